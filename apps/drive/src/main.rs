@@ -38,7 +38,7 @@ const ACTUATES: &str = "moment";
 
 /// What a job has read, as it is kept: its number, and its inputs twice.
 #[derive(Clone, Copy)]
-struct Kept {
+struct Held {
     job: u64,
     read: [[Option<Value>; INPUTS_MAX]; 2],
 }
@@ -58,7 +58,7 @@ struct Running<'p> {
     inputs: Vec<StateReader<'p, Signal>>,
     output: Option<StateWriter<'p, Signal>>,
     last: u64,
-    kept: &'p mut [Kept],
+    kept: &'p mut [Held],
     jobs: usize,
 }
 
@@ -69,7 +69,7 @@ impl<'p> Running<'p> {
         let inputs = inputs.collect::<Result<Vec<_>, Error>>()?;
         let output = block.gives.map(|signal| create.state_writer(signal)).transpose()?;
         let jobs = usize::try_from(KEPT_MS / block.period_ms).unwrap_or(0);
-        let kept = create.scope().slice(jobs, Kept { job: 0, read: [[None; INPUTS_MAX]; 2] })?;
+        let kept = create.scope().slice(jobs, Held { job: 0, read: [[None; INPUTS_MAX]; 2] })?;
         Ok(Self { at, block, inputs, output, last: 0, kept, jobs: 0 })
     }
 
@@ -103,7 +103,7 @@ impl Task for Running<'_> {
         }
         let behind = self.read(job);
         if let Some(kept) = self.kept.get_mut(self.jobs) {
-            *kept = Kept { job: job.number(), read: [before, behind] };
+            *kept = Held { job: job.number(), read: [before, behind] };
         }
         self.jobs += 1;
         let read = before.into_iter().take(self.inputs.len());

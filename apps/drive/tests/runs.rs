@@ -64,8 +64,8 @@ fn run(manifest: &str, mut program: Command) -> Outcome {
     program.env("TAUT_LOCK", lock).env("TAUT_OUT", &out).env("TAUT_FOR", "800ms");
     let output = program.env("TAUT_RUNTIME_DIR", folder.path()).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code().is_some(), "ended by a signal: {told}");
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code().is_some(), "ended by a signal: {reported}");
     let run = Run::from_bytes(&std::fs::read(out.join("run.taut")).unwrap()).unwrap();
     let lost = run.machine.lines().filter(|line| line.starts_with("lost-")).count();
     Outcome { code: output.status.code(), said, lost }

@@ -68,7 +68,7 @@ fn main() -> ExitCode {
     let mut shown = true;
     for story in &STORIES {
         match play(story, Some(&folder)) {
-            Ok(played) => shown &= played.tell(),
+            Ok(played) => shown &= played.report(),
             Err(error) => {
                 eprintln!("{}: {error}", story.name);
                 return ExitCode::from(3);
@@ -90,7 +90,7 @@ struct Played<'s> {
 fn play<'s>(story: &'s Story, folder: Option<&Path>) -> Result<Played<'s>, String> {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/hazards");
     let scenario = Scenario::read(&examples, story.name)?;
-    let hero = scenario.players.iter().position(|player| player.name == story.hero);
+    let hero = scenario.players.iter().position(|participant| participant.name == story.hero);
     let hero = hero.ok_or_else(|| format!("there is no task `{}`", story.hero))?;
     let mutex = plain::play(&scenario, story.mutex, 1)?;
     let ceiling = ours::play(&scenario, 1)?;
@@ -104,7 +104,7 @@ fn play<'s>(story: &'s Story, folder: Option<&Path>) -> Result<Played<'s>, Strin
 
 impl Played<'_> {
     /// Says what happened; whether it is what was to be shown.
-    fn tell(&self) -> bool {
+    fn report(&self) -> bool {
         let ms = |ns: u64| format!("{}.{} ms", ns / 1_000_000, ns / 100_000 % 10);
         let (name, hero) = (self.story.name, self.story.hero);
         println!(

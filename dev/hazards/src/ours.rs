@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use taut_event::{Kind, Record};
-use taut_exec::{Job, Level, Posture, Release, Resource, Rule, Setup, TaskSetup, Wanted};
+use taut_exec::{Enforcement, Job, Level, Release, Resource, Rule, Setup, TaskSetup, Wanted};
 use taut_time::Instant;
 
 use crate::plain::{compute, within};
@@ -18,33 +18,34 @@ const RECORDS: usize = 16_384;
 /// Plays so many cycles; what happened, in the order of the decisions.
 pub(crate) fn play(scenario: &Scenario, cycles: u64) -> Result<Vec<Record>, String> {
     let mut setup = Setup::new();
-    let cpu = scenario.players.first().map_or(0, |player| player.cpu);
+    let cpu = scenario.players.first().map_or(0, |participant| participant.cpu);
     let core = setup.core(cpu, Rule::Immediate);
     let mut drain = setup.record(core, Level::All, RECORDS);
     let resources: Vec<Resource<()>> =
         scenario.plan.resources.iter().map(|_| setup.resource(core, ())).collect();
-    for player in &scenario.players {
-        let period = taut_time::Duration::from_ns(player.period_ns);
-        let release = Release::Periodic { period, offset: taut_time::Duration::from_ns(player.offset_ns) };
-        let mut task = TaskSetup::new(&player.name, release)
-            .priority(player.priority.into())
-            .deadline(taut_time::Duration::from_ns(player.deadline_ns));
-        for step in &player.steps {
+    for participant in &scenario.players {
+        let period = taut_time::Duration::from_ns(participant.period_ns);
+        let release =
+            Release::Periodic { period, offset: taut_time::Duration::from_ns(participant.offset_ns) };
+        let mut task = TaskSetup::new(&participant.name, release)
+            .priority(participant.priority.into())
+            .deadline(taut_time::Duration::from_ns(participant.deadline_ns));
+        for step in &participant.steps {
             if let Step::Lock(resource) = step {
                 task = task.uses(&resources[*resource]);
             }
         }
         let resources = resources.clone();
-        setup.task(core, task, move |job: &mut Job<'_>| perform(&player.steps, job, &resources));
+        setup.task(core, task, move |job: &mut Job<'_>| perform(&participant.steps, job, &resources));
     }
     let cycle = Duration::from_nanos(scenario.cycle_ns() * cycles);
     let played = setup.run(Wanted::Strict, |exec| {
         // Not a release more: those of the next cycle are at its beginning.
         exec.wait(Some(cycle - Duration::from_millis(1)));
-        (exec.origin(), exec.posture())
+        (exec.origin(), exec.enforcement())
     });
-    let ((origin, posture), _) = played.map_err(|error| error.to_string())?;
-    debug_assert_eq!(posture, Posture::Strict);
+    let ((origin, enforcement), _) = played.map_err(|error| error.to_string())?;
+    debug_assert_eq!(enforcement, Enforcement::Strict);
     let edge = |at, kind| Record { at, kind, cpu: 0, subject: 0, job: 0, value: 0 };
     let mut records = vec![edge(origin, Kind::Begin)];
     drain.drain(|record| records.push(record));

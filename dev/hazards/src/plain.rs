@@ -10,7 +10,7 @@ use taut_lock::{Refused, Serial};
 use taut_sys::{clock, thread};
 use taut_time::Instant;
 
-use crate::scenario::{Player, Scenario, Step};
+use crate::scenario::{Participant, Scenario, Step};
 
 /// Which mutex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,14 +73,15 @@ pub(crate) fn play(scenario: &Scenario, kind: Mutex, cycles: u64) -> Result<Vec<
     let origin_ns = clock::monotonic_ns() + LEAD_NS;
     let end_ns = origin_ns + cycles * scenario.cycle_ns();
     let records = std::thread::scope(|threads| {
-        let players = scenario.players.iter().enumerate().map(|(at, player)| {
-            let part = Part { at, player, locks: &locks, origin_ns, end_ns };
-            threads.spawn(move || part.run())
+        let players = scenario.players.iter().enumerate().map(|(at, participant)| {
+            let code = TaskCode { at, participant, locks: &locks, origin_ns, end_ns };
+            threads.spawn(move || code.run())
         });
         // All of them first: none waits for another to be over.
         let players: Vec<_> = players.collect();
-        let joined =
-            players.into_iter().map(|player| player.join().map_err(|_| "a thread panicked".to_owned())?);
+        let joined = players
+            .into_iter()
+            .map(|participant| participant.join().map_err(|_| "a thread panicked".to_owned())?);
         joined.collect::<Result<Vec<_>, String>>()
     })?;
     let begin =
@@ -93,20 +94,20 @@ pub(crate) fn play(scenario: &Scenario, kind: Mutex, cycles: u64) -> Result<Vec<
 }
 
 /// A thread's part.
-struct Part<'s> {
+struct TaskCode<'s> {
     at: usize,
-    player: &'s Player,
+    participant: &'s Participant,
     locks: &'s [Lock],
     origin_ns: u64,
     end_ns: u64,
 }
 
-impl Part<'_> {
+impl TaskCode<'_> {
     fn run(self) -> Result<Vec<Record>, String> {
-        thread::set_affinity(&[self.player.cpu]).map_err(|error| error.to_string())?;
-        thread::set_fifo(self.player.priority).map_err(|error| error.to_string())?;
+        thread::set_affinity(&[self.participant.cpu]).map_err(|error| error.to_string())?;
+        thread::set_fifo(self.participant.priority).map_err(|error| error.to_string())?;
         let mut records = Vec::with_capacity(4_096);
-        let mut due_ns = self.origin_ns + self.player.offset_ns;
+        let mut due_ns = self.origin_ns + self.participant.offset_ns;
         let mut job = 0;
         while due_ns < self.end_ns {
             clock::sleep_until(due_ns);
@@ -119,10 +120,10 @@ impl Part<'_> {
             let now_ns = clock::monotonic_ns();
             let used_ns = clock::thread_cpu_ns() - begin_ns;
             self.note(&mut records, now_ns, Kind::Complete, job, used_ns);
-            if now_ns > due_ns + self.player.deadline_ns {
+            if now_ns > due_ns + self.participant.deadline_ns {
                 self.note(&mut records, now_ns, Kind::Miss, job, now_ns - due_ns);
             }
-            due_ns += self.player.period_ns;
+            due_ns += self.participant.period_ns;
             job += 1;
         }
         Ok(records)
@@ -130,7 +131,7 @@ impl Part<'_> {
 
     /// Whether the job came to its end.
     fn steps(&self, records: &mut Vec<Record>, job: u64) -> bool {
-        self.section(&mut self.player.steps.iter(), records, job)
+        self.section(&mut self.participant.steps.iter(), records, job)
     }
 
     /// Steps up to the end of the section that they are in, or of the job; whether they came there.
@@ -162,7 +163,7 @@ impl Part<'_> {
     }
 
     fn note(&self, records: &mut Vec<Record>, at_ns: u64, kind: Kind, job: u64, value: u64) {
-        let (subject, cpu) = (self.at as u16, self.player.cpu as u8);
+        let (subject, cpu) = (self.at as u16, self.participant.cpu as u8);
         records.push(Record { at: Instant::from_ns(at_ns), kind, cpu, subject, job, value });
     }
 }

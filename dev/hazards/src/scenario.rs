@@ -22,7 +22,7 @@ pub(crate) enum Step {
 
 /// A task as it is played.
 #[derive(Clone, Debug)]
-pub(crate) struct Player {
+pub(crate) struct Participant {
     pub(crate) name: String,
     pub(crate) cpu: u16,
     pub(crate) priority: u8,
@@ -37,7 +37,7 @@ pub(crate) struct Player {
 pub(crate) struct Scenario {
     pub(crate) plan: Plan,
     /// In the plan's order of tasks.
-    pub(crate) players: Vec<Player>,
+    pub(crate) players: Vec<Participant>,
 }
 
 impl Scenario {
@@ -57,35 +57,35 @@ impl Scenario {
             return Err(format!("{name} is not proven, so there is nothing to be shown of it"));
         }
         let mut scenario = Self { plan: planned.plan, players };
-        scenario.seat();
+        scenario.place();
         Ok(scenario)
     }
 
     /// Cores and priorities as the plan gives them.
-    fn seat(&mut self) {
-        for player in &mut self.players {
-            let task = self.plan.tasks.iter().find(|task| task.name == player.name);
+    fn place(&mut self) {
+        for participant in &mut self.players {
+            let task = self.plan.tasks.iter().find(|task| task.name == participant.name);
             if let Some(ClassPlan::RealTime { cpu, priority, .. }) = task.map(|task| &task.class) {
-                (player.cpu, player.priority) = (*cpu, *priority);
+                (participant.cpu, participant.priority) = (*cpu, *priority);
             }
         }
     }
 
     /// The longest period: after that all begins anew.
     pub(crate) fn cycle_ns(&self) -> u64 {
-        self.players.iter().map(|player| player.period_ns).max().unwrap_or(0)
+        self.players.iter().map(|participant| participant.period_ns).max().unwrap_or(0)
     }
 
     /// R of a task, as planned.
-    pub(crate) fn bound_ns(&self, player: usize) -> Option<u64> {
-        match &self.plan.tasks[player].class {
+    pub(crate) fn bound_ns(&self, participant: usize) -> Option<u64> {
+        match &self.plan.tasks[participant].class {
             ClassPlan::RealTime { response, .. } => response.map(|response| response.as_ns()),
             ClassPlan::BestEffort {} => None,
         }
     }
 }
 
-fn players(model: &Model) -> Result<Vec<Player>, String> {
+fn players(model: &Model) -> Result<Vec<Participant>, String> {
     let mut players = Vec::new();
     for (_, task, real_time) in model.real_time() {
         let Arrival::Periodic { period, offset } = &real_time.arrival else {
@@ -98,7 +98,7 @@ fn players(model: &Model) -> Result<Vec<Player>, String> {
         if rest > 0 {
             steps.push(Step::Run(rest));
         }
-        players.push(Player {
+        players.push(Participant {
             name: task.name.clone(),
             cpu: 0,
             priority: 0,

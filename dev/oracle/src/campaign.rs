@@ -48,7 +48,7 @@ const RANDOM_RUNS: u64 = 4;
 pub(crate) fn run(settings: &Settings<'_>) -> Result<bool, String> {
     let begin = Instant::now();
     let mut rows: BTreeMap<&'static str, Row> = BTreeMap::new();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let (mut failures, mut events, mut sets) = (0_usize, 0_u64, 0_u64);
     for seed in (0..settings.sets).map(|at| settings.seed.wrapping_add(at)) {
         let caught = settings.canary.is_some() && failures > 0;
@@ -59,7 +59,7 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<bool, String> {
         let failed = one(seed, settings.canary, &mut rows, &mut events)
             .map_err(|why| format!("seed {seed}: {why}"))?;
         failures += failed.len();
-        told.extend(failed.into_iter().take(TOLD.saturating_sub(told.len())));
+        reported.extend(failed.into_iter().take(TOLD.saturating_sub(reported.len())));
     }
     println!(
         "{:<30} {:>8} {:>9} {:>9} {:>10} {:>9} {:>9}",
@@ -71,7 +71,7 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<bool, String> {
             row.sets, row.accepted, row.runs, row.values, row.attained, row.exceeded
         );
     }
-    for line in &told {
+    for line in &reported {
         println!("{line}");
     }
     println!(
@@ -182,14 +182,14 @@ fn runs(
     Ok(())
 }
 
-fn compare(claim: &Claim, outcome: &Outcome, tell: &mut impl FnMut(String)) {
+fn compare(claim: &Claim, outcome: &Outcome, report: &mut impl FnMut(String)) {
     if claim.accepted && outcome.missed() {
-        tell("a deadline was missed, and the set was accepted".into());
+        report("a deadline was missed, and the set was accepted".into());
     }
     for (at, (task, bound)) in outcome.tasks.iter().zip(&claim.bounds).enumerate() {
         let reached = task.response_max;
         if let Some(bound) = bound.filter(|bound| reached > *bound) {
-            tell(format!("task {at} took {} ns, and the bound is {} ns", reached.as_ns(), bound.as_ns()));
+            report(format!("task {at} took {} ns, and the bound is {} ns", reached.as_ns(), bound.as_ns()));
         }
     }
 }

@@ -90,12 +90,12 @@ pub(crate) struct Activity {
 
 /// The cases of a file.
 pub(crate) fn read(path: &Path) -> Result<Vec<Case>, String> {
-    let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let text = std::fs::read_to_string(path).map_err(|error| told(&error))?;
+    let reported = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|error| reported(&error))?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(at, line)| {
-            serde_json::from_str(line).map_err(|error| told(&format!("line {}: {error}", at + 1)))
+            serde_json::from_str(line).map_err(|error| reported(&format!("line {}: {error}", at + 1)))
         })
         .collect()
 }

@@ -73,7 +73,7 @@ pub(crate) enum Shares {
 
 /// What is wished of a set.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wish {
+pub(crate) struct Requirements {
     pub(crate) cores: usize,
     /// On each core, at most.
     pub(crate) tasks: u64,
@@ -97,12 +97,12 @@ pub(crate) struct Wish {
 }
 
 /// A set of the campaign.
-pub(crate) fn wish(draw: &mut Draw) -> Wish {
+pub(crate) fn requirements(draw: &mut Draw) -> Requirements {
     let shares = draw.of(&[Shares::Nothing, Shares::Local, Shares::Global, Shares::Global]);
     let cores = draw.pick(if shares == Shares::Global { 2 } else { 1 }, 4) as usize;
     let load = if draw.chance(25) { (90, 100) } else { (30, 95) };
     let (global, placed, phased) = (draw.pick(1, 4), draw.chance(25), draw.chance(20));
-    Wish {
+    Requirements {
         cores,
         tasks: 6,
         tasks_least: 1,
@@ -118,32 +118,32 @@ pub(crate) fn wish(draw: &mut Draw) -> Wish {
 }
 
 /// The tasks and how many resources they share.
-pub(crate) fn tasks(draw: &mut Draw, wish: &Wish) -> (Vec<SetTask>, usize) {
+pub(crate) fn tasks(draw: &mut Draw, requirements: &Requirements) -> (Vec<SetTask>, usize) {
     let listed = draw.chance(50);
     let implicit = draw.chance(50);
     let jittery = draw.chance(33);
     let part = draw.of(&[0, 0, 10, 10, 2]);
     // 1. Which resources a core may use: the global ones come first.
-    let (global, local) = match wish.shares {
+    let (global, local) = match requirements.shares {
         Shares::Nothing => (0, 0),
         Shares::Local => (0, draw.pick(1, 3)),
-        Shares::Global => (wish.global, draw.pick(wish.local.0, wish.local.1)),
+        Shares::Global => (requirements.global, draw.pick(requirements.local.0, requirements.local.1)),
     };
-    let resources = (global + local * wish.cores as u64) as usize;
+    let resources = (global + local * requirements.cores as u64) as usize;
     let mut all = Vec::new();
-    for core in 0..wish.cores {
-        let count = draw.pick(wish.tasks_least, wish.tasks) as usize;
-        let load = draw.pick(wish.load.0, wish.load.1);
+    for core in 0..requirements.cores {
+        let count = draw.pick(requirements.tasks_least, requirements.tasks) as usize;
+        let load = draw.pick(requirements.load.0, requirements.load.1);
         // 2. The load in parts of a hundred thousand, to the tasks.
         for share in draw.cut(load * 1000, count) {
             let period = if listed {
-                draw.of(&LISTED[..wish.octaves.min(7) as usize]) * 1000
+                draw.of(&LISTED[..requirements.octaves.min(7) as usize]) * 1000
             } else {
-                let octave = draw.pick(0, wish.octaves - 1);
+                let octave = draw.pick(0, requirements.octaves - 1);
                 draw.pick(1000 << octave, 2000 << octave)
             };
             let cost = (period * share / 100_000).max(1);
-            let deadline = match wish.shares {
+            let deadline = match requirements.shares {
                 _ if implicit => period,
                 Shares::Nothing | Shares::Local if draw.chance(40) => draw.pick(period, 3 * period),
                 _ => draw.pick(u64::midpoint(cost, period), period),
@@ -156,7 +156,7 @@ pub(crate) fn tasks(draw: &mut Draw, wish: &Wish) -> (Vec<SetTask>, usize) {
             for resource in usable {
                 let length = draw.pick(1, cost.checked_div(part).map_or(50, |most| most.max(1)));
                 let count = draw.pick(1, 3);
-                if draw.chance(wish.uses) && length * count <= left {
+                if draw.chance(requirements.uses) && length * count <= left {
                     left -= length * count;
                     requests.push(Request {
                         resource: resource as usize,
@@ -167,14 +167,14 @@ pub(crate) fn tasks(draw: &mut Draw, wish: &Wish) -> (Vec<SetTask>, usize) {
                 }
             }
             let jitter = if jittery && draw.chance(50) { draw.pick(0, period / 5) } else { 0 };
-            let arrivals = if wish.phased && draw.chance(60) {
+            let arrivals = if requirements.phased && draw.chance(60) {
                 Arrivals::Phased(Duration::from_us(draw.pick(0, period - 1)))
             } else if draw.chance(50) {
                 Arrivals::Sporadic
             } else {
                 Arrivals::Periodic
             };
-            let body = if wish.placed && !requests.is_empty() {
+            let body = if requirements.placed && !requests.is_empty() {
                 Body::Segments(segments(draw, left, &requests, global))
             } else {
                 Body::Anywhere { cost: Duration::from_us(cost), requests }
@@ -273,9 +273,9 @@ mod tests {
     fn sets_are_sets_and_a_seed_gives_the_same() {
         for seed in 0..200 {
             let made = |mut draw: Draw| {
-                let wish = wish(&mut draw);
-                let (all, resources) = tasks(&mut draw, &wish);
-                set(wish.cores, Scheduler::FixedPriority, &all, resources)
+                let requirements = requirements(&mut draw);
+                let (all, resources) = tasks(&mut draw, &requirements);
+                set(requirements.cores, Scheduler::FixedPriority, &all, resources)
             };
             let one = made(Draw::new(seed));
             assert!(one.is_ok(), "{seed}: {one:?}");

@@ -50,7 +50,7 @@ struct Quarry {
     /// How often it was gone back to without coming nearer.
     in_vain: u64,
     /// Witnesses that were told, and whether a run was that ended as none should.
-    told: (usize, bool),
+    reported: (usize, bool),
 }
 
 /// What came of an analysis over all sets.
@@ -168,8 +168,8 @@ impl Party<'_> {
             let before = quarry.hunt.progress().runs;
             quarry.hunt.step();
             self.runs += quarry.hunt.progress().runs - before;
-            self.failures += quarry.tell(self.failures);
-            self.tell();
+            self.failures += quarry.report(self.failures);
+            self.report();
             if quarry.hunt.progress().runs == before {
                 return;
             }
@@ -194,7 +194,7 @@ impl Party<'_> {
     }
 
     /// How far it is, now and then.
-    fn tell(&mut self) {
+    fn report(&mut self) {
         let is_terminal = std::io::stderr().is_terminal();
         if self.last_told.elapsed() < TELL[usize::from(!is_terminal)] {
             return;
@@ -259,7 +259,7 @@ impl Quarry {
         let least = |at: usize| protocol.claims.iter().filter_map(|claim| claim.limit(&set, at)).min();
         let limits: Vec<Option<Duration>> = (0..set.tasks().len()).map(least).collect();
         let hunt = Hunt::new(&set, &protocol.rules, &limits, seed).map_err(|fault| fault.to_string())?;
-        Ok(Self { seed, set, protocol, hunt, in_vain: 0, told: (0, false) })
+        Ok(Self { seed, set, protocol, hunt, in_vain: 0, reported: (0, false) })
     }
 
     /// How near a run came to a bound that none has reached, in thousandths; 0 if all are reached.
@@ -273,10 +273,10 @@ impl Quarry {
     }
 
     /// Prints what was found since the last time, and says how much that is.
-    fn tell(&mut self, before: usize) -> usize {
+    fn report(&mut self, before: usize) -> usize {
         let Progress { witnesses, stuck, .. } = self.hunt.progress();
         let mut found = Vec::new();
-        for witness in witnesses.iter().skip(self.told.0) {
+        for witness in witnesses.iter().skip(self.reported.0) {
             let task = witness.task;
             let reached = witness.reached;
             let limit = |claim: &claims::Claim| claim.limit(&self.set, task);
@@ -293,7 +293,7 @@ impl Quarry {
                 &witness.scenario,
             ));
         }
-        if let Some((end, scenario)) = stuck.as_ref().filter(|_| !self.told.1) {
+        if let Some((end, scenario)) = stuck.as_ref().filter(|_| !self.reported.1) {
             found.push((format!("a run ended as {end:?}"), scenario));
         }
         for (what, scenario) in found.iter().take(TOLD.saturating_sub(before)) {
@@ -302,8 +302,8 @@ impl Quarry {
             self.set.tasks().iter().for_each(|task| println!("    {task:?}"));
             println!("    {scenario:?}");
         }
-        let (count, told) = (found.len(), (witnesses.len(), stuck.is_some()));
-        self.told = told;
+        let (count, reported) = (found.len(), (witnesses.len(), stuck.is_some()));
+        self.reported = reported;
         count
     }
 }

@@ -208,17 +208,17 @@ fn cases(folder: &Path) -> Result<bool, String> {
 
 /// All cases of a folder, by file name.
 fn read(folder: &Path) -> Result<Vec<Case>, String> {
-    let told = |error: &dyn std::fmt::Display| format!("{}: {error}", folder.display());
+    let reported = |error: &dyn std::fmt::Display| format!("{}: {error}", folder.display());
     let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(|error| told(&error))? {
-        let path = entry.map_err(|error| told(&error))?.path();
+    for entry in std::fs::read_dir(folder).map_err(|error| reported(&error))? {
+        let path = entry.map_err(|error| reported(&error))?.path();
         if path.extension().is_some_and(|extension| extension == "jsonl") {
             files.push(path);
         }
     }
     files.sort();
     if files.is_empty() {
-        return Err(told(&"no file of cases, *.jsonl"));
+        return Err(reported(&"no file of cases, *.jsonl"));
     }
     let mut all = Vec::new();
     for file in files {

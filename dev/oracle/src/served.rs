@@ -16,7 +16,7 @@ use taut_sim::{Execution, Scenario, Start};
 use taut_time::Duration;
 
 use crate::campaign::Row;
-use crate::draw::{self, Draw, Shares, Wish};
+use crate::draw::{self, Draw, Requirements, Shares};
 
 /// Runs of a set with each server.
 const RUNS: u64 = 6;
@@ -34,7 +34,7 @@ const KINDS: [(&str, Kind, Bound, Seen); 3] = [
     ("uni::server::sporadic", Kind::Sporadic, sporadic::response, sporadic::interference),
 ];
 
-const CORE: Wish = Wish {
+const CORE: Requirements = Requirements {
     cores: 1,
     tasks: 5,
     tasks_least: 1,
@@ -78,10 +78,10 @@ pub(crate) fn one(
     let Some(response) = found.bound().map(|response| response.from_release) else { return Ok(()) };
     let parameters = Server { budget: us(budget), period: us(period), response };
     for (name, kind, bound, interference) in KINDS {
-        let told = |overflow: Overflow| overflow.to_string();
-        let requests = bound(parameters, asked).map_err(told)?.bound().map(|found| found.time);
+        let reported = |overflow: Overflow| overflow.to_string();
+        let requests = bound(parameters, asked).map_err(reported)?.bound().map(|found| found.time);
         let seen = if canary == Some(name) { Vec::new() } else { vec![interference(parameters)] };
-        let bounds = of_tasks(&set, priority, &seen).map_err(told)?;
+        let bounds = of_tasks(&set, priority, &seen).map_err(reported)?;
         let start = us(draw.pick(0, period));
         let server = server::Server { kind, priority, budget: us(budget), period: us(period), start };
         let row = rows.entry(name).or_default();

@@ -17,7 +17,7 @@ use taut_model::{Scheduler, SetTask, TaskSet};
 use taut_sim::{GlobalRule, Rules, Scenario, Simulation};
 use taut_time::Duration;
 
-use crate::draw::{self, Draw, Shares, Wish};
+use crate::draw::{self, Draw, Requirements, Shares};
 
 /// How often each thing is measured.
 const ROUNDS: usize = 15;
@@ -31,7 +31,7 @@ const ASKED: usize = 9;
 const SETS: u64 = 20;
 const HORIZON_MS: u64 = 1000;
 
-const SIX: Wish = Wish {
+const SIX: Requirements = Requirements {
     cores: 1,
     tasks: 6,
     tasks_least: 6,
@@ -45,7 +45,7 @@ const SIX: Wish = Wish {
     phased: false,
 };
 
-const EIGHTY: Wish = Wish {
+const EIGHTY: Requirements = Requirements {
     cores: 4,
     tasks: 20,
     tasks_least: 20,
@@ -88,9 +88,9 @@ pub(crate) fn run(sets_to: Option<&Path>) -> Result<(), String> {
     Ok(())
 }
 
-fn made(wish: &Wish, seed: u64) -> Result<TaskSet, String> {
-    let (tasks, resources) = draw::tasks(&mut Draw::new(seed), wish);
-    draw::set(wish.cores, Scheduler::FixedPriority, &tasks, resources)
+fn made(requirements: &Requirements, seed: u64) -> Result<TaskSet, String> {
+    let (tasks, resources) = draw::tasks(&mut Draw::new(seed), requirements);
+    draw::set(requirements.cores, Scheduler::FixedPriority, &tasks, resources)
 }
 
 /// What others read: whole microseconds, the most urgent first, with the time to run.

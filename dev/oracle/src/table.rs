@@ -8,7 +8,7 @@ use std::fmt;
 
 /// How far another tool's result can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum Agreement {
     /// It must be equal to ours.
     Equal,
     /// It was reached in a run: ours must not be less.
@@ -17,7 +17,7 @@ pub(crate) enum Standing {
     Hint,
 }
 
-impl Standing {
+impl Agreement {
     fn words(self) -> &'static str {
         match self {
             Self::Equal => "equal",
@@ -38,10 +38,10 @@ pub(crate) struct Compared {
 
 impl Compared {
     /// Looks at one more value.
-    pub(crate) fn take(&mut self, holds: bool, told: impl FnOnce() -> String) {
+    pub(crate) fn take(&mut self, holds: bool, reported: impl FnOnce() -> String) {
         self.values += 1;
         if !holds {
-            self.differ.push(told());
+            self.differ.push(reported());
         }
     }
 
@@ -56,7 +56,7 @@ impl Compared {
 #[derive(Debug)]
 struct Row {
     ours: &'static str,
-    standing: Standing,
+    agreement: Agreement,
     cases: usize,
     compared: Compared,
 }
@@ -79,14 +79,14 @@ impl Table {
         &mut self,
         key: [String; 3],
         ours: &'static str,
-        standing: Standing,
+        agreement: Agreement,
         case: &str,
         compared: Compared,
     ) {
         let row =
-            self.rows.entry(key).or_insert(Row { ours, standing, cases: 0, compared: Compared::default() });
+            self.rows.entry(key).or_insert(Row { ours, agreement, cases: 0, compared: Compared::default() });
         row.cases += 1;
-        let differ = compared.differ.into_iter().map(|told| format!("{case}: {told}")).collect();
+        let differ = compared.differ.into_iter().map(|reported| format!("{case}: {reported}")).collect();
         row.compared.join(Compared { values: compared.values, differ });
     }
 
@@ -101,8 +101,8 @@ impl Table {
     }
 
     /// Notes that a result could not be compared, though its name is known.
-    pub(crate) fn fault(&mut self, told: String) {
-        self.faults.push(told);
+    pub(crate) fn fault(&mut self, reported: String) {
+        self.faults.push(reported);
     }
 
     /// How many results could not be compared.
@@ -112,7 +112,7 @@ impl Table {
 
     /// Values that were judged, and those of them that disagree.
     pub(crate) fn judged(&self) -> (usize, usize) {
-        let judged = self.rows.values().filter(|row| row.standing != Standing::Hint);
+        let judged = self.rows.values().filter(|row| row.agreement != Agreement::Hint);
         judged.fold((0, 0), |(values, differ), row| {
             (values + row.compared.values, differ + row.compared.differ.len())
         })
@@ -132,7 +132,7 @@ impl fmt::Display for Table {
                 tool.clone(),
                 analysis.clone(),
                 row.ours.into(),
-                row.standing.words().into(),
+                row.agreement.words().into(),
                 row.cases.to_string(),
                 row.compared.values.to_string(),
                 row.compared.differ.len().to_string(),
@@ -147,8 +147,8 @@ impl fmt::Display for Table {
             writeln!(f)?;
         }
         for ([group, tool, analysis], row) in &self.rows {
-            for told in row.compared.differ.iter().take(TOLD) {
-                writeln!(f, "{group} {tool} {analysis}: {told}")?;
+            for reported in row.compared.differ.iter().take(TOLD) {
+                writeln!(f, "{group} {tool} {analysis}: {reported}")?;
             }
             if row.compared.differ.len() > TOLD {
                 writeln!(f, "{group} {tool} {analysis}: {} more", row.compared.differ.len() - TOLD)?;
@@ -163,8 +163,8 @@ impl fmt::Display for Table {
                 "group {group} is none that the format names, {count} cases: compared by the names of their results"
             )?;
         }
-        for told in &self.faults {
-            writeln!(f, "cannot be compared: {told}")?;
+        for reported in &self.faults {
+            writeln!(f, "cannot be compared: {reported}")?;
         }
         let (values, differ) = self.judged();
         writeln!(f, "{values} values compared, {differ} differ")

@@ -69,13 +69,13 @@ fn bad_input_is_told() {
     assert!(text.contains("broken/D.jsonl: line 2: "), "{text}");
     let (code, text) = cases("odd");
     assert_eq!(code, Some(2), "{text}");
-    for told in [
+    for reported in [
         "cannot be compared: D5: pycpa_1 spp: 2 times for 1 tasks",
         "cannot be compared: D5: rta_crate_0 fp_preemptive: 1.5 is no time in whole microseconds",
         "cannot be compared: D6: pycpa_1 spp: task 0: a period of zero",
         "not compared: D schedcat msrp_classic, 1 cases: it ran out of time",
     ] {
-        assert!(text.contains(told), "{told}:\n{text}");
+        assert!(text.contains(reported), "{reported}:\n{text}");
     }
     let (code, text) = cases("nowhere");
     assert_eq!(code, Some(2), "{text}");

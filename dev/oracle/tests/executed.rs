@@ -28,8 +28,8 @@ fn sections_without_a_lock_are_found() {
     }
     assert_eq!(code, Some(0), "{text}");
     assert!(text.ends_with("exclusion, wrong on purpose, was caught\n"), "{text}");
-    let told = |line: &str| line.starts_with("seed ") && line.ends_with(" sections were not alone");
-    assert!(text.lines().any(told), "{text}");
+    let reported = |line: &str| line.starts_with("seed ") && line.ends_with(" sections were not alone");
+    assert!(text.lines().any(reported), "{text}");
 }
 
 /// As a user that may not have real-time threads: nothing is executed, and nobody can take that for a pass.

@@ -24,8 +24,8 @@ fn no_bound_is_exceeded() {
 fn a_canary_is_caught_with_its_set_and_its_run() {
     let (code, text) = hunt(&["--seconds", "60", "--canary", "multi::msrp_gai01"]);
     assert_eq!(code, Some(0), "{text}");
-    for told in ["multi::msrp_gai01: job ", "SetTask { name: ", "Scenario { seed: ", "was caught"] {
-        assert!(text.contains(told), "{told}:\n{text}");
+    for reported in ["multi::msrp_gai01: job ", "SetTask { name: ", "Scenario { seed: ", "was caught"] {
+        assert!(text.contains(reported), "{reported}:\n{text}");
     }
 }
 

@@ -5,10 +5,10 @@
 //!
 //! | command | what it runs |
 //! |---|---|
-//! | `001` | \[Huang02\]: the space of state messages |
-//! | `002` | \[Han14\]: mechanisms for shared resources on several cores |
-//! | `002-overheads` | the same: what they cost in time |
-//! | `004` | \[Gutierrez13\]: what SRP and DFP cost |
+//! | `huang02` | \[Huang02\]: the space of state messages |
+//! | `han14` | \[Han14\]: mechanisms for shared resources on several cores |
+//! | `han14-overheads` | the same: what they cost in time |
+//! | `gutierrez13` | \[Gutierrez13\]: what SRP and DFP cost |
 //! | `examples` | surrogates of the systems of \[Han14\], as manifests |
 //! | `speed` | how good selections are and how long they take, for bars |
 #![forbid(unsafe_code)]
@@ -44,20 +44,20 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Task {
     /// How good selections are and how long they take, as JSON
-    Speed(speed::Wish),
+    Speed(speed::Options),
     /// Mechanisms for shared resources: Figures 14 to 20
-    #[command(name = "002")]
-    Mechanisms(han14::Wish),
+    #[command(name = "han14")]
+    Mechanisms(han14::Options),
     /// What mechanisms for shared resources cost in time: Tables I to III, Figures 5 to 13
-    #[command(name = "002-overheads")]
-    Overheads(overheads::Wish),
-    /// What `002-overheads` has valgrind count
+    #[command(name = "han14-overheads")]
+    Overheads(overheads::Options),
+    /// What `han14-overheads` has valgrind count
     #[command(name = overheads::COMMAND, hide = true)]
     CountedCalls,
     /// What SRP and DFP cost: Figures 6 to 10 and Table 1
-    #[command(name = "004")]
-    Locks(gutierrez13::Wish),
-    /// What `004` has valgrind count
+    #[command(name = "gutierrez13")]
+    Locks(gutierrez13::Options),
+    /// What `gutierrez13` has valgrind count
     #[command(name = gutierrez13::COMMAND, hide = true)]
     Counted,
     /// The surrogates of two published systems, as manifests below `examples/`
@@ -67,7 +67,7 @@ enum Task {
         root: PathBuf,
     },
     /// The space of state messages: Figures 9, 10, 14 and 15 (c)
-    #[command(name = "001")]
+    #[command(name = "huang02")]
     Space {
         /// Where the page and its figures go
         #[arg(long)]
@@ -77,11 +77,11 @@ enum Task {
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
-        Task::Speed(wish) => speed::run(&wish),
-        Task::Mechanisms(wish) => han14::run(&wish),
-        Task::Overheads(wish) => overheads::run(&wish),
+        Task::Speed(options) => speed::run(&options),
+        Task::Mechanisms(options) => han14::run(&options),
+        Task::Overheads(options) => overheads::run(&options),
         Task::CountedCalls => overheads::everything(),
-        Task::Locks(wish) => gutierrez13::run(&wish),
+        Task::Locks(options) => gutierrez13::run(&options),
         Task::Counted => gutierrez13::everything(),
         Task::Examples { root } => surrogate::examples::write(&root),
         Task::Space { out } => output::Output::new(out).and_then(|output| huang02::run(&output)),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! How good selections are and how long they take, as JSON: what `cargo xtask bars choose` holds against its bars.
+//! How good selections are and how long they take, as JSON: what `cargo xtask bars selection` holds against its bars.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ const ROUNDS: u32 = 5;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, Args)]
-pub(crate) struct Wish {
+pub(crate) struct Options {
     /// How many random systems of 20 objects
     #[arg(long, default_value_t = 200)]
     systems: u64,
@@ -62,7 +62,7 @@ fn select(problem: &mut Problem) -> Result<Selected, String> {
 }
 
 /// Measures, and prints.
-pub(crate) fn run(wish: &Wish) -> Result<(), String> {
+pub(crate) fn run(options: &Options) -> Result<(), String> {
     let case = fuel_injection();
     let mut surrogate = Vec::new();
     for load in (500..=950).step_by(50) {
@@ -71,7 +71,7 @@ pub(crate) fn run(wish: &Wish) -> Result<(), String> {
     }
     let generator = Drawn::Fig18.generator(true, Equations::Sound)?;
     let mut twenty = Vec::new();
-    for row in 0..wish.systems.min(generator.rows()) {
+    for row in 0..options.systems.min(generator.rows()) {
         let system = generator.system(row).map_err(|why| why.to_string())?;
         let mut problem = generator.problem(row, &system).map_err(|why| why.to_string())?;
         twenty.push(select(&mut problem)?);
@@ -88,13 +88,13 @@ pub(crate) fn run(wish: &Wish) -> Result<(), String> {
             "gap_percent": one.gap,
         })
     };
-    let told = json!({
+    let reported = json!({
         "surrogate": surrogate.iter().map(row).collect::<Vec<_>>(),
         "twenty": twenty.iter().map(row).collect::<Vec<_>>(),
         "fig15_rows": generator.rows(),
         "fig15_rows_per_second": rates,
     });
-    println!("{told}");
+    println!("{reported}");
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use taut_sys::memory::{Mapping, Seals, map_shared, memfd};
 
 use crate::bench::{Bench, Case};
 use crate::clock::Clock;
-use crate::stage::{Signals, Stage};
+use crate::surroundings::{Signals, Surroundings};
 use crate::trial::Trial;
 
 /// Memory of two processes, with the signals in front, and names for what does not live on it.
@@ -51,7 +51,7 @@ impl Shared {
         &self,
         name: &str,
         case: &Case,
-        stage: &Stage,
+        surroundings: &Surroundings,
         near: impl FnOnce(&Signals) -> A,
     ) -> Result<(A, u64), String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
@@ -61,13 +61,13 @@ impl Shared {
         let mut child = Command::new(program)
             .arg("far")
             .args([name, case.trial.word(), &case.words.to_string()])
-            .args([&stage.haste.to_string(), &stage.clock.to_text(), &path])
+            .args([&surroundings.haste.to_string(), &surroundings.clock.to_text(), &path])
             .args(&self.names)
             .stdin(Stdio::null())
             .spawn()
             .map_err(|error| error.to_string())?;
         let signals = self.signals();
-        let made = signals.near(stage, || matches!(child.try_wait(), Ok(None)), || near(signals));
+        let made = signals.near(surroundings, || matches!(child.try_wait(), Ok(None)), || near(signals));
         signals.stop();
         let status = child.wait().map_err(|error| error.to_string())?;
         let made = made?;
@@ -90,5 +90,5 @@ pub(crate) fn far(benches: &[Box<dyn Bench>], arguments: &[String]) -> Result<()
     let fd: BorrowedFd<'_> = file.as_fd();
     let mapping = map_shared(fd, bytes, true).map_err(|error| error.to_string())?;
     let shared = Shared { mapping, names: [first.clone(), second.clone()], file: None };
-    bench.far(&case, &Stage::with(Clock::from_text(clock)?, number(haste)?)?, &shared)
+    bench.far(&case, &Surroundings::with(Clock::from_text(clock)?, number(haste)?)?, &shared)
 }

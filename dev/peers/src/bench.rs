@@ -13,7 +13,7 @@ use crate::across;
 use crate::figures::Figures;
 use crate::object::{About, Alone, Ends, Kind, Place, Placed};
 use crate::repeat::turns;
-use crate::stage::{Signals, Stage};
+use crate::surroundings::{Signals, Surroundings};
 use crate::trial::{Trial, far, near};
 
 /// One trial of one object.
@@ -42,9 +42,9 @@ pub(crate) trait Bench {
     /// Whether it takes part in such a trial.
     fn takes(&self, case: &Case) -> bool;
     /// Runs it.
-    fn run(&self, case: &Case, stage: &Stage) -> Result<Figures, String>;
+    fn run(&self, case: &Case, surroundings: &Surroundings) -> Result<Figures, String>;
     /// The far side of it, in a process of its own.
-    fn far(&self, case: &Case, stage: &Stage, shared: &across::Shared) -> Result<(), String>;
+    fn far(&self, case: &Case, surroundings: &Surroundings, shared: &across::Shared) -> Result<(), String>;
     /// Values in and out, by one thread, in functions of their own.
     fn repeat(&self, words: usize, times: u64) -> Result<(), String>;
 }
@@ -104,11 +104,11 @@ impl<O: Alone<1> + Alone<8> + Alone<32> + Alone<512>> Bench for InProcess<O> {
         case.readers == 1 && !case.across && in_trial::<O>(case.trial)
     }
 
-    fn run(&self, case: &Case, stage: &Stage) -> Result<Figures, String> {
-        sized!(case.words, alone(case, stage))
+    fn run(&self, case: &Case, surroundings: &Surroundings) -> Result<Figures, String> {
+        sized!(case.words, alone(case, surroundings))
     }
 
-    fn far(&self, _: &Case, _: &Stage, _: &across::Shared) -> Result<(), String> {
+    fn far(&self, _: &Case, _: &Surroundings, _: &across::Shared) -> Result<(), String> {
         Err("not an object of several processes".into())
     }
 
@@ -117,8 +117,8 @@ impl<O: Alone<1> + Alone<8> + Alone<32> + Alone<512>> Bench for InProcess<O> {
     }
 }
 
-fn alone<O: Alone<N>, const N: usize>(case: &Case, stage: &Stage) -> Result<Figures, String> {
-    trial::<O, N>(case, stage, &mut |_| O::pair(), None)
+fn alone<O: Alone<N>, const N: usize>(case: &Case, surroundings: &Surroundings) -> Result<Figures, String> {
+    trial::<O, N>(case, surroundings, &mut |_| O::pair(), None)
 }
 
 /// An object that several processes may reach.
@@ -166,16 +166,16 @@ impl<O: Placed<1> + Placed<8> + Placed<32> + Placed<512>> Bench for OnMemory<O> 
         (case.readers == 1 || <O as Placed<1>>::MANY) && in_trial::<O>(case.trial)
     }
 
-    fn run(&self, case: &Case, stage: &Stage) -> Result<Figures, String> {
+    fn run(&self, case: &Case, surroundings: &Surroundings) -> Result<Figures, String> {
         if case.across {
-            sized!(case.words, beside(case, stage))
+            sized!(case.words, beside(case, surroundings))
         } else {
-            sized!(case.words, placed(case, stage))
+            sized!(case.words, placed(case, surroundings))
         }
     }
 
-    fn far(&self, case: &Case, stage: &Stage, shared: &across::Shared) -> Result<(), String> {
-        sized!(case.words, far_process(case, stage, shared))
+    fn far(&self, case: &Case, surroundings: &Surroundings, shared: &across::Shared) -> Result<(), String> {
+        sized!(case.words, far_process(case, surroundings, shared))
     }
 
     fn repeat(&self, words: usize, times: u64) -> Result<(), String> {
@@ -251,7 +251,7 @@ pub(crate) fn mapping_bytes(count: usize, bytes: usize) -> usize {
     HEAD + count * bytes.next_multiple_of(LINE_BYTES)
 }
 
-fn placed<O: Placed<N>, const N: usize>(case: &Case, stage: &Stage) -> Result<Figures, String> {
+fn placed<O: Placed<N>, const N: usize>(case: &Case, surroundings: &Surroundings) -> Result<Figures, String> {
     // Beside the readers of the trial one for the far side of `Unchanged`.
     let extra = u32::from(case.trial == Trial::Unchanged && O::MANY);
     let readers = case.readers + extra;
@@ -273,7 +273,7 @@ fn placed<O: Placed<N>, const N: usize>(case: &Case, stage: &Stage) -> Result<Fi
             let readers = (0..readers).map(|which| unsafe { O::reader(place(index), which) });
             Ok((writer, Crowd { readers: readers.collect::<Result<_, String>>()?, next: 0 }))
         };
-        return trial::<Crowded<O>, N>(case, stage, &mut ends, None);
+        return trial::<Crowded<O>, N>(case, surroundings, &mut ends, None);
     }
     // SAFETY: as above.
     let ends = |index| unsafe { Ok((O::writer(place(index))?, O::reader(place(index), 0)?)) };
@@ -281,7 +281,7 @@ fn placed<O: Placed<N>, const N: usize>(case: &Case, stage: &Stage) -> Result<Fi
     // SAFETY: as above; reader 1 was counted in.
     let second = if extra == 1 { Some(unsafe { O::reader(place(0), 1) }?) } else { None };
     let mut first = Some(made);
-    trial::<O, N>(case, stage, &mut |index| first.take().map_or_else(|| ends(index), Ok), second)
+    trial::<O, N>(case, surroundings, &mut |index| first.take().map_or_else(|| ends(index), Ok), second)
 }
 
 fn repeat_alone<O: Alone<N>, const N: usize>(times: u64) -> Result<(), String> {
@@ -306,7 +306,7 @@ fn repeat_placed<O: Placed<N>, const N: usize>(times: u64) -> Result<(), String>
 /// A trial in one process. `ends` makes the ends of object 0 and 1, `second` is one more reader of object 0.
 fn trial<O: Ends<N>, const N: usize>(
     case: &Case,
-    stage: &Stage,
+    surroundings: &Surroundings,
     ends: &mut dyn FnMut(usize) -> Result<(O::Writer, O::Reader), String>,
     second: Option<O::Reader>,
 ) -> Result<Figures, String> {
@@ -329,9 +329,9 @@ fn trial<O: Ends<N>, const N: usize>(
         }
         (Trial::Alone | Trial::Trip, _) => (Some(&mut writer.0), Some(&mut reader.0), None, None),
     };
-    let (figures, count) = stage.both(
-        |signals| near::<O, N>(trial, stage, signals, near_writer.take(), near_reader.take()),
-        |signals| far::<O, N>(trial, stage, signals, far_writer.take(), far_reader.take()),
+    let (figures, count) = surroundings.both(
+        |signals| near::<O, N>(trial, surroundings, signals, near_writer.take(), near_reader.take()),
+        |signals| far::<O, N>(trial, surroundings, signals, far_writer.take(), far_reader.take()),
     )?;
     figures.map(|figures| completed(trial, figures, count))
 }
@@ -347,7 +347,7 @@ fn completed(trial: Trial, mut figures: Figures, count: u64) -> Figures {
 }
 
 /// A trial whose far side is a process.
-fn beside<O: Placed<N>, const N: usize>(case: &Case, stage: &Stage) -> Result<Figures, String> {
+fn beside<O: Placed<N>, const N: usize>(case: &Case, surroundings: &Surroundings) -> Result<Figures, String> {
     let bytes = O::bytes(1);
     let shared = across::Shared::new(mapping_bytes(2, bytes))?;
     // As in `placed`; the other process attaches to the same objects, and makes the ends that this does not.
@@ -365,14 +365,15 @@ fn beside<O: Placed<N>, const N: usize>(case: &Case, stage: &Stage) -> Result<Fi
             _ => (None, Some(O::reader(place(0), 0)?)),
         }
     };
-    let near = |signals: &Signals| near::<O, N>(case.trial, stage, signals, writer.as_mut(), reader.as_mut());
-    let (figures, count) = shared.beside(O::NAME, case, stage, near)?;
+    let near =
+        |signals: &Signals| near::<O, N>(case.trial, surroundings, signals, writer.as_mut(), reader.as_mut());
+    let (figures, count) = shared.beside(O::NAME, case, surroundings, near)?;
     figures.map(|figures| completed(case.trial, figures, count))
 }
 
 fn far_process<O: Placed<N>, const N: usize>(
     case: &Case,
-    stage: &Stage,
+    surroundings: &Surroundings,
     shared: &across::Shared,
 ) -> Result<(), String> {
     let bytes = O::bytes(1);
@@ -392,7 +393,9 @@ fn far_process<O: Placed<N>, const N: usize>(
         }
     };
     let signals = shared.signals();
-    signals.far(stage, || far::<O, N>(case.trial, stage, signals, writer.as_mut(), reader.as_mut()));
+    signals.far(surroundings, || {
+        far::<O, N>(case.trial, surroundings, signals, writer.as_mut(), reader.as_mut())
+    });
     Ok(())
 }
 
@@ -404,12 +407,12 @@ mod tests {
 
     #[test]
     fn every_object_gives_what_was_put_in() {
-        let stage = Stage::new(3).unwrap();
+        let surroundings = Surroundings::new(3).unwrap();
         for bench in crate::benches() {
             for (words, readers) in WORDS.into_iter().flat_map(|words| [(words, 1), (words, 4)]) {
                 let case = Case { trial: Trial::Check, words, readers, across: false };
                 if bench.takes(&case) && ![raw::COPY, raw::WORD].contains(&bench.name()) {
-                    let checked = bench.run(&case, &stage);
+                    let checked = bench.run(&case, &surroundings);
                     assert!(checked.is_ok(), "{} {case:?}: {checked:?}", bench.name());
                 }
             }
@@ -418,12 +421,13 @@ mod tests {
 
     #[test]
     fn trials_give_their_figures() {
-        let stage = Stage::new(20).unwrap();
+        let surroundings = Surroundings::new(20).unwrap();
         let benches = crate::benches();
         let run = |name: &str, trial| {
             let bench = benches.iter().find(|bench| bench.name() == name).unwrap();
             let case = Case { trial, words: 8, readers: 1, across: false };
-            let figures = bench.run(&case, &stage).unwrap_or_else(|why| panic!("{name}, {trial:?}: {why}"));
+            let figures =
+                bench.run(&case, &surroundings).unwrap_or_else(|why| panic!("{name}, {trial:?}: {why}"));
             figures.into_keys().collect::<Vec<_>>()
         };
         let percentiles = ["capped", "missed", "n", "p50", "p99", "p999"];

@@ -25,7 +25,7 @@ mod plan;
 mod raw;
 mod repeat;
 mod run;
-mod stage;
+mod surroundings;
 mod table;
 mod trial;
 
@@ -36,8 +36,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::bench::{Bench, InProcess, OnMemory};
-use crate::plan::Wish;
-use crate::stage::Stage;
+use crate::plan::Options;
+use crate::surroundings::Surroundings;
 use crate::trial::Trial;
 
 /// Measures our objects beside other people's, in one run.
@@ -109,14 +109,14 @@ fn main() -> ExitCode {
 fn measure(benches: &[Box<dyn Bench>], arguments: Arguments) -> Result<(), String> {
     let Arguments { quick, rounds, only, trials, bytes, bars, seed, out } = arguments;
     let rounds = rounds.unwrap_or(if quick { 3 } else { 11 }).max(1);
-    let stage = Stage::new(if quick { 10 } else { 1 })?;
-    let wish = Wish { bars, only, trials, words: bytes };
-    let run = run::run(benches, &wish, &stage, rounds, seed, &|what| eprintln!("{what}"))?;
+    let surroundings = Surroundings::new(if quick { 10 } else { 1 })?;
+    let options = Options { bars, only, trials, words: bytes };
+    let run = run::run(benches, &options, &surroundings, rounds, seed, &|what| eprintln!("{what}"))?;
     let table = table::markdown(&run);
     match out {
         None => print!("{table}"),
         Some(folder) => {
-            let json = run.json(stage.clock.cost);
+            let json = run.json(surroundings.clock.cost);
             let files = [("peers.md", table), ("peers.json", json), ("peers.svg", picture::svg(&run))];
             fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
             for (name, text) in files {

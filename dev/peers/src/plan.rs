@@ -16,7 +16,7 @@ pub(crate) type Group = Vec<Vec<Entry>>;
 
 /// What is wanted.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wish {
+pub(crate) struct Options {
     /// Only what a bar is held against.
     pub(crate) bars: bool,
     /// Only objects whose names begin so; all if empty.
@@ -31,16 +31,19 @@ pub(crate) struct Wish {
 const CROWDS: [u32; 2] = [4, 20];
 
 /// The groups that are wanted.
-pub(crate) fn groups(benches: &[Box<dyn Bench>], wish: &Wish) -> Vec<Group> {
+pub(crate) fn groups(benches: &[Box<dyn Bench>], options: &Options) -> Vec<Group> {
     let mut groups = Vec::new();
-    for trial in Trial::ALL.into_iter().filter(|trial| wish.trials.is_empty() || wish.trials.contains(trial))
+    for trial in
+        Trial::ALL.into_iter().filter(|trial| options.trials.is_empty() || options.trials.contains(trial))
     {
-        for words in WORDS.into_iter().filter(|words| wish.words.is_empty() || wish.words.contains(words)) {
+        for words in
+            WORDS.into_iter().filter(|words| options.words.is_empty() || options.words.contains(words))
+        {
             for queues in [true, false] {
                 let group: Group = (0..benches.len())
-                    .filter(|&at| benches[at].kind().is_queue() == queues && named(&*benches[at], wish))
+                    .filter(|&at| benches[at].kind().is_queue() == queues && named(&*benches[at], options))
                     .map(|at| {
-                        unit(&*benches[at], trial, words, wish.bars)
+                        unit(&*benches[at], trial, words, options.bars)
                             .into_iter()
                             .map(|case| (at, case))
                             .collect()
@@ -56,9 +59,9 @@ pub(crate) fn groups(benches: &[Box<dyn Bench>], wish: &Wish) -> Vec<Group> {
     groups
 }
 
-fn named(bench: &dyn Bench, wish: &Wish) -> bool {
+fn named(bench: &dyn Bench, options: &Options) -> bool {
     let name = bench.name().to_lowercase();
-    wish.only.is_empty() || wish.only.iter().any(|only| name.starts_with(&only.to_lowercase()))
+    options.only.is_empty() || options.only.iter().any(|only| name.starts_with(&only.to_lowercase()))
 }
 
 /// The trials of an object that belong together: with one reader and with several, in a process and across.
@@ -150,7 +153,7 @@ mod tests {
     #[test]
     fn a_full_run_has_every_object_in_every_trial_that_it_takes() {
         let benches = benches();
-        let groups = groups(&benches, &Wish::default());
+        let groups = groups(&benches, &Options::default());
         let entries: Vec<Entry> = groups.into_iter().flatten().flatten().collect();
         for (at, bench) in benches.iter().enumerate() {
             assert!(entries.iter().any(|(other, _)| *other == at), "{} takes no part", bench.name());
@@ -169,7 +172,7 @@ mod tests {
     fn one_run_has_all_that_bars_need() {
         let benches = benches();
         for bars in [true, false] {
-            let groups = groups(&benches, &Wish { bars, ..Wish::default() });
+            let groups = groups(&benches, &Options { bars, ..Options::default() });
             let line = |(at, case): &Entry| {
                 let far = if case.across { ", across" } else { "" };
                 let (name, trial, bytes) = (benches[*at].name(), case.trial.word(), 8 * case.words);
@@ -192,8 +195,9 @@ mod tests {
     #[test]
     fn bars_need_less_than_a_full_run() {
         let benches = benches();
-        let count =
-            |bars| groups(&benches, &Wish { bars, ..Wish::default() }).iter().flatten().flatten().count();
+        let count = |bars| {
+            groups(&benches, &Options { bars, ..Options::default() }).iter().flatten().flatten().count()
+        };
         assert!(count(true) < count(false));
         assert!(count(true) > 0);
     }

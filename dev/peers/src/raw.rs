@@ -13,7 +13,7 @@ use taut_share::LINE_BYTES;
 use crate::clock::now;
 use crate::figures::median;
 use crate::object::{About, Alone, Ends, Kind, Place, Placed};
-use crate::stage::Stage;
+use crate::surroundings::Surroundings;
 
 /// The name of a bare word.
 pub(crate) const WORD: &str = "bare word";
@@ -25,10 +25,10 @@ pub(crate) const COPY: &str = "plain copy";
 struct Line(AtomicU64);
 
 /// A line there, and another one back: ns, the middle of 5 batches.
-pub(crate) fn round_trip(stage: &Stage) -> Result<f64, String> {
+pub(crate) fn round_trip(surroundings: &Surroundings) -> Result<f64, String> {
     const TRIPS: u64 = 400;
     let (there, back) = (Line::default(), Line::default());
-    let near = |_: &crate::stage::Signals| {
+    let near = |_: &crate::surroundings::Signals| {
         let mut number = 0;
         let times: Vec<f64> = (0..6)
             .map(|_| {
@@ -40,12 +40,12 @@ pub(crate) fn round_trip(stage: &Stage) -> Result<f64, String> {
                         spin_loop();
                     }
                 }
-                stage.clock.ns(now() - start) / TRIPS as f64
+                surroundings.clock.ns(now() - start) / TRIPS as f64
             })
             .collect();
         median(&times[1..])
     };
-    let far = |signals: &crate::stage::Signals| {
+    let far = |signals: &crate::surroundings::Signals| {
         let mut seen = 0;
         while !signals.stopped() {
             let number = there.0.load(Acquire);
@@ -57,7 +57,7 @@ pub(crate) fn round_trip(stage: &Stage) -> Result<f64, String> {
             }
         }
     };
-    stage.both(near, far).map(|(time, _)| time)
+    surroundings.both(near, far).map(|(time, _)| time)
 }
 
 /// A bare word: what a look costs at least.

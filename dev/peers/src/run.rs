@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use crate::bench::{Bench, Case};
 use crate::figures::{Figures, spread};
 use crate::object::Kind;
-use crate::plan::{Entry, Random, Wish, groups};
+use crate::plan::{Entry, Options, Random, groups};
 use crate::raw;
-use crate::stage::Stage;
+use crate::surroundings::Surroundings;
 use crate::trial::Trial;
 
 /// Round trips of a line below this are of processors that share a cache.
@@ -47,16 +47,16 @@ pub(crate) struct Run {
 /// Checks every object first, then runs the rounds. `say` hears how far it is.
 pub(crate) fn run(
     benches: &[Box<dyn Bench>],
-    wish: &Wish,
-    stage: &Stage,
+    options: &Options,
+    surroundings: &Surroundings,
     rounds: usize,
     seed: u64,
     say: &dyn Fn(&str),
 ) -> Result<Run, String> {
     let mut notes = Vec::new();
-    let mut plan = groups(benches, wish);
+    let mut plan = groups(benches, options);
     say("checking results");
-    let wrong = wrong(benches, &plan.iter().flatten().flatten().copied().collect::<Vec<_>>(), stage);
+    let wrong = wrong(benches, &plan.iter().flatten().flatten().copied().collect::<Vec<_>>(), surroundings);
     for unit in plan.iter_mut().flatten() {
         unit.retain(|entry| !wrong.contains_key(&checked(entry)));
     }
@@ -81,7 +81,7 @@ pub(crate) fn run(
                     failures: Vec::new(),
                 });
                 let measured = if row.failures.len() < PATIENCE {
-                    raw::round_trip(stage).and_then(|raw| Ok((raw, bench.run(&case, stage)?)))
+                    raw::round_trip(surroundings).and_then(|raw| Ok((raw, bench.run(&case, surroundings)?)))
                 } else {
                     Err("left out after that".into())
                 };
@@ -102,13 +102,13 @@ pub(crate) fn run(
     let raws: Vec<f64> =
         rows.iter().flat_map(|row| row.rounds.iter().flatten().map(|(raw, _)| *raw)).collect();
     let near = raws.iter().filter(|raw| **raw < NEAR_NS).count() * 2 >= raws.len();
-    if !stage.real_time {
+    if !surroundings.real_time {
         notes.push("the threads were not real-time (no permission for SCHED_FIFO)".into());
     }
     if !cfg!(feature = "iceoryx2") {
         notes.push("iceoryx2 was left out of this build".into());
     }
-    Ok(Run { notes, facts: facts(stage, rounds, seed, &raws), rows, near })
+    Ok(Run { notes, facts: facts(surroundings, rounds, seed, &raws), rows, near })
 }
 
 /// The check that a trial needs.
@@ -117,14 +117,19 @@ fn checked(&(at, case): &Entry) -> Entry {
 }
 
 /// Entries whose results are not what they must be, and why.
-fn wrong(benches: &[Box<dyn Bench>], entries: &[Entry], stage: &Stage) -> BTreeMap<Entry, String> {
+fn wrong(
+    benches: &[Box<dyn Bench>],
+    entries: &[Entry],
+    surroundings: &Surroundings,
+) -> BTreeMap<Entry, String> {
     let mut all: Vec<Entry> = entries.iter().map(checked).collect();
     all.sort_unstable();
     all.dedup();
     let unlike = |name| ![raw::COPY, raw::WORD].contains(&name);
     all.retain(|(at, _)| unlike(benches[*at].name()));
-    let checks =
-        all.into_iter().filter_map(|(at, case)| Some(((at, case), benches[at].run(&case, stage).err()?)));
+    let checks = all
+        .into_iter()
+        .filter_map(|(at, case)| Some(((at, case), benches[at].run(&case, surroundings).err()?)));
     checks.collect()
 }
 
@@ -141,19 +146,24 @@ pub(crate) fn suffix(case: &Case) -> String {
 }
 
 /// The machine, the program and the run.
-pub(crate) fn facts(stage: &Stage, rounds: usize, seed: u64, raws: &[f64]) -> Vec<(String, String)> {
+pub(crate) fn facts(
+    surroundings: &Surroundings,
+    rounds: usize,
+    seed: u64,
+    raws: &[f64],
+) -> Vec<(String, String)> {
     let mut facts = taut_sys::machine::machine_facts();
     let mut add = |name: &str, value: String| facts.push((name.into(), value));
-    let [p50, p999, step] = stage.clock.cost;
+    let [p50, p999, step] = surroundings.clock.cost;
     add("date", date());
     add("program", format!("taut-peers {}, {}", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH));
     add(
         "threads",
         format!(
             "CPUs {} and {}, {}",
-            stage.cpus[0],
-            stage.cpus[1],
-            if stage.real_time { "SCHED_FIFO 20" } else { "SCHED_OTHER" }
+            surroundings.cpus[0],
+            surroundings.cpus[1],
+            if surroundings.real_time { "SCHED_FIFO 20" } else { "SCHED_OTHER" }
         ),
     );
     add("timer", format!("{p50:.1} ns p50, {p999:.1} ns p99.9, steps of {step:.1} ns; not subtracted"));

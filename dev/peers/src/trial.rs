@@ -8,7 +8,7 @@ use std::hint::{black_box, spin_loop};
 use crate::clock::now;
 use crate::figures::{Figures, median, percentile};
 use crate::object::{Ends, Kind, capacity, mark, number};
-use crate::stage::{Signals, Stage};
+use crate::surroundings::{Signals, Surroundings};
 
 /// A kind of trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,12 +103,12 @@ impl<const N: usize> Source<N> {
 /// What the far side does in a trial, with the end that it has there.
 pub(crate) fn far<O: Ends<N>, const N: usize>(
     trial: Trial,
-    stage: &Stage,
+    surroundings: &Surroundings,
     signals: &Signals,
     writer: Option<&mut O::Writer>,
     reader: Option<&mut O::Reader>,
 ) {
-    let end = now() + stage.ticks(FAR_MS).max(4 * stage.ticks(CAP_MS));
+    let end = now() + surroundings.ticks(FAR_MS).max(4 * surroundings.ticks(CAP_MS));
     let going = |done: u64| !signals.stopped() && (!done.is_multiple_of(64) || now() < end);
     let mut done = 0;
     match (trial, writer, reader) {
@@ -171,33 +171,33 @@ pub(crate) fn far<O: Ends<N>, const N: usize>(
 /// What the near side does in a trial, and what it measures.
 pub(crate) fn near<O: Ends<N>, const N: usize>(
     trial: Trial,
-    stage: &Stage,
+    surroundings: &Surroundings,
     signals: &Signals,
     writer: Option<&mut O::Writer>,
     reader: Option<&mut O::Reader>,
 ) -> Result<Figures, String> {
     match (trial, writer, reader) {
-        (Trial::Check, _, Some(reader)) => check::<O, N>(stage, signals, reader),
-        (Trial::Trip, Some(writer), Some(reader)) => trip::<O, N>(stage, signals, writer, reader),
-        (Trial::Alone, Some(writer), Some(reader)) => Ok(alone::<O, N>(stage, writer, reader)),
-        (Trial::Unchanged, _, Some(reader)) => Ok(unchanged::<O, N>(stage, reader)),
-        (Trial::Flat | Trial::Slices, Some(writer), _) => Ok(flat::<O, N>(stage, writer)),
+        (Trial::Check, _, Some(reader)) => check::<O, N>(surroundings, signals, reader),
+        (Trial::Trip, Some(writer), Some(reader)) => trip::<O, N>(surroundings, signals, writer, reader),
+        (Trial::Alone, Some(writer), Some(reader)) => Ok(alone::<O, N>(surroundings, writer, reader)),
+        (Trial::Unchanged, _, Some(reader)) => Ok(unchanged::<O, N>(surroundings, reader)),
+        (Trial::Flat | Trial::Slices, Some(writer), _) => Ok(flat::<O, N>(surroundings, writer)),
         (Trial::Write, Some(writer), _) => {
             let mut source = Source::<N>::new();
-            timed(stage, signals, || O::put(writer, source.next()))
+            timed(surroundings, signals, || O::put(writer, source.next()))
         }
-        (Trial::Read, _, Some(reader)) => timed(stage, signals, || O::take(reader, used).is_some()),
+        (Trial::Read, _, Some(reader)) => timed(surroundings, signals, || O::take(reader, used).is_some()),
         _ => Err("the trial lacks an end".into()),
     }
 }
 
 /// Marked values, while the far side writes them: whole, in order, and without a gap where none may be.
 fn check<O: Ends<N>, const N: usize>(
-    stage: &Stage,
+    surroundings: &Surroundings,
     signals: &Signals,
     reader: &mut O::Reader,
 ) -> Result<Figures, String> {
-    let end = now() + stage.ticks(CHECK_MS);
+    let end = now() + surroundings.ticks(CHECK_MS);
     let (mut seen, mut count, mut torn) = (0, 0_u64, 0_u64);
     while now() < end && !signals.over() {
         match O::take(reader, number) {
@@ -226,7 +226,7 @@ fn check<O: Ends<N>, const N: usize>(
 }
 
 fn alone<O: Ends<N>, const N: usize>(
-    stage: &Stage,
+    surroundings: &Surroundings,
     writer: &mut O::Writer,
     reader: &mut O::Reader,
 ) -> Figures {
@@ -251,14 +251,14 @@ fn alone<O: Ends<N>, const N: usize>(
             for _ in 0..size {
                 black_box(O::take(reader, used));
             }
-            [middle - start, now() - middle].map(|ticks| stage.clock.ns(ticks) / size as f64)
+            [middle - start, now() - middle].map(|ticks| surroundings.clock.ns(ticks) / size as f64)
         })
         .collect();
     let side = |side: usize| median(&times[1..].iter().map(|times| times[side]).collect::<Vec<_>>());
     Figures::from([("in", side(0)), ("out", side(1))])
 }
 
-fn unchanged<O: Ends<N>, const N: usize>(stage: &Stage, reader: &mut O::Reader) -> Figures {
+fn unchanged<O: Ends<N>, const N: usize>(surroundings: &Surroundings, reader: &mut O::Reader) -> Figures {
     const LOOKS: u32 = 20_000;
     // What there is, is seen before.
     for _ in 0..1_000 {
@@ -270,15 +270,15 @@ fn unchanged<O: Ends<N>, const N: usize>(stage: &Stage, reader: &mut O::Reader) 
             for _ in 0..LOOKS {
                 black_box(O::newer(reader, used));
             }
-            stage.clock.ns(now() - start) / f64::from(LOOKS)
+            surroundings.clock.ns(now() - start) / f64::from(LOOKS)
         })
         .collect();
     Figures::from([("look", median(&times))])
 }
 
 /// By time, not by count: so it ends for queues that lose, too.
-fn flat<O: Ends<N>, const N: usize>(stage: &Stage, writer: &mut O::Writer) -> Figures {
-    let (start, length) = (now(), stage.ticks(FLAT_MS));
+fn flat<O: Ends<N>, const N: usize>(surroundings: &Surroundings, writer: &mut O::Writer) -> Figures {
+    let (start, length) = (now(), surroundings.ticks(FLAT_MS));
     let (mut source, mut done, mut put) = (Source::<N>::new(), 0_u64, 0_u64);
     let mut elapsed = 0;
     while elapsed < length {
@@ -292,18 +292,18 @@ fn flat<O: Ends<N>, const N: usize>(stage: &Stage, writer: &mut O::Writer) -> Fi
             elapsed = now() - start;
         }
     }
-    let ns = stage.clock.ns(now() - start);
+    let ns = surroundings.clock.ns(now() - start);
     Figures::from([("in", put as f64 / ns * 1e3), ("ns", ns)])
 }
 
 fn trip<O: Ends<N>, const N: usize>(
-    stage: &Stage,
+    surroundings: &Surroundings,
     signals: &Signals,
     writer: &mut O::Writer,
     reader: &mut O::Reader,
 ) -> Result<Figures, String> {
-    let limit = stage.ticks(LIMIT_MS) / u64::from(BATCHES);
-    let trips = TRIPS / u64::from(stage.haste);
+    let limit = surroundings.ticks(LIMIT_MS) / u64::from(BATCHES);
+    let trips = TRIPS / u64::from(surroundings.haste);
     // Behind 1, the number of what stands there before the first write in some.
     let mut source = Source::<N>::new();
     let mut times = Vec::new();
@@ -331,19 +331,25 @@ fn trip<O: Ends<N>, const N: usize>(
                 break;
             }
         }
-        times.push(stage.clock.ns(now() - start) / done.max(1) as f64);
+        times.push(surroundings.clock.ns(now() - start) / done.max(1) as f64);
     }
     // The first batch warms up.
     Ok(Figures::from([("trip", median(&times[1..]))]))
 }
 
 /// Times single operations, each until it succeeds.
-fn timed(stage: &Stage, signals: &Signals, mut operation: impl FnMut() -> bool) -> Result<Figures, String> {
-    let count = (SAMPLES / stage.haste) as usize;
+fn timed(
+    surroundings: &Surroundings,
+    signals: &Signals,
+    mut operation: impl FnMut() -> bool,
+) -> Result<Figures, String> {
+    let count = (SAMPLES / surroundings.haste) as usize;
     // Written once, so that no sample pays for a page fault.
     let mut samples = vec![1_u64; count];
-    let (end, cap) =
-        (now() + stage.ticks(LIMIT_MS), stage.clock.ticks(std::time::Duration::from_millis(CAP_MS.into())));
+    let (end, cap) = (
+        now() + surroundings.ticks(LIMIT_MS),
+        surroundings.clock.ticks(std::time::Duration::from_millis(CAP_MS.into())),
+    );
     let (mut done, mut missed, mut capped) = (0, 0_u64, 0_u64);
     while done < count {
         for _ in 0..PAUSES {
@@ -378,7 +384,7 @@ fn timed(stage: &Stage, signals: &Signals, mut operation: impl FnMut() -> bool) 
     if done == 0 {
         return Err("not one operation ended in time".into());
     }
-    let mut at = |share| stage.clock.ns(percentile(&mut samples, share));
+    let mut at = |share| surroundings.clock.ns(percentile(&mut samples, share));
     Ok(Figures::from([
         ("p50", at(0.5)),
         ("p99", at(0.99)),

@@ -118,7 +118,7 @@ fn storm(arguments: &Arguments) -> Result<u64, String> {
         matrix.add(&trial.fault.name(), &outcome.finding.to_string(), worth);
         longest = longest.max(outcome.took);
         if worth == Worth::Unexplained {
-            tell(number, trial, &outcome);
+            report(number, trial, &outcome);
             if arguments.keep {
                 println!("  kept: {}", folder.keep().display());
             }
@@ -143,7 +143,7 @@ fn judge(trial: Trial, finding: Finding) -> Worth {
     trial.fault.excused(trial.application, finding).map_or(Worth::Unexplained, Worth::Excused)
 }
 
-fn tell(number: u64, trial: Trial, outcome: &Outcome) {
+fn report(number: u64, trial: Trial, outcome: &Outcome) {
     let Trial { application, executor, fault, after_ms } = trial;
     println!(
         "run {number}: {} {}, {} after {after_ms} ms: found {}, not {}; {} ms, {}",

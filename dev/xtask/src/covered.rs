@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn arguments_name_targets() {
         let arguments =
-            "-p taut-share -p taut-lock --lib --test stress* --test attack -- board --test between";
+            "-p taut-share -p taut-lock --lib --test stress* --test attack -- registry --test between";
         for named in ["share/lib", "lock/lib", "share/stress", "share/stress_flow", "lock/attack"] {
             assert!(names(arguments, named), "{named}");
         }

@@ -14,12 +14,12 @@ use crate::tree::{Finding, Tree};
 const ROOMS: &[&str] = &[
     "live/share/src/",
     "live/trace/src/ring.rs",
-    "live/lock/src/bell.rs",
+    "live/lock/src/event_count.rs",
     "live/lock/src/request_slot.rs",
-    "live/lock/src/gate.rs",
-    "live/lock/src/latch.rs",
+    "live/lock/src/parker.rs",
+    "live/lock/src/futex_mutex.rs",
     "live/lock/src/life.rs",
-    "live/lock/src/mark.rs",
+    "live/lock/src/preemption_control.rs",
     "live/lock/src/queued",
     "live/lock/src/spin",
 ];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `dev/papers`: the papers' experiments, run anew. In release mode: they compute much. Rows of 002 that are there are
+//! `dev/papers`: the papers' experiments, run anew. In release mode: they compute much. Rows of han14 that are there are
 //! kept, so that an interrupted run goes on: who has changed an analysis removes `papers` in the target folder first.
 
 use std::path::PathBuf;
@@ -18,8 +18,8 @@ const RECORD: &str = "docs/measured";
 /// What is run.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Papers {
-    /// Which paper: 001 (space of state messages), 002 (mechanisms for shared resources), 002-overheads (what those cost in
-    /// time) or 004 (what SRP and DFP cost); or `examples`, the surrogates of 002 as manifests
+    /// Which paper: huang02 (space of state messages), han14 (mechanisms for shared resources), han14-overheads (what those cost in
+    /// time) or gutierrez13 (what SRP and DFP cost); or `examples`, the surrogates of han14 as manifests
     #[arg(value_enum)]
     which: Which,
     /// Write pages and figures to docs/measured
@@ -28,43 +28,43 @@ pub(crate) struct Papers {
     /// Where pages and figures go [default: papers/WHICH in the target folder]
     #[arg(long)]
     out: Option<PathBuf>,
-    /// 002: as many systems as the paper, and all depths
+    /// han14: as many systems as the paper, and all depths
     #[arg(long)]
     long: bool,
-    /// 002: only the rows of one part, as in 2/4
+    /// han14: only the rows of one part, as in 2/4
     #[arg(long)]
     shard: Option<String>,
-    /// 002: only these figures, as in fig15,fig16; 004: only `appendix`
+    /// han14: only these figures, as in fig15,fig16; gutierrez13: only `appendix`
     #[arg(long)]
     only: Option<String>,
-    /// 002: other systems
+    /// han14: other systems
     #[arg(long)]
     seed: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Which {
-    #[value(name = "001")]
+    #[value(name = "huang02")]
     Space,
-    #[value(name = "002")]
+    #[value(name = "han14")]
     Mechanisms,
-    #[value(name = "002-overheads")]
+    #[value(name = "han14-overheads")]
     Overheads,
-    #[value(name = "004")]
+    #[value(name = "gutierrez13")]
     Locks,
     Examples,
 }
 
 /// Builds the programs and runs them in view.
-pub(crate) fn run(tree: &Tree, wish: &Papers) -> ExitCode {
+pub(crate) fn run(tree: &Tree, options: &Papers) -> ExitCode {
     // What sweeps needs the command.
-    let with = if wish.which == Which::Mechanisms { " -p taut-cli" } else { "" };
+    let with = if options.which == Which::Mechanisms { " -p taut-cli" } else { "" };
     let build = format!("cargo build --release --locked -p taut-papers{with}");
     let build = Command::line(&build).dir(tree.root());
     if build.show() != End::Code(0) {
         return ExitCode::FAILURE;
     }
-    let program = Command::new(tree.target().join("release/taut-papers")).args(wish.arguments(tree));
+    let program = Command::new(tree.target().join("release/taut-papers")).args(options.arguments(tree));
     match program.dir(tree.root()).show() {
         End::Code(0) => ExitCode::SUCCESS,
         End::Code(2) => ExitCode::from(2),
@@ -84,16 +84,16 @@ impl Papers {
         let mut path =
             |name: &str, path: PathBuf| arguments.extend([name.to_owned(), path.display().to_string()]);
         match self.which {
-            Which::Space => path("--out", out("001")),
-            Which::Overheads => path("--out", out("002-overheads")),
+            Which::Space => path("--out", out("huang02")),
+            Which::Overheads => path("--out", out("han14-overheads")),
             Which::Locks => {
-                path("--out", out("004"));
+                path("--out", out("gutierrez13"));
                 arguments.extend(self.only.iter().flat_map(|only| ["--only".to_owned(), only.clone()]));
             }
             Which::Examples => path("--root", tree.root().to_owned()),
             Which::Mechanisms => {
-                let rows = if self.long { "002-long-rows" } else { "002-rows" };
-                path("--out", out("002"));
+                let rows = if self.long { "han14-long-rows" } else { "han14-rows" };
+                path("--out", out("han14"));
                 path("--rows", folder(rows));
                 path("--taut", tree.target().join("release/taut"));
                 let seed = self.seed.map(|seed| seed.to_string());
@@ -113,9 +113,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wishes_are_handed_on() {
+    fn options_are_passed_on() {
         let tree = Tree::here().unwrap();
-        let mut wish = Papers {
+        let mut options = Papers {
             which: Which::Mechanisms,
             record: true,
             out: None,
@@ -124,17 +124,17 @@ mod tests {
             only: None,
             seed: Some(7),
         };
-        let said = wish.arguments(&tree).join(" ");
-        assert!(said.starts_with("002 --out ") && said.contains("docs/measured --rows "), "{said}");
-        assert!(said.contains("002-long-rows") && said.ends_with("--shard 2/4 --seed 7 --long"), "{said}");
-        wish.which = Which::Locks;
-        let said = wish.arguments(&tree).join(" ");
-        assert!(said.starts_with("004 --out ") && said.ends_with("docs/measured"), "{said}");
-        wish.only = Some("appendix".into());
-        assert!(wish.arguments(&tree).join(" ").ends_with("docs/measured --only appendix"));
-        wish.which = Which::Overheads;
-        assert_eq!(wish.arguments(&tree)[..2], ["002-overheads", "--out"]);
-        wish.which = Which::Examples;
-        assert_eq!(wish.arguments(&tree)[..2], ["examples", "--root"]);
+        let said = options.arguments(&tree).join(" ");
+        assert!(said.starts_with("han14 --out ") && said.contains("docs/measured --rows "), "{said}");
+        assert!(said.contains("han14-long-rows") && said.ends_with("--shard 2/4 --seed 7 --long"), "{said}");
+        options.which = Which::Locks;
+        let said = options.arguments(&tree).join(" ");
+        assert!(said.starts_with("gutierrez13 --out ") && said.ends_with("docs/measured"), "{said}");
+        options.only = Some("appendix".into());
+        assert!(options.arguments(&tree).join(" ").ends_with("docs/measured --only appendix"));
+        options.which = Which::Overheads;
+        assert_eq!(options.arguments(&tree)[..2], ["han14-overheads", "--out"]);
+        options.which = Which::Examples;
+        assert_eq!(options.arguments(&tree)[..2], ["examples", "--root"]);
     }
 }

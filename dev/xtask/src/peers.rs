@@ -47,18 +47,18 @@ pub(crate) struct Peers {
 }
 
 /// Builds the program and runs it in view.
-pub(crate) fn run(tree: &Tree, wish: &Peers) -> ExitCode {
-    let build = build(tree, wish.locks);
+pub(crate) fn run(tree: &Tree, options: &Peers) -> ExitCode {
+    let build = build(tree, options.locks);
     println!("{}", build.shown());
     if build.show() != End::Code(0) {
         return ExitCode::FAILURE;
     }
-    let program = Command::new(program(tree)).args(wish.arguments(tree)).dir(tree.root());
+    let program = Command::new(program(tree)).args(options.arguments(tree)).dir(tree.root());
     if program.show() != End::Code(0) {
         return ExitCode::FAILURE;
     }
-    if wish.record
-        && !wish.locks
+    if options.record
+        && !options.locks
         && let Err(why) = bars_recorded(&tree.join(RECORD)).and_then(|()| instructions_recorded(tree))
     {
         eprintln!("{why}");
@@ -222,9 +222,9 @@ mod tests {
     }
 
     #[test]
-    fn wishes_are_handed_on() {
+    fn options_are_passed_on() {
         let tree = Tree::here().unwrap();
-        let mut wish = Peers {
+        let mut options = Peers {
             locks: false,
             record: false,
             quick: true,
@@ -234,10 +234,10 @@ mod tests {
             bytes: None,
             seed: None,
         };
-        wish.only = Some("rtrb,QrtR".into());
-        assert_eq!(wish.arguments(&tree).join(" "), "--rounds 5 --only rtrb,QrtR --quick");
-        wish = Peers { locks: true, record: true, quick: false, ..wish };
-        let said = wish.arguments(&tree).join(" ");
+        options.only = Some("rtrb,QrtR".into());
+        assert_eq!(options.arguments(&tree).join(" "), "--rounds 5 --only rtrb,QrtR --quick");
+        options = Peers { locks: true, record: true, quick: false, ..options };
+        let said = options.arguments(&tree).join(" ");
         assert!(said.starts_with("locks --rounds 5") && said.ends_with("docs/measured"), "{said}");
     }
 }

@@ -139,23 +139,23 @@ fn installed(name: &str, work: impl Fn(&Tree) -> Outcome + 'static) -> Step {
 
 /// What Python adds to a sweep: what `benches/sweep.py` prints, of a wheel and a command that are built for release.
 pub(crate) fn beside_the_command(tree: &Tree) -> Result<String, String> {
-    let told = |output: Output| if output.success() { Ok(output.stdout) } else { Err(output.text) };
+    let reported = |output: Output| if output.success() { Ok(output.stdout) } else { Err(output.text) };
     install(tree, "tools", &words(TOOLS))?;
     let wheels = tree.target().join("python/released");
     // That there is none is as well.
     let _ = std::fs::remove_dir_all(&wheels);
     let build =
         bin(tree, "tools", "maturin").args(["build", "--locked", "--release", "--out"]).args([&wheels]);
-    told(building(tree, build).run())?;
+    reported(building(tree, build).run())?;
     let made = std::fs::read_dir(&wheels).into_iter().flatten().flatten().map(|entry| entry.path());
     let made: Vec<String> = made.map(|path| path.display().to_string()).collect();
     present(tree, "measured")?;
     install(tree, "measured", &[words("--force-reinstall"), made].concat())?;
-    told(Command::line("cargo build --release --locked --bin taut").dir(tree.root()).run())?;
+    reported(Command::line("cargo build --release --locked --bin taut").dir(tree.root()).run())?;
     let generator = tree.join("examples/sweep/han14.toml");
     let command = tree.target().join("release/taut");
     let measure = bin(tree, "measured", "python").args(["benches/sweep.py", "--command"]);
-    told(within(tree, measure.args([command, generator])).run())
+    reported(within(tree, measure.args([command, generator])).run())
 }
 
 /// Builds the wheel, and installs it where nothing of the sources is.

@@ -17,7 +17,7 @@ use crate::say::{err, errln};
 /// Looked at between two steps of something that takes long.
 pub(crate) struct Attendant {
     begun: Instant,
-    told: Instant,
+    reported: Instant,
     rewrites: bool,
     /// Columns that a line of progress may take.
     width: usize,
@@ -54,7 +54,7 @@ impl Attendant {
             .map_err(|error| Failure::Environment(format!("no thread can be started: {error}")))?;
         let begun = Instant::now();
         let width = screen.width - 1;
-        Ok(Self { begun, told: begun, rewrites: screen.rewrites, width, shown: false, interrupted })
+        Ok(Self { begun, reported: begun, rewrites: screen.rewrites, width, shown: false, interrupted })
     }
 
     /// Whether Ctrl-C was pressed.
@@ -68,10 +68,10 @@ impl Attendant {
     }
 
     /// Shows how far it is: on a terminal that can take a line away, after a second, five times a second.
-    pub(crate) fn tell(&mut self, text: impl FnOnce() -> String) {
+    pub(crate) fn report(&mut self, text: impl FnOnce() -> String) {
         let first = if self.shown { Duration::from_millis(200) } else { Duration::from_secs(1) };
-        if self.rewrites && self.told.elapsed() > first {
-            (self.told, self.shown) = (Instant::now(), true);
+        if self.rewrites && self.reported.elapsed() > first {
+            (self.reported, self.shown) = (Instant::now(), true);
             // A line that wraps would not be taken away again.
             let text: String = text().chars().take(self.width).collect();
             err!("\r\x1b[K{text}");

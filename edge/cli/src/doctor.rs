@@ -3,7 +3,7 @@
 
 //! `taut doctor`: what this machine and this user can guarantee.
 
-use taut_boot::{Guarantee, Posture};
+use taut_boot::{Guarantee, Guarantees};
 use taut_sys::process::{self, Capability, Resource};
 use taut_sys::{machine, memory};
 
@@ -14,7 +14,7 @@ use crate::say::outln;
 
 pub(crate) fn doctor(arguments: &Doctor, screen: &Screen) -> Result<Outcome, Failure> {
     let mut left = None;
-    let mut posture = match &arguments.path {
+    let mut guarantees = match &arguments.path {
         Some(path) => {
             let text = Files::at(path, &[])?.load()?;
             let Some(model) = text.model() else {
@@ -22,30 +22,30 @@ pub(crate) fn doctor(arguments: &Doctor, screen: &Screen) -> Result<Outcome, Fai
                 return Ok(Outcome::Usage);
             };
             let plan = text.plan(model)?.plan;
-            let posture = Posture::find(&plan);
-            left = posture.throttle_left(&plan);
-            posture
+            let guarantees = Guarantees::find(&plan);
+            left = guarantees.throttle_left(&plan);
+            guarantees
         }
-        None => Posture::of_machine(),
+        None => Guarantees::of_machine(),
     };
     if let Err(error) = memory::lock_all() {
-        posture.lose(Guarantee::Memory, error);
+        guarantees.lose(Guarantee::Memory, error);
     }
     if let Err(error) = machine::dma_latency_hold() {
-        posture.lose(Guarantee::Wakeup, error);
+        guarantees.lose(Guarantee::Wakeup, error);
     }
-    of_started(&mut posture);
+    of_started(&mut guarantees);
     for (key, value) in machine::machine_facts() {
         outln!("{key:<22} {value}");
     }
     outln!("");
     for (guarantee, gives) in Guarantee::ALL {
-        let have = if posture.keeps(guarantee) { "yes" } else { "no " };
+        let have = if guarantees.keeps(guarantee) { "yes" } else { "no " };
         outln!("{have}  {guarantee:?}: {gives}");
         if let Some(left) = left.as_ref().filter(|_| guarantee == Guarantee::Throttle) {
             outln!("       here: {left}");
         }
-        for lost in posture.lost.iter().filter(|lost| lost.guarantee == guarantee) {
+        for lost in guarantees.lost.iter().filter(|lost| lost.guarantee == guarantee) {
             outln!(
                 "       why: {}\n       means: {}\n       to get it: {}",
                 lost.why,
@@ -58,11 +58,11 @@ pub(crate) fn doctor(arguments: &Doctor, screen: &Screen) -> Result<Outcome, Fai
         "\nThese are the rights of this command, and so of an application that `taut run` starts. What the file of an\n\
          application has by `setcap` comes on top; each build of it takes that away."
     );
-    Ok(if posture.is_degraded() { Outcome::Environment } else { Outcome::Yes })
+    Ok(if guarantees.is_degraded() { Outcome::Environment } else { Outcome::Yes })
 }
 
 /// Takes away what this command has by its own file: a program that it starts does not inherit that.
-fn of_started(posture: &mut Posture) {
+fn of_started(guarantees: &mut Guarantees) {
     let rights = [
         (Guarantee::Priorities, Capability::SysNice, Resource::RealTimePriority, Some(99)),
         (Guarantee::Memory, Capability::IpcLock, Resource::LockedMemory, None),
@@ -73,13 +73,13 @@ fn of_started(posture: &mut Posture) {
             (Some(limit), Some(needed)) => limit >= needed,
             (Some(_), None) => false,
         });
-        if posture.keeps(guarantee)
+        if guarantees.keeps(guarantee)
             && process::capability(capability)
             && !process::inherits(capability)
             && !enough
         {
             let name = capability.name();
-            posture.lose(
+            guarantees.lose(
                 guarantee,
                 format_args!(
                     "this command has {name} by its own file, which a program that it starts does not inherit"

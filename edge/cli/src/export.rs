@@ -52,7 +52,7 @@ pub(crate) fn export(arguments: &Export, screen: &Screen) -> Result<Outcome, Fai
     match arguments.format {
         Format::Human => {
             put(&exported.text, output)?;
-            text.tell(&faults, screen);
+            text.report(&faults, screen);
         }
         Format::Json => {
             output.map_or(Ok(()), |output| write(output, &exported.text))?;

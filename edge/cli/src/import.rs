@@ -45,7 +45,7 @@ pub(crate) fn import(arguments: &Import) -> Result<Outcome, Failure> {
     match arguments.format {
         Format::Human => {
             put(&imported.manifest, arguments.output.as_deref())?;
-            tell(&imported, &shown);
+            announce(&imported, &shown);
         }
         Format::Json => {
             let output = arguments.output.as_deref();
@@ -123,7 +123,7 @@ pub(crate) fn put(text: &str, output: Option<&Path>) -> Result<(), Failure> {
 }
 
 /// What could not be carried over, on stderr.
-fn tell(imported: &Imported, shown: &str) {
+fn announce(imported: &Imported, shown: &str) {
     errln!("read as {}", imported.source.title());
     if imported.lost.is_empty() {
         return;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use taut_manifest::{Diagnostic, Loaded, Source};
 use taut_model::{Fault, Model, Severity};
-use taut_plan::{Input, LockError, Plan, Planned, Wish, digest};
+use taut_plan::{Input, LockError, Overrides, Plan, Planned, digest};
 
 use crate::arguments::{Manifest, Screen};
 use crate::outcome::Failure;
@@ -33,7 +33,7 @@ pub(crate) struct Text {
     sources: Vec<Source>,
     inputs: Vec<Input>,
     /// What else is asked for: what the lock was made with, if it was made from the same.
-    wish: Wish,
+    overrides: Overrides,
 }
 
 impl Files {
@@ -90,8 +90,9 @@ impl Files {
             Err(LockError::Edited(plan)) => Some(*plan),
             Err(_) => None,
         });
-        let wish = lock.filter(|lock| lock.inputs == inputs).map(|lock| lock.wish).unwrap_or_default();
-        Ok(Text { loaded, sources, inputs, wish })
+        let overrides =
+            lock.filter(|lock| lock.inputs == inputs).map(|lock| lock.overrides).unwrap_or_default();
+        Ok(Text { loaded, sources, inputs, overrides })
     }
 
     /// What stands where the plan stands, if that is a text.
@@ -152,7 +153,7 @@ impl Text {
     /// # Errors
     /// A wish that cannot be had.
     pub(crate) fn plan(&self, model: &Model) -> Result<Planned, Failure> {
-        Plan::make_wished(model, self.inputs.clone(), self.wish.clone())
+        Plan::make_with(model, self.inputs.clone(), self.overrides.clone())
             .map_err(|error| Failure::Usage(error.to_string()))
     }
 
@@ -162,13 +163,13 @@ impl Text {
     }
 
     /// What else is asked for.
-    pub(crate) fn wish(&self) -> &Wish {
-        &self.wish
+    pub(crate) fn overrides(&self) -> &Overrides {
+        &self.overrides
     }
 
     /// Asks for something else.
-    pub(crate) fn wishing(self, wish: Wish) -> Self {
-        Self { wish, ..self }
+    pub(crate) fn with_overrides(self, overrides: Overrides) -> Self {
+        Self { overrides, ..self }
     }
 
     /// Shows diagnostics on stderr.
@@ -189,7 +190,7 @@ impl Text {
     }
 
     /// Shows what was found of the manifest by others, on stderr.
-    pub(crate) fn tell(&self, faults: &[Fault], screen: &Screen) {
+    pub(crate) fn report(&self, faults: &[Fault], screen: &Screen) {
         let sources: Vec<&Source> = self.sources.iter().collect();
         let diagnostics = self.loaded.diagnose(faults);
         err!("{}", taut_manifest::render(&diagnostics, &sources, screen.color_err, screen.width));

@@ -8,7 +8,7 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use taut_model::codes;
-use taut_plan::{Aim, DecisionPlan, LockError, Wish};
+use taut_plan::{Aim, DecisionPlan, LockError, Overrides};
 
 use crate::arguments::{Minimise, Plan, Screen};
 use crate::input::Files;
@@ -18,12 +18,12 @@ use crate::say::{errln, out, outln};
 pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure> {
     let files = Files::find(&arguments.manifest)?;
     let text = files.load()?;
-    let asked = Wish { minimise: arguments.minimise.map(aim), pins: arguments.pin.clone() };
+    let asked = Overrides { minimise: arguments.minimise.map(aim), pins: arguments.pin.clone() };
     // Who only looks, looks at what there is.
     let looks = (arguments.check || arguments.why.is_some()) && asked.is_empty();
-    let text = if looks { text } else { text.wishing(asked) };
+    let text = if looks { text } else { text.with_overrides(asked) };
     if let (Some(name), Some(model)) = (&arguments.why, text.model()) {
-        let why = taut_plan::why_channel(model, text.wish(), name);
+        let why = taut_plan::why_channel(model, text.overrides(), name);
         out!("{}", why.map_err(|error| Failure::Usage(error.to_string()))?);
         return Ok(Outcome::Yes);
     }
@@ -74,7 +74,7 @@ pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure
         errln!("  help: {}", not.help);
     }
     if let Some(decision) = &new.decision {
-        outln!("{}", told(decision));
+        outln!("{}", reported(decision));
     }
     for change in &changes {
         outln!("  {change}");
@@ -83,7 +83,7 @@ pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure
 }
 
 /// How states were decided.
-fn told(decision: &DecisionPlan) -> String {
+fn reported(decision: &DecisionPlan) -> String {
     let states = match decision.states {
         1 => "1 state decided".to_owned(),
         states => format!("{states} states decided together"),

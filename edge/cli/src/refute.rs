@@ -66,7 +66,7 @@ pub(crate) fn refute(arguments: &Refute, screen: &Screen) -> Result<Outcome, Fai
     while attendant.spent() < limit && !found(&hunt) && !attendant.interrupted() {
         hunt.step();
         let spent = attendant.spent();
-        attendant.tell(|| progress(&set, hunt.progress(), spent, limit));
+        attendant.report(|| progress(&set, hunt.progress(), spent, limit));
     }
     let spent = attendant.spent();
     attendant.done();
@@ -90,12 +90,12 @@ pub(crate) fn refute(arguments: &Refute, screen: &Screen) -> Result<Outcome, Fai
         }
         None => None,
     };
-    let told = Told { app: &plan.app, set: &set, arguments, progress, interrupted };
+    let reported = Told { app: &plan.app, set: &set, arguments, progress, interrupted };
     match arguments.format {
-        Format::Human => out!("{}", told.answer(spent, shown.as_ref().map(|(_, trace)| trace))),
+        Format::Human => out!("{}", reported.answer(spent, shown.as_ref().map(|(_, trace)| trace))),
         Format::Json => {
             let trace = shown.as_ref().map(|(path, trace)| trace.json(path));
-            outln!("{:#}", told.json(trace));
+            outln!("{:#}", reported.json(trace));
         }
     }
     if let Some((path, trace)) = &shown {

@@ -53,7 +53,7 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
         if attendant.interrupted() {
             break;
         }
-        attendant.tell(|| format!("{run} of {} runs, {} events", arguments.runs, seen.events));
+        attendant.report(|| format!("{run} of {} runs, {} events", arguments.runs, seen.events));
     }
     attendant.done();
     let interrupted = seen.runs <= u64::from(arguments.runs);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use taut_model::TaskSet;
 use taut_plan::{Kind, Overflow, Plan};
 use taut_report::{Focus, Simulated, Window};
-use taut_sim::flow::{Channel, Flows, Full, Latch, Mechanism, Queue};
+use taut_sim::flow::{Channel, Flows, Full, Mechanism, Queue, SamplingPoint};
 use taut_sim::{Event, Limit, Rules, Scenario, Simulation};
 use taut_time::{Duration, Instant};
 
@@ -174,7 +174,7 @@ fn channels<'p>(plan: &'p Plan, set: &TaskSet) -> (Vec<Channel>, Vec<(usize, &'p
         };
         let triggered = channel.readers.iter().any(|reader| reader.triggered);
         let mechanism = match channel.kind {
-            Kind::State => Mechanism::Newest(Latch::Start),
+            Kind::State => Mechanism::Newest(SamplingPoint::Start),
             Kind::Queue => Mechanism::Queue(Queue {
                 capacity: channel.capacity as usize,
                 sends: 1,

@@ -90,7 +90,7 @@ fn manifest(scheduler: &str, tables: &str, of_task: &str) -> String {
 
 #[test]
 fn locks_between_cores() {
-    for (scheduler, protocol, told) in [
+    for (scheduler, protocol, reported) in [
         ("fp", "msrp", "MSRP"),
         ("fp", "mpcp", "MPCP"),
         ("fp", "fmlp-plus", "FMLP+"),
@@ -141,7 +141,7 @@ fn locks_between_cores() {
         assert!(matches!(code, Some(0 | 1)), "{said}");
         let row =
             |name: &str| said.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default();
-        assert!(row("bus ").contains(told), "{said}");
+        assert!(row("bus ").contains(reported), "{said}");
     }
 }
 
@@ -241,13 +241,13 @@ fn synchronous_flows() {
         assert!(plan.cores.iter().all(|core| core.dispatched.is_some()));
         is_replayed(folder.path());
         let run = Run::from_bytes(&std::fs::read(folder.path().join("run.taut")).unwrap()).unwrap();
-        let told = |task: &str, kind| {
+        let reported = |task: &str, kind| {
             let subject = plan.task(task).unwrap() as u16;
             run.records.iter().filter(move |record| record.kind == kind && record.subject == subject)
         };
         // They waited, and some were dropped.
-        assert!(told("far", Kind::Release).any(|record| record.value > 1_000_000));
-        assert!(overrun != "skip-next" || told("left", Kind::Skip).count() > 5);
+        assert!(reported("far", Kind::Release).any(|record| record.value > 1_000_000));
+        assert!(overrun != "skip-next" || reported("left", Kind::Skip).count() > 5);
     }
 }
 

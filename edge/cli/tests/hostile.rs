@@ -36,17 +36,17 @@ fn taut(line: &str, manifest: &str) -> (i32, String) {
         .output()
         .unwrap();
     assert!(begun.elapsed() < Duration::from_secs(60), "{line}");
-    let told = String::from_utf8(stdout).unwrap() + &String::from_utf8(stderr).unwrap();
-    assert!(!told.contains("panicked"), "{line}: {told}");
-    (status.code().unwrap(), told)
+    let reported = String::from_utf8(stdout).unwrap() + &String::from_utf8(stderr).unwrap();
+    assert!(!reported.contains("panicked"), "{line}: {reported}");
+    (status.code().unwrap(), reported)
 }
 
 /// The code of `check`, after all other commands answered something documented.
 fn answered(manifest: &str) -> (i32, String) {
     for line in ["check --format json", "plan", "sim --for 1ms --runs 1", "run --dry-run", "explain --task a"]
     {
-        let (code, told) = taut(line, manifest);
-        assert!((0..=2).contains(&code), "{line}: {code}\n{told}");
+        let (code, reported) = taut(line, manifest);
+        assert!((0..=2).contains(&code), "{line}: {code}\n{reported}");
     }
     taut("check", manifest)
 }
@@ -62,9 +62,9 @@ fn ten_thousand_tasks() {
         let period = format!("{period}ms");
         manifest += &task(&format!("t{at}"), &period, &period, &format!("{}us", 50 + at % 40), "");
     }
-    let (code, told) = taut("check", &manifest);
-    assert_eq!(code, 0, "{}", &told[..told.len().min(2_000)]);
-    assert!(told.contains(&format!("t{}", count - 1)));
+    let (code, reported) = taut("check", &manifest);
+    assert_eq!(code, 0, "{}", &reported[..reported.len().min(2_000)]);
+    assert!(reported.contains(&format!("t{}", count - 1)));
 }
 
 #[test]
@@ -76,11 +76,11 @@ fn all_of_a_core() {
                 + &task("a", "1ms", "1ms", "495us", "")
                 + &task("b", "1ms", "1ms", wcet, "")
         };
-        let (code, told) = answered(&manifest("495001ns"));
+        let (code, reported) = answered(&manifest("495001ns"));
         assert_eq!(code, 1);
-        assert!(told.contains("TAUT0202") && told.contains("100.1 %"), "{told}");
-        let (_, told) = answered(&manifest("495us"));
-        assert!(!told.contains("TAUT0202"), "exactly 1 is not more than 1: {told}");
+        assert!(reported.contains("TAUT0202") && reported.contains("100.1 %"), "{reported}");
+        let (_, reported) = answered(&manifest("495us"));
+        assert!(!reported.contains("TAUT0202"), "exactly 1 is not more than 1: {reported}");
     }
 }
 
@@ -92,8 +92,8 @@ fn a_nanosecond_beside_an_hour() {
             + &task("b", "1h", "60min", "50min", "")
     };
     assert_eq!(answered(&manifest("20us")).0, 0);
-    let (code, told) = answered(&manifest("1us"));
-    assert!(code == 1 && told.contains("no wcet would do"), "{told}");
+    let (code, reported) = answered(&manifest("1us"));
+    assert!(code == 1 && reported.contains("no wcet would do"), "{reported}");
 }
 
 #[test]
@@ -132,8 +132,8 @@ fn numbers_at_their_ends() {
             ("more than 32 bits", cores.clone() + &task("a", "20s", "20s", "4294967297ns", "core = 1"), 0),
         ] {
             let manifest = manifest.replace("[platform]", &format!("[platform]\n{scheduler}"));
-            let (found, told) = answered(&manifest);
-            assert_eq!(found, code, "{what}, {scheduler}: {told}");
+            let (found, reported) = answered(&manifest);
+            assert_eq!(found, code, "{what}, {scheduler}: {reported}");
         }
     }
 }

@@ -114,8 +114,8 @@ fn more_users_than_a_lock_can_have() {
     );
     std::fs::write(folder.path().join("taut.toml"), manifest).unwrap();
     let (code, said) = taut(folder.path(), "run --dry-run");
-    let told = "many is proven, and not run: this version does not execute MSRP for resource `bus` with 65 users, more than 64";
-    assert!(code == Some(1) && said.contains(told), "{said}");
+    let reported = "many is proven, and not run: this version does not execute MSRP for resource `bus` with 65 users, more than 64";
+    assert!(code == Some(1) && said.contains(reported), "{said}");
     assert!(said.contains("help: let 64 tasks at most use `bus`, or all of one core"), "{said}");
 }
 

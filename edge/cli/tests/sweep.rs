@@ -44,9 +44,9 @@ fn done(folder: &Path, line: &str) -> String {
 /// That it ends with a code, and says so on stderr.
 fn refused(folder: &Path, line: &str, code: i32, says: &str) {
     let output = sweep(folder, line);
-    let told = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{line}: {told}");
-    assert!(told.contains(says), "{line}: {told}");
+    let reported = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{line}: {reported}");
+    assert!(reported.contains(says), "{line}: {reported}");
     assert_eq!(text(&output.stdout), "", "{line}");
 }
 
@@ -164,8 +164,11 @@ fn an_interrupted_run_goes_on_to_the_same_bytes() {
             return false;
         }
         assert_eq!((output.status.code(), kill.success()), (Some(130), true), "{}", text(&output.stderr));
-        let told = text(&output.stderr);
-        assert!(told.contains("of 1200 rows are kept in rows.parquet.part; `--resume` goes on"), "{told}");
+        let reported = text(&output.stderr);
+        assert!(
+            reported.contains("of 1200 rows are kept in rows.parquet.part; `--resume` goes on"),
+            "{reported}"
+        );
         true
     });
     assert!(interrupted && rows() > 0 && !at.join("rows.parquet").exists());
@@ -208,9 +211,9 @@ fn rows_that_were_touched_are_not_gone_on_with() {
     fs::remove_dir(at.join("rows.csv.new")).unwrap();
     let full = |line: &str, name: &str| {
         let output = limited(at, line).output().unwrap();
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(3), "{line}: {told}");
-        assert!(told.contains(&format!("cannot write {name}: File too large")), "{line}: {told}");
+        let reported = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{line}: {reported}");
+        assert!(reported.contains(&format!("cannot write {name}: File too large")), "{line}: {reported}");
         assert!(!at.join(name).exists(), "a part of a file is of no use");
     };
     full("small.toml -o rows.csv --resume", "rows.csv.new");

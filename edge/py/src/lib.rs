@@ -26,10 +26,10 @@ mod work;
 use pyo3::prelude::*;
 
 /// A part of the module: adds its functions and types.
-type Part = fn(&Bound<'_, PyModule>) -> PyResult<()>;
+type Register = fn(&Bound<'_, PyModule>) -> PyResult<()>;
 
 /// Every part, each by its file.
-const PARTS: &[Part] = &[
+const REGISTER: &[Register] = &[
     work::add,
     set::add,
     fp::add,
@@ -49,5 +49,5 @@ const PARTS: &[Part] = &[
 #[pymodule]
 fn _taut(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    PARTS.iter().try_for_each(|add| add(module))
+    REGISTER.iter().try_for_each(|add| add(module))
 }

@@ -140,14 +140,14 @@ impl Choice {
         let mut problem = self.0.clone();
         let mut raised = None;
         let begin = Instant::now();
-        let mut told: Option<Instant> = None;
+        let mut reported: Option<Instant> = None;
         let answer = fits(py, || {
             best::search(&mut problem, judgements, &mut |now| {
                 let over = budget_ns.is_some_and(|budget| begin.elapsed() >= Duration::from_nanos(budget));
-                if over || told.is_some_and(|told| told.elapsed() < LOOK_UP) {
+                if over || reported.is_some_and(|reported| reported.elapsed() < LOOK_UP) {
                     return !over;
                 }
-                told = Some(Instant::now());
+                reported = Some(Instant::now());
                 let go_on = Python::attach(|py| {
                     py.check_signals()?;
                     let Some(progress) = &progress else { return Ok(true) };

@@ -21,9 +21,9 @@ pub(crate) struct Set(pub(crate) TaskSet);
 
 /// A part of a job: its length, or a resource with what is inside.
 #[derive(Debug, FromPyObject)]
-enum Part {
+enum Piece {
     Normal(u64),
-    Section((usize, Vec<Part>)),
+    Section((usize, Vec<Piece>)),
 }
 
 /// When jobs arrive: a word, and the offset of `"phased"`.
@@ -32,12 +32,12 @@ type When = (String, u64);
 /// A task: name, core, priority, when it arrives, T, D, J, and then either C with its sections, each a resource, how
 /// many and how long, or its parts.
 type Row =
-    (String, usize, u32, When, u64, u64, u64, Option<(u64, Vec<(usize, u32, u64)>)>, Option<Vec<Part>>);
+    (String, usize, u32, When, u64, u64, u64, Option<(u64, Vec<(usize, u32, u64)>)>, Option<Vec<Piece>>);
 
-fn segments(parts: Vec<Part>) -> Vec<Segment> {
+fn segments(parts: Vec<Piece>) -> Vec<Segment> {
     let segment = |part| match part {
-        Part::Normal(length) => Segment::Normal(time(length)),
-        Part::Section((resource, inside)) => Segment::Section { resource, inside: segments(inside) },
+        Piece::Normal(length) => Segment::Normal(time(length)),
+        Piece::Section((resource, inside)) => Segment::Section { resource, inside: segments(inside) },
     };
     parts.into_iter().map(segment).collect()
 }

@@ -3,25 +3,26 @@
 
 use std::process::ExitCode;
 
-use taut_boot::{LoadError, Posture};
+use taut_boot::{Guarantees, LoadError};
 use taut_plan::Plan;
 use taut_run::{App, Config, Error, Observer, Reason};
 use taut_time::Duration;
 
-/// A line to stderr, of what that takes without waiting: the application goes on whoever reads it, or does not.
-macro_rules! tell {
+/// Prints a line to stderr, as much as stderr takes without waiting: the application goes on whether or not anybody
+/// reads it.
+macro_rules! report {
     ($($text:tt)*) => {{
-        let _ = taut_run::tell(&format!("{}\n", format_args!($($text)*)));
+        let _ = taut_run::write_error(&format!("{}\n", format_args!($($text)*)));
     }};
 }
 
 /// Boots and runs the application whose plan the environment names; see [`crate::main!`].
 pub fn start(setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>) -> ExitCode {
-    taut_run::tell_panics();
+    taut_run::report_panics();
     let config = match Config::from_environment() {
         Ok(config) => config,
         Err((variable, text)) => {
-            tell!("error: {variable}: `{text}` is not a duration, as in \"10s\"");
+            report!("error: {variable}: `{text}` is not a duration, as in \"10s\"");
             return ExitCode::from(2);
         }
     };
@@ -29,7 +30,7 @@ pub fn start(setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>) -> E
         Ok(ending) if ending.orderly => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(4),
         Err(error) => {
-            tell!("error: {error}");
+            report!("error: {error}");
             ExitCode::from(match error {
                 Error::Load(LoadError::Stale { .. } | LoadError::Unproven(_)) => 1,
                 Error::Load(_) => 2,
@@ -41,7 +42,7 @@ pub fn start(setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>) -> E
     }
 }
 
-/// Tells people on stderr.
+/// Reports to a person, on stderr.
 #[derive(Default)]
 struct Teller {
     /// The tasks' names, once they are known.
@@ -55,17 +56,17 @@ impl Teller {
 }
 
 impl Observer for Teller {
-    fn posture(&mut self, posture: &Posture) {
-        if posture.is_degraded() {
-            tell!("warning: running degraded: what was proven does not hold for this run");
+    fn guarantees(&mut self, guarantees: &Guarantees) {
+        if guarantees.is_degraded() {
+            report!("warning: running degraded: what was proven does not hold for this run");
         }
-        for lost in &posture.lost {
-            tell!("{lost}");
+        for lost in &guarantees.lost {
+            report!("{lost}");
         }
     }
 
     fn removed_stale(&mut self, what: &str) {
-        tell!("note: removed what an application that died left behind: {what}");
+        report!("note: removed what an application that died left behind: {what}");
     }
 
     fn started(&mut self, plan: &Plan, boot: Option<Duration>) {
@@ -73,33 +74,35 @@ impl Observer for Teller {
         match boot {
             Some(boot) => {
                 let ms = boot.as_ns() / 1_000_000;
-                tell!("{} runs: release 0 was due {ms} ms after the start of the process", plan.app);
+                report!("{} runs: release 0 was due {ms} ms after the start of the process", plan.app);
             }
-            None => tell!("{} runs", plan.app),
+            None => report!("{} runs", plan.app),
         }
     }
 
     fn stopping(&mut self, reason: Reason) {
         match reason {
             Reason::Elapsed | Reason::Asked => {}
-            Reason::Signal(signal) => tell!("stopping: signal {signal}"),
+            Reason::Signal(signal) => report!("stopping: signal {signal}"),
             Reason::Overrun(task) => {
-                tell!("stopping: task `{}` overran and says stop-app", self.name(task))
+                report!("stopping: task `{}` overran and says stop-app", self.name(task))
             }
-            Reason::Panic(task) => tell!("stopping: task `{}` panicked", self.name(task)),
-            Reason::Limit(task) => tell!("stopping: task `{}` was told to end and did not", self.name(task)),
+            Reason::Panic(task) => report!("stopping: task `{}` panicked", self.name(task)),
+            Reason::Limit(task) => {
+                report!("stopping: task `{}` was told to end and did not", self.name(task))
+            }
         }
     }
 
     fn rested(&mut self, what: &dyn std::fmt::Display) {
-        tell!("error: {what}");
+        report!("error: {what}");
     }
 
     fn stuck(&mut self, task: &str) {
-        tell!("error: best-effort task `{task}` did not return; the application ends without it");
+        report!("error: best-effort task `{task}` did not return; the application ends without it");
     }
 
     fn unfinished(&mut self, task: &str, error: &dyn std::error::Error) {
-        tell!("error: task `{task}` could not finish: {error}");
+        report!("error: task `{task}` could not finish: {error}");
     }
 }

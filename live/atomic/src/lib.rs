@@ -73,7 +73,7 @@ pub use lent::{Lent, LentMut};
 pub use memory::{Claimed, Line, Memory, Slots, Words};
 #[cfg(any(loom, shuttle))]
 pub use modelled::{
-    Claimed, Gate, Lent, LentMut, LentPlace, LentPlaceMut, Line, Memory, Sleepers, Slots, Words,
+    Claimed, Lent, LentMut, LentPlace, LentPlaceMut, Line, Memory, ModelledFutex, Sleepers, Slots, Words,
 };
 #[cfg(not(any(loom, shuttle)))]
 pub use place::{LentPlace, LentPlaceMut};

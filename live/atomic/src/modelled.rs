@@ -100,12 +100,12 @@ impl Sleepers {
 
 /// A word of a line to sleep on.
 #[derive(Clone, Copy)]
-pub struct Gate<'m> {
+pub struct ModelledFutex<'m> {
     word: &'m AtomicU64,
     sleepers: &'m Sleepers,
 }
 
-impl Gate<'_> {
+impl ModelledFutex<'_> {
     /// Sleeps if the word is `expected`, until woken. It is looked at and slept on in one step.
     pub fn wait(&self, expected: u64) {
         self.sleepers.sleep_if(|| self.word.load(Ordering::Relaxed) == expected);
@@ -234,10 +234,10 @@ impl<'m> Words<'m> {
     }
 
     /// Word `index`, to sleep on; `None` if there are not so many.
-    pub fn gate(&self, index: usize) -> Option<Gate<'m>> {
+    pub fn futex(&self, index: usize) -> Option<ModelledFutex<'m>> {
         let word = self.get(index)?;
         let offset = self.offset + index * self.stride;
-        Some(Gate { word, sleepers: &content(self.lines, offset).sleepers })
+        Some(ModelledFutex { word, sleepers: &content(self.lines, offset).sleepers })
     }
 
     /// Word `index`.

@@ -3,16 +3,16 @@
 
 //! From a plan to threads, memory and channels.
 //!
-//! In order: [`Loaded`] reads `taut.lock` and refuses one that is stale or unproven; [`Posture`] finds out which
-//! guarantees the process has the privilege to keep; [`Maps`] takes, locks and prefaults all memory; [`thread`]
-//! starts threads as the plan says and holds them at a [`Gate`] until release 0.
+//! In order: [`Loaded`] reads `taut.lock` and refuses a plan that is stale or unproven; [`Guarantees`] finds out
+//! which guarantees the process can keep; [`Maps`] takes, locks and prefaults all memory; [`thread`] places threads
+//! as the plan says and holds them at a [`StartBarrier`] until release 0.
 
+mod guarantees;
 mod loaded;
 mod maps;
-mod posture;
 pub mod thread;
 
+pub use guarantees::{Guarantee, Guarantees, Lost};
 pub use loaded::{LoadError, Loaded};
 pub use maps::{MapError, Maps};
-pub use posture::{Guarantee, Lost, Posture};
-pub use thread::Gate;
+pub use thread::StartBarrier;

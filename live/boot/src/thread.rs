@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use taut_sys::{futex, thread};
 
-use crate::{Guarantee, Posture};
+use crate::{Guarantee, Guarantees};
 
 /// Bytes of a real-time thread's stack, present before release 0. [`taut_plan`] counts them as runtime memory.
 pub const STACK_BYTES: usize = 256 << 10;
 
 /// Where a thread runs and how urgently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Station {
+pub struct ThreadPlacement {
     /// The CPU.
     pub cpu: u16,
     /// SCHED_FIFO, 1 to 99.
@@ -27,12 +27,12 @@ pub struct Station {
 ///
 /// # Errors
 /// What the system refused although the posture had it.
-pub fn take_station(station: Station, posture: &Posture) -> Result<(), taut_sys::Error> {
-    if posture.keeps(Guarantee::Cores) {
-        thread::set_affinity(&[station.cpu])?;
+pub fn place_thread(placement: ThreadPlacement, guarantees: &Guarantees) -> Result<(), taut_sys::Error> {
+    if guarantees.keeps(Guarantee::Cores) {
+        thread::set_affinity(&[placement.cpu])?;
     }
-    if posture.keeps(Guarantee::Priorities) {
-        thread::set_fifo(station.priority)?;
+    if guarantees.keeps(Guarantee::Priorities) {
+        thread::set_fifo(placement.priority)?;
     }
     thread::timer_slack(1)?;
     // The frames of a job lie below this one; the guard page and our own frames above need some room.
@@ -44,7 +44,7 @@ pub fn take_station(station: Station, posture: &Posture) -> Result<(), taut_sys:
 ///
 /// Orderings: O1 the origin is stored before `open` is released and read after it is acquired.
 #[derive(Debug, Default)]
-pub struct Gate {
+pub struct StartBarrier {
     ready: AtomicU32,
     open: AtomicU32,
     origin_ns: AtomicU64,
@@ -54,7 +54,7 @@ const SHUT: u32 = 0;
 const OPEN: u32 = 1;
 const CALLED_OFF: u32 = 2;
 
-impl Gate {
+impl StartBarrier {
     /// Says that the calling thread is ready and waits for release 0.
     ///
     /// Returns the instant of release 0 on the monotonic clock, or `None` if the start was called off.
@@ -74,7 +74,7 @@ impl Gate {
     }
 
     /// Waits until `threads` are at the gate, or until `deadline_ns` on the monotonic clock; says how many are.
-    pub fn gathered(&self, threads: u32, deadline_ns: u64) -> u32 {
+    pub fn arrivals(&self, threads: u32, deadline_ns: u64) -> u32 {
         loop {
             let ready = self.ready.load(Ordering::Acquire);
             if ready >= threads || taut_sys::clock::monotonic_ns() >= deadline_ns {
@@ -108,10 +108,10 @@ mod tests {
     #[cfg_attr(miri, ignore = "reads /proc and calls getrusage")]
     fn a_station_has_its_stack_present() {
         let take = || {
-            let mut posture = Posture::default();
-            posture.lose(Guarantee::Cores, "taken away");
-            posture.lose(Guarantee::Priorities, "taken away");
-            take_station(Station { cpu: 0, priority: 1 }, &posture).unwrap();
+            let mut guarantees = Guarantees::default();
+            guarantees.lose(Guarantee::Cores, "taken away");
+            guarantees.lose(Guarantee::Priorities, "taken away");
+            place_thread(ThreadPlacement { cpu: 0, priority: 1 }, &guarantees).unwrap();
             let before = taut_sys::usage::thread_usage();
             assert_eq!(thread::prefault_stack(STACK_BYTES / 2), STACK_BYTES / 2);
             taut_sys::usage::thread_usage().since(before).minor_faults

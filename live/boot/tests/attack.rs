@@ -10,8 +10,8 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use taut_boot::thread::{Gate, Station, take_station};
-use taut_boot::{Guarantee, LoadError, Loaded, MapError, Maps, Posture};
+use taut_boot::thread::{StartBarrier, ThreadPlacement, place_thread};
+use taut_boot::{Guarantee, Guarantees, LoadError, Loaded, MapError, Maps};
 use taut_plan::{ChannelPlan, Input, LockError, Place, Plan, Region, Size, ValidPlan, digest};
 
 const MANIFEST: &str = r#"manifest = 1
@@ -44,11 +44,11 @@ payload = "Word"
 "#;
 
 /// A posture that has lost what stations need.
-fn without() -> Posture {
-    let mut posture = Posture::default();
-    posture.lose(Guarantee::Cores, "taken away");
-    posture.lose(Guarantee::Priorities, "taken away");
-    posture
+fn without() -> Guarantees {
+    let mut guarantees = Guarantees::default();
+    guarantees.lose(Guarantee::Cores, "taken away");
+    guarantees.lose(Guarantee::Priorities, "taken away");
+    guarantees
 }
 
 fn planned() -> Plan {
@@ -184,20 +184,23 @@ fn stations_that_there_are_not() {
     let thread = std::thread::spawn(|| {
         let before = taut_sys::thread::affinity().unwrap();
         for cpu in [1_023, 1_024, 4_096, u16::MAX] {
-            assert!(take_station(Station { cpu, priority: 1 }, &Posture::default()).is_err(), "{cpu}");
+            assert!(
+                place_thread(ThreadPlacement { cpu, priority: 1 }, &Guarantees::default()).is_err(),
+                "{cpu}"
+            );
         }
         assert_eq!(taut_sys::thread::affinity().unwrap(), before);
         for priority in [0, 100, u8::MAX] {
             assert!(
-                take_station(Station { cpu: before[0], priority }, &Posture::default()).is_err(),
+                place_thread(ThreadPlacement { cpu: before[0], priority }, &Guarantees::default()).is_err(),
                 "{priority}"
             );
         }
         // Without its guarantees nothing is asked for that could be refused; the stack is small, and no page behind it is touched.
-        assert_eq!(take_station(Station { cpu: u16::MAX, priority: 0 }, &without()), Ok(()));
+        assert_eq!(place_thread(ThreadPlacement { cpu: u16::MAX, priority: 0 }, &without()), Ok(()));
     });
     thread.join().unwrap();
-    let small = || take_station(Station { cpu: 0, priority: 1 }, &without());
+    let small = || place_thread(ThreadPlacement { cpu: 0, priority: 1 }, &without());
     let small = std::thread::Builder::new().stack_size(128 << 10).spawn(small).unwrap();
     assert_eq!(small.join().unwrap(), Ok(()), "a stack smaller than what is made present");
 }
@@ -207,22 +210,25 @@ fn stations_that_there_are_not() {
 #[test]
 fn a_gate_that_is_opened_twice() {
     for round in 0..if cfg!(miri) { 4 } else { 50 } {
-        let (gate, gone) = (Gate::default(), AtomicU32::new(0));
+        let (barrier, gone) = (StartBarrier::default(), AtomicU32::new(0));
         let wait = || {
-            let told = gate.wait();
+            let reported = barrier.wait();
             gone.fetch_add(1, Ordering::SeqCst);
-            told
+            reported
         };
         std::thread::scope(|threads| {
             let early = [threads.spawn(wait), threads.spawn(wait)];
             if round % 2 == 0 {
-                assert_eq!(gate.gathered(2, u64::MAX), 2);
+                assert_eq!(barrier.arrivals(2, u64::MAX), 2);
             }
-            let other = threads.spawn(|| if round % 4 < 2 { gate.open(8) } else { gate.call_off() });
-            gate.open(7);
+            let other = threads.spawn(|| if round % 4 < 2 { barrier.open(8) } else { barrier.call_off() });
+            barrier.open(7);
             for early in early {
-                let told = early.join().unwrap();
-                assert!(matches!(told, Some(7 | 8)) || (told.is_none() && round % 4 >= 2), "{told:?}");
+                let reported = early.join().unwrap();
+                assert!(
+                    matches!(reported, Some(7 | 8)) || (reported.is_none() && round % 4 >= 2),
+                    "{reported:?}"
+                );
             }
             other.join().unwrap();
             let late = wait();
@@ -236,16 +242,16 @@ fn a_gate_that_is_opened_twice() {
 /// is far away. Who is called off has waited for nobody.
 #[test]
 fn a_gate_where_nobody_comes() {
-    static GATE: LazyLock<Gate> = LazyLock::new(Gate::default);
-    let gate: &'static Gate = &GATE;
-    assert_eq!(gate.gathered(1, 0), 0);
-    assert_eq!(gate.gathered(u32::MAX, taut_sys::clock::monotonic_ns() + 1_000_000), 0);
-    assert_eq!(gate.gathered(0, u64::MAX), 0);
-    let waits = std::thread::spawn(|| gate.wait());
-    assert_eq!(gate.gathered(1, u64::MAX), 1);
-    assert!(gate.gathered(2, 0) == 1 && !waits.is_finished());
+    static GATE: LazyLock<StartBarrier> = LazyLock::new(StartBarrier::default);
+    let barrier: &'static StartBarrier = &GATE;
+    assert_eq!(barrier.arrivals(1, 0), 0);
+    assert_eq!(barrier.arrivals(u32::MAX, taut_sys::clock::monotonic_ns() + 1_000_000), 0);
+    assert_eq!(barrier.arrivals(0, u64::MAX), 0);
+    let waits = std::thread::spawn(|| barrier.wait());
+    assert_eq!(barrier.arrivals(1, u64::MAX), 1);
+    assert!(barrier.arrivals(2, 0) == 1 && !waits.is_finished());
     std::thread::sleep(Duration::from_millis(1));
-    gate.call_off();
+    barrier.call_off();
     assert_eq!(waits.join().unwrap(), None);
 }
 

@@ -7,8 +7,8 @@
 #[path = "../../share/tests/given/mod.rs"]
 mod given;
 
-use taut_boot::thread::{Gate, Station};
-use taut_boot::{Guarantee, LoadError, Loaded, Lost, MapError, Maps, Posture};
+use taut_boot::thread::{StartBarrier, ThreadPlacement};
+use taut_boot::{Guarantee, Guarantees, LoadError, Loaded, Lost, MapError, Maps};
 
 #[test]
 fn what_threads_share() {
@@ -19,8 +19,8 @@ fn what_threads_share() {
         MapError: both,
         Guarantee: both,
         Lost: both,
-        Posture: both,
-        Station: both,
-        Gate: both,
+        Guarantees: both,
+        ThreadPlacement: both,
+        StartBarrier: both,
     }
 }

@@ -254,10 +254,10 @@ const COUNTED: u32 = 1_000_000;
 /// the next lock reads the thread's clock; and whether one is counted that has a system call inside.
 #[cfg(target_arch = "x86_64")]
 fn calls(rule: Rule) {
-    let told = Mutex::new(None);
+    let reported = Mutex::new(None);
     one_job(rule, 1_000, |setup, core| {
         let resource = setup.resource(core, 0_u64);
-        let (ours, told) = (resource.clone(), &told);
+        let (ours, reported) = (resource.clone(), &reported);
         setup.task(core, hand("locks", 1).uses(&resource), move |job: &mut Job<'_>| {
             dispatch::begin();
             let before = thread_usage();
@@ -272,10 +272,10 @@ fn calls(rule: Rule) {
             });
             let inside = dispatch::taken();
             dispatch::end();
-            *told.lock().unwrap() = Some((locks, switches, inside));
+            *reported.lock().unwrap() = Some((locks, switches, inside));
         })
     });
-    let (locks, switches, inside) = told.into_inner().unwrap().expect("the job is done");
+    let (locks, switches, inside) = reported.into_inner().unwrap().expect("the job is done");
     println!(
         "{COUNTED} {rule:?}: {locks} with a call, {switches} switches; {inside} of 1 with a call inside"
     );

@@ -42,7 +42,7 @@ impl Shared {
     ///
     /// # Safety
     /// The party is that of this core, and of no other one.
-    pub(crate) unsafe fn spin(
+    pub(crate) unsafe fn acquire_spinning(
         &self,
         request: Request,
         party: &PartyCell<impl Asks>,
@@ -54,8 +54,8 @@ impl Shared {
             inside.leave();
             return Err(LockError::Killed);
         }
-        self.held(task, state.lift());
-        self.held(task, state.rule.pin());
+        self.or_abort(task, state.lift());
+        self.or_abort(task, state.rule.pin());
         state.hold_across(task, true);
         // SAFETY: pinned, and inside (G3).
         let granted = unsafe { party.ask(0) };
@@ -76,8 +76,8 @@ impl Shared {
     /// Gives it back.
     ///
     /// # Safety
-    /// As [`Shared::spin`], by which the caller has had it.
-    pub(crate) unsafe fn unspin(&self, request: Request, party: &PartyCell<impl Asks>) {
+    /// As [`Shared::acquire_spinning`], by which the caller has had it.
+    pub(crate) unsafe fn release_spinning(&self, request: Request, party: &PartyCell<impl Asks>) {
         let Request { worker, task, number, .. } = request;
         let mut inside = self.enter(worker, task);
         let state = inside.state();
@@ -85,7 +85,7 @@ impl Shared {
         state.log_across(Kind::Unlock, task, number, clock::monotonic_ns);
         // SAFETY: pinned until below (G3).
         unsafe { party.release() };
-        self.held(task, state.rule.unpin());
+        self.or_abort(task, state.rule.unpin());
         state.hold_across(task, false);
         self.decided(inside, worker);
     }
@@ -94,7 +94,7 @@ impl Shared {
     ///
     /// # Safety
     /// The party is that of the request's task, and of no other one; the caller is the task's job.
-    pub(crate) unsafe fn sleep_for(
+    pub(crate) unsafe fn acquire_suspending(
         &self,
         request: Request,
         party: &PartyCell<impl Asks>,
@@ -108,20 +108,20 @@ impl Shared {
         }
         // Inside, so that ranks by the clock come in the order of the requests.
         let rank = rank.unwrap_or_else(clock::monotonic_ns);
-        self.held(task, state.lift());
+        self.or_abort(task, state.lift());
         // SAFETY: the task's one job (G3).
         if let Some(entry) = unsafe { party.ask(urgency) } {
-            self.held(task, state.rule.boost(task as usize, rank));
+            self.or_abort(task, state.rule.boost(task as usize, rank));
             state.hold_across(task, true);
             state.log_across(Kind::Locked, task, number, clock::monotonic_ns);
             self.decided(inside, worker);
             return Ok(entry);
         }
         let now_ns = clock::monotonic_ns();
-        self.held(task, state.rule.suspend());
+        self.or_abort(task, state.rule.suspend());
         state.log_across(Kind::Suspend, task, number, || now_ns);
         state.go_away(worker, rank, number, now_ns);
-        let chosen = self.held(task, state.decide(|| now_ns));
+        let chosen = self.or_abort(task, state.decide(|| now_ns));
         match self.settle(state, chosen, Caller::Waiting(worker), now_ns) {
             // It runs when we sleep (G1).
             Next::Wake(other) => inside.wake(other),
@@ -136,8 +136,8 @@ impl Shared {
     /// Gives it back.
     ///
     /// # Safety
-    /// As [`Shared::sleep_for`], by which the caller has had it.
-    pub(crate) unsafe fn give_on(&self, request: Request, party: &PartyCell<impl Asks>) {
+    /// As [`Shared::acquire_suspending`], by which the caller has had it.
+    pub(crate) unsafe fn release_suspending(&self, request: Request, party: &PartyCell<impl Asks>) {
         let Request { worker, task, number, .. } = request;
         let mut inside = self.enter(worker, task);
         let state = inside.state();
@@ -145,7 +145,7 @@ impl Shared {
         state.log_across(Kind::Unlock, task, number, clock::monotonic_ns);
         // SAFETY: the task's one job (G3).
         unsafe { party.release() };
-        self.held(task, state.rule.unboost());
+        self.or_abort(task, state.rule.unboost());
         state.hold_across(task, false);
         self.decided(inside, worker);
     }
@@ -155,7 +155,7 @@ impl Shared {
         let back = &self.back[worker as usize];
         back.store(true, Ordering::Release);
         self.any_back.store(true, Ordering::Release);
-        let Some(mut inside) = self.enter_back(task) else { return self.park(worker) };
+        let Some(mut inside) = self.enter_returning(task) else { return self.park(worker) };
         if !back.swap(false, Ordering::Acquire) {
             // The dispatcher was quicker.
             inside.leave();
@@ -163,8 +163,8 @@ impl Shared {
         }
         let now_ns = clock::monotonic_ns();
         let state = inside.state();
-        self.held(task, state.granted(task, now_ns));
-        let chosen = self.held(task, state.decide(|| now_ns));
+        self.or_abort(task, state.granted(task, now_ns));
+        let chosen = self.or_abort(task, state.decide(|| now_ns));
         match self.settle(state, chosen, Caller::Waiting(worker), now_ns) {
             Next::Wake(other) if other == worker => return inside.leave_and_call(),
             Next::Wake(other) => inside.wake(other),
@@ -174,15 +174,15 @@ impl Shared {
     }
 
     /// The dispatcher tells of those that found the mark when they came back.
-    pub(crate) fn tell_back(&self, inside: &mut Inside<'_>, now_ns: u64) {
+    pub(crate) fn apply_grants(&self, inside: &mut Inside<'_>, now_ns: u64) {
         if !self.any_back.load(Ordering::Relaxed) || !self.any_back.swap(false, Ordering::Acquire) {
             return;
         }
         for (worker, back) in self.back.iter().enumerate() {
             if back.swap(false, Ordering::Acquire) {
                 let state = inside.state();
-                let task = state.ladder.workers[worker].task;
-                self.held(task, state.granted(task, now_ns));
+                let task = state.priorities.workers[worker].task;
+                self.or_abort(task, state.granted(task, now_ns));
             }
         }
     }

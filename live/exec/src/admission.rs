@@ -12,7 +12,7 @@
 //!
 //! The dispatcher asks the works, between two visits of the core's state: so that a work may wait for a short lock, which
 //! nobody may inside, and so that nobody else asks. Whoever completes a job behind which another waits calls it. While
-//! something waits, it listens to the bells of [`Setup::admission_bell`](crate::Setup::admission_bell).
+//! something waits, it listens to the bells of [`Setup::listen_for_admission`](crate::Setup::admission_bell).
 
 use taut_event::Kind;
 use taut_policy::Misuse;
@@ -52,7 +52,7 @@ impl Task {
 impl State {
     /// A release of a task whose jobs have to be admitted; whether it was dropped.
     /// `beyond`: as no more may wait.
-    pub(crate) fn note_release(&mut self, task: u32, arrived: Arrived, (dropped, beyond): (bool, bool)) {
+    pub(crate) fn record_release(&mut self, task: u32, arrived: Arrived, (dropped, beyond): (bool, bool)) {
         let admission = &mut self.tasks[task as usize].admission;
         if beyond {
             let first = admission.beyond.map_or(arrived.number, |(first, _)| first);
@@ -129,7 +129,7 @@ impl State {
         slot.outcome.lateness_max_ns = slot.outcome.lateness_max_ns.max(late_ns);
         self.log.job(arrived.arrival_ns, Kind::Release, task, arrived.number, late_ns);
         self.open(task, arrived, now_ns)?;
-        self.refloor();
+        self.update_next_release_bound();
         Ok(())
     }
 
@@ -165,7 +165,7 @@ impl Admissions {
     }
 
     /// Tells the rule of what was admitted, and notes what is to be asked next.
-    pub(crate) fn tell(&mut self, state: &mut State, now_ns: u64) -> Result<(), Misuse> {
+    pub(crate) fn apply(&mut self, state: &mut State, now_ns: u64) -> Result<(), Misuse> {
         for asked in self.asked.drain(..).filter(|asked| asked.admitted) {
             state.admitted(asked.task, now_ns)?;
         }
@@ -173,7 +173,7 @@ impl Admissions {
     }
 
     /// Notes what is to be asked, when all that was admitted has been told.
-    pub(crate) fn note(&mut self, state: &mut State, now_ns: u64) {
+    pub(crate) fn collect(&mut self, state: &mut State, now_ns: u64) {
         if !state.admits {
             return;
         }

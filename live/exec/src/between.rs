@@ -19,7 +19,7 @@ pub struct Between<'m> {
     pub parties: u32,
     /// Those that this process is, and no other one: as many as its cores use the resource, with [`Protocol::Msrp`], or as
     /// its tasks do.
-    pub seats: Range<u32>,
+    pub slots: Range<u32>,
     /// The largest priority among the users in other processes: the ceiling of [`Protocol::Mpcp`] counts with it. Priorities
     /// of all processes are on one scale.
     pub priority_elsewhere: u32,
@@ -31,9 +31,9 @@ pub struct Between<'m> {
 
 impl fmt::Debug for Between<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { parties, seats, priority_elsewhere, .. } = self;
+        let Self { parties, slots, priority_elsewhere, .. } = self;
         let mut to = f.debug_struct("Between");
-        to.field("parties", parties).field("seats", seats).field("priority_elsewhere", priority_elsewhere);
+        to.field("parties", parties).field("slots", slots).field("priority_elsewhere", priority_elsewhere);
         to.finish_non_exhaustive()
     }
 }
@@ -76,21 +76,21 @@ impl Setup<'_> {
         memory: Memory<'m>,
         between: Between<'m>,
     ) -> Result<Global<'m, T>, LayoutError> {
-        let Between { parties, seats, priority_elsewhere, lives, alive } = between;
-        let first_seat = seats.start;
+        let Between { parties, slots, priority_elsewhere, lives, alive } = between;
+        let first_slot = slots.start;
         let (lock, place) = Place::cut(memory, parties)?;
         let parties = match protocol {
             Protocol::Msrp => {
-                let made = spin::seats(lock, parties, seats, lives, alive)?;
+                let made = spin::slots(lock, parties, slots, lives, alive)?;
                 Parties::Spin(made.map(|party| party.map(PartyCell::new)).collect::<Result<_, _>>()?)
             }
             Protocol::Mpcp | Protocol::Fmlp => {
-                let made = queued::seats(lock, parties, seats, lives, alive)?;
+                let made = queued::slots(lock, parties, slots, lives, alive)?;
                 Parties::Queued(made.map(|party| party.map(PartyCell::new)).collect::<Result<_, _>>()?)
             }
         };
         let number = self.next_resource();
-        let value = Value::Between { place, first_seat, priority_elsewhere, lives, alive };
+        let value = Value::Between { place, first_slot, priority_elsewhere, lives, alive };
         Ok(Global::made(protocol, parties, number, value, None))
     }
 }

@@ -30,11 +30,11 @@ use taut_sys::clock;
 
 use crate::exec::Exec;
 use crate::job::Job;
-use crate::ladder::NONE;
 use crate::resource::Resource;
 use crate::shared::Shared;
 use crate::state::State;
 use crate::task::TaskId;
+use crate::worker_priorities::NONE;
 
 /// Why an attribute was neither read nor changed. Nothing has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The thread above all others of a core: asleep until the next release or a call, it tells the rule and starts who is
-//! to run.
+//! The highest thread of a core. It sleeps until the next release or a call, reports to the rule, and starts the
+//! chosen thread.
 
 use std::sync::atomic::Ordering;
 
@@ -10,83 +10,83 @@ use taut_sys::clock;
 
 use crate::admission::Admissions;
 use crate::ahead::Ahead;
-use crate::bells::Bells;
-use crate::ladder::NONE;
+use crate::listeners::Listeners;
 use crate::settle::{Caller, Next};
 use crate::shared::Shared;
 use crate::state::NEVER;
 use crate::worker::Works;
+use crate::worker_priorities::NONE;
 
-/// The dispatcher of a core, until it has been stopped and all jobs are complete. `stop` is for a task whose overrun stops
-/// everything, `panicked` for a work that panics when it is asked.
+/// Runs a core's dispatcher until it has been stopped and all jobs are complete. It calls `stop` with a task whose
+/// overrun stops the executor, and `panicked` if a work panics when asked.
 pub(crate) fn dispatch(
     shared: &Shared,
     works: &Works<'_>,
-    bells: &mut Bells<'_>,
+    listeners: &mut Listeners<'_>,
     mut ahead: Option<Ahead>,
     origin_ns: u64,
     stop: &(dyn Fn(u32) + Sync),
     panicked: &(dyn Fn() + Sync),
 ) {
     let mut admissions = Admissions::new(works.works.len());
-    // There is one dispatcher.
+    // There is only one dispatcher.
     let Some(mut responder) = shared.requests.responder() else { return };
     begin(shared, origin_ns);
-    bells.begin_at(origin_ns);
+    listeners.begin_at(origin_ns);
     loop {
         let calls = shared.calls();
         if shared.delay_ns > 0 {
             clock::sleep_until(clock::monotonic_ns() + shared.delay_ns);
         }
-        let Some(mut inside) = shared.visit() else {
-            // Who is inside calls when it leaves.
+        let Some(mut inside) = shared.dispatcher_enter() else {
+            // The thread inside the state calls when it leaves.
             shared.sleep(calls, NEVER);
             continue;
         };
         let now_ns = clock::monotonic_ns();
-        shared.held(NONE, inside.state().look_at_server(now_ns));
-        bells.look();
-        shared.tell_back(&mut inside, now_ns);
+        shared.or_abort(NONE, inside.state().look_at_server(now_ns));
+        listeners.look();
+        shared.apply_grants(&mut inside, now_ns);
         let mut resumed = None;
         let answered = responder.answer(|question| {
             resumed = question.resumed();
             shared.answer(inside.state(), question)
         });
         let state = inside.state();
-        shared.held(NONE, admissions.tell(state, now_ns));
-        // What was released by hand before the stop still counts.
+        shared.or_abort(NONE, admissions.apply(state, now_ns));
+        // Releases by hand from before the stop still count.
         let stop_now = shared.stop.load(Ordering::Acquire);
         if state.untimed {
             for (task, trigger) in (0..).zip(&shared.triggers) {
                 if trigger.load(Ordering::Relaxed) > 0 {
                     // At most one more than can wait (`Exec::release`).
                     for _ in 0..trigger.swap(0, Ordering::Acquire) {
-                        shared.held(NONE, state.release(task, now_ns, now_ns));
+                        shared.or_abort(NONE, state.release(task, now_ns, now_ns));
                     }
                 }
             }
         }
         state.stopping |= stop_now;
         state.end_ns = shared.end_ns.load(Ordering::Relaxed);
-        shared.held(NONE, state.tell(now_ns));
-        bells.answer(shared, works, &mut inside, now_ns);
+        shared.or_abort(NONE, state.release_due(now_ns));
+        listeners.answer(shared, works, &mut inside, now_ns);
         if let Some(task) = resumed {
-            // Its bells may have rung meanwhile.
-            shared.held(task, works.poll(&mut inside, task, true, now_ns));
+            // Its event counts may have been notified meanwhile.
+            shared.or_abort(task, works.poll(&mut inside, task, true, now_ns));
         }
         let state = inside.state();
-        admissions.note(state, now_ns);
+        admissions.collect(state, now_ns);
         state.look_at_budget(now_ns);
-        let chosen = shared.held(NONE, state.decide(|| now_ns));
+        let chosen = shared.or_abort(NONE, state.decide(|| now_ns));
         state.log_turns(now_ns);
-        let next = shared.settle(state, chosen, Caller::Above, now_ns);
+        let next = shared.settle(state, chosen, Caller::Dispatcher, now_ns);
         let (first, second) = state.next_two();
         let end = state.budget_end();
         let (first, second) = (first.min(end), first.max(end).min(second));
         state.wake_ns = first;
         let over = state.stopping && state.open == 0;
         let stopped_by = std::mem::replace(&mut state.stopped_by, NONE);
-        shared.visited(inside, next);
+        shared.dispatcher_leave(inside, next);
         if let Some(ahead) = &mut ahead {
             ahead.arm(second);
         }
@@ -100,23 +100,23 @@ pub(crate) fn dispatch(
             break;
         }
         if !admissions.ask(works, panicked) {
-            bells.sleep(shared, calls, (first, now_ns), admissions.wait());
+            listeners.sleep(shared, calls, (first, now_ns), admissions.wait());
         }
     }
     drop(responder);
     shared.quit.store(true, Ordering::Release);
-    for gate in &shared.gates {
-        gate.open();
+    for parker in &shared.parkers {
+        parker.unpark();
     }
 }
 
-/// Before anything is released; all threads of the pool wait at their gates.
+/// Runs before any release; all worker threads wait at their parkers.
 fn begin(shared: &Shared, origin_ns: u64) {
-    let Some(mut inside) = shared.visit() else { return };
+    let Some(mut inside) = shared.dispatcher_enter() else { return };
     let state = inside.state();
-    for (worker, tid) in state.ladder.workers.iter_mut().zip(&shared.tids) {
+    for (worker, tid) in state.priorities.workers.iter_mut().zip(&shared.tids) {
         worker.tid = tid.load(Ordering::Acquire);
     }
     state.begin_at(origin_ns);
-    shared.visited(inside, Next::Below);
+    shared.dispatcher_leave(inside, Next::Below);
 }

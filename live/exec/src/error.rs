@@ -3,33 +3,33 @@
 
 use std::fmt;
 
-use crate::ladder::WORKERS_MAX;
+use crate::worker_priorities::WORKERS_MAX;
 
-/// Whether Linux keeps to the rule, or the jobs themselves do at their next call.
+/// Whether Linux enforces the rule's decisions, or jobs give way at their next call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// Only as [`Posture::Strict`].
+    /// Only as [`Enforcement::Strict`].
     Strict,
-    /// Only as [`Posture::Loose`].
+    /// Only as [`Enforcement::Loose`].
     Loose,
-    /// Strictly if that can be had.
+    /// Strict if possible, else loose.
     Best,
 }
 
-/// How it runs.
+/// How the decisions are enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Posture {
-    /// Threads are pinned and have fixed priorities: who is chosen runs at once, alone on its core.
+pub enum Enforcement {
+    /// Threads are pinned and have fixed priorities: the chosen thread runs at once, alone on its core.
     Strict,
-    /// Threads are ordinary ones: who is not chosen stops at its next lock, unlock or completion. The decisions are the
-    /// same, and locks exclude; times are not kept.
+    /// Threads are ordinary ones: a thread that is not chosen stops at its next lock, unlock or completion. The
+    /// decisions are the same, and locks exclude, but timing is not guaranteed.
     Loose {
-        /// What was missing for strict; `None` if loose was asked for.
+        /// What strict enforcement lacked; `None` if loose was asked for.
         why: Option<taut_sys::Error>,
     },
 }
 
-impl fmt::Display for Posture {
+impl fmt::Display for Enforcement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Strict => f.write_str("strict: fixed priorities on pinned threads"),
@@ -44,15 +44,16 @@ impl fmt::Display for Posture {
     }
 }
 
-/// Why a resource was not had. Nothing has happened.
+/// Why a call failed. It had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockError {
-    /// The task does not list it, so no ceiling or floor counts with the task: add it by [`TaskSetup::uses`](crate::TaskSetup::uses),
-    /// or by [`Setup::uses_global`](crate::Setup::uses_global) if several cores use it.
+    /// The task does not list the resource, so no ceiling or floor accounts for the task. Add it by
+    /// [`TaskSetup::uses`](crate::TaskSetup::uses), or by [`Setup::uses_global`](crate::Setup::uses_global) if
+    /// several cores use the resource.
     NotListed {
         /// The task's position on its core.
         task: u32,
-        /// The resource's; if several cores use it, how it is recorded.
+        /// The resource's position on its core; if several cores use it, the number by which it is recorded.
         resource: u32,
     },
     /// The job holds it already.
@@ -60,18 +61,20 @@ pub enum LockError {
         /// The resource's position on its core.
         resource: u32,
     },
-    /// It is none of this core.
+    /// The resource or task is not of this core, or the task is not released by hand.
     Foreign,
-    /// The job has been told to end.
+    /// The overrun policy has asked the job to end.
     Killed,
-    /// More releases of the task than can wait have not been seen by its dispatcher.
+    /// As many releases of the task as can wait are still unseen by the dispatcher.
     Full,
-    /// It is asked for inside of a section of one that several cores use, or the other way round.
+    /// The job asks for a local resource inside a section of one that several cores use, or the other way round, or
+    /// for a resource of several cores inside a section of another one.
     Nested,
-    /// A job panicked, or its process died, in the middle of a change of the value, and nobody has repaired it since: see
-    /// [`Job::recover`](crate::Job::recover), or [`Job::recover_global`](crate::Job::recover_global) if several cores use it.
+    /// A job panicked, or its process died, in the middle of a change of the value, and no job has repaired it since:
+    /// see [`Job::recover`](crate::Job::recover), or [`Job::recover_global`](crate::Job::recover_global) if several
+    /// cores use it.
     Poisoned {
-        /// Who it was: the task's position on its core; if several cores use it, the party of the lock.
+        /// The task's position on its core; if several cores use the resource, the party of the lock.
         by: u32,
     },
 }
@@ -106,11 +109,11 @@ impl std::error::Error for LockError {}
 pub enum SetupError {
     /// Two cores have the same CPU.
     SameCpu(u16),
-    /// Another process that shares resources with this one has a strict core on this CPU, or this process has in another
-    /// set-up.
+    /// Another process that shares resources with this one has a strict core on this CPU, or another set-up of this
+    /// process does.
     CpuElsewhere(u16),
-    /// More jobs of a core may have begun at once than it can have threads: 90. There is one for each level of periodic
-    /// tasks that are never suspended, demoted nor ended early, and for each other task.
+    /// More jobs of a core may have begun at once than the core can have threads: 90. Each task needs one thread, but
+    /// periodic tasks of one level that are never suspended, demoted nor ended early share one.
     TooManyTasks {
         /// The core's CPU.
         cpu: u16,
@@ -125,25 +128,25 @@ pub enum SetupError {
         /// The task's name.
         task: String,
     },
-    /// A ceiling or floor was stated that is less urgent than a task which uses the resource.
+    /// The ceiling or floor stated for a resource is less urgent than a task that uses the resource.
     Ceiling {
         /// The task's name.
         task: String,
-        /// How the resource is recorded.
+        /// The number by which the resource is recorded.
         resource: u32,
     },
-    /// The task uses a resource of several cores, where its priority stands already.
+    /// The task uses a resource of several cores, which already counts with its priority.
     Shares {
         /// The task's name.
         task: String,
     },
-    /// A priority was given where the rule goes by deadlines, or the other way round.
+    /// A priority was given where the rule schedules by deadlines, or the other way round.
     Attribute {
         /// The core's CPU.
         cpu: u16,
     },
-    /// A core has more bells than a thread can wait for: 127.
-    Bells {
+    /// A core has more event counts than a thread can wait for: 127.
+    Listeners {
         /// The core's CPU.
         cpu: u16,
     },
@@ -152,7 +155,8 @@ pub enum SetupError {
         /// The task's name.
         task: String,
     },
-    /// A task uses a resource for which it may be suspended, on a core whose rule does not bear that: [`Rule::Dfp`](crate::Rule::Dfp).
+    /// A task uses a resource for which it may be suspended, on a core whose rule does not support that:
+    /// [`Rule::Dfp`](crate::Rule::Dfp).
     Suspends {
         /// The core's CPU.
         cpu: u16,
@@ -162,13 +166,14 @@ pub enum SetupError {
         /// The server's name.
         server: String,
     },
-    /// A task in a server is on another core, locks, has a budget of its own, or demotes late jobs.
+    /// A task in a server is on another core, locks, has a budget of its own, or demotes late jobs; or a task donates
+    /// without a server.
     Served {
         /// The task's name.
         task: String,
     },
-    /// Strict was wanted, and the system refused it.
-    Posture(taut_sys::Error),
+    /// Strict enforcement was wanted, and the system refused it.
+    Enforcement(taut_sys::Error),
     /// A thread could not be started.
     Thread(String),
 }
@@ -205,8 +210,8 @@ impl fmt::Display for SetupError {
                 f,
                 "the core on CPU {cpu} has no such attribute: fixed priorities go by priorities, EDF by deadlines"
             ),
-            Self::Bells { cpu } => {
-                write!(f, "the core on CPU {cpu} has more than 127 bells: move tasks elsewhere")
+            Self::Listeners { cpu } => {
+                write!(f, "the core on CPU {cpu} has more than 127 event counts: move tasks elsewhere")
             }
             Self::Users { task } => {
                 write!(f, "`{task}` uses a resource of several cores that has no party left: make more")
@@ -224,7 +229,9 @@ impl fmt::Display for SetupError {
                 f,
                 "`{task}` runs in a server, or lends: its server must be on its core, and it without locks, budget and demotion of its own"
             ),
-            Self::Posture(error) => write!(f, "{error}: strict needs CAP_SYS_NICE, or take `Wanted::Best`"),
+            Self::Enforcement(error) => {
+                write!(f, "{error}: strict needs CAP_SYS_NICE, or take `Wanted::Best`")
+            }
             Self::Thread(what) => f.write_str(what),
         }
     }

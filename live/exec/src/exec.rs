@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use taut_sys::{clock, futex};
 use taut_time::Instant;
 
-use crate::error::{LockError, Posture};
+use crate::error::{Enforcement, LockError};
 use crate::jobs::TaskOutcome;
 use crate::shared::Shared;
 use crate::start::stop_all;
@@ -29,7 +29,7 @@ pub struct Outcome {
     /// Per task, in the order of the set-up.
     pub tasks: Vec<TaskOutcome>,
     /// How it ran.
-    pub posture: Posture,
+    pub enforcement: Enforcement,
     /// Why it stopped.
     pub reason: Reason,
 }
@@ -79,14 +79,14 @@ impl Control {
 pub struct Exec<'e> {
     pub(crate) cores: &'e [Shared],
     pub(crate) control: &'e Control,
-    pub(crate) posture: Posture,
+    pub(crate) enforcement: Enforcement,
     pub(crate) origin_ns: u64,
 }
 
 impl Exec<'_> {
     /// How it runs.
-    pub fn posture(&self) -> Posture {
-        self.posture
+    pub fn enforcement(&self) -> Enforcement {
+        self.enforcement
     }
 
     /// Release 0, on the monotonic clock.

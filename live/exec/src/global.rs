@@ -106,7 +106,7 @@ pub(crate) enum Value<'m, T> {
     Between {
         place: Place<'m, T>,
         /// The lock's number of the first of the parties.
-        first_seat: u32,
+        first_slot: u32,
         /// The largest priority of its users in other processes.
         priority_elsewhere: u32,
         /// Of all processes that use it, and this one among them.
@@ -228,7 +228,7 @@ impl<'m, T> Inner<'m, T> {
     pub(crate) fn tear_own(&self, party: u32) {
         match &self.value {
             Value::Own(cell) => cell.poison.put(party),
-            Value::Between { place, first_seat, .. } => place.tear(first_seat + party),
+            Value::Between { place, first_slot, .. } => place.tear(first_slot + party),
         }
     }
 

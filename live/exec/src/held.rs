@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A job with a resource of several cores: asked for, held, given back.
+//! How a job asks for, holds and releases a resource of several cores.
 
 use taut_lock::Entry;
 
@@ -12,15 +12,16 @@ use crate::job::Job;
 use crate::shared::Shared;
 
 impl Job<'_> {
-    /// Runs `section` with what a resource of several cores holds, while nobody else has it: as [`Job::lock`], but the job
-    /// may wait here, spinning or away from its core, by the resource's protocol.
+    /// Runs `section` with the value of a resource of several cores, while no other job has it. As [`Job::lock`], but
+    /// by the resource's protocol the job may wait here: it spins, or leaves its core.
     ///
-    /// *Real-time*: waits for sections of others alone, as many as the protocol's analysis says. At most
+    /// *Real-time*: waits for sections of other jobs only, as many as the protocol's analysis says. At most
     /// [`taut_lock::PARTIES_LIMIT`] steps more than those of the lock; system calls only where jobs sleep.
     ///
     /// # Errors
-    /// [`LockError`]: [`LockError::Nested`] inside of another section, [`LockError::NotListed`] if the task does not use it,
-    /// [`LockError::Poisoned`] if the value was left half changed: see [`Job::recover_global`].
+    /// [`LockError`]: [`LockError::Nested`] inside another section, [`LockError::NotListed`] if the task does not use
+    /// the resource, [`LockError::Poisoned`] if a job or process left the value half changed: see
+    /// [`Job::recover_global`].
     pub fn lock_global<T: Send, R>(
         &mut self,
         global: &Global<'_, T>,
@@ -28,16 +29,17 @@ impl Job<'_> {
     ) -> Result<R, LockError> {
         let held = self.hold(&global.inner)?;
         if let Some(party) = held.asking.inner.torn_by() {
-            // It has changed nothing.
-            held.give_back();
+            // This section has changed nothing.
+            held.release();
             return Err(LockError::Poisoned { by: party });
         }
-        Ok(self.inside(held, section))
+        Ok(self.in_section(held, section))
     }
 
-    /// As [`Job::lock_global`], also if a job panicked or a process died in the middle of a change: then `section` gets the party that this
-    /// was, and a value of which any part may be the old one or the new one. It makes it whole; what it leaves counts as
-    /// whole when it returns, and not if it panics or its process dies. `None` if the value is whole.
+    /// As [`Job::lock_global`], also if a job panicked or a process died in the middle of a change. Then `section`
+    /// gets the party that failed, and a value of which any part may be old or new. It must repair the value. The
+    /// value counts as whole when `section` returns, but not if `section` panics or its process dies. If the value is
+    /// whole, `section` gets `None`.
     ///
     /// *Real-time*: as [`Job::lock_global`].
     ///
@@ -50,7 +52,7 @@ impl Job<'_> {
     ) -> Result<R, LockError> {
         let held = self.hold(&global.inner)?;
         let torn = held.asking.inner.torn_by();
-        Ok(self.inside(held, |value, job| {
+        Ok(self.in_section(held, |value, job| {
             let result = section(value, torn, job);
             if torn.is_some() {
                 global.inner.mend();
@@ -59,7 +61,7 @@ impl Job<'_> {
         }))
     }
 
-    /// Asks, and waits.
+    /// Asks for the resource, and waits until it has it.
     fn hold<'h, 'm, T>(&self, inner: &'h Inner<'m, T>) -> Result<Holding<'h, 'm, T>, LockError>
     where
         Self: 'h,
@@ -79,7 +81,7 @@ impl Job<'_> {
             rank: inner.rank(user),
         };
         let asking = Asking { shared: self.shared, request, inner, party: user.party };
-        let entry = asking.take()?;
+        let entry = asking.acquire()?;
         let held = Holding { asking };
         if let Entry::OwnerDied(party) = entry {
             inner.tear(party);
@@ -87,19 +89,25 @@ impl Job<'_> {
         Ok(held)
     }
 
-    fn inside<T, R>(&mut self, held: Holding<'_, '_, T>, section: impl FnOnce(&mut T, &mut Self) -> R) -> R {
+    fn in_section<T, R>(
+        &mut self,
+        held: Holding<'_, '_, T>,
+        section: impl FnOnce(&mut T, &mut Self) -> R,
+    ) -> R {
         let depth = Depth::of(self);
-        // Behind it, so that a panic drops it first: it is given back before anybody asks whether the job slept.
+        // Declared after `depth`, so that a panic drops it first: it releases the lock before `depth` checks whether
+        // the job slept.
         let held = held;
-        // SAFETY: we hold the lock until `held` is given back or dropped, which is after the last use of the reference; not
-        // twice, for sections are not inside of others; what the last holder did is seen by the lock's own orderings.
+        // SAFETY: we hold the lock until `held` is released or dropped, which is after the last use of the reference.
+        // We do not hold it twice, for sections do not nest. The lock's own orderings make the last holder's writes
+        // visible.
         let result = unsafe { held.asking.inner.with(|value| section(value, depth.0)) };
-        held.give_back();
+        held.release();
         result
     }
 }
 
-/// The job is inside of one section more, until this is dropped: also by a panic that the job catches.
+/// Counts the job as inside one more section until this is dropped, also by a panic that the job catches.
 struct Depth<'d, 'j>(&'d mut Job<'j>);
 
 impl<'d, 'j> Depth<'d, 'j> {
@@ -116,61 +124,61 @@ impl Drop for Depth<'_, '_> {
     }
 }
 
-/// A job that asks for a resource of several cores, or has it.
+/// A job that asks for a resource of several cores, or holds it.
 struct Asking<'h, 'm, T> {
     shared: &'h Shared,
     request: Request,
     inner: &'h Inner<'m, T>,
-    /// Its position among those of this process.
+    /// Its position among the parties of this process.
     party: u32,
 }
 
 impl<T> Asking<'_, '_, T> {
-    fn take(&self) -> Result<Entry, LockError> {
+    fn acquire(&self) -> Result<Entry, LockError> {
         match &self.inner.parties {
             // SAFETY: the party of the request's core.
             Parties::Spin(parties) => unsafe {
-                self.shared.spin(self.request, &parties[self.party as usize])
+                self.shared.acquire_spinning(self.request, &parties[self.party as usize])
             },
-            // SAFETY: the party of the request's task, whose one job this is.
+            // SAFETY: the party of the request's task, and this is that task's only job.
             Parties::Queued(parties) => unsafe {
-                self.shared.sleep_for(self.request, &parties[self.party as usize])
+                self.shared.acquire_suspending(self.request, &parties[self.party as usize])
             },
         }
     }
 
-    fn give(&self) {
+    fn release(&self) {
         match &self.inner.parties {
-            // SAFETY: as in `take`, by which it was had.
+            // SAFETY: as in `acquire`, which took the lock.
             Parties::Spin(parties) => unsafe {
-                self.shared.unspin(self.request, &parties[self.party as usize])
+                self.shared.release_spinning(self.request, &parties[self.party as usize])
             },
-            // SAFETY: as in `take`.
+            // SAFETY: as in `acquire`.
             Parties::Queued(parties) => unsafe {
-                self.shared.give_on(self.request, &parties[self.party as usize]);
+                self.shared.release_suspending(self.request, &parties[self.party as usize]);
             },
         }
     }
 }
 
-/// A resource of several cores is held.
+/// The job holds a resource of several cores.
 struct Holding<'h, 'm, T> {
     asking: Asking<'h, 'm, T>,
 }
 
 impl<T> Holding<'_, '_, T> {
-    fn give_back(self) {
-        self.asking.give();
+    fn release(self) {
+        self.asking.release();
         std::mem::forget(self);
     }
 }
 
 impl<T> Drop for Holding<'_, '_, T> {
-    /// The section panics: those that go on with the value, in this process or in others, are told as if its party had died.
+    /// The section panics. Later holders, in this process or in others, learn of it as if this party had died.
     #[cold]
     fn drop(&mut self) {
         let Asking { inner, party, .. } = self.asking;
         inner.tear_own(party);
-        self.asking.give();
+        self.asking.release();
     }
 }

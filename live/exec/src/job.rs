@@ -4,9 +4,9 @@
 use std::marker::PhantomData;
 
 use taut_event::Kind;
-use taut_policy::Light;
+use taut_policy::Uncontended;
 use taut_sys::clock;
-use taut_sys::interrupt::Seat;
+use taut_sys::interrupt::ThreadSlot;
 use taut_sys::switched::SwitchMark;
 use taut_time::Instant;
 
@@ -22,7 +22,7 @@ use crate::task::TaskId;
 ///
 /// It runs to completion on one of the core's threads, not always the same. It must not sleep, wait or do IO: while it is
 /// asleep Linux runs the job below it, which the rule does not know; that one's next call then ends the process. What has to
-/// wait may have a thread of its own, to which jobs in a server lend their place: [`Job::lend`].
+/// wait may have a thread of its own, to which jobs in a server lend their place: [`Job::donate`].
 pub trait Work: Send {
     /// One job. A panic stops the executor, and [`Setup::run`](crate::Setup::run) gives it on.
     fn run(&mut self, job: &mut Job<'_>);
@@ -41,7 +41,7 @@ pub trait Work: Send {
     /// Of a task that is [`TaskSetup::admitted`](crate::TaskSetup::admitted): whether its release `next`, counted from 0, may
     /// begin a job, if it `begins` one. Those before it of which nothing was heard were dropped, and it may have to do
     /// something in their place before. `false` puts it off: asked again whenever the dispatcher looks, at the latest when one
-    /// of [`Setup::admission_bell`](crate::Setup::admission_bell) has rung. Only while the task has no job. *Real-time*: must be
+    /// of [`Setup::listen_for_admission`](crate::Setup::admission_bell) has rung. Only while the task has no job. *Real-time*: must be
     /// bounded; it may wait for a lock that others have for a short time, and for nothing else. A panic is as one of a job.
     fn admit(&mut self, next: u64, begins: bool) -> bool {
         let _ = (next, begins);
@@ -74,7 +74,7 @@ pub struct Job<'j> {
     /// Whether its thread has been switched out.
     pub(crate) watched: SwitchMark,
     /// Its thread's.
-    seat: &'j Seat,
+    thread_slot: &'j ThreadSlot,
     stays: PhantomData<*mut ()>,
 }
 
@@ -85,7 +85,7 @@ impl<'j> Job<'j> {
         task: u32,
         arrived: Arrived,
         deadline_ns: u64,
-        seat: &'j Seat,
+        thread_slot: &'j ThreadSlot,
     ) -> Self {
         let listed = shared.listed.get(shared.words * task as usize).copied().unwrap_or(0);
         let lacks = key::lacks(shared.brand, listed);
@@ -99,18 +99,18 @@ impl<'j> Job<'j> {
             depth: 0,
             lacks,
             watched,
-            seat,
+            thread_slot,
             stays: PhantomData,
         }
     }
 
     /// Where its thread says what it has, for whoever ends the process.
-    pub fn seat(&self) -> &'j Seat {
-        self.seat
+    pub fn thread_slot(&self) -> &'j ThreadSlot {
+        self.thread_slot
     }
 
     /// The same job, for as long as this borrow: to be kept in something that is passed on.
-    pub fn lent(&mut self) -> Job<'_> {
+    pub fn reborrow(&mut self) -> Job<'_> {
         Job { stays: PhantomData, ..*self }
     }
 
@@ -150,7 +150,7 @@ impl<'j> Job<'j> {
     ) -> Result<R, LockError> {
         let held = self.take(resource)?;
         if let Some(by) = held.poison.by() {
-            held.give_back();
+            held.release();
             return Err(LockError::Poisoned { by });
         }
         Ok(held.run(resource, section))
@@ -182,13 +182,13 @@ impl<'j> Job<'j> {
     #[inline(always)]
     fn take<'h, T>(&'h mut self, resource: &'h Resource<T>) -> Result<Held<'h, 'j>, LockError> {
         if !key::fits(resource.key, self.lacks) {
-            self.look_up(resource.brand, resource.light)?;
+            self.look_up(resource.brand, resource.uncontended)?;
         }
-        let light = resource.light;
+        let uncontended = resource.uncontended;
         self.before_section();
-        self.shared.acquire(self, light)?;
+        self.shared.acquire(self, uncontended)?;
         // For a panic; else it is given back by the one who took it, which is shorter.
-        Ok(Held { job: self, light, poison: &resource.cell.poison })
+        Ok(Held { job: self, uncontended, poison: &resource.cell.poison })
     }
 
     /// What has happened until now was in no section, or in one that has this one inside.
@@ -232,7 +232,7 @@ impl<'j> Job<'j> {
     /// That a resource is of this core, and the task lists it, if its key does not tell.
     #[cold]
     #[inline(never)]
-    fn look_up(&self, brand: u64, resource: Light) -> Result<(), LockError> {
+    fn look_up(&self, brand: u64, resource: Uncontended) -> Result<(), LockError> {
         if brand != self.shared.brand {
             return Err(LockError::Foreign);
         }
@@ -270,8 +270,8 @@ impl<'j> Job<'j> {
         let task = self.shared.by_hand(task).ok_or(LockError::Foreign)?;
         let mut inside = self.shared.enter(self.worker, self.task);
         let now_ns = clock::monotonic_ns();
-        let told = inside.state().release(task, arrival_ns.unwrap_or(now_ns), now_ns);
-        self.shared.held(self.task, told);
+        let reported = inside.state().release(task, arrival_ns.unwrap_or(now_ns), now_ns);
+        self.shared.or_abort(self.task, reported);
         self.shared.decided_at(inside, self.worker, || now_ns);
         Ok(())
     }
@@ -288,7 +288,7 @@ impl<'j> Job<'j> {
 /// A resource is held until this is dropped.
 struct Held<'h, 'j> {
     job: &'h mut Job<'j>,
-    light: Light,
+    uncontended: Uncontended,
     poison: &'h Poison,
 }
 
@@ -303,13 +303,13 @@ impl<'j> Held<'_, 'j> {
         // - what the last holder did to it is seen: both were inside of the core's state in between (S1).
         let value = unsafe { &mut *resource.cell.get() };
         let result = section(value, self.job);
-        self.give_back();
+        self.release();
         result
     }
 
     #[inline(always)]
-    fn give_back(self) {
-        self.job.shared.give_back(self.job, self.light);
+    fn release(self) {
+        self.job.shared.release(self.job, self.uncontended);
         self.job.after_section();
         std::mem::forget(self);
     }
@@ -319,6 +319,6 @@ impl Drop for Held<'_, '_> {
     // The call is out of line, not this, which would need it in memory.
     #[inline(always)]
     fn drop(&mut self) {
-        self.job.shared.give_back_in_panic(self.job, self.light, self.poison);
+        self.job.shared.release_in_panic(self.job, self.uncontended, self.poison);
     }
 }

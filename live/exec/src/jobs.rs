@@ -6,20 +6,20 @@ use taut_sys::account::Switches;
 use taut_time::Duration;
 
 use crate::admission::Admission;
-use crate::ladder::NONE;
 use crate::limits::LOOKS;
 use crate::rule::Rule;
 use crate::state::{BACKLOG_MAX, NEVER};
 use crate::task::{Release, TaskSetup};
+use crate::worker_priorities::NONE;
 
-/// A job that has been released.
+/// A released job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Arrived {
     pub(crate) number: u64,
     pub(crate) arrival_ns: u64,
 }
 
-/// Stretches of releases that may wait: in each, one follows another as the calendar has them.
+/// Stretches of releases that may wait. Within a stretch, releases follow one another as in the calendar.
 const STRETCHES_MAX: usize = 8;
 
 /// Releases that follow one another by the calendar.
@@ -29,18 +29,18 @@ struct Stretch {
     count: u32,
 }
 
-/// Releases that wait behind a job that is not complete, in their order. However many there are, they take the same room: what the
-/// calendar says of those that follow one another is not kept. A pause makes a gap, and what no calendar knows is a stretch by
-/// itself: of both there is room for eight.
+/// Releases that wait behind a job that is not complete, in their order. The memory they take does not depend on
+/// their number: releases that follow one another by the calendar share one stretch. A pause starts a new stretch,
+/// and each release outside the calendar is a stretch of its own. There is room for eight stretches.
 #[derive(Clone, Debug)]
 pub(crate) struct Backlog {
     stretches: [Stretch; STRETCHES_MAX],
-    /// The first of those in use.
+    /// The first stretch in use.
     first: usize,
     used: usize,
     count: u32,
     limit: u32,
-    /// 0 of releases that no calendar knows.
+    /// 0 if no calendar has these releases.
     period_ns: u64,
 }
 
@@ -55,12 +55,12 @@ impl Backlog {
         self.count
     }
 
-    /// The one that is next.
+    /// The next one.
     pub(crate) fn next(&self) -> Option<Arrived> {
         (self.used > 0).then(|| self.stretches[self.first].first)
     }
 
-    /// Puts one behind all others; whether there was room.
+    /// Appends a release; returns whether there was room.
     pub(crate) fn push(&mut self, arrived: Arrived) -> bool {
         if self.count >= self.limit {
             return false;
@@ -99,41 +99,41 @@ impl Backlog {
         Some(arrived)
     }
 
-    /// Forgets all; how many there were.
+    /// Drops all; returns how many there were.
     pub(crate) fn clear(&mut self) -> u32 {
         (self.first, self.used) = (0, 0);
         std::mem::take(&mut self.count)
     }
 }
 
-/// What became of a task's jobs.
+/// The outcome of a task's jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskOutcome {
-    /// Jobs that were released, those included that wait behind others.
+    /// Jobs that were released, including those that wait behind others.
     pub released: u64,
-    /// Jobs that are done, killed ones included.
+    /// Jobs that are complete, including killed ones.
     pub completed: u64,
-    /// Jobs that were done after their deadline.
+    /// Jobs that completed after their deadline.
     pub missed: u64,
-    /// Releases that were dropped, or skipped by the overrun policy.
+    /// Releases that the executor dropped, or that the overrun policy skipped.
     pub skipped: u64,
-    /// Of those, how many were dropped as no more may wait behind a job that is not complete.
+    /// Of those, the releases that were dropped because no more may wait behind a job that is not complete.
     pub beyond_backlog: u64,
-    /// Jobs that were told to end early.
+    /// Jobs that were asked to end early.
     pub killed: u64,
-    /// Jobs that used up their budget and were not complete.
+    /// Jobs that used up their budget before they were complete.
     pub exhausted: u64,
     /// The longest time from arrival to completion, ns.
     pub response_max_ns: u64,
-    /// The longest time from arrival to the instant at which the rule was told, ns.
+    /// The longest time from an arrival to the instant at which the dispatcher reported it to the rule, ns.
     pub lateness_max_ns: u64,
-    /// How often a job gave its processor up on purpose where it must not: it slept, or waited for something that the
-    /// executor does not know. So do jobs that are stopped from outside. Counted where Linux keeps to what the dispatcher
-    /// decides ([`Posture::Strict`](crate::Posture::Strict)); otherwise 0.
+    /// How often a job gave up its processor voluntarily where it must not: it slept, or waited for something that
+    /// the executor does not know. Jobs that are stopped from outside count too. Counted where Linux enforces the
+    /// dispatcher's decisions ([`Enforcement::Strict`](crate::Enforcement::Strict)); otherwise 0.
     pub blocked: u64,
-    /// Of those, how often while it held a resource.
+    /// Of those, how often the job held a resource.
     pub blocked_inside: u64,
-    /// How often another thread was preferred to a job, the dispatcher included. Counted as `blocked` is.
+    /// How often Linux preferred another thread to a job, including the dispatcher. Counted where `blocked` is.
     pub preempted: u64,
 }
 
@@ -150,51 +150,51 @@ pub(crate) struct Task {
     pub(crate) release: Release,
     pub(crate) deadline_ns: u64,
     pub(crate) overrun: Overrun,
-    /// Which release is next.
+    /// The number of the next release.
     pub(crate) next: u64,
-    /// Whether the rule knows of a job of it.
+    /// Whether the rule knows a job of this task.
     pub(crate) active: bool,
-    /// Who runs it; [`NONE`] until it has begun.
+    /// The thread that runs its job; [`NONE`] until the job has begun.
     pub(crate) worker: u32,
     pub(crate) job: Arrived,
-    /// Those that have been released and wait behind it, or to be admitted.
+    /// Releases that wait behind the job, or for admission.
     pub(crate) backlog: Backlog,
-    /// What its job may have of the core, and has had.
+    /// The job's budget of processor time, and what it has used.
     pub(crate) budget: Budget,
     pub(crate) budget_ns: u64,
-    /// By when its job must have ended, from its arrival.
+    /// By when its job must have ended, ns from its arrival.
     pub(crate) limit_ns: u64,
-    /// The processor time that its thread had used when the job began; [`NEVER`] until it has.
+    /// The processor time that its thread had used when the job began; [`NEVER`] until then.
     pub(crate) began_ns: u64,
-    /// How often it may be looked what it has used of its budget.
+    /// How many more times the dispatcher may measure what the job has used of its budget.
     pub(crate) looks_left: u8,
-    /// The processor time that its thread, and the one that has its place, had used when its server was told of time last, none
-    /// before the first time; less what threads used that have its place no longer, so it may be below 0.
+    /// The processor time that its thread and the donee had used when its server was last advanced in time; none
+    /// before the first time. Excludes what former donees used, so it may be below 0.
     pub(crate) seen_ns: Option<i64>,
-    /// That it is used up has been told.
+    /// The dispatcher has reported that the budget is used up.
     pub(crate) exhausted: bool,
     /// Whether its job goes on below all others, as soon as it holds nothing.
     pub(crate) sinks: bool,
-    /// What its job waits for.
+    /// The local resource that its job waits for.
     pub(crate) wants: u32,
-    /// The server in which it runs; [`NONE`] if it does not.
+    /// The server in which the task runs; [`NONE`] if it runs in none.
     pub(crate) server: u32,
-    /// Whether it has a job whenever that has a budget.
-    pub(crate) lends: bool,
-    /// Since when its place is lent.
-    pub(crate) lent_ns: u64,
+    /// Whether it has a job whenever its server has a budget.
+    pub(crate) donates: bool,
+    /// When the current donation began.
+    pub(crate) donated_since_ns: u64,
     pub(crate) killed: bool,
-    /// Its releases are dropped.
+    /// The executor drops its releases.
     pub(crate) paused: bool,
-    /// Whether the calendar has its next release, which is polled.
+    /// Whether its next release, which is polled, is in the calendar.
     pub(crate) put_off: bool,
     pub(crate) admission: Admission,
-    /// Whether it spins for or holds what other cores use.
+    /// Whether its job spins for or holds a resource of several cores.
     pub(crate) across: bool,
-    /// What it has been suspended for, and where it stands when it has it.
+    /// The resource that its job is suspended for, and the rank that the job gets with it.
     pub(crate) away: (u32, u64),
     pub(crate) outcome: TaskOutcome,
-    /// Whether no job of it has begun together with one of its level: see [`crate::depth`].
+    /// Whether no job of it begins while another one of its level has begun: see [`crate::depth`].
     pub(crate) plain: bool,
 }
 
@@ -224,8 +224,8 @@ impl Task {
             sinks: false,
             wants,
             server: setup.server.map_or(NONE, |server| server.server),
-            lends: setup.lends,
-            lent_ns: 0,
+            donates: setup.donates,
+            donated_since_ns: 0,
             killed,
             paused: false,
             put_off: false,
@@ -237,12 +237,12 @@ impl Task {
         }
     }
 
-    /// Whether its jobs may have only so much of the core.
+    /// Whether its jobs have a budget.
     pub(crate) fn has_budget(&self) -> bool {
         self.budget_ns != u64::MAX
     }
 
-    /// A job begins that the rule is told of now.
+    /// Begins a job that the dispatcher now reports to the rule.
     pub(crate) fn begin(&mut self, arrived: Arrived) {
         (self.job, self.active) = (arrived, true);
         (self.killed, self.exhausted, self.sinks) = (false, false, false);
@@ -250,12 +250,12 @@ impl Task {
         self.budget.renew();
     }
 
-    /// As [`Task::seen_ns`] the field, of a job that has begun.
+    /// The field [`Task::seen_ns`], for a job that has begun.
     pub(crate) fn seen_ns(&self) -> i64 {
         self.seen_ns.unwrap_or(self.began_ns as i64)
     }
 
-    /// Whether its locks need more than the local rule's word.
+    /// Whether its locks need more than the local rule.
     pub(crate) fn is_special(&self) -> bool {
         self.killed || self.across || self.sinks
     }
@@ -267,7 +267,7 @@ mod tests {
 
     use super::*;
 
-    /// Against a queue of all of them, with gaps.
+    /// Compares it with a plain queue, with gaps in the numbers.
     #[test]
     #[cfg_attr(miri, ignore = "about a minute: `cargo xtask miri` runs it")]
     fn a_backlog_is_a_queue_with_a_limit() {

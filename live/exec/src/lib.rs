@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A core's dispatcher: the rules of `taut-policy`, the ones that are analysed and simulated, decide on threads.
+//! A core's dispatcher. It schedules real threads by the rules of `taut-policy`, the same rules that are analysed and
+//! simulated.
 //!
 //! ```
 //! use taut_exec::{Overrun, Release, Rule, Setup, TaskSetup, Wanted};
@@ -29,18 +30,18 @@
 //! assert_eq!(count.into_value(), Some(jobs(0) + 100 * jobs(1)));
 //! ```
 //!
-//! [`Rule`] says who runs and how resources are guarded; [`Setup`] takes cores, resources and tasks and checks them;
-//! [`Setup::run`] starts a dispatcher and a pool of threads per core, and gives back what became of all jobs. How it
-//! works: docs/decisions/0016.
+//! A [`Rule`] decides which job runs and guards the resources. [`Setup`] takes cores, resources and tasks, and checks
+//! them. [`Setup::run`] starts a dispatcher and a pool of worker threads per core, and returns the outcome of all
+//! jobs. docs/decisions/0016 explains how it works.
 
 mod across;
 mod admission;
 mod ahead;
-mod bells;
 mod between;
 mod change;
 mod depth;
 mod dispatcher;
+mod donation;
 mod error;
 mod exec;
 mod global;
@@ -48,9 +49,8 @@ mod held;
 mod job;
 mod jobs;
 mod key;
-mod ladder;
-mod lend;
 mod limits;
+mod listeners;
 mod local;
 mod log;
 mod outside;
@@ -69,10 +69,11 @@ mod task;
 mod tests;
 mod violation;
 mod worker;
+mod worker_priorities;
 
 pub use between::Between;
 pub use change::ChangeError;
-pub use error::{LockError, Posture, SetupError, Wanted};
+pub use error::{Enforcement, LockError, SetupError, Wanted};
 pub use exec::{Exec, Outcome, Reason};
 pub use global::{Global, Protocol};
 pub use job::{Job, Killed, Work};
@@ -86,6 +87,6 @@ pub use setup::Setup;
 pub use state::BACKLOG_MAX;
 pub use task::{CoreId, Release, TaskId, TaskSetup};
 pub use taut_policy::Attribute;
-/// What becomes of a job that uses up its budget, or is late.
+/// What happens to a job that uses up its budget, or is late.
 pub use taut_policy::Overrun;
 pub use violation::{Found, Handler, Violation};

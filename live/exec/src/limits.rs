@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Who runs, with the background and the servers, and for how long it may.
+//! Which job runs, given the background and the servers, and for how long it may run.
 
 use taut_event::Kind;
 use taut_policy::{Misuse, Remedy, Trouble};
@@ -10,22 +10,22 @@ use taut_time::{Duration, Instant};
 
 use crate::state::{NEVER, State};
 
-/// So little of a budget is none: to look again takes as long.
+/// A budget below this counts as used up: to check it again takes as long.
 const LEAST_LEFT: Duration = Duration::from_us(50);
-/// How often it is looked whether a job that has had its budget by the clock used it up, or that of its server. So that
-/// looking ends, even if it takes all the time that is left.
+/// How often the dispatcher measures whether a job that has had its budget by the clock really used up its own
+/// budget, or its server's. The limit makes the checks end, even if they take all the time that is left.
 pub(crate) const LOOKS: u8 = 32;
 
 impl State {
-    /// Who ran has the core no longer.
+    /// The job that ran no longer has the core.
     pub(crate) fn account(&mut self, now_ns: u64) {
         if let Some(task) = self.tasks.get_mut(self.chosen as usize) {
             task.budget.stop(Instant::from_ns(now_ns));
         }
     }
 
-    /// Who runs from now on, by the rule, the servers and the background. What is to go there goes first. The time is asked
-    /// for only where there are servers.
+    /// Which job runs from now on, by the rule, the servers and the background. Jobs that are to go into the
+    /// background go first. Reads the time only if there are servers.
     #[inline]
     pub(crate) fn decide(&mut self, now: impl FnOnce() -> u64) -> Result<Option<usize>, Misuse> {
         if !self.serving.is_empty() {
@@ -35,21 +35,22 @@ impl State {
         Ok(background.decide_leaving(rule, |task| tasks[task].sinks))
     }
 
-    /// Before servers are told of time: what others had of it, of whom this core does not know, is not charged to the server
-    /// that has the core. Its threads' own processor time tells, where there is enough of it to be worth a look.
+    /// Called before servers are advanced in time. The server that has the core is not charged for time that others
+    /// used without this core's knowledge. The processor time of the server's own threads shows that, if enough time
+    /// has passed to be worth a check.
     pub(crate) fn look_at_server(&mut self, now_ns: u64) -> Result<(), Misuse> {
         let Some((server, task, passed_ns)) = self.serving.running(&self.rule, now_ns) else { return Ok(()) };
         let Some(slot) = self.tasks.get_mut(task) else { return Ok(()) };
-        let Some(worker) = self.ladder.workers.get(slot.worker as usize) else { return Ok(()) };
+        let Some(worker) = self.priorities.workers.get(slot.worker as usize) else { return Ok(()) };
         let own_ns = if slot.began_ns == NEVER {
-            // Its thread has not come to begin it.
+            // Its thread has not yet begun the job.
             0
         } else if passed_ns < LEAST_LEFT.as_ns() || slot.looks_left == 0 {
             slot.seen_ns = Some(slot.seen_ns().saturating_add_unsigned(passed_ns));
             return Ok(());
         } else {
-            let lent_ns = if worker.lent == 0 { 0 } else { clock::cpu_ns_of(worker.lent) };
-            let used_ns = clock::cpu_ns_of(worker.tid).saturating_add(lent_ns) as i64;
+            let donee_ns = if worker.donee == 0 { 0 } else { clock::cpu_ns_of(worker.donee) };
+            let used_ns = clock::cpu_ns_of(worker.tid).saturating_add(donee_ns) as i64;
             let before_ns = slot.seen_ns.replace(used_ns).unwrap_or(slot.began_ns as i64);
             used_ns.saturating_sub(before_ns).max(0) as u64
         };
@@ -64,16 +65,16 @@ impl State {
 
     #[cold]
     fn decide_served(&mut self, now_ns: u64) -> Result<Option<usize>, Misuse> {
-        let Self { rule, background, tasks, serving, spare, .. } = self;
-        *spare = false;
+        let Self { rule, background, tasks, serving, in_background, .. } = self;
+        *in_background = false;
         serving.note_turns(rule, now_ns);
         loop {
             serving.decide(rule, now_ns)?;
             let Some(chosen) = background.decide(rule) else {
-                *spare = true;
+                *in_background = true;
                 return Ok(serving.spare());
             };
-            // A server's place is behind those of the tasks.
+            // Servers are numbered after the tasks.
             let sinks = background.running().is_none() && tasks.get(chosen).is_some_and(|task| task.sinks);
             if !sinks || background.demote(rule).is_err() {
                 return Ok(serving.task(chosen));
@@ -81,15 +82,16 @@ impl State {
         }
     }
 
-    /// The dispatcher records which servers' turns began or ended with its decision: the time did that.
+    /// The dispatcher records the servers whose turns began or ended with its decision, because time did that.
     pub(crate) fn log_turns(&mut self, now_ns: u64) {
         for (subject, left_ns) in self.serving.changed() {
             self.log.server(now_ns, subject, left_ns);
         }
     }
 
-    /// What runs is about to ask for a resource: if it does so in the background, it goes back to its place in the rule,
-    /// which runs it, as nothing else there wants to. The next decision that finds it without a resource ends that.
+    /// Called before the running job asks for a resource. If the job is in the background, it goes back to its place
+    /// in the rule, which runs it, because no other job there wants to run. The next decision that finds it without a
+    /// resource demotes it again.
     pub(crate) fn lift(&mut self) -> Result<(), Misuse> {
         if self.background.running().is_some() {
             self.background.lift(&mut self.rule)?;
@@ -98,17 +100,18 @@ impl State {
         Ok(())
     }
 
-    /// The dispatcher looks whether who has run until now has used up its budget.
+    /// The dispatcher checks whether the job that has run until now has used up its budget.
     pub(crate) fn look_at_budget(&mut self, now_ns: u64) {
         let Some(slot) = self.tasks.get_mut(self.chosen as usize) else { return };
         let now = Instant::from_ns(now_ns);
         if slot.exhausted || !slot.budget.is_used_up(now) {
             return;
         }
-        // By the clock. Others may have had the processor, of whom this core does not know, or the job was stopped.
+        // The budget is used up by the clock. But others may have had the processor without this core's knowledge, or
+        // the job was stopped.
         if let Some(left) = slot.looks_left.checked_sub(1) {
             slot.looks_left = left;
-            let worker = self.ladder.workers.get(slot.worker as usize);
+            let worker = self.priorities.workers.get(slot.worker as usize);
             let used_ns =
                 worker.map_or(0, |worker| clock::cpu_ns_of(worker.tid).saturating_sub(slot.began_ns));
             slot.budget.found(Duration::from_ns(used_ns), now);
@@ -129,7 +132,7 @@ impl State {
         self.attend();
     }
 
-    /// When who runs has used up its budget, or a server has one again.
+    /// When the running job has used up its budget, or a server has one again, whichever comes first, ns.
     pub(crate) fn budget_end(&self) -> u64 {
         let slot = self.tasks.get(self.chosen as usize).filter(|slot| !slot.exhausted);
         let end_ns = slot.and_then(|slot| slot.budget.used_up()).map_or(NEVER, |end| end.as_ns());
@@ -144,18 +147,18 @@ mod tests {
 
     use super::*;
     use crate::jobs::Task;
-    use crate::ladder::Ladder;
     use crate::log::{Level, Log};
     use crate::rule::{Attributes, Rule};
     use crate::serving::{Refill, ServerId, ServerSetup, Serving};
     use crate::task::{Release, TaskSetup};
+    use crate::worker_priorities::WorkerPriorities;
 
     const MS: u64 = 1_000_000;
-    /// No process has so many threads: what it has used of its processor is 0.
+    /// No process has so many threads: this one's processor time is 0.
     const NO_THREAD: i32 = 100_000_000;
 
-    /// Others have the core for as long as a server's job could run. The server is not charged, until there were as many looks
-    /// as a job has; then it is, and its budget ends.
+    /// Others have the core for as long as a server's job could run. The server is not charged, until there were as
+    /// many checks as a job has. Then it is charged, and its budget ends.
     #[test]
     fn looks_at_a_server_end() {
         let (budget, period) = (Duration::from_ms(20), Duration::from_ms(1_000));
@@ -177,23 +180,26 @@ mod tests {
         };
         let rule = (attributes.rule(Rule::Immediate).unwrap(), serving);
         let tasks = Box::new([Task::new(&task, Rule::Immediate)]);
-        let mut state = State::new(rule, tasks, any_queue(1), Ladder::new(1, false), log);
+        let mut state = State::new(rule, tasks, any_queue(1), WorkerPriorities::new(1, false), log);
         let mut now_ns = MS;
         state.begin_at(now_ns);
         state.release(0, now_ns, now_ns).unwrap();
         assert_eq!(state.decide(|| now_ns), Ok(Some(0)));
-        // Its thread has begun it, and had no processor time since.
+        // The thread has begun the job, and had no processor time since.
         (state.tasks[0].worker, state.tasks[0].began_ns) = (0, 0);
-        state.ladder.workers[0].tid = NO_THREAD;
-        let mut spare = Vec::new();
+        state.priorities.workers[0].tid = NO_THREAD;
+        let mut in_background = Vec::new();
         for _ in 0..2 * LOOKS {
             now_ns += MS;
             state.look_at_server(now_ns).unwrap();
             assert_eq!(state.decide(|| now_ns), Ok(Some(0)), "nothing else wants to run");
-            spare.push(state.spare);
+            in_background.push(state.in_background);
         }
         let charged = usize::from(LOOKS) + 20;
-        assert!(!spare[..charged - 1].contains(&true) && spare[charged - 1], "{spare:?}");
+        assert!(
+            !in_background[..charged - 1].contains(&true) && in_background[charged - 1],
+            "{in_background:?}"
+        );
         let mut beside = Vec::new();
         drain.drain(|record| beside.extend((record.kind == Kind::Beside).then_some(record.value)));
         assert_eq!(beside, [MS; LOOKS as usize]);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Locks of one core: the short way for what nearly always happens, and the careful one.
+//! Locks of one core: the fast path, and the slow path for everything else.
 
 use taut_event::Kind;
-use taut_policy::{Answer, Light, Locking, Misuse};
+use taut_policy::{Answer, Locking, Misuse, Uncontended};
 use taut_sys::clock;
 use taut_time::Instant;
 
@@ -16,48 +16,54 @@ use crate::shared::{Inside, Refused, Shared};
 use crate::violation::Found;
 
 impl Shared {
-    /// Takes a local resource for the job that runs. Wait-free, 5 loads and 2 stores of the core's words, and what the rule
-    /// does, mostly 3 loads and 1 store; under [`crate::Rule::Original`] it may have to wait.
+    /// Takes a local resource for the running job. Wait-free: 5 loads and 2 stores of the core's words, plus the
+    /// rule's own, mostly 3 loads and 1 store. Under [`crate::Rule::Original`] the job may have to wait.
     #[inline(always)]
-    pub(crate) fn acquire(&self, job: &Job<'_>, resource: Light) -> Result<(), LockError> {
-        match self.enter_short(job.worker) {
+    pub(crate) fn acquire(&self, job: &Job<'_>, resource: Uncontended) -> Result<(), LockError> {
+        match self.enter_fast(job.worker) {
             Ok(mut inside) => {
-                // In no band: nothing of other cores is held here.
-                if inside.state().rule.local_mut().lock_light(resource) {
-                    inside.leave_as_it_was();
+                // The job is in no band: it holds nothing of other cores here.
+                if inside.state().rule.local_mut().lock_uncontended(resource) {
+                    inside.leave_fast();
                     return Ok(());
                 }
-                self.acquire_inside(inside, job, resource)
+                self.acquire_nested(inside, job, resource)
             }
-            Err(refused) => self.acquire_on(refused, job, resource),
+            Err(refused) => self.acquire_after_refusal(refused, job, resource),
         }
     }
 
-    /// May pass, but it is a section inside of another, or there is more to it.
+    /// The job may take the fast path, but its section is nested, or the rule has more to do.
     #[cold]
     #[inline(never)]
-    fn acquire_inside(
+    fn acquire_nested(
         &self,
         mut inside: Inside<'_>,
         job: &Job<'_>,
-        resource: Light,
+        resource: Uncontended,
     ) -> Result<(), LockError> {
-        if inside.state().rule.local_mut().lock_short(resource.resource() as usize) {
-            inside.leave_as_it_was();
+        if inside.state().rule.local_mut().lock_fast(resource.resource() as usize) {
+            inside.leave_fast();
             return Ok(());
         }
-        self.acquire_with_care(inside, job.worker, job.task, resource.resource())
+        self.acquire_slow(inside, job.worker, job.task, resource.resource())
     }
 
     #[cold]
     #[inline(never)]
-    fn acquire_on(&self, refused: Refused, job: &Job<'_>, resource: Light) -> Result<(), LockError> {
-        let inside = self.enter_on(refused, job.worker, job.task);
-        self.acquire_with_care(inside, job.worker, job.task, resource.resource())
+    fn acquire_after_refusal(
+        &self,
+        refused: Refused,
+        job: &Job<'_>,
+        resource: Uncontended,
+    ) -> Result<(), LockError> {
+        let inside = self.enter_after_refusal(refused, job.worker, job.task);
+        self.acquire_slow(inside, job.worker, job.task, resource.resource())
     }
 
-    /// A local rule that lets nobody wait has changed nothing if it has not granted it, so it may be asked again.
-    fn acquire_with_care(
+    /// If a local rule that lets no job wait has not granted the lock, it has changed nothing. So the caller may ask
+    /// it again.
+    fn acquire_slow(
         &self,
         mut inside: Inside<'_>,
         me: u32,
@@ -71,8 +77,8 @@ impl Shared {
             inside.leave();
             return Err(LockError::Killed);
         }
-        self.held(task, state.lift());
-        let answer = state.rule.lock(Instant::from_ns(state.floor_ns), resource as usize);
+        self.or_abort(task, state.lift());
+        let answer = state.rule.lock(Instant::from_ns(state.next_release_bound_ns), resource as usize);
         if answer == Ok(Answer::Granted) {
             let mut locked_ns = None;
             let now = || *locked_ns.insert(clock::monotonic_ns());
@@ -80,7 +86,7 @@ impl Shared {
             if state.serving.is_empty() {
                 inside.leave();
             } else {
-                // Time may have given a server a turn: whoever replays this asks here, too.
+                // By now a server may have got a turn: a replay decides here, too.
                 self.decided_at(inside, me, || locked_ns.unwrap_or_else(clock::monotonic_ns));
             }
             return Ok(());
@@ -104,7 +110,7 @@ impl Shared {
                 let state = inside.state();
                 let now_ns = clock::monotonic_ns();
                 state.wait(me, resource, now_ns);
-                let chosen = self.held(task, state.decide(|| now_ns));
+                let chosen = self.or_abort(task, state.decide(|| now_ns));
                 self.switch(inside, chosen, Caller::Waiting(me), me);
             }
             Ok(Answer::Broken) => self.found(task, Found::Broken { resource }),
@@ -121,7 +127,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Whether the job that runs holds a local resource.
+    /// Whether the running job holds a local resource.
     pub(crate) fn holds(&self, me: u32, task: u32) -> bool {
         let mut inside = self.enter(me, task);
         let holds = inside.state().rule.local().holds();
@@ -129,28 +135,29 @@ impl Shared {
         holds
     }
 
-    /// Gives back the resource that the job that runs took last. Wait-free as [`Shared::acquire`]; another job may go on in
-    /// its place.
+    /// Releases the resource that the running job took last. Wait-free like [`Shared::acquire`]; another job may then
+    /// run in its place.
     #[inline(always)]
-    pub(crate) fn give_back(&self, job: &Job<'_>, resource: Light) {
-        match self.enter_short(job.worker) {
+    pub(crate) fn release(&self, job: &Job<'_>, resource: Uncontended) {
+        match self.enter_fast(job.worker) {
             Ok(mut inside) => {
-                if inside.state().rule.local_mut().unlock_light(resource) {
-                    inside.leave_as_it_was();
+                if inside.state().rule.local_mut().unlock_uncontended(resource) {
+                    inside.leave_fast();
                 } else {
-                    self.give_back_inside(inside, job, resource);
+                    self.release_nested(inside, job, resource);
                 }
             }
-            Err(refused) => self.give_back_on(refused, job, resource),
+            Err(refused) => self.release_after_refusal(refused, job, resource),
         }
     }
 
-    /// May pass, but it is a section inside of another, or somebody has asked what is held, or another one may go on.
+    /// The job may take the fast path, but its section is nested, or another thread has asked which job holds the
+    /// resource, or another job may run now.
     #[cold]
     #[inline(never)]
-    fn give_back_inside(&self, mut inside: Inside<'_>, job: &Job<'_>, resource: Light) {
-        match inside.state().rule.local_mut().unlock_short(resource.resource() as usize) {
-            Ok(true) => inside.leave_as_it_was(),
+    fn release_nested(&self, mut inside: Inside<'_>, job: &Job<'_>, resource: Uncontended) {
+        match inside.state().rule.local_mut().unlock_fast(resource.resource() as usize) {
+            Ok(true) => inside.leave_fast(),
             Ok(false) => self.decided(inside, job.worker),
             Err(misuse) => self.found(job.task, Found::Refused(misuse)),
         }
@@ -158,23 +165,23 @@ impl Shared {
 
     #[cold]
     #[inline(never)]
-    fn give_back_on(&self, refused: Refused, job: &Job<'_>, resource: Light) {
-        let inside = self.enter_on(refused, job.worker, job.task);
-        self.give_back_with_care(inside, job.worker, job.task, resource.resource());
+    fn release_after_refusal(&self, refused: Refused, job: &Job<'_>, resource: Uncontended) {
+        let inside = self.enter_after_refusal(refused, job.worker, job.task);
+        self.release_slow(inside, job.worker, job.task, resource.resource());
     }
 
-    /// The same, while a panic goes through the section: what it leaves may be half changed.
+    /// The same while a panic unwinds the section: the value may be half changed.
     #[cold]
     #[inline(never)]
-    pub(crate) fn give_back_in_panic(&self, job: &Job<'_>, resource: Light, poison: &Poison) {
+    pub(crate) fn release_in_panic(&self, job: &Job<'_>, resource: Uncontended, poison: &Poison) {
         poison.put(job.task);
-        self.give_back(job, resource);
+        self.release(job, resource);
         job.after_section();
     }
 
-    fn give_back_with_care(&self, mut inside: Inside<'_>, me: u32, task: u32, resource: u32) {
+    fn release_slow(&self, mut inside: Inside<'_>, me: u32, task: u32, resource: u32) {
         let state = inside.state();
-        self.held(task, state.rule.unlock(resource as usize));
+        self.or_abort(task, state.rule.unlock(resource as usize));
         let number = state.tasks[task as usize].job.number;
         let mut unlocked_ns = None;
         let now = || *unlocked_ns.insert(clock::monotonic_ns());

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use taut_policy::Light;
+use taut_policy::Uncontended;
 
 use crate::key::key;
 
@@ -17,7 +17,7 @@ pub struct Resource<T> {
     pub(crate) cell: Arc<Cell<T>>,
     pub(crate) brand: u64,
     /// Its position on its core, as the rule notes it.
-    pub(crate) light: Light,
+    pub(crate) uncontended: Uncontended,
     pub(crate) key: u64,
 }
 
@@ -69,7 +69,7 @@ impl<T> Cell<T> {
 impl<T: Send> Resource<T> {
     pub(crate) fn new(brand: u64, index: u32, value: T) -> Self {
         let cell = Arc::new(Cell::new(value));
-        Self { cell, brand, light: Light::new(index), key: key(brand, index) }
+        Self { cell, brand, uncontended: Uncontended::new(index), key: key(brand, index) }
     }
 
     /// The value, if this is the last handle: no job can have it any more. As a panic left it, if one did.
@@ -81,19 +81,19 @@ impl<T: Send> Resource<T> {
 impl<T> Resource<T> {
     /// Its position on its core, as in records and errors.
     pub fn index(&self) -> u32 {
-        self.light.resource()
+        self.uncontended.resource()
     }
 }
 
 impl<T> Clone for Resource<T> {
     fn clone(&self) -> Self {
-        let Self { cell, brand, light, key } = self;
-        Self { cell: Arc::clone(cell), brand: *brand, light: *light, key: *key }
+        let Self { cell, brand, uncontended, key } = self;
+        Self { cell: Arc::clone(cell), brand: *brand, uncontended: *uncontended, key: *key }
     }
 }
 
 impl<T> fmt::Debug for Resource<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Resource").field("index", &self.light.resource()).finish_non_exhaustive()
+        f.debug_struct("Resource").field("index", &self.uncontended.resource()).finish_non_exhaustive()
     }
 }

@@ -3,31 +3,33 @@
 
 //! The servers of a core, and which job each serves first.
 //!
-//! To the rule a server is a task, behind those of the core, and a turn of it is a job: see `taut_policy::server`. A job of a
-//! task in a server is a request, which runs in the server's place.
+//! To the rule a server is one more task, numbered after those of the core, and a turn of the server is a job: see
+//! `taut_policy::server`. A job of a task in a server is a request, which runs in the server's place.
 //!
-//! **Without a budget** a request runs when nothing else of its core wants to: it cannot be stopped where it is without a
-//! signal, nobody who was promised something waits for it, and it locks nothing. It uses no budget there. A thread to which it
-//! has lent its place ([`crate::lend`]) has it no longer then.
+//! **Without a budget** a request runs when no other job of its core wants to run. It can go on because it could be
+//! stopped only by a signal, no job with a guarantee waits for it, and it locks nothing. It uses no budget there. A
+//! thread to which the request donates its place ([`crate::donation`]) loses the place then.
 
-use taut_policy::server::{Any, Deferrable, PARTS, Part, Polling, Seat, Server, Servers, Sporadic, Unfit};
+use taut_policy::server::{
+    Any, Deferrable, Polling, REPLENISHMENTS, Replenishment, Server, ServerEntry, Servers, Sporadic, Unfit,
+};
 use taut_policy::{Misuse, Scheduler};
 use taut_time::{Duration, Instant};
 
-use crate::ladder::NONE;
+use crate::worker_priorities::NONE;
 
 /// How a server loses its budget and gets it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refill {
-    /// Looks for work when its period begins, and gives up what it does not use then.
+    /// Checks for requests when its period begins, and gives up the budget that it does not use then.
     Polling,
     /// Keeps its budget until its period ends.
     Deferrable,
-    /// Gets back what it used, a period after.
+    /// Gets back what it used one period later.
     Sporadic,
 }
 
-/// A share of a core: a budget per period, for tasks that promise nothing of how much they do.
+/// A share of a core: a budget per period, for tasks that guarantee nothing about their demand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerSetup {
     pub(crate) name: String,
@@ -39,12 +41,12 @@ pub struct ServerSetup {
 }
 
 impl ServerSetup {
-    /// A server at priority 1. Its periods are counted from release 0 on.
+    /// A server at priority 1. Its periods count from release 0.
     pub fn new(name: &str, refill: Refill, budget: Duration, period: Duration) -> Self {
         Self { name: name.to_owned(), refill, budget, period, priority: 1, recorded_as: None }
     }
 
-    /// Its priority under rules that have such; larger is more urgent. Where deadlines count, its relative one is its
+    /// Its priority, under rules with fixed priorities; larger is more urgent. Under EDF its relative deadline is its
     /// period.
     #[must_use]
     pub fn priority(mut self, priority: u32) -> Self {
@@ -52,7 +54,7 @@ impl ServerSetup {
         self
     }
 
-    /// The subject of its records, in place of its position among the servers of the set-up.
+    /// The subject of its records. By default its position among the servers of the set-up.
     #[must_use]
     pub fn recorded_as(mut self, subject: u16) -> Self {
         self.recorded_as = Some(subject);
@@ -63,18 +65,20 @@ impl ServerSetup {
         Periods { refill: self.refill, budget: self.budget, period: self.period }
     }
 
-    fn seat(&self, start_ns: u64) -> Result<AnySeat, Unfit> {
+    fn entry(&self, start_ns: u64) -> Result<AnyServerEntry, Unfit> {
         let (budget, period, start) = (self.budget, self.period, Instant::from_ns(start_ns));
-        Ok(Seat::new(match self.refill {
+        Ok(ServerEntry::new(match self.refill {
             Refill::Polling => Any::Polling(Polling::new(budget, period, start)?),
             Refill::Deferrable => Any::Deferrable(Deferrable::new(budget, period, start)?),
-            Refill::Sporadic => Any::Sporadic(Sporadic::new(budget, period, places(Part::EMPTY, PARTS))?),
+            Refill::Sporadic => {
+                Any::Sporadic(Sporadic::new(budget, period, places(Replenishment::EMPTY, REPLENISHMENTS))?)
+            }
         }))
     }
 
-    /// Whether there is such a server.
+    /// Whether budget and period make a valid server.
     pub(crate) fn is_fit(&self) -> bool {
-        self.seat(0).is_ok()
+        self.entry(0).is_ok()
     }
 }
 
@@ -86,30 +90,30 @@ fn places<T: Clone>(empty: T, count: usize) -> Box<[T]> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerId {
     pub(crate) brand: u64,
-    /// On its core.
+    /// Its position on its core.
     pub(crate) server: u32,
 }
 
-type AnyServer = Any<Box<[Part]>>;
-type AnySeat = Seat<AnyServer>;
-type AnyServers = Servers<AnyServer, Box<[AnySeat]>>;
+type AnyServer = Any<Box<[Replenishment]>>;
+type AnyServerEntry = ServerEntry<AnyServer>;
+type AnyServers = Servers<AnyServer, Box<[AnyServerEntry]>>;
 
 /// All servers of a core.
 #[derive(Debug)]
 pub(crate) struct Serving {
     servers: AnyServers,
-    /// Before release 0.
-    seats: Box<[AnySeat]>,
+    /// The servers' entries until release 0 is known.
+    entries: Box<[AnyServerEntry]>,
     tasks: usize,
-    /// Of each server, tasks with a job, in order: a ring from `first`.
+    /// Per server, the tasks with a job, in order: a ring buffer that begins at `first`.
     waiting: Box<[Ring]>,
-    /// How each is recorded.
+    /// The subject of each server's records.
     pub(crate) subjects: Box<[u16]>,
-    /// Which had a turn before the last decision.
+    /// Which servers had a turn before the last decision.
     turns: Box<[bool]>,
-    /// Whether it was time to look at one, or others were found to have had the core.
+    /// Whether a server was due to be looked at, or others were found to have used the core.
     due: bool,
-    /// The latter, since the last decision.
+    /// Whether others were found to have used the core since the last decision.
     beside: bool,
     refills: Box<[Periods]>,
 }
@@ -123,9 +127,9 @@ struct Periods {
 }
 
 impl Periods {
-    /// A server whose first period begins then; none if that does not matter to it.
+    /// A server whose first period begins at `start`; none if the start does not matter to it.
     fn begun(self, start: Instant) -> Option<AnyServer> {
-        // They have been made before.
+        // These values were accepted before.
         match self.refill {
             Refill::Polling => Polling::new(self.budget, self.period, start).ok().map(Any::Polling),
             Refill::Deferrable => Deferrable::new(self.budget, self.period, start).ok().map(Any::Deferrable),
@@ -146,7 +150,7 @@ impl Ring {
         (self.count > 0).then(|| self.tasks[self.first])
     }
 
-    /// There is a place for every task, and each has one job at most.
+    /// There is a place for every task, and each task has at most one job.
     fn push(&mut self, task: u32) {
         let at = (self.first + self.count) % self.tasks.len();
         self.tasks[at] = task;
@@ -160,13 +164,13 @@ impl Ring {
 }
 
 impl Serving {
-    /// Servers of a core with so many tasks, before release 0 is known: [`Serving::begin_at`].
+    /// Servers of a core with this many tasks, before release 0 is known: see [`Serving::begin_at`].
     pub(crate) fn new(tasks: usize, setups: &[ServerSetup], subjects: Box<[u16]>) -> Result<Self, Unfit> {
-        let seats: Result<Box<[_]>, Unfit> = setups.iter().map(|setup| setup.seat(0)).collect();
+        let entries: Result<Box<[_]>, Unfit> = setups.iter().map(|setup| setup.entry(0)).collect();
         let ring = |_: &ServerSetup| Ring { tasks: places(NONE, tasks), first: 0, count: 0 };
         Ok(Self {
             servers: Servers::new(tasks, Box::default()),
-            seats: seats?,
+            entries: entries?,
             tasks,
             waiting: setups.iter().map(ring).collect(),
             subjects,
@@ -177,22 +181,22 @@ impl Serving {
         })
     }
 
-    /// Periods begin at release 0. Nothing is allocated.
+    /// Periods begin at release 0. Allocates nothing.
     pub(crate) fn begin_at(&mut self, origin_ns: u64) {
-        let mut seats = std::mem::take(&mut self.seats);
-        for (seat, refill) in seats.iter_mut().zip(&self.refills) {
+        let mut entries = std::mem::take(&mut self.entries);
+        for (entry, refill) in entries.iter_mut().zip(&self.refills) {
             if let Some(begun) = refill.begun(Instant::from_ns(origin_ns)) {
-                *seat = Seat::new(begun);
+                *entry = ServerEntry::new(begun);
             }
         }
-        self.servers = Servers::new(self.tasks, seats);
+        self.servers = Servers::new(self.tasks, entries);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// A job of a task of a server may run.
+    /// A job of a task in a server is ready.
     pub(crate) fn request(
         &mut self,
         rule: &mut impl Scheduler,
@@ -205,7 +209,7 @@ impl Serving {
         Ok(())
     }
 
-    /// The first job of a server is done, with its budget or without.
+    /// The first job of a server is complete, with the server's budget or without. Returns its task.
     pub(crate) fn served(
         &mut self,
         rule: &mut impl Scheduler,
@@ -218,14 +222,15 @@ impl Serving {
         Ok(task)
     }
 
-    /// The server that has the core, whose job runs in its place, and for how long since it was told of time last.
+    /// The server that has the core, the task whose job runs in its place, and the time since the server was last
+    /// advanced, ns.
     pub(crate) fn running(&self, rule: &impl Scheduler, now_ns: u64) -> Option<(usize, usize, u64)> {
         let server = self.servers.running(rule)?;
-        let since_ns = self.servers.seat(server)?.server().now().as_ns();
+        let since_ns = self.servers.entry(server)?.server().now().as_ns();
         Some((server, self.task(self.tasks + server)?, now_ns.saturating_sub(since_ns)))
     }
 
-    /// Somebody else had the core for so long of that.
+    /// Others had the core for `others_ns` of that time.
     pub(crate) fn pass_beside(
         &mut self,
         rule: &mut impl Scheduler,
@@ -236,7 +241,7 @@ impl Serving {
         self.servers.pass_beside(rule, Duration::from_ns(others_ns), Instant::from_ns(now_ns))
     }
 
-    /// Before a decision: which servers have a turn, and whether it is time to look at them.
+    /// Before a decision: notes which servers have a turn, and whether one is due to be looked at.
     pub(crate) fn note_turns(&mut self, rule: &impl Scheduler, now_ns: u64) {
         self.due = std::mem::take(&mut self.beside) || self.next_ns(rule).is_some_and(|next| next <= now_ns);
         for (server, turn) in self.turns.iter_mut().enumerate() {
@@ -244,23 +249,23 @@ impl Serving {
         }
     }
 
-    /// Begins and ends turns, until the rule runs one who has something to do.
+    /// Begins and ends turns, until the rule runs a task, or a server with a request.
     pub(crate) fn decide(&mut self, rule: &mut impl Scheduler, now_ns: u64) -> Result<(), Misuse> {
         self.servers.decide(rule, Instant::from_ns(now_ns)).map(|_| ())
     }
 
-    /// Servers whose turns began or ended with the last decision, all if it was time to look; how they are recorded, and what
-    /// they may use at once.
+    /// Servers whose turns began or ended with the last decision; all servers if one was due. Gives each server's
+    /// record subject and what it may use at once, ns.
     pub(crate) fn changed(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
         let changed =
             |(server, before): &(usize, &bool)| self.due || self.servers.has_turn(*server) != **before;
         self.turns.iter().enumerate().filter(changed).map(|(server, _)| {
-            let left = self.servers.seat(server).map_or(0, |seat| seat.server().left().as_ns());
+            let left = self.servers.entry(server).map_or(0, |entry| entry.server().left().as_ns());
             (self.subjects[server], left)
         })
     }
 
-    /// Whose job runs where the rule runs this.
+    /// The task whose job runs if the rule chooses `chosen`.
     pub(crate) fn task(&self, chosen: usize) -> Option<usize> {
         match chosen.checked_sub(self.tasks) {
             None => Some(chosen),
@@ -268,24 +273,24 @@ impl Serving {
         }
     }
 
-    /// Whose job runs where nothing else does.
+    /// The task whose job runs in the background, if the rule chooses nothing.
     pub(crate) fn spare(&self) -> Option<usize> {
         self.servers.spare().and_then(|server| self.task(self.tasks + server))
     }
 
-    /// When a server has a budget again, if it has none; and its period.
+    /// When the server has a budget again, if it has none now; and its period. In ns.
     pub(crate) fn refill(&self, server: u32) -> (Option<u64>, u64) {
-        let seat = self.servers.seat(server as usize).map(|seat| seat.server());
-        let next = seat.filter(|seat| !seat.is_ready(true)).and_then(|seat| seat.next(true));
+        let entry = self.servers.entry(server as usize).map(|entry| entry.server());
+        let next = entry.filter(|entry| !entry.is_ready(true)).and_then(|entry| entry.next(true));
         (next.map(Instant::as_ns), self.refills[server as usize].period.as_ns())
     }
 
-    /// Whether others wait behind the first job of a server.
+    /// Whether other jobs wait behind the first job of a server.
     pub(crate) fn has_others(&self, server: u32) -> bool {
         self.waiting[server as usize].count > 1
     }
 
-    /// When to look again at the latest.
+    /// The latest instant at which to look at the servers again.
     pub(crate) fn next_ns(&self, rule: &impl Scheduler) -> Option<u64> {
         self.servers.next(rule).map(Instant::as_ns)
     }

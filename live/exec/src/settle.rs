@@ -5,17 +5,17 @@
 
 use taut_event::Kind;
 #[cfg(test)]
-use taut_lock::mark::NOBODY;
+use taut_lock::preemption_control::NOBODY;
 use taut_time::Instant;
 
-use crate::ladder::NONE;
 use crate::state::State;
+use crate::worker_priorities::NONE;
 
 /// Who asks who runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Caller {
     /// The dispatcher, above all.
-    Above,
+    Dispatcher,
     /// A thread in the middle of its job.
     Running(u32),
     /// One whose job is complete.
@@ -48,8 +48,8 @@ impl State {
     ) -> Next {
         let next = self.place(chosen, caller, now_ns, begins);
         self.attend();
-        self.look_at_loan(caller, now_ns);
-        if caller != Caller::Above && self.limited {
+        self.check_donation(caller, now_ns);
+        if caller != Caller::Dispatcher && self.has_budgets {
             // Nobody but the dispatcher looks when a budget ends.
             let end_ns = self.budget_end();
             self.call |= end_ns < self.wake_ns;
@@ -68,8 +68,8 @@ impl State {
         self.account(now_ns);
         if let Some(was) = self.tasks.get(self.chosen as usize) {
             self.log.job(now_ns, Kind::Preempt, self.chosen, was.job.number, 0);
-            if caller == Caller::Above && was.sinks {
-                self.ladder.lower(was.worker);
+            if caller == Caller::Dispatcher && was.sinks {
+                self.priorities.lower(was.worker);
             }
         }
         self.chosen = chosen;
@@ -82,11 +82,11 @@ impl State {
             let (at, next) = match caller {
                 // It was the highest, and is.
                 Caller::Done(me) => {
-                    self.ladder.workers[me as usize].task = chosen;
+                    self.priorities.workers[me as usize].task = chosen;
                     (me, Next::Here)
                 }
                 _ => {
-                    let at = self.ladder.take(chosen);
+                    let at = self.priorities.take(chosen);
                     (at, Next::Wake(at))
                 }
             };
@@ -103,30 +103,30 @@ impl State {
             let resource = std::mem::replace(&mut task.wants, NONE);
             self.log.lock(|| now_ns, Kind::Locked, chosen, task.job.number, resource);
         }
-        if self.ladder.workers[at as usize].parked {
+        if self.priorities.workers[at as usize].parked {
             let leaving = match caller {
-                Caller::Above | Caller::Running(_) => NONE,
+                Caller::Dispatcher | Caller::Running(_) => NONE,
                 Caller::Done(me) | Caller::Waiting(me) => me,
             };
-            self.ladder.raise(at, leaving);
-            self.ladder.workers[at as usize].parked = false;
+            self.priorities.raise(at, leaving);
+            self.priorities.workers[at as usize].parked = false;
             return Next::Wake(at);
         }
         let leaving = match caller {
-            Caller::Above => NONE,
+            Caller::Dispatcher => NONE,
             Caller::Done(me) | Caller::Waiting(me) => me,
             Caller::Running(me) => {
-                self.ladder.workers[me as usize].parked = true;
+                self.priorities.workers[me as usize].parked = true;
                 me
             }
         };
-        self.ladder.raise(at, leaving);
+        self.priorities.raise(at, leaving);
         Next::Below
     }
 
     /// The job that a thread has been given has begun.
     pub(crate) fn started(&mut self, worker: u32, now_ns: u64) {
-        let task = self.ladder.workers[worker as usize].task;
+        let task = self.priorities.workers[worker as usize].task;
         let number = self.tasks[task as usize].job.number;
         self.log.job(now_ns, Kind::Start, task, number, 0);
     }
@@ -135,12 +135,12 @@ impl State {
     #[cfg(test)]
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         taut_policy::Locking::check_state(&self.rule)?;
-        self.ladder.check(self.current)?;
+        self.priorities.check(self.current)?;
         let worker = self.tasks.get(self.chosen as usize).map_or(NONE, |task| task.worker);
         if worker != self.current {
             return Err("the current thread is not that of the chosen task");
         }
-        if self.pass != NOBODY && self.pass != self.current {
+        if self.fast_path_owner != NOBODY && self.fast_path_owner != self.current {
             return Err("another thread than the current one may lock");
         }
         Ok(())

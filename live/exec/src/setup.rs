@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What runs where, before it does.
+//! What runs where, collected before the start.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,46 +12,46 @@ use taut_policy::{Attribute, Overrun};
 use taut_time::Duration;
 use taut_trace::{Drain, Owner, Recorder, ring};
 
-use crate::bells::Bells;
 use crate::error::SetupError;
 use crate::global::{Global, Protocol};
 use crate::job::Work;
-use crate::ladder::WORKERS_MAX;
+use crate::listeners::Listeners;
 use crate::log::Level;
 use crate::resource::Resource;
 use crate::rule::Rule;
 use crate::serving::{ServerId, ServerSetup};
 use crate::task::{CoreId, Release, TaskId, TaskSetup};
 use crate::violation::Handler;
+use crate::worker_priorities::WORKERS_MAX;
 
-/// A core, as it is set up.
+/// A core of a set-up.
 pub(crate) struct CoreSetup<'w> {
     pub(crate) cpu: u16,
     pub(crate) rule: Rule,
     pub(crate) brand: u64,
     pub(crate) tasks: Vec<TaskSetup>,
-    /// Of each task, its position among all.
+    /// The position of each task among all tasks.
     pub(crate) indices: Vec<usize>,
     pub(crate) servers: Vec<ServerSetup>,
     pub(crate) works: Vec<Box<dyn Work + 'w>>,
-    /// For which bells the dispatcher listens.
-    pub(crate) bells: Bells<'w>,
-    /// How each resource is recorded.
+    /// The event counts that the dispatcher listens to.
+    pub(crate) listeners: Listeners<'w>,
+    /// The number by which each resource is recorded.
     pub(crate) resources: Vec<u32>,
-    /// Ceilings that are stated; as many as resources, or fewer.
+    /// The stated ceilings; at most as many entries as resources.
     pub(crate) stated: Vec<Option<Attribute>>,
     pub(crate) recorder: Option<(Recorder, Level, u16)>,
-    /// Those who share resources with its tasks: see [`Alive::take_cpu`].
+    /// The processes that share resources with its tasks: see [`Alive::take_cpu`].
     pub(crate) others: Vec<(Lives<'w>, &'w Alive)>,
-    /// A mistake on purpose.
+    /// An injected fault.
     #[cfg(test)]
     pub(crate) no_ceilings: bool,
-    /// A mistake on purpose: so many threads fewer.
+    /// An injected fault: this many threads too few.
     #[cfg(test)]
     pub(crate) missing: usize,
 }
 
-/// Cores, their resources and tasks. Everything is allocated by [`Setup::run`] before anything is released.
+/// Cores, their resources and tasks. [`Setup::run`] allocates everything before the first release.
 pub struct Setup<'w> {
     pub(crate) cores: Vec<CoreSetup<'w>>,
     pub(crate) tasks: usize,
@@ -77,14 +77,14 @@ impl fmt::Debug for Setup<'_> {
 }
 
 impl<'w> Setup<'w> {
-    /// Nothing yet. A violation is written to the standard error stream.
+    /// An empty set-up. By default a violation is written to the standard error stream.
     pub fn new() -> Self {
         Self {
             cores: Vec::new(),
             tasks: 0,
             servers: 0,
             resources: 0,
-            handler: |violation| violation.tell(),
+            handler: |violation| violation.report(),
             on_stop: None,
             delay_ns: 0,
             #[cfg(test)]
@@ -92,9 +92,9 @@ impl<'w> Setup<'w> {
         }
     }
 
-    /// A core: a CPU and its rule.
+    /// Adds a core: a CPU and its rule.
     pub fn core(&mut self, cpu: u16, rule: Rule) -> CoreId {
-        /// Not one of a core that there has been.
+        /// Never the brand of an earlier core.
         static BRAND: AtomicU64 = AtomicU64::new(1);
         self.cores.push(CoreSetup {
             cpu,
@@ -104,7 +104,7 @@ impl<'w> Setup<'w> {
             indices: Vec::new(),
             servers: Vec::new(),
             works: Vec::new(),
-            bells: Bells::default(),
+            listeners: Listeners::default(),
             resources: Vec::new(),
             stated: Vec::new(),
             recorder: None,
@@ -117,7 +117,8 @@ impl<'w> Setup<'w> {
         CoreId(self.cores.len() - 1)
     }
 
-    /// A resource that tasks of one core share. It is recorded as its position among all of the set-up.
+    /// Adds a resource that tasks of one core share. It is recorded by its position among all resources of the
+    /// set-up.
     pub fn resource<T: Send>(&mut self, core: CoreId, value: T) -> Resource<T> {
         let number = self.next_resource();
         self.resource_recorded_as(core, number, value)
@@ -135,7 +136,7 @@ impl<'w> Setup<'w> {
         Resource::new(core.brand, core.resources.len() as u32 - 1, value)
     }
 
-    /// A task of a core, and what it does.
+    /// Adds a task to a core, with what it does.
     pub fn task(&mut self, core: CoreId, task: TaskSetup, work: impl Work + 'w) -> TaskId {
         let core = &mut self.cores[core.0];
         core.tasks.push(task);
@@ -145,8 +146,8 @@ impl<'w> Setup<'w> {
         TaskId { brand: core.brand, task: core.tasks.len() as u32 - 1, index: self.tasks - 1 }
     }
 
-    /// A server of a core: jobs of tasks that are [`TaskSetup::served_by`] it run at its priority, within its budget, and
-    /// when nothing else of the core wants to run.
+    /// Adds a server to a core. The jobs of tasks that are [`TaskSetup::served_by`] it run at its priority, within
+    /// its budget, and when no other job of the core wants to run.
     pub fn server(&mut self, core: CoreId, server: ServerSetup) -> ServerId {
         let subject = server.recorded_as.unwrap_or(u16::try_from(self.servers).unwrap_or(u16::MAX));
         self.servers += 1;
@@ -155,43 +156,46 @@ impl<'w> Setup<'w> {
         ServerId { brand: core.brand, server: core.servers.len() as u32 - 1 }
     }
 
-    /// A bell that tells of something to do for a task with [`Release::Polled`]; it may have several, and share one with others
-    /// of its core.
+    /// Adds an event count that announces work for a task with [`Release::Polled`]. A task may have several, and
+    /// share one with other tasks of its core.
     ///
     /// # Errors
-    /// [`SetupError::Bells`] if a core has too many, [`SetupError::ForeignResource`] if the task is of another set-up.
-    pub fn bell(&mut self, task: TaskId, bell: Listener<'w>) -> Result<(), SetupError> {
-        self.bell_apart(task, bell, Duration::ZERO)
+    /// [`SetupError::Listeners`] if the core has too many; [`SetupError::ForeignResource`] if the task is of another
+    /// set-up.
+    pub fn listen(&mut self, task: TaskId, events: Listener<'w>) -> Result<(), SetupError> {
+        self.listen_apart(task, events, Duration::ZERO)
     }
 
-    /// As [`Setup::bell`], of one that may ring without end, in vain: the dispatcher listens to it again `apart` after it has
-    /// answered a ring, so it is woken by it once in that time at most, and once by the end of that.
+    /// As [`Setup::listen`], for an event count that may be notified endlessly and in vain. After each event that it
+    /// has answered, the dispatcher does not listen for `apart`. So this wakes it at most once in that time, and once
+    /// at the end of that time.
     ///
     /// # Errors
-    /// As [`Setup::bell`].
-    pub fn bell_apart(
+    /// As [`Setup::listen`].
+    pub fn listen_apart(
         &mut self,
         task: TaskId,
-        bell: Listener<'w>,
+        events: Listener<'w>,
         apart: Duration,
     ) -> Result<(), SetupError> {
         let core = self.cores.iter_mut().find(|core| core.brand == task.brand);
         let core = core.ok_or(SetupError::ForeignResource { task: format!("{task:?}") })?;
-        let added = core.bells.add(task.task, bell, apart.as_ns());
-        added.ok_or(SetupError::Bells { cpu: core.cpu })
+        let added = core.listeners.add(task.task, events, apart.as_ns());
+        added.ok_or(SetupError::Listeners { cpu: core.cpu })
     }
 
-    /// A bell behind which tasks of a core may be admitted that were not before: [`Work::admit`].
+    /// Adds an event count to a core; after an event, tasks may be admitted that were not before: [`Work::admit`].
     ///
     /// # Errors
-    /// [`SetupError::Bells`] if the core has too many.
-    pub fn admission_bell(&mut self, core: CoreId, bell: Listener<'w>) -> Result<(), SetupError> {
+    /// [`SetupError::Listeners`] if the core has too many.
+    pub fn listen_for_admission(&mut self, core: CoreId, events: Listener<'w>) -> Result<(), SetupError> {
         let core = &mut self.cores[core.0];
-        core.bells.add_admission(bell).ok_or(SetupError::Bells { cpu: core.cpu })
+        core.listeners.add_admission(events).ok_or(SetupError::Listeners { cpu: core.cpu })
     }
 
-    /// A resource that tasks of several cores share, on memory of its own: [`taut_lock::spin::bytes`] or
-    /// [`taut_lock::queued::bytes`] of as many `parties` as cores use it, with [`Protocol::Msrp`], or as tasks do.
+    /// Adds a resource that tasks of several cores share, on the given memory: [`taut_lock::spin::bytes`] or
+    /// [`taut_lock::queued::bytes`] for as many `parties` as cores use it, with [`Protocol::Msrp`], or otherwise as
+    /// tasks use it.
     ///
     /// # Errors
     /// [`LayoutError`](taut_lock::LayoutError) if there is no room.
@@ -206,10 +210,11 @@ impl<'w> Setup<'w> {
         Global::new(protocol, memory, parties, number, value, None)
     }
 
-    /// As [`Setup::global`], on memory that lives as long as its last handle, with the number by which it is recorded.
+    /// As [`Setup::global`], on memory that lives as long as its last handle, with the number by which it is
+    /// recorded.
     ///
     /// # Errors
-    /// [`LayoutError`](taut_lock::LayoutError) of so many parties.
+    /// [`LayoutError`](taut_lock::LayoutError) if this number of parties is not possible.
     pub fn global_recorded_as<T: Send>(
         &mut self,
         protocol: Protocol,
@@ -223,8 +228,9 @@ impl<'w> Setup<'w> {
     /// Lets a task's jobs lock a resource of several cores.
     ///
     /// # Errors
-    /// [`SetupError::Users`] if it has more users than parties, [`SetupError::Suspends`] if jobs may be suspended for it and
-    /// the core's rule does not bear that, [`SetupError::Served`] if it runs in a server, [`SetupError::ForeignResource`] if the task is of another set-up.
+    /// [`SetupError::Users`] if the resource has more users than parties, [`SetupError::Suspends`] if jobs may be
+    /// suspended for it and the core's rule does not support that, [`SetupError::Served`] if the task runs in a
+    /// server, [`SetupError::ForeignResource`] if the task is of another set-up.
     pub fn uses_global<'m: 'w, T: Send>(
         &mut self,
         task: TaskId,
@@ -252,8 +258,8 @@ impl<'w> Setup<'w> {
         Ok(())
     }
 
-    /// Records what happens on a core, into a ring for at least `records` of 32 bytes. Whoever has the drain empties it
-    /// meanwhile; what finds it full is lost and counted.
+    /// Records the events of a core, into a ring for at least `records` records of 32 bytes. The owner of the drain
+    /// empties the ring meanwhile; records that find it full are lost and counted.
     pub fn record(&mut self, core: CoreId, level: Level, records: usize) -> Drain {
         self.record_as(core, u16::try_from(core.0).unwrap_or(u16::MAX), level, records)
     }
@@ -265,17 +271,19 @@ impl<'w> Setup<'w> {
         drain
     }
 
-    /// Who is told of a violation before the process aborts, in place of writing it to the standard error stream.
+    /// Sets the handler that is called before a violation aborts the process. It replaces the message on the standard
+    /// error stream.
     pub fn on_violation(&mut self, handler: Handler) {
         self.handler = handler;
     }
 
-    /// Who is told on the dispatcher's thread, at once, of a task whose overrun stops everything: its position in the set-up.
-    pub fn on_stop(&mut self, told: &'w (dyn Fn(usize) + Sync)) {
-        self.on_stop = Some(told);
+    /// Sets a function that the dispatcher's thread calls at once when a task's overrun stops the executor. Its
+    /// argument is the task's position in the set-up.
+    pub fn on_stop(&mut self, notify: &'w (dyn Fn(usize) + Sync)) {
+        self.on_stop = Some(notify);
     }
 
-    /// All that is wrong and can be seen before anything is started; the first of it.
+    /// Checks all that can be checked before the start; returns the first error.
     pub(crate) fn check(&self) -> Result<(), SetupError> {
         for (at, core) in self.cores.iter().enumerate() {
             if self.cores[..at].iter().any(|other| other.cpu == core.cpu) {
@@ -288,7 +296,7 @@ impl<'w> Setup<'w> {
                 return Err(SetupError::Server { server: server.name.clone() });
             }
             for task in &core.tasks {
-                if task.lends && task.server.is_none() {
+                if task.donates && task.server.is_none() {
                     return Err(SetupError::Served { task: task.name.clone() });
                 }
                 if let Some(server) = task.server {
@@ -316,7 +324,7 @@ impl<'w> Setup<'w> {
 }
 
 impl CoreSetup<'_> {
-    /// Words of bits per task, and of each task a bit per resource that it lists.
+    /// The number of 64-bit words per task, and per task a bit for each resource that it lists.
     pub(crate) fn listed(&self) -> (usize, Box<[u64]>) {
         let words = self.resources.len().div_ceil(64).max(1);
         let mut listed = vec![0; words * self.tasks.len()];
@@ -332,7 +340,7 @@ impl CoreSetup<'_> {
         self.tasks.iter().map(|task| task.name.clone()).collect()
     }
 
-    /// How each task is recorded.
+    /// The subject by which each task is recorded.
     pub(crate) fn subjects(&self) -> Box<[u16]> {
         let own = |index: usize| u16::try_from(index).unwrap_or(u16::MAX);
         let pairs = self.tasks.iter().zip(&self.indices);

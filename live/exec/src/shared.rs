@@ -1,33 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A core as its threads share it: who is inside of its state, and how it is handed on.
+//! A core as its threads share it: which thread is inside its state, and how it passes the state on.
 //!
 //! ```text
-//! S1  The state is touched by one thread at a time: who is inside. Strict: by the mark of taut-lock. Loose: by a mutex.
-//! S2  Who is inside hands the mark on with the gate of a thread that it wakes; that one is inside then.
-//! S3  A thread of the pool is inside of a job's sections only if it is the current one of the state.
-//! S4  A borrow of anything that threads of a core use in turns (the state, a party, a work) is made by the one whose turn
-//!     it is, and ends before another may run: it is never an argument of a function that leaves the state or goes in. An
-//!     argument counts as borrowed until its function returns, whatever that still does with it. What is handed through
-//!     such a function is the cell.
+//! S1  One thread at a time touches the state: the thread inside. A strict core keeps the others out by the
+//!     preemption control of taut-lock, a loose core by a mutex.
+//! S2  The thread inside may hand its section to a thread that it unparks; that thread is inside then.
+//! S3  A worker thread is inside a job's sections only if it is the current one of the state.
+//! S4  Threads of a core use some things in turn: the state, a party, a work. A borrow of such a thing is made by the
+//!     thread whose turn it is, and ends before another thread may run. It is never an argument of a function that
+//!     leaves or enters the state: an argument counts as borrowed until its function returns, whatever the function
+//!     still does with it. Such a function takes the cell instead.
 //! ```
 //!
-//! **Data races.** Between two that are inside one after the other stands, strict, an edge of the mark (O1, O2 there), or
-//! that of a gate (S2): a Release before the second may be inside, an Acquire after; loose, the mutex. Each of these
-//! reads the last value of its word, not an older one, because a thread that is switched to sees what ran on its
-//! processor before; and one that is elsewhere ends the process before it touches anything (the proof of the mark). What a resource holds is touched
-//! between the section that locked it and the one that unlocks it, of which each is inside, so it is ordered with them;
-//! and two jobs do not hold it at once, since the state's rule has one holder, which it gives to the one that runs.
+//! **Data races.** Two threads are inside one after the other. On a strict core an edge of the preemption control
+//! (O1, O2 there) orders them, or that of a parker (S2): a Release before the second thread may be inside, an Acquire
+//! after. On a loose core the mutex orders them. Each of these reads the last value of its word, not an older one,
+//! because a thread that is switched to sees all that ran on its processor before. A thread on another processor ends
+//! the process before it touches anything (the proof of the preemption control). The value of a resource is touched
+//! between the section that locked it and the section that unlocks it. The thread is inside for both, so the accesses
+//! are ordered with them. Two jobs do not hold a resource at once, since the state's rule has one holder, and grants
+//! only to the running job.
 
 use std::cell::{OnceCell, UnsafeCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use taut_event::{Count, Kind};
-use taut_lock::gate::Gate;
-use taut_lock::latch::Latch;
-use taut_lock::mark::{Intruder, Mark};
+use taut_lock::futex_mutex::FutexMutex;
+use taut_lock::parker::Parker;
+use taut_lock::preemption_control::{PreemptionControl, WrongProcessor};
 use taut_lock::request_slot::RequestSlot;
 use taut_policy::Misuse;
 use taut_sys::account::Account;
@@ -38,84 +41,84 @@ use taut_sys::{clock, futex, interrupt};
 
 use crate::change::{Answer, Question};
 use crate::jobs::TaskOutcome;
-use crate::ladder::NONE;
 use crate::settle::{Caller, Next};
 use crate::state::State;
 use crate::task::TaskId;
 use crate::violation::{Found, Handler, Violation};
+use crate::worker_priorities::NONE;
 
 /// A core.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    mark: Mark,
+    control: PreemptionControl,
     cell: UnsafeCell<State>,
-    /// The task whose job was chosen last, or [`NONE`]: what the state says, for those who are not inside of it.
+    /// The task whose job was chosen last, or [`NONE`]: a copy of the state's value, for threads that are not inside.
     seen: AtomicU32,
-    /// Whether Linux keeps to the priorities that it is told.
+    /// Whether Linux enforces the priorities.
     pub(crate) strict: bool,
     pub(crate) cpu: u32,
     reader: CpuReader,
-    loose: Latch,
-    /// Of each thread of the pool.
-    pub(crate) gates: Box<[Gate]>,
-    /// Of each thread of the pool, which alone touches it.
+    loose: FutexMutex,
+    /// One per worker thread.
+    pub(crate) parkers: Box<[Parker]>,
+    /// One per worker thread, which alone touches it.
     accounts: Box<[OnceCell<Account>]>,
-    /// Of each thread that has gone home, its page faults and switches.
+    /// The page faults and switches of each worker thread that has ended.
     totals: Box<[OnceCell<Usage>]>,
     /// Whether a thread is switched out.
     switched: SwitchMark,
-    /// The same, if sections are to look at it.
+    /// The same, if sections are to check it.
     pub(crate) watched: SwitchMark,
-    /// Calls of the dispatcher so far; it sleeps on it.
+    /// The calls of the dispatcher so far; the dispatcher sleeps on this word.
     call: AtomicU32,
-    /// Threads that wait at their gates go home.
+    /// Worker threads that wait at their parkers end.
     pub(crate) quit: AtomicBool,
-    /// Nothing is released any more.
+    /// The dispatcher releases nothing any more.
     pub(crate) stop: AtomicBool,
-    /// The calendar's releases from this instant on are not told.
+    /// The dispatcher reports no calendar release from this instant on.
     pub(crate) end_ns: AtomicU64,
-    /// Releases by hand that the dispatcher has not seen, per task.
+    /// Per task, releases by hand that the dispatcher has not seen.
     pub(crate) triggers: Box<[AtomicU32]>,
-    /// Of each task, a bit per resource that it may lock.
+    /// Per task, a bit for each resource that it may lock.
     pub(crate) listed: Box<[u64]>,
     pub(crate) words: usize,
     /// How many resources there are.
     pub(crate) resources: u32,
-    /// Of each task, whether it uses a resource of several cores.
+    /// Per task, whether it uses a resource of several cores.
     pub(crate) shares: Box<[bool]>,
-    /// What is asked from outside.
+    /// Questions from threads outside the executor.
     pub(crate) requests: RequestSlot<Question, Answer>,
-    /// Unlike any other core's of this process.
+    /// Unique among the cores of this process.
     pub(crate) brand: u64,
     pub(crate) names: Box<[String]>,
-    /// Of each task, whether it is released by hand.
+    /// Per task, whether it is released by hand.
     pub(crate) by_hand: Box<[bool]>,
-    /// Of each thread of the pool, whether it has come back with what other cores use, and the rule does not know.
+    /// Per worker thread, whether it has come back with a resource of several cores and the rule does not know yet.
     pub(crate) back: Box<[AtomicBool]>,
-    /// Whether any has.
+    /// Whether any has come back.
     pub(crate) any_back: AtomicBool,
-    /// Of each thread of the pool, once it has started.
+    /// The id of each worker thread, once it has started.
     pub(crate) tids: Box<[AtomicI32]>,
     /// The priority that each of them has been given.
     pub(crate) given: Arc<[AtomicU8]>,
-    /// The dispatcher's thread, while it dispatches; else 0.
+    /// The id of the dispatcher's thread, while it dispatches; else 0.
     pub(crate) dispatcher: AtomicI32,
-    /// The least priority that one of the pool may have.
+    /// The least priority that a worker thread may have.
     pub(crate) least_priority: u8,
     pub(crate) handler: Handler,
-    /// In tests, how much later than it could the dispatcher tells anything.
+    /// In tests, the dispatcher's extra delay before each scan, ns.
     pub(crate) delay_ns: u64,
-    /// A mistake on purpose: nobody asks the rule after an unlock.
+    /// An injected fault: no decision after an unlock.
     #[cfg(test)]
     pub(crate) deaf: bool,
 }
 
 // SAFETY: what is not Sync is touched by one thread at a time:
-// - the state by who is inside (S1)
-// - an account and a total by the thread of the pool whose they are, while there is one; after that by who has all of this
+// - the state by the thread inside (S1)
+// - an account and a total by their worker thread, while it exists; after that by the owner of all of this
 unsafe impl Sync for Shared {}
 
-/// What a core is made with.
+/// What a core is made from.
 pub(crate) struct Parts {
     pub(crate) state: State,
     pub(crate) strict: bool,
@@ -131,15 +134,16 @@ pub(crate) struct Parts {
     pub(crate) delay_ns: u64,
 }
 
-/// The right to the state. Ends by [`Inside::leave`] or [`Inside::wake`]; dropped otherwise, which is in a panic, it ends
-/// the process.
+/// The right to the state. [`Inside::leave`] or [`Inside::wake`] ends it. Dropped in any other way, which happens in
+/// a panic, it ends the process.
 pub(crate) struct Inside<'c> {
     shared: &'c Shared,
 }
 
-/// Why somebody did not get in by the short way: the mark is someone else's; `None`: it is ours, and more has to be looked at.
+/// Why the fast path refused a thread. `Some`: another thread has the section. `None`: this thread has it, but has to
+/// check more.
 #[derive(Clone, Copy)]
-pub(crate) struct Refused(Option<Intruder>);
+pub(crate) struct Refused(Option<WrongProcessor>);
 
 impl Inside<'_> {
     #[inline(always)]
@@ -148,30 +152,30 @@ impl Inside<'_> {
         unsafe { &mut *self.shared.cell.get() }
     }
 
-    /// Ends it, where the core is strict, and who may pass still may.
+    /// Leaves the state, on a strict core, without a change of the fast path's owner.
     #[inline(always)]
-    pub(crate) fn leave_as_it_was(self) {
+    pub(crate) fn leave_fast(self) {
         let shared = self.shared;
         std::mem::forget(self);
-        if shared.mark.leave() {
+        if shared.control.leave_section() {
             shared.call();
         }
     }
 
-    /// Ends it.
+    /// Leaves the state.
     #[inline(always)]
     pub(crate) fn leave(mut self) {
         if self.shared.strict {
-            let pass = self.state().pass;
-            self.shared.mark.let_pass(pass);
-            self.leave_as_it_was();
+            let fast_path_owner = self.state().fast_path_owner;
+            self.shared.control.set_fast_path_owner(fast_path_owner);
+            self.leave_fast();
         } else {
-            self.shared.loose.give();
+            self.shared.loose.unlock();
             std::mem::forget(self);
         }
     }
 
-    /// Ends it, and calls the dispatcher if it has to look at a budget.
+    /// Leaves the state, and calls the dispatcher if it has to check a budget.
     pub(crate) fn leave_and_call(mut self) {
         let shared = self.shared;
         let call = std::mem::take(&mut self.state().call);
@@ -181,21 +185,22 @@ impl Inside<'_> {
         }
     }
 
-    /// Ends it by waking a thread, which is inside then; strict, one of a higher priority runs at once.
+    /// Leaves the state by waking a thread, which is inside then. On a strict core a thread of a higher priority runs
+    /// at once.
     pub(crate) fn wake(mut self, worker: u32) {
-        let (shared, pass) = (self.shared, self.state().pass);
+        let (shared, fast_path_owner) = (self.shared, self.state().fast_path_owner);
         std::mem::forget(self);
         if shared.strict {
-            shared.mark.let_pass(pass);
+            shared.control.set_fast_path_owner(fast_path_owner);
         } else {
-            shared.loose.give();
+            shared.loose.unlock();
         }
-        shared.gates[worker as usize].open();
+        shared.parkers[worker as usize].unpark();
     }
 }
 
 impl Drop for Inside<'_> {
-    // The call is out of line, not this, which would need it in memory.
+    // Only the call is out of line. If `drop` itself were, `self` would have to be in memory.
     #[inline(always)]
     fn drop(&mut self) {
         self.shared.dropped();
@@ -206,21 +211,21 @@ impl Shared {
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts { mut state, strict, cpu, listed, words, resources, shares, .. } = parts;
         let Parts { brand, names, by_hand, handler, delay_ns, .. } = parts;
-        let (given, least_priority) = (state.ladder.given.clone(), state.ladder.priority(0));
-        let tids = state.ladder.workers.iter().map(|_| AtomicI32::new(0)).collect();
+        let (given, least_priority) = (state.priorities.given.clone(), state.priorities.priority(0));
+        let tids = state.priorities.workers.iter().map(|_| AtomicI32::new(0)).collect();
         let reader = CpuReader::new();
         let switched = SwitchMark::new();
-        state.careful |= !reader.is_load();
-        let back = state.ladder.workers.iter().map(|_| AtomicBool::new(false)).collect();
+        state.needs_slow_path |= !reader.is_load();
+        let back = state.priorities.workers.iter().map(|_| AtomicBool::new(false)).collect();
         Self {
-            mark: if strict { Mark::new() } else { Mark::set() },
+            control: if strict { PreemptionControl::new() } else { PreemptionControl::always_in_section() },
             strict,
             cpu,
             reader,
-            loose: Latch::default(),
-            gates: state.ladder.workers.iter().map(|_| Gate::default()).collect(),
-            accounts: state.ladder.workers.iter().map(|_| OnceCell::new()).collect(),
-            totals: state.ladder.workers.iter().map(|_| OnceCell::new()).collect(),
+            loose: FutexMutex::default(),
+            parkers: state.priorities.workers.iter().map(|_| Parker::default()).collect(),
+            accounts: state.priorities.workers.iter().map(|_| OnceCell::new()).collect(),
+            totals: state.priorities.workers.iter().map(|_| OnceCell::new()).collect(),
             switched,
             watched: if strict { switched } else { SwitchMark::none() },
             triggers: state.tasks.iter().map(|_| AtomicU32::new(0)).collect(),
@@ -251,7 +256,7 @@ impl Shared {
         }
     }
 
-    /// The position of a task of this core that is released by hand.
+    /// The position of a task, if it is of this core and released by hand.
     pub(crate) fn by_hand(&self, task: TaskId) -> Option<u32> {
         let here = task.brand == self.brand && self.by_hand.get(task.task as usize) == Some(&true);
         here.then_some(task.task)
@@ -264,42 +269,42 @@ impl Shared {
         let _ = futex::wake(&self.call, 1, false);
     }
 
-    /// Calls so far: to be taken before looking for what there is to do.
+    /// The calls so far. The dispatcher reads this before it looks for work.
     pub(crate) fn calls(&self) -> u32 {
         self.call.load(Ordering::Acquire)
     }
 
-    /// That sleep, for a dispatcher that waits for bells as well.
+    /// The word of that sleep, for a dispatcher that also waits for events.
     pub(crate) fn awaited(&self, calls: u32) -> futex::Awaited<'_> {
         futex::Awaited::new(&self.call, calls, false)
     }
 
-    /// The dispatcher's sleep: until it is called again, or until an instant.
+    /// The dispatcher's sleep: until the next call, or until an instant.
     pub(crate) fn sleep(&self, calls: u32, until_ns: u64) {
         let until = (until_ns != crate::state::NEVER).then_some(until_ns);
-        // Every reason to return is one to look again.
+        // After any return the dispatcher looks again.
         let _ = futex::wait(&self.call, calls, until, false);
     }
 
-    /// What the thread `me` of the pool, which calls, has used and done.
+    /// The account of the worker thread `me`, which is the caller.
     pub(crate) fn account(&self, me: u32) -> &Account {
         let account = &self.accounts[me as usize];
         if account.get().is_none() {
-            // The borrow that comes of making it is exclusive to those that come of it: all others are of what is there.
+            // Making it is the only exclusive access; later borrows are of the value that exists then.
             account.get_or_init(|| Account::new(self.switched));
         }
         account.get_or_init(|| Account::new(self.switched))
     }
 
-    /// The thread `me` of the pool, which calls, goes home.
+    /// The worker thread `me`, which is the caller, ends.
     pub(crate) fn went(&self, me: u32) {
         let _ = self.totals[me as usize].set(self.account(me).total());
     }
 
-    /// Records what was counted of all jobs, when all threads have gone home.
+    /// Records the counts of all jobs, when all threads have ended.
     pub(crate) fn record_counts(&mut self) {
         if !self.strict {
-            // Threads wait for each other in ways that Linux does not tell from others.
+            // On a loose core threads wait for each other, and Linux does not tell these waits from others.
             return;
         }
         let sum = |count: fn(&Usage) -> u64| self.totals.iter().filter_map(OnceCell::get).map(count).sum();
@@ -320,7 +325,7 @@ impl Shared {
         }
     }
 
-    /// The state, before any thread of the core is there, and after all have gone.
+    /// The state, before any thread of the core exists, and after all have ended.
     pub(crate) fn alone(&mut self) -> &mut State {
         self.cell.get_mut()
     }
@@ -334,17 +339,17 @@ impl Shared {
     #[cold]
     fn violation(&self, who: &str, chosen: Option<&str>, found: Found) -> ! {
         if interrupt::is_parking() {
-            // Threads stand where they should not, since they are parked.
+            // The threads are parked, so they are where they should not be.
             interrupt::stay();
         }
-        // A panic of ours is nobody else's.
+        // A panic inside the state is never caused from outside.
         let outside = if found == Found::Panic { None } else { self.outside() };
         (self.handler)(&Violation { cpu: self.cpu, who, chosen, found, outside });
         std::process::abort()
     }
 
-    /// One that a job found, inside of the state or not: so the state is not looked at. Best effort, for whoever is inside may
-    /// go on at the same time: names do not change.
+    /// A violation that a job found, inside the state or not: so this does not read the state. Best effort, because
+    /// the thread inside may go on at the same time. Names do not change.
     #[cold]
     #[inline(never)]
     pub(crate) fn found(&self, task: u32, found: Found) -> ! {
@@ -353,51 +358,52 @@ impl Shared {
         self.violation(name(task).unwrap_or("the dispatcher"), name(chosen), found)
     }
 
-    /// A rule's refusal ends the process.
-    pub(crate) fn held<T>(&self, task: u32, result: Result<T, Misuse>) -> T {
+    /// Ends the process if the rule refused.
+    pub(crate) fn or_abort<T>(&self, task: u32, result: Result<T, Misuse>) -> T {
         result.unwrap_or_else(|misuse| self.found(task, Found::Refused(misuse)))
     }
 
-    /// Goes inside, as the thread `me` of the pool in the middle of its job.
+    /// Enters the state, as the worker thread `me` in the middle of its job.
     pub(crate) fn enter(&self, me: u32, task: u32) -> Inside<'_> {
         if self.strict { self.enter_strict(me, task) } else { self.enter_loose(me) }
     }
 
     fn enter_strict(&self, me: u32, task: u32) -> Inside<'_> {
-        if let Err(intruder) = self.mark.enter() {
-            self.found(task, Found::Inside(intruder));
+        if let Err(found) = self.control.enter_section() {
+            self.found(task, Found::Inside(found));
         }
         let mut inside = Inside { shared: self };
         self.check(&mut inside, me, task);
         inside
     }
 
-    /// Goes inside as the thread `me`, if it may pass and the core is strict; else it has to go on with [`Shared::enter_on`].
+    /// Enters the state by the fast path, if the worker thread `me` owns it and the core is strict. Otherwise the
+    /// caller has to go on with [`Shared::enter_after_refusal`].
     #[inline(always)]
-    pub(crate) fn enter_short(&self, me: u32) -> Result<Inside<'_>, Refused> {
-        // Where it is not strict, the mark is always set.
-        match self.mark.enter_as(me) {
+    pub(crate) fn enter_fast(&self, me: u32) -> Result<Inside<'_>, Refused> {
+        // On a loose core the preemption control is always set.
+        match self.control.enter_section_as(me) {
             Ok(true) if self.is_here() => Ok(Inside { shared: self }),
             Ok(_) => Err(Refused(None)),
-            Err(intruder) => Err(Refused(Some(intruder))),
+            Err(found) => Err(Refused(Some(found))),
         }
     }
 
-    /// Goes inside with care, where the short way refused it.
+    /// Enters the state by the slow path, after the fast path refused.
     #[inline(always)]
-    pub(crate) fn enter_on(&self, refused: Refused, me: u32, task: u32) -> Inside<'_> {
+    pub(crate) fn enter_after_refusal(&self, refused: Refused, me: u32, task: u32) -> Inside<'_> {
         match refused.0 {
             None => {
                 let mut inside = Inside { shared: self };
                 self.check(&mut inside, me, task);
                 inside
             }
-            Some(intruder) if self.strict => self.found(task, Found::Inside(intruder)),
+            Some(found) if self.strict => self.found(task, Found::Inside(found)),
             Some(_) => self.enter_loose(me),
         }
     }
 
-    /// That who has come in is the one whom the rule runs, and where it should be.
+    /// Checks that the thread inside is the one that the rule runs, and that it is on the core's processor.
     pub(crate) fn check(&self, inside: &mut Inside<'_>, me: u32, task: u32) {
         if inside.state().current != me {
             self.found(task, Found::NotChosen);
@@ -405,7 +411,8 @@ impl Shared {
         self.on_cpu(task);
     }
 
-    /// Whether this is the core's processor. Only where a pass has been given, which needs a processor that is a load away.
+    /// Whether this is the core's processor. Only for the owner of the fast path: there is one only where reading the
+    /// processor's number is a load.
     #[inline(always)]
     fn is_here(&self) -> bool {
         self.reader.loaded() == self.cpu
@@ -427,87 +434,88 @@ impl Shared {
             if state.current == me {
                 return inside;
             }
-            state.ladder.workers[me as usize].parked = true;
+            state.priorities.workers[me as usize].parked = true;
             inside.leave();
-            self.account(me).wait(|| self.gates[me as usize].wait());
+            self.account(me).wait(|| self.parkers[me as usize].park());
         }
     }
 
     fn lock(&self) -> Inside<'_> {
-        self.loose.take();
+        self.loose.lock();
         Inside { shared: self }
     }
 
-    /// After its gate, a thread is inside.
+    /// Enters the state after its parker: a thread that was unparked is inside.
     pub(crate) fn arrive(&self) -> Inside<'_> {
         if !self.strict {
             return self.lock();
         }
-        // Of the state nothing is looked at before it is clear that we are inside.
+        // Nothing of the state may be read before this thread is known to be inside.
         let task = self.seen.load(Ordering::Relaxed);
-        if !self.mark.is_set() {
+        if !self.control.in_section() {
             self.found(task, Found::NotChosen);
         }
         self.on_cpu(task);
         Inside { shared: self }
     }
 
-    /// One that comes back from a sleep for what other cores use goes inside; `None` if the dispatcher will tell of it.
-    pub(crate) fn enter_back(&self, task: u32) -> Option<Inside<'_>> {
+    /// Enters the state after a sleep for a resource of several cores; `None` if the dispatcher will report it.
+    pub(crate) fn enter_returning(&self, task: u32) -> Option<Inside<'_>> {
         if !self.strict {
             return Some(self.lock());
         }
-        match self.mark.enter_or_note() {
+        match self.control.try_enter_section() {
             Ok(true) => {}
             Ok(false) => return None,
-            Err(intruder) => self.found(task, Found::Inside(intruder)),
+            Err(found) => self.found(task, Found::Inside(found)),
         }
         let inside = Inside { shared: self };
         self.on_cpu(task);
         Some(inside)
     }
 
-    /// The dispatcher goes inside; `None` if it will be called.
-    pub(crate) fn visit(&self) -> Option<Inside<'_>> {
+    /// The dispatcher enters the state; `None` if it will be called.
+    pub(crate) fn dispatcher_enter(&self) -> Option<Inside<'_>> {
         if !self.strict {
             return Some(self.lock());
         }
-        // Made only if we are: dropped, it would end the process.
-        self.mark.enter_above(|| self.on_cpu(NONE)).then(|| Inside { shared: self })
+        // Made only if the dispatcher is inside: dropping it would end the process.
+        self.control.dispatcher_enter(|| self.on_cpu(NONE)).then(|| Inside { shared: self })
     }
 
-    /// The dispatcher has settled.
-    pub(crate) fn visited(&self, mut inside: Inside<'_>, next: Next) {
-        let pass = inside.state().pass;
+    /// The dispatcher leaves the state after a decision.
+    pub(crate) fn dispatcher_leave(&self, mut inside: Inside<'_>, next: Next) {
+        let fast_path_owner = inside.state().fast_path_owner;
         match next {
             Next::Wake(worker) => {
                 if self.strict {
-                    self.mark.hand_down(pass);
+                    self.control.transfer_to(fast_path_owner);
                 }
                 inside.wake(worker);
             }
             Next::Same | Next::Here | Next::Below => {
                 std::mem::forget(inside);
                 if self.strict {
-                    self.mark.leave_above(pass);
+                    self.control.dispatcher_leave(fast_path_owner);
                 } else {
-                    self.loose.give();
+                    self.loose.unlock();
                 }
             }
         }
     }
 
-    /// A thread in the middle of its job has told the rule something: it goes on when it is the chosen one.
+    /// A thread in the middle of its job has changed what the rule knows. Decides again; the thread goes on when it
+    /// is the chosen one.
     #[inline(always)]
     pub(crate) fn decided(&self, inside: Inside<'_>, me: u32) {
         self.decided_at(inside, me, clock::monotonic_ns);
     }
 
-    /// The same, at an instant that is only asked for where there are servers: that of what was told.
+    /// The same with the instant of that change, which is read only if there are servers.
     #[inline(always)]
     pub(crate) fn decided_at(&self, mut inside: Inside<'_>, me: u32, now: impl FnOnce() -> u64) {
         let state = inside.state();
-        let chosen = self.held(NONE, state.decide(now));
+        let chosen = self.or_abort(NONE, state.decide(now));
         if chosen == Some(state.chosen as usize) {
             inside.leave();
         } else {
@@ -515,8 +523,8 @@ impl Shared {
         }
     }
 
-    /// From what the rule has chosen to what the caller does. That the system refused a priority ends the process: threads are
-    /// not ordered as the rule has it.
+    /// Turns the rule's choice into what the caller does. If the system refused a priority, this ends the process,
+    /// because the threads are not in the rule's order.
     #[inline]
     pub(crate) fn settle(
         &self,
@@ -527,13 +535,13 @@ impl Shared {
     ) -> Next {
         let next = state.settle(chosen, caller, now_ns, self.strict);
         self.seen.store(state.chosen, Ordering::Relaxed);
-        if let Some(error) = state.ladder.take_refused() {
+        if let Some(error) = state.priorities.take_refused() {
             self.found(state.chosen, Found::System(error));
         }
         next
     }
 
-    /// As [`Shared::decided`], where another one was chosen.
+    /// As [`Shared::decided`], if another job was chosen.
     #[cold]
     #[inline(never)]
     pub(crate) fn switch(&self, mut inside: Inside<'_>, chosen: Option<usize>, caller: Caller, me: u32) {
@@ -543,11 +551,12 @@ impl Shared {
             Next::Wake(worker) => {
                 let stays = self.strict && matches!(caller, Caller::Running(_));
                 if !stays {
-                    state.ladder.workers[me as usize].parked = true;
+                    state.priorities.workers[me as usize].parked = true;
                 }
                 inside.wake(worker);
                 if stays {
-                    // The other one, of a higher rung, has run meanwhile, and all after it: we are the chosen one again.
+                    // The other thread, on a higher level, has run meanwhile, and all after it: this one is the
+                    // chosen one again.
                     return;
                 }
             }
@@ -556,9 +565,9 @@ impl Shared {
         self.park(me);
     }
 
-    /// Sleeps in the middle of a job until it is the chosen one.
+    /// Parks in the middle of a job until this thread is the chosen one.
     pub(crate) fn park(&self, me: u32) {
-        self.account(me).wait(|| self.gates[me as usize].wait());
+        self.account(me).wait(|| self.parkers[me as usize].park());
         if self.strict {
             self.arrive().leave_and_call();
         } else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! From a set-up to threads, and back.
+//! Turns a set-up into threads, and stops them again.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -10,27 +10,27 @@ use std::thread::Builder;
 use taut_lock::LayoutError;
 use taut_lock::life::{Alive, Cpu, Lives};
 use taut_policy::any_queue;
-use taut_sys::interrupt::Seat;
+use taut_sys::interrupt::ThreadSlot;
 use taut_sys::{clock, futex, signals, thread};
 
 use crate::ahead::Ahead;
 use crate::dispatcher::dispatch;
-use crate::error::{Posture, SetupError, Wanted};
+use crate::error::{Enforcement, SetupError, Wanted};
 use crate::exec::{Control, Exec, Outcome, Reason};
 use crate::jobs::Task;
-use crate::ladder::Ladder;
 use crate::log::{Level, Log};
 use crate::serving::Serving;
 use crate::setup::{CoreSetup, Setup};
 use crate::shared::{Parts, Shared};
 use crate::state::State;
 use crate::worker::{Works, work};
+use crate::worker_priorities::WorkerPriorities;
 
 /// The dispatcher's priority.
 pub(crate) const DISPATCHER: u8 = 98;
-/// Bytes of a thread's stack, present before release 0.
+/// Bytes of a thread's stack. A strict core prefaults all but 64 KiB before release 0.
 const STACK_BYTES: usize = 256 << 10;
-/// From the moment at which all threads are ready to release 0.
+/// From the moment at which all threads are ready until release 0, ns.
 const LEAD_NS: u64 = 5_000_000;
 
 const WAIT: u32 = 0;
@@ -47,7 +47,7 @@ struct Start {
 }
 
 impl Start {
-    /// Release 0; `None` if the start is called off.
+    /// Waits for the start. Returns release 0, or `None` if the start is called off.
     fn wait(&self) -> Option<u64> {
         self.ready.fetch_add(1, Ordering::Release);
         let _ = futex::wake(&self.ready, 1, false);
@@ -75,11 +75,12 @@ impl Start {
         let _ = futex::wake(&self.word, u32::MAX, false);
     }
 
-    /// A thread goes to its place, prepares what it needs there, and says that it is there.
-    fn at_station<P>(&self, station: Option<(u32, u8)>, prepare: impl FnOnce() -> P) -> Option<(u64, P)> {
+    /// Moves the calling thread to its processor and priority, prepares what it needs there, reports that it is
+    /// ready, and waits for the start.
+    fn at_station<P>(&self, placement: Option<(u32, u8)>, prepare: impl FnOnce() -> P) -> Option<(u64, P)> {
         let there = || {
             signals::block_all()?;
-            if let Some((cpu, priority)) = station {
+            if let Some((cpu, priority)) = placement {
                 thread::set_affinity(&[cpu as u16])?;
                 thread::set_fifo(priority)?;
                 thread::timer_slack(1)?;
@@ -95,7 +96,7 @@ impl Start {
     }
 }
 
-/// Whether pinned threads at fixed priorities can be had, tried by one.
+/// Whether the system allows pinned threads at fixed priorities; tried with one thread.
 fn strict(cpus: &[u16]) -> Result<(), taut_sys::Error> {
     let tried = std::thread::scope(|threads| {
         let tried = threads.spawn(|| {
@@ -105,19 +106,19 @@ fn strict(cpus: &[u16]) -> Result<(), taut_sys::Error> {
         });
         tried.join()
     });
-    // It does nothing that panics.
+    // That thread does nothing that panics.
     tried.unwrap_or(Err(taut_sys::Error { call: "sched_setscheduler", errno: taut_sys::EPERM }))
 }
 
 impl Setup<'_> {
-    /// Starts everything, calls `main` on the calling thread meanwhile, and stops when that returns. Gives what `main`
-    /// gave, and what became of all jobs.
+    /// Starts everything, calls `main` on the calling thread meanwhile, and stops when `main` returns. Returns the
+    /// result of `main`, and the outcome of all jobs.
     ///
     /// # Errors
     /// [`SetupError`]: nothing has run.
     ///
     /// # Panics
-    /// If a job panicked, or a work that was asked whether it begins, when all threads have ended.
+    /// Once all threads have ended, if a job panicked, or a work panicked when it was asked for admission.
     pub fn run<R>(
         mut self,
         wanted: Wanted,
@@ -125,20 +126,19 @@ impl Setup<'_> {
     ) -> Result<(R, Outcome), SetupError> {
         self.check()?;
         let cpus: Vec<_> = self.cores.iter().map(|core| core.cpu).collect();
-        let posture = match wanted {
-            Wanted::Loose => Posture::Loose { why: None },
-            Wanted::Strict => strict(&cpus).map(|()| Posture::Strict).map_err(SetupError::Posture)?,
-            Wanted::Best => {
-                strict(&cpus).map_or_else(|why| Posture::Loose { why: Some(why) }, |()| Posture::Strict)
-            }
+        let enforcement = match wanted {
+            Wanted::Loose => Enforcement::Loose { why: None },
+            Wanted::Strict => strict(&cpus).map(|()| Enforcement::Strict).map_err(SetupError::Enforcement)?,
+            Wanted::Best => strict(&cpus)
+                .map_or_else(|why| Enforcement::Loose { why: Some(why) }, |()| Enforcement::Strict),
         };
-        let is_strict = posture == Posture::Strict;
-        // Until all threads have ended.
+        let is_strict = enforcement == Enforcement::Strict;
+        // Held until all threads have ended.
         let _cpus = if is_strict { self.take_cpus()? } else { Vec::new() };
-        let (mut shareds, mut bodies, mut bells) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut shareds, mut bodies, mut listeners) = (Vec::new(), Vec::new(), Vec::new());
         for core in &mut self.cores {
             bodies.push(Works::new(std::mem::take(&mut core.works)));
-            bells.push(std::mem::take(&mut core.bells));
+            listeners.push(std::mem::take(&mut core.listeners));
             #[cfg(test)]
             self.fault.put_in(core);
             shareds.push(core.build(is_strict, self.handler, self.delay_ns)?);
@@ -155,17 +155,19 @@ impl Setup<'_> {
         let result = std::thread::scope(|threads| {
             let off = CalledOff(&start);
             let mut count = 0;
-            for (at, ((shared, works), bells)) in shareds.iter().zip(&bodies).zip(&mut bells).enumerate() {
-                let priorities = Ladder::new(shared.gates.len(), is_strict).priorities();
-                let station = |priority| is_strict.then_some((shared.cpu, priority));
-                // The highest first: so they go on, after a SIGSTOP, in the order of their rungs.
-                for me in (0..shared.gates.len() as u32).rev() {
+            for (at, ((shared, works), listeners)) in
+                shareds.iter().zip(&bodies).zip(&mut listeners).enumerate()
+            {
+                let priorities = WorkerPriorities::new(shared.parkers.len(), is_strict).priorities();
+                let placement = |priority| is_strict.then_some((shared.cpu, priority));
+                // The highest first: after a SIGSTOP they go on in the order of their levels.
+                for me in (0..shared.parkers.len() as u32).rev() {
                     let (start, panicked) = (&start, &panicked);
-                    let station = station(priorities[me as usize]);
+                    let placement = placement(priorities[me as usize]);
                     let spawned = builder("worker", shared.cpu).spawn_scoped(threads, move || {
                         shared.tids[me as usize].store(thread::tid(), Ordering::Release);
-                        if let Some((_, seat)) = start.at_station(station, Seat::take) {
-                            work(shared, works, (me, &seat), panicked);
+                        if let Some((_, thread_slot)) = start.at_station(placement, ThreadSlot::take) {
+                            work(shared, works, (me, &thread_slot), panicked);
                         }
                     });
                     spawned
@@ -174,19 +176,19 @@ impl Setup<'_> {
                 }
                 let (start, control, indices, all) = (&start, &control, &indices[at], &shareds);
                 let panicked = &panicked;
-                let station = station(DISPATCHER);
+                let placement = placement(DISPATCHER);
                 let spawned = builder("dispatch", shared.cpu).spawn_scoped(threads, move || {
                     let ahead = || if is_strict { Ahead::new() } else { None };
                     shared.dispatcher.store(thread::tid(), Ordering::Release);
-                    if let Some((origin_ns, ahead)) = start.at_station(station, ahead) {
+                    if let Some((origin_ns, ahead)) = start.at_station(placement, ahead) {
                         let stop = |task: u32| {
                             control.overrun(indices[task as usize]);
                             stop_all(all);
-                            if let Some(told) = on_stop {
-                                let _ = works.call(panicked, || told(indices[task as usize]));
+                            if let Some(notify) = on_stop {
+                                let _ = works.call(panicked, || notify(indices[task as usize]));
                             }
                         };
-                        dispatch(shared, works, bells, ahead, origin_ns, &stop, panicked);
+                        dispatch(shared, works, listeners, ahead, origin_ns, &stop, panicked);
                     }
                     shared.dispatcher.store(0, Ordering::Release);
                 });
@@ -196,13 +198,13 @@ impl Setup<'_> {
             }
             start.gathered(count);
             if let Some(error) = start.refused.get() {
-                return Err(SetupError::Posture(*error));
+                return Err(SetupError::Enforcement(*error));
             }
             let origin_ns = clock::monotonic_ns() + LEAD_NS;
             start.origin_ns.store(origin_ns, Ordering::Relaxed);
             start.say(GO);
             std::mem::forget(off);
-            let exec = Exec { cores: &shareds, control: &control, posture, origin_ns };
+            let exec = Exec { cores: &shareds, control: &control, enforcement, origin_ns };
             let stopped = Stopped(&exec);
             let result = main(&exec);
             drop(stopped);
@@ -219,12 +221,12 @@ impl Setup<'_> {
                 tasks[index] = task.outcome;
             }
         }
-        Ok((result, Outcome { tasks, posture, reason }))
+        Ok((result, Outcome { tasks, enforcement, reason }))
     }
 }
 
 impl<'w> Setup<'w> {
-    /// Says to those who share resources with a core that its CPU is this process's.
+    /// Claims the CPU of each strict core for this process, towards those that share resources with the core.
     fn take_cpus(&self) -> Result<Vec<Cpu<'w>>, SetupError> {
         let others = |core: &CoreSetup<'w>| core.others.clone().into_iter();
         let all = self.cores.iter().flat_map(|core| others(core).map(|other| (core.cpu, other)));
@@ -241,7 +243,7 @@ impl<'w> Setup<'w> {
 impl CoreSetup<'_> {
     fn build(&mut self, strict: bool, handler: crate::Handler, delay_ns: u64) -> Result<Shared, SetupError> {
         let made = self.attributes().rule(self.rule);
-        // Everything was made for as many as there are.
+        // The attributes were made for exactly these tasks and resources.
         let rule = made.map_err(|misuse| SetupError::Thread(format!("CPU {}: {misuse}", self.cpu)))?;
         let tasks = self.tasks.iter().map(|task| Task::new(task, self.rule));
         let recorder = self.recorder.take();
@@ -258,11 +260,11 @@ impl CoreSetup<'_> {
         };
         let count = self.tasks.len();
         let subjects = self.servers.iter().map(|server| server.recorded_as.unwrap_or(u16::MAX)).collect();
-        // They have been checked.
+        // The servers have been checked.
         let serving = Serving::new(count, &self.servers, subjects)
             .map_err(|unfit| SetupError::Thread(format!("CPU {}: {unfit}", self.cpu)))?;
-        let ladder = Ladder::new(self.threads(), strict);
-        let state = State::new((rule, serving), tasks.collect(), any_queue(count), ladder, log);
+        let priorities = WorkerPriorities::new(self.threads(), strict);
+        let state = State::new((rule, serving), tasks.collect(), any_queue(count), priorities, log);
         let by_hand = |task: &crate::TaskSetup| task.release == crate::Release::ByHand;
         let (words, listed) = self.listed();
         Ok(Shared::new(Parts {
@@ -282,7 +284,7 @@ impl CoreSetup<'_> {
     }
 }
 
-/// Nothing is released any more on any core.
+/// Stops all cores: they release nothing any more.
 pub(crate) fn stop_all(cores: &[Shared]) {
     for core in cores {
         core.stop.store(true, Ordering::Release);
@@ -294,7 +296,7 @@ fn builder(what: &str, cpu: u32) -> Builder {
     Builder::new().name(format!("{what}-{cpu}")).stack_size(STACK_BYTES)
 }
 
-/// Lets threads go home that wait for the start, if it does not come.
+/// Ends the threads that wait for the start, if the start does not come.
 struct CalledOff<'s>(&'s Start);
 
 impl Drop for CalledOff<'_> {
@@ -303,7 +305,7 @@ impl Drop for CalledOff<'_> {
     }
 }
 
-/// Stops everything when `main` returns, or panics.
+/// Stops the executor when `main` returns, or panics.
 struct Stopped<'e>(&'e Exec<'e>);
 
 impl Drop for Stopped<'_> {

@@ -17,7 +17,7 @@ pub enum Release {
         /// From release 0 on.
         offset: Duration,
     },
-    /// When its work finds something to do: see [`Work::poll`](crate::Work::poll), and [`Setup::bell`](crate::Setup::bell).
+    /// When its work finds something to do: see [`Work::poll`](crate::Work::poll), and [`Setup::events`](crate::Setup::bell).
     Polled,
     /// By [`Job::release`](crate::Job::release) and [`Exec::release`](crate::Exec::release).
     ByHand,
@@ -40,7 +40,7 @@ pub struct TaskSetup {
     /// Whether it uses a resource of several cores.
     pub(crate) shares: bool,
     pub(crate) admitted: bool,
-    pub(crate) lends: bool,
+    pub(crate) donates: bool,
     pub(crate) backlog: Option<u32>,
 }
 
@@ -62,7 +62,7 @@ impl TaskSetup {
             recorded_as,
             shares: false,
             admitted: false,
-            lends: false,
+            donates: false,
             backlog: None,
         }
     }
@@ -148,10 +148,10 @@ impl TaskSetup {
 
     /// A task in a server that has a job whenever the server has a budget, but for those who wait before it: the first at
     /// release 0, the next when a budget is there again, or, after one that left some of it, a period of the server after
-    /// that. For [`Job::lend`](crate::Job::lend). It is one with [`Release::Polled`], and its work is not asked.
+    /// that. For [`Job::donate`](crate::Job::lend). It is one with [`Release::Polled`], and its work is not asked.
     #[must_use]
-    pub fn lends(mut self) -> Self {
-        self.lends = true;
+    pub fn donates(mut self) -> Self {
+        self.donates = true;
         self.release = Release::Polled;
         self
     }

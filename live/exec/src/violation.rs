@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What ends the process: that a lock keeps others out can no longer be promised.
+//! What ends the process: the executor can no longer guarantee that locks exclude.
 
 use std::fmt::{self, Write};
 
-use taut_lock::mark::Intruder;
+use taut_lock::preemption_control::WrongProcessor;
 use taut_policy::Misuse;
 
 use crate::outside::Outside;
@@ -13,48 +13,50 @@ use crate::outside::Outside;
 /// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Another thread of the core is inside of its state: one of them slept or was moved there.
-    Inside(Intruder),
-    /// The rule runs another job: that one slept in the kernel, or its thread's priority was changed.
+    /// Another thread of the core is inside its state: one of them slept, or was moved to another CPU, there.
+    Inside(WrongProcessor),
+    /// The rule runs another job: that job slept in the kernel, or its thread's priority was changed.
     NotChosen,
     /// The thread is on another CPU.
     OnCpu(u32),
-    /// The rule granted what another job holds: a ceiling or a floor is not true.
+    /// The rule granted a resource that another job holds: a ceiling or a floor is wrong.
     Broken {
         /// The resource: its position on the core.
         resource: u32,
     },
-    /// The rule refused what happened.
+    /// The rule refused a call.
     Refused(Misuse),
-    /// The system refused to change the priority of a thread of the core: who runs need not be whom the rule chose.
+    /// The system refused to change the priority of a thread of the core: Linux may run another thread than the rule
+    /// chose.
     System(taut_sys::Error),
-    /// A panic inside of the core's state.
+    /// A panic inside the core's state.
     Panic,
 }
 
-/// What was found, and of whom.
+/// A violation, and where it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Violation<'v> {
     /// The core's CPU.
     pub cpu: u32,
-    /// Who found it: the name of its task, or of what it is.
+    /// The finder: the name of its task, or of its role.
     pub who: &'v str,
-    /// Whom the rule runs, as far as is known.
+    /// The task that the rule runs, as far as is known.
     pub chosen: Option<&'v str>,
-    /// What.
+    /// The violation.
     pub found: Found,
-    /// What somebody outside of the executor had done to a thread of the core: then that is the cause, and no job is to blame.
+    /// What someone outside the executor had done to a thread of the core: then that is the cause, and no job is to
+    /// blame.
     pub outside: Option<Outside>,
 }
 
 impl Violation<'_> {
-    /// Writes the message to the standard error stream, without the heap. What does not fit, and what the stream does not
-    /// take at once, is lost.
-    pub fn tell(&self) {
+    /// Writes the message to the standard error stream, without the heap. What does not fit, or what the stream does
+    /// not accept at once, is lost.
+    pub fn report(&self) {
         let mut text = Text { bytes: [0; 512], len: 0 };
         let _ = writeln!(text, "taut: {self}");
-        // There is nobody to say it to otherwise.
-        let _ = taut_sys::terminal::tell(text.as_str());
+        // There is nowhere else to report it.
+        let _ = taut_sys::terminal::write_error(text.as_str());
     }
 }
 
@@ -68,8 +70,12 @@ impl fmt::Display for Violation<'_> {
         }
         write!(f, "core {cpu}, `{who}`: ")?;
         match found {
-            Found::Inside(Intruder::Marked) => write!(f, "another thread is inside of the core's state")?,
-            Found::Inside(Intruder::Above) => write!(f, "the dispatcher is inside, so it is on another CPU")?,
+            Found::Inside(WrongProcessor::SectionOpen) => {
+                write!(f, "another thread is inside of the core's state")?
+            }
+            Found::Inside(WrongProcessor::Dispatcher) => {
+                write!(f, "the dispatcher is inside, so it is on another CPU")?
+            }
             Found::NotChosen => match chosen {
                 Some(chosen) => {
                     write!(f, "it runs although `{chosen}` should: that one blocked in the kernel")?
@@ -91,7 +97,7 @@ impl fmt::Display for Violation<'_> {
     }
 }
 
-/// Who is told before the process aborts.
+/// Called before the process aborts.
 pub type Handler = fn(&Violation<'_>);
 
 struct Text {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A thread of the pool: it begins jobs at its gate, and goes on with the next as long as it is the one to do so.
+//! A worker thread. It parks until the dispatcher or another worker gives it a job, and goes on with the next job as
+//! long as it is chosen to.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -12,21 +13,21 @@ use std::sync::{Mutex, PoisonError};
 
 use taut_policy::Misuse;
 use taut_sys::clock;
-use taut_sys::interrupt::Seat;
+use taut_sys::interrupt::ThreadSlot;
 
 use crate::job::{Job, Work};
 use crate::settle::{Caller, Next};
 use crate::shared::{Inside, Shared};
 
-/// What a core's tasks do, by task.
+/// The works of a core's tasks, by task.
 pub(crate) struct Works<'w> {
     pub(crate) works: Box<[UnsafeCell<Box<dyn Work + 'w>>]>,
-    /// The first panic of a job. What a panic carries is given on or leaked: dropped, it might panic again.
+    /// The first panic of a job. Its payload is passed on or leaked: dropping it might panic again.
     panic: Mutex<Option<ManuallyDrop<Box<dyn Any + Send>>>>,
 }
 
-// SAFETY: a task's work is touched by the thread that has its job, of which there is one at a time, and what the last one
-// did comes before: each is given its job, and completes it, inside of the core's state.
+// SAFETY: a task's work is touched by the thread that has the task's job, and there is one such thread at a time.
+// Each thread gets its job, and completes it, inside the core's state, so the accesses of the last one come before.
 unsafe impl Sync for Works<'_> {}
 
 impl<'w> Works<'w> {
@@ -34,8 +35,8 @@ impl<'w> Works<'w> {
         Self { works: works.into_iter().map(UnsafeCell::new).collect(), panic: Mutex::new(None) }
     }
 
-    /// Calls code of the application outside of the core's state; `None` if it panicked. What a panic leaves behind is not run
-    /// again: everything stops, and the panic goes on in the caller of the executor.
+    /// Calls application code outside the core's state; `None` if it panicked. That code is not run again: the
+    /// executor stops, and the panic resumes in the executor's caller.
     pub(crate) fn call<R>(&self, stop: &(dyn Fn() + Sync), code: impl FnOnce() -> R) -> Option<R> {
         catch_unwind(AssertUnwindSafe(code))
             .map_err(|panic| {
@@ -47,13 +48,14 @@ impl<'w> Works<'w> {
             .ok()
     }
 
-    /// What the first panic of a job carries.
+    /// The payload of the first panic of a job.
     pub(crate) fn panicked(&self) -> Option<Box<dyn Any + Send>> {
         self.panic.lock().unwrap_or_else(PoisonError::into_inner).take().map(ManuallyDrop::into_inner)
     }
 
-    /// Asks a task's work whether there is something to do, if the task is one to ask; and tells the rule. Whether that
-    /// put a release into the calendar. `above`: the dispatcher asks, which has told all that was due at `now_ns`.
+    /// Asks a task's work whether there is something to do, if the task is to be asked, and reports the release to
+    /// the rule. Returns whether it put a release into the calendar. `above`: the caller is the dispatcher, which has
+    /// reported all that was due at `now_ns`.
     pub(crate) fn poll(
         &self,
         inside: &mut Inside<'_>,
@@ -65,11 +67,11 @@ impl<'w> Works<'w> {
         if !state.is_to_be_asked(task) {
             return Ok(false);
         }
-        if state.tasks[task as usize].lends {
-            return state.found(task, state.next_loan(task, now_ns), above, now_ns);
+        if state.tasks[task as usize].donates {
+            return state.found(task, state.next_donation(task, now_ns), above, now_ns);
         }
-        // SAFETY: the task has no job, and cannot get one before we leave the core's state, inside of which we are; so
-        // nobody has its work, and what the last job did comes before.
+        // SAFETY: the task has no job, and gets none before we leave the core's state. So no other thread has its
+        // work, and the last job's accesses come before.
         let work = unsafe { &mut *self.works[task as usize].get() };
         match work.poll(now_ns) {
             Some(arrival_ns) => state.found(task, arrival_ns, above, now_ns),
@@ -78,11 +80,16 @@ impl<'w> Works<'w> {
     }
 }
 
-/// The thread `me` of the pool, until it is sent home.
-pub(crate) fn work(shared: &Shared, works: &Works<'_>, (me, seat): (u32, &Seat), stop: &(dyn Fn() + Sync)) {
+/// Runs the worker thread `me` until the dispatcher ends it.
+pub(crate) fn work(
+    shared: &Shared,
+    works: &Works<'_>,
+    (me, thread_slot): (u32, &ThreadSlot),
+    stop: &(dyn Fn() + Sync),
+) {
     let account = shared.account(me);
     loop {
-        let mut begin_ns = account.idle(|| shared.gates[me as usize].wait());
+        let mut begin_ns = account.idle(|| shared.parkers[me as usize].park());
         if shared.quit.load(Ordering::Acquire) {
             shared.went(me);
             return;
@@ -91,54 +98,55 @@ pub(crate) fn work(shared: &Shared, works: &Works<'_>, (me, seat): (u32, &Seat),
         if shared.strict {
             inside.state().started(me, begin_ns);
         }
-        while let Some((done, now_ns)) = run(shared, works, (me, seat), (inside, begin_ns), stop) {
+        while let Some((done, now_ns)) = run(shared, works, (me, thread_slot), (inside, begin_ns), stop) {
             (inside, begin_ns) = (done, now_ns);
         }
     }
 }
 
-/// Runs the job that this thread has been given, and completes it; inside again, and when, if it has been given another.
+/// Runs the job that this thread was given, and completes it. If the thread has been given another job, returns the
+/// right to the state, and the time.
 fn run<'c>(
     shared: &'c Shared,
     works: &Works<'_>,
-    (me, seat): (u32, &Seat),
+    (me, thread_slot): (u32, &ThreadSlot),
     (mut inside, begin_ns): (Inside<'c>, u64),
     stop: &(dyn Fn() + Sync),
 ) -> Option<(Inside<'c>, u64)> {
     let account = shared.account(me);
     let state = inside.state();
-    let task = state.ladder.workers[me as usize].task;
+    let task = state.priorities.workers[me as usize].task;
     let began_ns = account.look(begin_ns);
     let slot = &mut state.tasks[task as usize];
     slot.began_ns = began_ns;
-    let mut job = Job::new(shared, me, task, slot.job, slot.deadline_ns, seat);
+    let mut job = Job::new(shared, me, task, slot.job, slot.deadline_ns, thread_slot);
     let limit_ns = slot.limit_ns.saturating_add(slot.job.arrival_ns);
-    seat.begin(state.log.tasks[task as usize], slot.job.number, limit_ns);
+    thread_slot.begin(state.log.tasks[task as usize], slot.job.number, limit_ns);
     inside.leave_and_call();
     // SAFETY: the task's job is ours until it is complete (see `Works`).
     let body = unsafe { &mut *works.works[task as usize].get() };
     let _ = works.call(stop, || body.run(&mut job));
 
-    seat.end();
+    thread_slot.end();
     account.catch_up();
     let mut inside = shared.enter(me, task);
     let now_ns = clock::monotonic_ns();
     let used_ns = account.look(now_ns).saturating_sub(began_ns);
     let state = inside.state();
     state.tasks[task as usize].outcome.count(account.take());
-    shared.held(task, state.complete(me, now_ns, used_ns));
-    let put_off = shared.held(task, works.poll(&mut inside, task, false, now_ns));
+    shared.or_abort(task, state.complete(me, now_ns, used_ns));
+    let put_off = shared.or_abort(task, works.poll(&mut inside, task, false, now_ns));
     let state = inside.state();
     let waits = state.tasks[task as usize].is_open();
-    // The dispatcher has something to wait for, or nothing any more.
+    // The dispatcher now has something to wait for, or nothing any more.
     let call = put_off || waits || state.stopping && state.open == 0;
-    let chosen = shared.held(task, state.decide(|| now_ns));
+    let chosen = shared.or_abort(task, state.decide(|| now_ns));
     match shared.settle(state, chosen, Caller::Done(me), now_ns) {
         Next::Here => {
             if shared.strict {
                 state.started(me, now_ns);
             }
-            // When this thread has left to run its next job.
+            // The call follows when this thread leaves the state to run its next job.
             state.call |= call;
             return Some((inside, now_ns));
         }

@@ -23,7 +23,7 @@ fn by_hand(name: &str) -> TaskSetup {
 #[test]
 fn resources_of_others_are_refused() {
     let seen = Mutex::new(Vec::new());
-    let told = &seen;
+    let reported = &seen;
     let mut old = Setup::new();
     let core = old.core(0, Rule::Srp);
     let stale = old.resource(core, Cell::new(1));
@@ -35,7 +35,7 @@ fn resources_of_others_are_refused() {
         (setup.resource(here, 1), setup.resource(there, 2), setup.resource(here, 3));
     let uses = by_hand("t").uses(&own);
     let task = setup.task(here, uses, move |job: &mut Job<'_>| {
-        let mut seen = told.lock().unwrap();
+        let mut seen = reported.lock().unwrap();
         seen.push(job.lock(&own, |value, _| *value));
         seen.push(job.lock(&foreign, |value, _| *value));
         seen.push(job.recover(&foreign, |value, _, _| *value));
@@ -45,7 +45,7 @@ fn resources_of_others_are_refused() {
         // Twice the same, by a clone of the handle, which is nothing else.
         let again = own.clone();
         seen.push(job.lock(&own, |_, job| job.lock(&again, |value, _| *value)).unwrap());
-        seen.push(job.lock(&own, |_, job| job.lent().lock(&again, |value, _| *value)).unwrap());
+        seen.push(job.lock(&own, |_, job| job.reborrow().lock(&again, |value, _| *value)).unwrap());
     });
     setup.run(Wanted::Loose, |exec| exec.release(task).unwrap()).unwrap();
     let seen = seen.into_inner().unwrap();
@@ -73,7 +73,7 @@ fn resources_of_several_cores_are_refused_to_others() {
     let mut lines = [const { Line::new() }; 9];
     for protocol in [Protocol::Msrp, Protocol::Mpcp, Protocol::Fmlp] {
         let seen = Mutex::new(Vec::new());
-        let told = &seen;
+        let reported = &seen;
         let mut setup = Setup::new();
         let core = setup.core(0, Rule::Immediate);
         let global = setup.global(protocol, Memory::new(&mut lines), 8, RefCell::new(vec![0])).unwrap();
@@ -84,23 +84,23 @@ fn resources_of_several_cores_are_refused_to_others() {
                 let again = user.clone();
                 job.lock_global(&again, |_, _| ()).err().zip(job.recover_global(&again, |_, _, _| ()).err())
             });
-            told.lock().unwrap().push(nested);
+            reported.lock().unwrap().push(nested);
         });
         let none = setup.task(core, by_hand("other"), move |job: &mut Job<'_>| {
             let refused = job.lock_global(&other, |_, _| ()).err();
-            told.lock().unwrap().push(Ok(refused.zip(refused)));
+            reported.lock().unwrap().push(Ok(refused.zip(refused)));
         });
         setup.uses_global(uses, &global).unwrap();
         let run = |exec: &taut_exec::Exec<'_>| [uses, none].map(|task| exec.release(task).unwrap());
         setup.run(Wanted::Loose, run).unwrap();
-        let told = seen.into_inner().unwrap();
-        assert!(told.contains(&Ok(Some((LockError::Nested, LockError::Nested)))), "{told:?}");
+        let reported = seen.into_inner().unwrap();
+        assert!(reported.contains(&Ok(Some((LockError::Nested, LockError::Nested)))), "{reported:?}");
         assert!(
             matches!(
-                told.iter().flatten().flatten().find(|(why, _)| *why != LockError::Nested),
+                reported.iter().flatten().flatten().find(|(why, _)| *why != LockError::Nested),
                 Some((LockError::NotListed { .. }, _))
             ),
-            "{told:?}"
+            "{reported:?}"
         );
         assert_eq!(global.into_value().unwrap().into_inner(), [0, 1]);
     }
@@ -260,14 +260,14 @@ fn a_panic_where_a_work_is_polled_ends_the_process() {
         }
     }
     if std::env::var_os(CHILD).is_some() {
-        let bell = taut_lock::Bell::new();
+        let events = taut_lock::EventCount::new();
         let mut setup = Setup::new();
         let core = setup.core(0, Rule::Srp);
         let task = setup.task(core, TaskSetup::new("t", Release::Polled), Panics);
-        setup.bell(task, bell.listener()).unwrap();
+        setup.listen(task, events.listener()).unwrap();
         let ends = catch_unwind(AssertUnwindSafe(|| {
             setup.run(Wanted::Loose, |exec| {
-                bell.ringer().ring();
+                events.notifier().notify();
                 exec.wait(Some(std::time::Duration::from_secs(5)));
             })
         }));

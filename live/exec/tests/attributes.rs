@@ -12,7 +12,7 @@ use std::time::{Duration as Time, Instant};
 
 use taut_event::{Kind, Record};
 use taut_exec::{
-    Attribute, ChangeError, Exec, Job, Level, Posture, Protocol, Refill, Release, Resource, Rule,
+    Attribute, ChangeError, Enforcement, Exec, Job, Level, Protocol, Refill, Release, Resource, Rule,
     ServerSetup, Setup, SetupError, TaskId, TaskSetup, Wanted, Work,
 };
 use taut_model::{Arrivals, Body, Request, Scheduler, SetTask, TaskSet};
@@ -186,10 +186,10 @@ fn rules_at_run_time(rule: Rule, wanted: Wanted) {
 fn postures() -> Vec<Wanted> {
     let mut setup = Setup::new();
     setup.core(cpu(), Rule::Srp);
-    match setup.run(Wanted::Best, |exec| exec.posture()).unwrap().0 {
-        Posture::Strict => vec![Wanted::Loose, Wanted::Strict],
-        posture @ Posture::Loose { .. } => {
-            println!("skipped: strict runs: {posture}");
+    match setup.run(Wanted::Best, |exec| exec.enforcement()).unwrap().0 {
+        Enforcement::Strict => vec![Wanted::Loose, Wanted::Strict],
+        enforcement @ Enforcement::Loose { .. } => {
+            println!("skipped: strict runs: {enforcement}");
             vec![Wanted::Loose]
         }
     }
@@ -404,8 +404,8 @@ fn a_pause_drops_releases_and_keeps_the_phase() {
         let (stock, polled_done) = (AtomicU64::new(0), AtomicU64::new(0));
         let hand_done = AtomicU64::new(0);
         let arrivals = [const { Mutex::new(Vec::<(u64, u64)>::new()) }; 2];
-        let bell = taut_lock::Bell::new();
-        let mut ringer = bell.ringer();
+        let events = taut_lock::EventCount::new();
+        let mut notifier = events.notifier();
         let mut setup = Setup::new();
         let core = setup.core(cpu(), Rule::Immediate);
         let mut drain = setup.record(core, Level::Jobs, 1 << 14);
@@ -420,7 +420,7 @@ fn a_pause_drops_releases_and_keeps_the_phase() {
         });
         let work = Polled { stock: &stock, done: &polled_done };
         let polled = setup.task(core, TaskSetup::new("polled", Release::Polled), work);
-        setup.bell(polled, bell.listener()).unwrap();
+        setup.listen(polled, events.listener()).unwrap();
         let count = |at: usize| arrivals[at].lock().unwrap().len();
         let run = setup.run(wanted, |exec| {
             comes("jobs", || count(0) > 3 && count(1) > 3);
@@ -431,7 +431,7 @@ fn a_pause_drops_releases_and_keeps_the_phase() {
             let (before, others) = (count(0), count(1));
             exec.release(hand).unwrap();
             stock.store(2, SeqCst);
-            ringer.ring();
+            notifier.notify();
             comes("the other's jobs", || count(1) > others + 5);
             assert_eq!((count(0), hand_done.load(SeqCst), polled_done.load(SeqCst)), (before, 0, 0));
             exec.resume(hand).unwrap();

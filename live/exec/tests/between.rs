@@ -53,10 +53,10 @@ fn attach(
     setup: &mut Setup<'_>,
     protocol: Protocol,
     mapping: &Mapping,
-    seats: Range<u32>,
+    slots: Range<u32>,
     (lives, alive): (Lives<'static>, &'static Alive),
 ) -> Result<Global<'static, Value>, LayoutError> {
-    let between = Between { parties: PARTIES, seats, priority_elsewhere: 4, lives, alive };
+    let between = Between { parties: PARTIES, slots, priority_elsewhere: 4, lives, alive };
     // SAFETY: zeros, or what the tests' processes left, and used as this alone.
     unsafe { setup.global_between(protocol, mapping.part(0, LOCK), between) }
 }
@@ -66,7 +66,7 @@ fn every(us: u64) -> Release {
 }
 
 /// Strict, if each process can have a CPU of its own, the first or the last; and which.
-fn posture(last: bool) -> (Wanted, u16) {
+fn enforcement(last: bool) -> (Wanted, u16) {
     let cpus = taut_sys::thread::affinity().unwrap();
     let cpu = if last { cpus[cpus.len() - 1] } else { cpus[0] };
     if cpus.len() < 2 {
@@ -87,7 +87,7 @@ fn counts(job: &mut Job<'_>, global: &Global<'_, Value>, mapping: &Mapping, ns: 
             std::hint::spin_loop();
         }
         second.iter_mut().for_each(|word| *std::hint::black_box(word) = next);
-        mapping.told(TOLD).fetch_add(u64::from(torn.is_some()), Relaxed);
+        mapping.reported(TOLD).fetch_add(u64::from(torn.is_some()), Relaxed);
     };
     match job.lock_global(global, |value, job| section(value, None, job)) {
         Ok(()) => {}
@@ -113,9 +113,9 @@ fn process() {
     // Two that do not know of each other have the same place, each in its own table.
     let alive = claimed(lives, u32::from(role == "counts"));
     let mut setup = Setup::new();
-    let seats = if role == "counts" || role == "unknown" { 2..4 } else { 0..2 };
-    let global = attach(&mut setup, protocol, mapping, seats, (lives, alive)).unwrap();
-    let (wanted, cpu) = if role == "counts" { posture(true) } else { (Wanted::Loose, 0) };
+    let slots = if role == "counts" || role == "unknown" { 2..4 } else { 0..2 };
+    let global = attach(&mut setup, protocol, mapping, slots, (lives, alive)).unwrap();
+    let (wanted, cpu) = if role == "counts" { enforcement(true) } else { (Wanted::Loose, 0) };
     let core = setup.core(cpu, Rule::Immediate);
     for at in 0..2 {
         let (theirs, role) = (global.clone(), role.to_owned());
@@ -123,13 +123,13 @@ fn process() {
         let task = setup.task(core, task, move |job: &mut Job<'_>| match role.as_str() {
             "keeps" | "unknown" => job
                 .lock_global(&theirs, |_, _| {
-                    mapping.told(HAD).fetch_add(1, SeqCst);
+                    mapping.reported(HAD).fetch_add(1, SeqCst);
                     std::thread::sleep(Time::from_secs(number));
                 })
                 .unwrap(),
             _ => {
                 counts(job, &theirs, mapping, 60_000);
-                mapping.told(HAD).fetch_add(1, SeqCst);
+                mapping.reported(HAD).fetch_add(1, SeqCst);
             }
         });
         setup.uses_global(task, &global).unwrap();
@@ -152,9 +152,9 @@ fn comes(limit: Time, done: impl Fn() -> bool) -> bool {
 const LONG: Time = Time::from_secs(20);
 
 fn start(mapping: &Mapping, role: &str) -> Process {
-    let had = mapping.told(HAD).load(SeqCst);
+    let had = mapping.reported(HAD).load(SeqCst);
     let process = mapping.start(role, 1000);
-    assert!(comes(LONG, || mapping.told(HAD).load(SeqCst) > had), "{role} does not get anywhere");
+    assert!(comes(LONG, || mapping.reported(HAD).load(SeqCst) > had), "{role} does not get anywhere");
     process
 }
 
@@ -165,7 +165,7 @@ fn those_who_live_go_on() {
         let own = (lives(mapping, 0), claimed(lives(mapping, 0), 0));
         let mut setup = Setup::new();
         let global = attach(&mut setup, protocol, mapping, 0..2, own).unwrap();
-        let (wanted, cpu) = posture(false);
+        let (wanted, cpu) = enforcement(false);
         let core = setup.core(cpu, Rule::Srp);
         let had = [AtomicU64::new(0), AtomicU64::new(0)];
         for (at, had) in had.iter().enumerate() {
@@ -177,12 +177,12 @@ fn those_who_live_go_on() {
             });
             setup.uses_global(task, &global).unwrap();
         }
-        let (mut deaths, told) = (0, mapping.told(TOLD));
-        let (posture, _) = setup
+        let (mut deaths, reported) = (0, mapping.reported(TOLD));
+        let (enforcement, _) = setup
             .run(wanted, |exec| {
                 let limit = Instant::now() + LONG;
                 // On until one has died inside, which is seldom where processors are few or busy.
-                while deaths < 15 || (told.load(Relaxed) == 0 && Instant::now() < limit) {
+                while deaths < 15 || (reported.load(Relaxed) == 0 && Instant::now() < limit) {
                     let process = start(mapping, &format!("{name}-counts"));
                     std::thread::sleep(Time::from_micros(deaths * 7919 % 1500));
                     process.kill();
@@ -191,12 +191,12 @@ fn those_who_live_go_on() {
                     let go_on = || had.iter().zip(before).all(|(had, before)| had.load(SeqCst) > before);
                     assert!(comes(LONG, go_on), "{name}: they stand still");
                 }
-                exec.posture()
+                exec.enforcement()
             })
             .unwrap();
-        let told = told.load(Relaxed);
-        println!("{name}, {posture}: {had:?} jobs; {told} of {deaths} died inside");
-        assert!(told > 0 && told <= deaths, "{name}: {told} of {deaths}");
+        let reported = reported.load(Relaxed);
+        println!("{name}, {enforcement}: {had:?} jobs; {reported} of {deaths} died inside");
+        assert!(reported > 0 && reported <= deaths, "{name}: {reported} of {deaths}");
     }
 }
 
@@ -210,9 +210,9 @@ fn without_its_life_a_death_is_not_seen() {
             let waits = mapping.start(&format!("{name}-{}", if knows { "counts" } else { "unknown" }), 0);
             let limit = if knows { LONG } else { Time::from_millis(300) };
             std::thread::sleep(Time::from_millis(50));
-            assert_eq!(mapping.told(HAD).load(SeqCst), 1, "{name}: two have it");
+            assert_eq!(mapping.reported(HAD).load(SeqCst), 1, "{name}: two have it");
             dying.kill();
-            let goes_on = comes(limit, || mapping.told(HAD).load(SeqCst) > 1);
+            let goes_on = comes(limit, || mapping.reported(HAD).load(SeqCst) > 1);
             assert_eq!(goes_on, knows, "{name}: nobody could know that it died");
             waits.kill();
         }
@@ -233,15 +233,15 @@ fn wants_cpu(mapping: &'static Mapping, cpu: u16) {
     let task = setup.task(core, TaskSetup::new("t", Release::ByHand), |_: &mut Job<'_>| {});
     setup.uses_global(task, &global).unwrap();
     let runs = setup.run(Wanted::Strict, |exec| {
-        mapping.told(HAD).store(RUNS, SeqCst);
+        mapping.reported(HAD).store(RUNS, SeqCst);
         exec.wait(None)
     });
-    let told = match runs {
+    let reported = match runs {
         Err(SetupError::CpuElsewhere(taken)) if taken == cpu => REFUSED,
-        Err(SetupError::Posture(_)) => NO_PRIVILEGE,
+        Err(SetupError::Enforcement(_)) => NO_PRIVILEGE,
         other => panic!("{other:?}"),
     };
-    mapping.told(HAD).store(told, SeqCst);
+    mapping.reported(HAD).store(reported, SeqCst);
 }
 
 /// Two processes whose strict cores share something are not on one CPU: one that spins there would keep out whom it waits for.
@@ -251,11 +251,11 @@ fn a_cpu_has_one_process() {
     let mapping = mapping();
     let own = (lives(mapping, 0), claimed(lives(mapping, 0), 0));
     let starts = |cpu: u16| {
-        let told = mapping.told(HAD);
-        told.store(0, SeqCst);
+        let reported = mapping.reported(HAD);
+        reported.store(0, SeqCst);
         let process = mapping.start("cpu", cpu.into());
-        assert!(comes(LONG, || told.load(SeqCst) != 0), "it says nothing");
-        (process, told.load(SeqCst))
+        assert!(comes(LONG, || reported.load(SeqCst) != 0), "it says nothing");
+        (process, reported.load(SeqCst))
     };
     let on = |cpu: u16, wanted: Wanted, meanwhile: &mut dyn FnMut()| {
         let mut setup = Setup::new();
@@ -267,16 +267,16 @@ fn a_cpu_has_one_process() {
     };
     let mut had = Vec::new();
     if let Err(why) = on(cpus[0], Wanted::Strict, &mut || had.push(starts(cpus[0]))) {
-        assert!(matches!(why, SetupError::Posture(_)), "{why}");
+        assert!(matches!(why, SetupError::Enforcement(_)), "{why}");
         println!("skipped: {why}");
         return;
     }
-    let (ended, told) = had.pop().unwrap();
-    assert_eq!(told, REFUSED);
+    let (ended, reported) = had.pop().unwrap();
+    assert_eq!(reported, REFUSED);
     assert!(ended.wait().success());
     // We have stopped, so another may; until it is killed we are refused there, but loose.
-    let (process, told) = starts(cpus[0]);
-    assert_eq!(told, RUNS);
+    let (process, reported) = starts(cpus[0]);
+    assert_eq!(reported, RUNS);
     let refused = on(cpus[0], Wanted::Strict, &mut || ()).unwrap_err();
     assert_eq!(refused, SetupError::CpuElsewhere(cpus[0]));
     assert!(refused.to_string().contains("give each process its own"), "{refused}");
@@ -334,9 +334,9 @@ fn a_panic_leaves_the_value_to_be_repaired() {
         let panics = || run(&|job, global| job.lock_global(global, |_, _| panic!("inside")).unwrap());
         assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
         run(&|job, global| {
-            let told = Err(LockError::Poisoned { by: 1 });
-            assert_eq!(job.lock_global(global, |_, _| ()), told);
-            assert_eq!(job.lock_global(global, |_, _| ()), told, "nobody has repaired it");
+            let reported = Err(LockError::Poisoned { by: 1 });
+            assert_eq!(job.lock_global(global, |_, _| ()), reported);
+            assert_eq!(job.lock_global(global, |_, _| ()), reported, "nobody has repaired it");
             assert_eq!(job.recover_global(global, |_, torn, _| torn), Ok(Some(1)));
             assert_eq!(job.recover_global(global, |_, torn, _| torn), Ok(None));
             assert_eq!(job.lock_global(global, |_, _| ()), Ok(()));

@@ -84,8 +84,8 @@ fn tick() {
     strike_at(1, tick);
 }
 
-fn between(mapping: &Mapping, seats: std::ops::Range<u32>, alive: &'static Alive) -> Between<'static> {
-    Between { parties: PARTIES, seats, priority_elsewhere: 9, lives: lives(mapping), alive }
+fn between(mapping: &Mapping, slots: std::ops::Range<u32>, alive: &'static Alive) -> Between<'static> {
+    Between { parties: PARTIES, slots, priority_elsewhere: 9, lives: lives(mapping), alive }
 }
 
 /// The started processes: protocol and role, and the step to die before.
@@ -111,25 +111,25 @@ fn process() {
     let (upper_ran, done) = (&upper_ran, &done);
     let dying = setup.task(core, hand("dying", 5), move |job: &mut Job<'_>| {
         LEFT_TO_LIVE.store(n, Relaxed);
-        ARMED.set(mapping.told(GO)).unwrap();
+        ARMED.set(mapping.reported(GO)).unwrap();
         strike_at(1, tick);
-        mapping.told(ASKS).store(1, Out);
+        mapping.reported(ASKS).store(1, Out);
         let section = |value: &mut Value, torn: Option<u32>, job: &mut Job<'_>| {
             assert_eq!(torn, None, "those who live have repaired it");
-            mapping.told(0).store(INSIDE, Out);
+            mapping.reported(0).store(INSIDE, Out);
             for (word, new) in value.iter_mut().zip(marked(n)) {
                 STEP.load(Relaxed);
                 *std::hint::black_box(word) = new;
             }
             job.release(upper).unwrap();
             assert!(!upper_ran.load(SeqCst), "it goes before all jobs of its core");
-            mapping.told(0).store(LETS_GO, Out);
+            mapping.reported(0).store(LETS_GO, Out);
             if role == "hands" {
-                until("the test", || mapping.told(LEAVE).load(Acquire) == 1);
+                until("the test", || mapping.reported(LEAVE).load(Acquire) == 1);
             }
         };
         job.recover_global(&theirs, section).unwrap();
-        mapping.told(0).store(LEFT, Out);
+        mapping.reported(0).store(LEFT, Out);
         done.store(true, SeqCst);
     });
     setup.uses_global(dying, &global).unwrap();
@@ -197,8 +197,8 @@ struct Scene<'e> {
 impl Scene<'_> {
     /// Starts the dying process; it counts from now on, or when it is told to.
     fn start(&self, role: &str, n: u64, counts: bool) -> Process {
-        (0..4).for_each(|word| self.mapping.told(word).store(0, Out));
-        self.mapping.told(GO).store(u64::from(counts), Out);
+        (0..4).for_each(|word| self.mapping.reported(word).store(0, Out));
+        self.mapping.reported(GO).store(u64::from(counts), Out);
         self.mapping.start(&format!("{}-{role}", self.name), n)
     }
 
@@ -207,7 +207,7 @@ impl Scene<'_> {
         let status = process.wait();
         let died = status.signal() == Some(libc::SIGKILL);
         assert!(died || status.success(), "{} {at}: {status}", self.name);
-        (died, self.mapping.told(0).load(Acquire))
+        (died, self.mapping.reported(0).load(Acquire))
     }
 
     fn release(&self, which: usize, repairs: bool) {
@@ -224,7 +224,7 @@ impl Scene<'_> {
         until("who keeps it", || self.scripts[which].has.load(SeqCst));
     }
 
-    fn let_go(&self, which: usize) -> Found {
+    fn release_kept(&self, which: usize) -> Found {
         self.scripts[which].keeps.store(false, SeqCst);
         self.scripts[which].has_ended().0
     }
@@ -240,8 +240,8 @@ impl Scene<'_> {
     /// before.
     fn goes_on(&mut self, first: Option<Found>, at: &str) -> bool {
         let first = first.unwrap_or_else(|| self.turn(0, false));
-        let told = first == Err(LockError::Poisoned { by: 0 });
-        if told {
+        let reported = first == Err(LockError::Poisoned { by: 0 });
+        if reported {
             // As long as nobody repairs it, all are told.
             assert_eq!(self.turn(1, false), first, "{} {at}", self.name);
             assert_eq!(self.turn(0, true), Ok(true), "{} {at}", self.name);
@@ -249,26 +249,26 @@ impl Scene<'_> {
             assert_eq!(first, Ok(true), "{} {at}: half changed, and nobody was told", self.name);
         }
         assert_eq!(self.turn(1, false), Ok(true), "{} {at}", self.name);
-        told
+        reported
     }
 }
 
 /// What was seen over all steps.
 #[derive(Default, Debug)]
 struct Seen {
-    told: u32,
+    reported: u32,
     untold: u32,
 }
 
 impl Seen {
-    fn judge(&mut self, place: u64, died: bool, told: bool, at: &str) {
+    fn judge(&mut self, place: u64, died: bool, reported: bool, at: &str) {
         match place {
-            INSIDE => assert!(told, "{at}: it died inside"),
+            INSIDE => assert!(reported, "{at}: it died inside"),
             // It may have had it already, or still.
             0 | LETS_GO => assert!(died, "{at}"),
-            _ => assert!(!told, "{at}: it was not inside"),
+            _ => assert!(!reported, "{at}: it was not inside"),
         }
-        *(if told { &mut self.told } else { &mut self.untold }) += 1;
+        *(if reported { &mut self.reported } else { &mut self.untold }) += 1;
     }
 }
 
@@ -308,14 +308,14 @@ fn alone(name: &'static str) {
             let at = format!("alone, step {n}");
             let process = scene.start("alone", n, true);
             let (died, place) = scene.end(process, &at);
-            let told = scene.goes_on(None, &at);
-            seen.judge(place, died, told, &at);
+            let reported = scene.goes_on(None, &at);
+            seen.judge(place, died, reported, &at);
             if !died {
                 break;
             }
         }
         println!("{name}: alone {seen:?}");
-        assert!(seen.told > 2 && seen.untold > 1 && seen.told + seen.untold < 80, "{seen:?}");
+        assert!(seen.reported > 2 && seen.untold > 1 && seen.reported + seen.untold < 80, "{seen:?}");
     });
 }
 
@@ -328,7 +328,7 @@ fn waiting(name: &'static str) {
             let process = scene.start("waits", n, true);
             let (died, place) = scene.end(process, &at);
             assert!(died && place == 0, "{at}: {place}");
-            assert_eq!(scene.let_go(1), Ok(true), "{at}");
+            assert_eq!(scene.release_kept(1), Ok(true), "{at}");
             assert!(!scene.goes_on(None, &at), "{at}: it was never inside");
         }
     });
@@ -341,22 +341,22 @@ fn handing_over(name: &'static str) {
         for n in 1.. {
             let at = format!("handing over, step {n}");
             let process = scene.start("hands", n, false);
-            until("the process", || scene.mapping.told(0).load(Acquire) == LETS_GO);
+            until("the process", || scene.mapping.reported(0).load(Acquire) == LETS_GO);
             scene.release(0, false);
             until("who asks", || scene.scripts[0].asks.load(SeqCst));
             std::thread::sleep(Time::from_millis(2));
-            scene.mapping.told(GO).store(1, Out);
-            scene.mapping.told(LEAVE).store(1, Out);
+            scene.mapping.reported(GO).store(1, Out);
+            scene.mapping.reported(LEAVE).store(1, Out);
             let first = scene.scripts[0].has_ended().0;
-            let told = scene.goes_on(Some(first), &at);
+            let reported = scene.goes_on(Some(first), &at);
             let (died, place) = scene.end(process, &at);
-            seen.judge(place, died, told, &at);
+            seen.judge(place, died, reported, &at);
             if !died {
                 break;
             }
         }
         println!("{name}: handing over {seen:?}");
-        assert!(seen.told > 0 && seen.untold > 1 && seen.told + seen.untold < 80, "{seen:?}");
+        assert!(seen.reported > 0 && seen.untold > 1 && seen.reported + seen.untold < 80, "{seen:?}");
     });
 }
 
@@ -368,24 +368,24 @@ fn granted(name: &'static str) {
             let at = format!("granted, step {n}");
             scene.keep(1);
             let process = scene.start("waits", n, false);
-            until("the process", || scene.mapping.told(ASKS).load(Acquire) == 1);
+            until("the process", || scene.mapping.reported(ASKS).load(Acquire) == 1);
             // It comes first, also where only that counts.
             std::thread::sleep(Time::from_millis(3));
             scene.release(0, false);
             until("who asks", || scene.scripts[0].asks.load(SeqCst));
             std::thread::sleep(Time::from_millis(1));
-            scene.mapping.told(GO).store(1, Out);
-            assert_eq!(scene.let_go(1), Ok(true), "{at}");
+            scene.mapping.reported(GO).store(1, Out);
+            assert_eq!(scene.release_kept(1), Ok(true), "{at}");
             let first = scene.scripts[0].has_ended().0;
-            let told = scene.goes_on(Some(first), &at);
+            let reported = scene.goes_on(Some(first), &at);
             let (died, place) = scene.end(process, &at);
-            seen.judge(place, died, told, &at);
+            seen.judge(place, died, reported, &at);
             if !died {
                 break;
             }
         }
         println!("{name}: granted {seen:?}");
-        assert!(seen.told > 2 && seen.untold > 1 && seen.told + seen.untold < 120, "{seen:?}");
+        assert!(seen.reported > 2 && seen.untold > 1 && seen.reported + seen.untold < 120, "{seen:?}");
     });
 }
 

@@ -12,7 +12,8 @@ use std::time::Duration as Time;
 
 use taut_event::{Kind, Record};
 use taut_exec::{
-    Global, Job, Level, Overrun, Posture, Protocol, Release, Resource, Rule, Setup, TaskId, TaskSetup, Wanted,
+    Enforcement, Global, Job, Level, Overrun, Protocol, Release, Resource, Rule, Setup, TaskId, TaskSetup,
+    Wanted,
 };
 use taut_lock::{Line, Memory};
 use taut_model::{Arrivals, Body, Request, Scheduler, SetTask, TaskSet};
@@ -201,7 +202,7 @@ fn inside(section: &Section, all: &[Resource<u64>], job: &mut Job<'_>) {
 }
 
 /// Runs a set on threads. Gives what was recorded, core by core, and how it ran.
-fn record(drawn: &Drawn, wanted: Wanted, time: Time) -> (Vec<Record>, Posture, u64) {
+fn record(drawn: &Drawn, wanted: Wanted, time: Time) -> (Vec<Record>, Enforcement, u64) {
     let Drawn { rules, protocols, tasks } = drawn;
     let cpus = thread::affinity().unwrap();
     let mut lines = [const { [const { Line::new() }; PARTIES as usize + 1] }; 2];
@@ -278,7 +279,7 @@ fn record(drawn: &Drawn, wanted: Wanted, time: Time) -> (Vec<Record>, Posture, u
     for drain in &mut drains {
         drain.drain(|record| records.push(record));
     }
-    (records, outcome.posture, outcome.tasks.iter().map(|task| task.completed).sum())
+    (records, outcome.enforcement, outcome.tasks.iter().map(|task| task.completed).sum())
 }
 
 fn number(name: &str, default: u64) -> u64 {
@@ -286,7 +287,7 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 /// What a set was, and where it differs.
-fn told(set: &TaskSet, rules: &Rules, replayed: &Replayed, records: &[Record]) -> String {
+fn reported(set: &TaskSet, rules: &Rules, replayed: &Replayed, records: &[Record]) -> String {
     let tasks: Vec<String> = set.tasks().iter().map(|task| task.name.clone()).collect();
     let resources: Vec<String> = set.resources().iter().map(|resource| resource.name.clone()).collect();
     let names = Names { tasks: &tasks, resources: &resources, begin: records[0].at };
@@ -317,9 +318,9 @@ fn campaign(wanted: Wanted, cores: usize, sets: u64, seed: u64) -> Option<Seen> 
     for at in 0..sets {
         let mut random = Random(seed + at);
         let drawn = draw(&mut random, cores);
-        let (records, posture, completed) = record(&drawn, wanted, time);
-        if wanted == Wanted::Best && posture != Posture::Strict {
-            println!("skipped: strict runs: {posture}");
+        let (records, enforcement, completed) = record(&drawn, wanted, time);
+        if wanted == Wanted::Best && enforcement != Enforcement::Strict {
+            println!("skipped: strict runs: {enforcement}");
             return None;
         }
         let (set, rules) = model(&drawn);
@@ -331,9 +332,9 @@ fn campaign(wanted: Wanted, cores: usize, sets: u64, seed: u64) -> Option<Seen> 
         let replayed = replay.run(&records, &mut ()).unwrap();
         let lost = records.iter().any(|record| record.kind == Kind::Lost);
         seen.lost += u64::from(lost);
-        let told = || told(&set, &rules, &replayed, &records);
-        assert!(replayed.is_equal() || lost, "seed {}: {}", seed + at, told());
-        assert_eq!(replayed.pending, [], "seed {}: {}", seed + at, told());
+        let reported = || reported(&set, &rules, &replayed, &records);
+        assert!(replayed.is_equal() || lost, "seed {}: {}", seed + at, reported());
+        assert_eq!(replayed.pending, [], "seed {}: {}", seed + at, reported());
         let jobs = replayed.cores.iter().map(|core| core.jobs).sum::<u64>();
         assert!(jobs == completed || lost, "seed {}: {jobs} of {completed}", seed + at);
         let count = |kind| records.iter().filter(|record| record.kind == kind).count() as u64;

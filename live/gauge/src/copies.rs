@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use taut_sys::clock;
 
-use crate::station::{Crew, MEASURES};
+use crate::thread_placement::{Crew, MEASURES};
 use crate::{Refused, Spread};
 
 /// KiB that are written and copied at once: more than one, so that the clock's own cost is spread, and less than a cache

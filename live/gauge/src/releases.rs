@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use taut_sys::{clock, memory};
 
-use crate::station::{Crew, MEASURES, ORDINARY};
+use crate::thread_placement::{Crew, MEASURES, ORDINARY};
 use crate::{Refused, Spread};
 
 /// Between two releases: off the phase of what runs every millisecond.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use taut_sys::{clock, futex};
 
-use crate::station::{Crew, MEASURES, SERVES};
+use crate::thread_placement::{Crew, MEASURES, SERVES};
 use crate::{Refused, Spread};
 
 /// What a switch does not take longer than, by far.

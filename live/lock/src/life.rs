@@ -1,99 +1,106 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Which processes live: a word for each in the memory that they share, which the kernel marks.
+//! Which processes are alive: one word per process in the memory that they share, which the kernel marks when the
+//! process dies.
 //!
 //! # Use
 //!
-//! Beside the locks that several processes use: one place per process, for all its parties of all locks. Parties of one
-//! process alone need none, as they die together. Threads that die alone, with a lock, are not known of here: a panic
-//! gives it back on its way.
+//! Beside the locks that several processes share. Each process has one *place*, for all its parties of all locks.
+//! The parties of a single process need no place, because they die together. This module does not detect a thread
+//! that dies alone while it holds a lock: a panic releases the lock as it unwinds.
 //!
-//! A process may say that a processor is its own, among those that share these lives: two that each have a processor for
-//! themselves, as the analyses of locks between cores ask for, find out here if it is the same one.
+//! A process can also declare that a processor is its own, among the processes that share these lives. The analyses
+//! of locks between cores require a processor of its own for each process; two processes find out here if they use
+//! the same one.
 //!
-//! Beside each party of a lock stands who it is: its *seat*. So a party is free again when its process has died, and the
-//! next one that sits down there is known from it.
+//! Beside the words of each party of a lock lies its *party slot*, which names the process of the party. So a party
+//! is free again when its process has died, and its successor in the slot is distinguishable from it.
 //!
 //! # Callers
 //!
-//! Anybody at any time. A place is one process's until that ends, a seat one party's.
+//! Any thread, at any time. A place belongs to one process until that process ends or gives it up, a slot to one
+//! party.
 //!
 //! # Progress
 //!
-//! | operation  | bound                                                                                       |
-//! |------------|---------------------------------------------------------------------------------------------|
-//! | `claim`    | 1 load, 1 exchange; starts a thread: for boot                                               |
-//! | to sit down | 1 load, 1 exchange, and a look                                                             |
-//! | `take_cpu` | 1 exchange; 16 loads for each place; what looking at the dead takes: for boot                |
-//! | to look    | 1 load; of a seat 2; if it is dead, one system call that waits until all processors have taken an interrupt |
+//! | operation   | bound                                                                                      |
+//! |-------------|--------------------------------------------------------------------------------------------|
+//! | `claim`     | 1 load, 1 exchange; starts a thread: for boot                                              |
+//! | take a slot | 1 load, 1 exchange, and one check                                                          |
+//! | `take_cpu`  | 1 exchange; 16 loads for each place; the checks of processes that are dead: for boot       |
+//! | check       | 1 load, 2 for a slot; if dead, 1 system call, which waits until all processors took an interrupt |
 //!
 //! # State
 //!
 //! ```text
-//! byte 128 · place    bits  0..=29  the thread that keeps it; 0: nobody
-//!                     bit      30   it died
-//!                     bits 32..=63  how often the place was claimed
-//! + 8 · 1..=15        bits  0..=16  a processor that the process has for itself, from 1; 0: none
-//!                     bits 32..=63  the number of that process's claim: of another one it says nothing
-//! a seat              bits  0..=15  the place of its process, from 1; 0: it is free
-//!                     bits 16..=47  the number of that process's claim
-//!                     bits 48..=55  how often the seat was taken, wrapping
+//! byte 128 · place    bits  0..=29  id of the thread that keeps the place; 0: none
+//!                     bit      30   that thread died
+//!                     bits 32..=63  number of claims of the place so far
+//! + 8 · 1..=15        bits  0..=16  a processor that is the process's own, plus 1; 0: none
+//!                     bits 32..=63  number of the claim that wrote it: the word is void under any other claim
+//! party slot          bits  0..=15  the place of the party's process, plus 1; 0: the slot is free
+//!                     bits 16..=47  number of that process's claim
+//!                     bits 48..=55  generation: how often the slot was taken, wrapping
 //! ```
 //!
 //! # Invariants
 //!
-//! - I1 While a place has a keeper, its process lives, and nobody claims it.
-//! - I2 Each claim has another number, so a process is known from those that had its place before.
-//! - I3 A seat that a living process has is taken by nobody, and who takes one counts.
-//!
-//! - I4 Of two that have the same processor at the same time, one is dead.
+//! - I1 While a place has a keeper, its process is alive, and no other process claims the place.
+//! - I2 Each claim of a place has another number, so a process is distinguishable from earlier owners of its place.
+//! - I3 No party takes the slot of a living process, and each party that takes a slot increments its generation.
+//! - I4 If two callers own the same processor at the same time, the process of one of them is dead.
 //!
 //! # Orderings
 //!
-//! - O1 end: AcqRel of the exchange that claims a place ↔ Acquire of the load by which one is looked at. What a dead
-//!   process has written is ordered by the kernel, not by these.
-//! - O2 seat: AcqRel of the exchange that takes a seat, Release of the store that leaves it ↔ Acquire of the load by which
-//!   it is looked at.
-//! - O3 cpu: between the exchange that says what processor one has and the loads of what others say stands a fence, SeqCst,
-//!   in both; Release of that exchange, and of the store that takes it back ↔ Acquire of the loads.
+//! - O1 end: AcqRel of the exchange that claims a place ↔ Acquire of the load that checks it. The kernel, not this
+//!   pair, orders what a dead process has written.
+//! - O2 slot: AcqRel of the exchange that takes a slot, Release of the store that leaves it ↔ Acquire of the load
+//!   that checks it.
+//! - O3 cpu: a SeqCst fence, on both sides, between the exchange that announces the caller's processor and the
+//!   loads of the other announcements; Release of that exchange, and of the store that withdraws the announcement ↔
+//!   Acquire of the loads.
 //!
 //! # Proof
 //!
-//! I1: the keeper is put there by an exchange that finds none. The kernel takes it away when the thread ends, which
-//! has the word on its robust list by then ([`taut_sys::life`]); it ends with its process. I2: the same exchange counts.
-//! I3 likewise.
+//! I1: an exchange that finds no keeper enters the keeper's id. The kernel removes the id when that thread ends;
+//! the word is on the thread's robust list before the exchange ([`taut_sys::life`]). The thread ends with its
+//! process. I2: the same exchange increments the number of claims. I3 likewise.
 //!
-//! A party marks each word that it writes for others with the number of its seat. Who finds a word looks at the seat
-//! *afterwards*: if the number is another one by now, the word was left by one that is gone, and whoever sits there knows.
-//! If it is the same, and its process is dead, nobody has sat down there since.
+//! A party tags each word that it writes for others with the generation of its slot. A party that reads such a word
+//! checks the slot *afterwards*. If the slot has another generation by now, the writer of the word is gone, and the
+//! new owner of the slot knows it. If the generation is the same, and the process is dead, no party has taken the
+//! slot since.
 //!
-//! I4: of two who ask for the same processor, one sees what the other said (O3), and gives it up; if both do, neither has
-//! it. Who has died is passed over when all of its threads have ended, so is what was said in an earlier life.
+//! I4: of two callers that ask for the same processor, at least one sees the announcement of the other (O3), and
+//! gives the processor up; if both see it, neither gets the processor. A caller ignores the announcement of a dead
+//! process, after all threads of that process have ended, and that of an earlier incarnation.
 //!
-//! Death is seen while another thread of the dead process may still be on another processor, between two
-//! instructions: told to end, but not there yet. So who looks makes all processors enter the kernel before it believes
-//! what it saw ([`taut_sys::life::left`]).
+//! A check may see that a process is dead while another thread of that process is still on another processor,
+//! between two instructions: the kernel has ordered it to end, but it has not ended yet. So the checking thread
+//! makes all processors enter the kernel before it relies on what it saw ([`taut_sys::life::left`]).
 //!
 //! # Crash
 //!
-//! | who dies, where        | what the others see       | what goes on                    |
-//! |------------------------|---------------------------|---------------------------------|
-//! | before its claim       | a place that nobody has   | the next one claims it          |
+//! | who dies, where        | what the others see         | what goes on                    |
+//! |------------------------|-----------------------------|---------------------------------|
+//! | before its claim       | a place without a keeper    | the next process claims it      |
 //! | after it               | the mark, set by the kernel | the same, under the next number |
 //!
-//! A hostile process can call anybody dead, or dead ones living. The first lets two into a lock; the second is what
-//! [`Patience`](crate::Patience) is for. In its own place it can only speak of itself.
+//! A hostile process can mark any process dead, or a dead one alive. The first admits two parties to a lock;
+//! [`Patience`](crate::Patience) limits the wait that the second causes. A process that writes to its own place
+//! only can lie about itself only.
 //!
 //! # Source
 //!
-//! Robust futexes: the kernel's `Documentation/locking/robust-futexes.rst` and `robust-futex-ABI.rst`. We differ: the
-//! list's links are not in the shared memory, since one thread keeps one word.
+//! Robust futexes: the kernel's `Documentation/locking/robust-futexes.rst` and `robust-futex-ABI.rst`. We differ:
+//! the links of the list are not in the shared memory, because one thread keeps one word.
 //!
 //! # Checked
 //!
-//! - here: places, numbers, successors; under loom, that one of two has a processor, and that without the fence two have
-//! - `tests/deaths.rs`: processes that end by SIGKILL in the middle of what they do
+//! - here: places, numbers, successors; under loom, that at most one of two callers gets a processor, and that both
+//!   get it without the fence
+//! - `tests/deaths.rs`: processes that end by SIGKILL in the middle of an operation
 //!
 //! Not covered: 2³² claims of one place; 2⁸ deaths of a party between two steps of another.
 
@@ -105,27 +112,28 @@ use taut_sys::life::{DIED, OWNER};
 
 use crate::global::{LayoutError, PARTIES_LIMIT, fit, lines};
 
-/// The most places.
+/// The maximum number of places.
 pub const LIMIT: u32 = 1024;
 
-/// Bytes for so many places.
+/// The bytes that this number of places needs.
 pub const fn bytes(places: u32) -> usize {
     LINE_BYTES * places as usize
 }
 
-/// Processors that a process can have for itself.
+/// The maximum number of processors that a process can own.
 const CPUS_MAX: usize = LINE_BYTES / 8 - 1;
 
-/// The places of all processes that share something.
+/// The places of all processes that share some memory.
 #[derive(Clone, Copy)]
 pub struct Lives<'m> {
     words: Words<'m>,
-    /// All words of all lines.
+    /// The words of all lines.
     all: Words<'m>,
 }
 
 impl<'m> Lives<'m> {
-    /// Over memory that is zero, or has been used for this before: with this number of places, the same for all.
+    /// Over memory that is zero, or that earlier `Lives` with the same number of places have used. All processes
+    /// give the same number.
     ///
     /// # Errors
     ///
@@ -140,22 +148,23 @@ impl<'m> Lives<'m> {
         Ok(Self { words: words(LINE_BYTES, places), all: words(8, places * (CPUS_MAX + 1)) })
     }
 
-    /// How many there are.
+    /// The number of places.
     pub fn places(&self) -> u32 {
         self.words.count() as u32
     }
 
-    /// Where a place says what processors it has.
+    /// The words in which a place announces its processors.
     fn cpus(&self, place: usize) -> impl Iterator<Item = &'m AtomicU64> {
         let line = place * (CPUS_MAX + 1);
         (line + 1..=line + CPUS_MAX).filter_map(|at| self.all.get(at))
     }
 
-    /// Whether whoever had this name is dead: then nothing of it runs any more, and all that it wrote is seen.
-    pub(crate) fn is_dead(&self, name: Name) -> bool {
-        let Some(word) = name.place().and_then(|place| self.words.get(place)) else { return false };
+    /// Whether this incarnation is dead. If so, none of its threads runs any more, and the caller sees all that it
+    /// wrote.
+    pub(crate) fn is_dead(&self, incarnation: Incarnation) -> bool {
+        let Some(word) = incarnation.place().and_then(|place| self.words.get(place)) else { return false };
         let word = word.load(Acquire); // O1 end
-        if keeper(word) != 0 && claims(word) == name.claim() {
+        if keeper(word) != 0 && claims(word) == incarnation.claim() {
             return false;
         }
         left();
@@ -166,15 +175,15 @@ impl<'m> Lives<'m> {
 #[cfg(not(any(loom, shuttle)))]
 #[cold]
 fn left() {
-    // An error could only mean that the kernel does not know the call, which `claim` has made sure of.
+    // An error could only mean that the kernel does not know the call; `claim` has made sure that it does.
     let _ = taut_sys::life::left();
 }
 
-/// In a model what is dead does nothing.
+/// A dead process of a model does nothing any more.
 #[cfg(any(loom, shuttle))]
 fn left() {}
 
-/// The thread that keeps a place, 0 if it died.
+/// The id of the thread that keeps a place; 0 if it died.
 const fn keeper(word: u64) -> u32 {
     let low = word as u32;
     if low & DIED == 0 { low & OWNER } else { 0 }
@@ -184,15 +193,15 @@ const fn claims(word: u64) -> u32 {
     (word >> 32) as u32
 }
 
-/// A process in one of its lives: its place, and the number of the claim. 0 is nobody.
+/// One incarnation of a process: its place, and the number of its claim. 0 is nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Name(u64);
+pub(crate) struct Incarnation(u64);
 
-impl Name {
-    /// Bits that a name has.
+impl Incarnation {
+    /// The bits of an incarnation.
     pub(crate) const BITS: u32 = 48;
 
-    /// Of the bits of a shared word, whatever they are.
+    /// From the low bits of a shared word, which may have any value.
     pub(crate) const fn of(word: u64) -> Self {
         Self(word & ((1 << Self::BITS) - 1))
     }
@@ -210,41 +219,42 @@ impl Name {
     }
 }
 
-/// Who is which party of a lock.
+/// The slots of a lock's parties: which process each party belongs to.
 #[derive(Clone, Copy)]
-pub(crate) struct Seats<'m> {
-    /// `None` in one process: nobody dies, and each party is there once.
+pub(crate) struct PartySlots<'m> {
+    /// `None` in one process: no party dies alone, and each party exists once.
     shared: Option<(Words<'m>, Lives<'m>)>,
 }
 
-/// The number of a seat's taking, as words that its party writes are marked with it.
+/// How often a slot was taken, as a tag of the words that its party writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Taking(u8);
+pub(crate) struct Generation(u8);
 
-impl Taking {
-    /// Where nobody dies.
+impl Generation {
+    /// For locks whose parties cannot die.
     pub(crate) const ONLY: Self = Self(0);
-    /// Bits that it takes at the top of a word.
+    /// The bits that the tag takes at the top of a word.
     pub(crate) const BITS: u32 = 8;
 
     pub(crate) const fn of(word: u64) -> Self {
         Self((word >> (64 - Self::BITS)) as u8)
     }
 
-    /// At the top of a word.
+    /// The tag, at the top of a word.
     pub(crate) const fn bits(self) -> u64 {
         (self.0 as u64) << (64 - Self::BITS)
     }
 }
 
-impl<'m> Seats<'m> {
+impl<'m> PartySlots<'m> {
     pub(crate) const IMMORTAL: Self = Self { shared: None };
 
-    fn new(seats: Words<'m>, lives: Lives<'m>) -> Self {
-        Self { shared: Some((seats, lives)) }
+    fn new(slots: Words<'m>, lives: Lives<'m>) -> Self {
+        Self { shared: Some((slots, lives)) }
     }
 
-    /// Those of a lock of so many parties, each in its party's line: of several processes, or of this one alone.
+    /// The slots of a lock with this number of parties, each in its party's line; of parties of several processes
+    /// if there are `lives`, else of this process alone.
     pub(crate) fn of(
         memory: &Claimed<'m>,
         parties: u32,
@@ -254,30 +264,30 @@ impl<'m> Seats<'m> {
             return Err(LayoutError::Parties);
         }
         fit(memory, lines(parties))?;
-        let seats = || memory.words(LINE_BYTES + 8, LINE_BYTES, parties as usize);
-        Ok(lives.map_or(Self::IMMORTAL, |lives| Self::new(seats(), lives)))
+        let slots = || memory.words(LINE_BYTES + 8, LINE_BYTES, parties as usize);
+        Ok(lives.map_or(Self::IMMORTAL, |lives| Self::new(slots(), lives)))
     }
 
-    /// Sits down as party `which`.
-    pub(crate) fn take(&self, which: u32, alive: &Alive) -> Result<Taking, LayoutError> {
-        let Some((seats, lives)) = &self.shared else { return Ok(Taking::ONLY) };
-        let seat = seats.get(which as usize).ok_or(LayoutError::Parties)?;
-        let old = seat.load(Acquire); // O2 seat
-        let name = Name::of(old);
-        if !name.is_nobody() && !lives.is_dead(name) {
+    /// Takes the slot of party `which`, which must be free or belong to a dead process.
+    pub(crate) fn take(&self, which: u32, alive: &Alive) -> Result<Generation, LayoutError> {
+        let Some((slots, lives)) = &self.shared else { return Ok(Generation::ONLY) };
+        let slot = slots.get(which as usize).ok_or(LayoutError::Parties)?;
+        let old = slot.load(Acquire); // O2 slot
+        let incarnation = Incarnation::of(old);
+        if !incarnation.is_nobody() && !lives.is_dead(incarnation) {
             return Err(LayoutError::Taken);
         }
-        let taking = Taking(((old >> Name::BITS) as u8).wrapping_add(1));
-        let new = (u64::from(taking.0) << Name::BITS) | alive.name().0;
-        // O2 seat
-        seat.compare_exchange(old, new, AcqRel, Relaxed).map_err(|_| LayoutError::Taken)?;
-        Ok(taking)
+        let generation = Generation(((old >> Incarnation::BITS) as u8).wrapping_add(1));
+        let new = (u64::from(generation.0) << Incarnation::BITS) | alive.incarnation().0;
+        // O2 slot
+        slot.compare_exchange(old, new, AcqRel, Relaxed).map_err(|_| LayoutError::Taken)?;
+        Ok(generation)
     }
 
-    /// Gets up, as the party that sat down last.
-    pub(crate) fn leave(&self, which: u32, taking: Taking) {
-        if let Some(seat) = self.shared.as_ref().and_then(|(seats, _)| seats.get(which as usize)) {
-            seat.store(u64::from(taking.0) << Name::BITS, Release); // O2 seat
+    /// Frees the slot. Only for the party that took it last.
+    pub(crate) fn leave(&self, which: u32, generation: Generation) {
+        if let Some(slot) = self.shared.as_ref().and_then(|(slots, _)| slots.get(which as usize)) {
+            slot.store(u64::from(generation.0) << Incarnation::BITS, Release); // O2 slot
         }
     }
 
@@ -286,36 +296,37 @@ impl<'m> Seats<'m> {
         self.shared.is_some()
     }
 
-    /// Whether nobody is this party: then nothing of whoever was runs any more, and all that it wrote is seen.
+    /// Whether this party has no living owner. If so, no thread of its last owner runs any more, and the caller
+    /// sees all that it wrote.
     pub(crate) fn is_empty(&self, which: u32) -> bool {
-        let Some((seats, lives)) = &self.shared else { return false };
-        let Some(seat) = seats.get(which as usize) else { return false };
-        let name = Name::of(seat.load(Acquire)); // O2 seat
-        name.is_nobody() || lives.is_dead(name)
+        let Some((slots, lives)) = &self.shared else { return false };
+        let Some(slot) = slots.get(which as usize) else { return false };
+        let incarnation = Incarnation::of(slot.load(Acquire)); // O2 slot
+        incarnation.is_nobody() || lives.is_dead(incarnation)
     }
 
-    /// Whether the party that wrote a word of this mark, which the caller has read before, is gone: then nothing of it
-    /// runs any more, and all that it wrote is seen.
+    /// Whether the party that wrote a word with this generation is gone. The caller has read the word before. If
+    /// so, no thread of that party runs any more, and the caller sees all that it wrote.
     #[cold]
-    pub(crate) fn is_gone(&self, which: u32, wrote: Taking) -> bool {
-        let Some((seats, lives)) = &self.shared else { return false };
-        let Some(seat) = seats.get(which as usize) else { return false };
-        let seat = seat.load(Acquire); // O2 seat
-        let name = Name::of(seat);
-        (seat >> Name::BITS) as u8 != wrote.0 || name.is_nobody() || lives.is_dead(name)
+    pub(crate) fn is_gone(&self, which: u32, wrote: Generation) -> bool {
+        let Some((slots, lives)) = &self.shared else { return false };
+        let Some(slot) = slots.get(which as usize) else { return false };
+        let slot = slot.load(Acquire); // O2 slot
+        let incarnation = Incarnation::of(slot);
+        (slot >> Incarnation::BITS) as u8 != wrote.0 || incarnation.is_nobody() || lives.is_dead(incarnation)
     }
 }
 
-/// This process has a place, until this is dropped or the process ends.
+/// This process has a place until this value is dropped or the process ends.
 #[derive(Debug)]
 pub struct Alive {
-    name: Name,
+    incarnation: Incarnation,
     #[cfg(not(any(loom, shuttle)))]
     _keeper: taut_sys::life::Life,
 }
 
 impl Alive {
-    /// Takes a place, and starts the thread that keeps it: a parked one, with a small stack. For boot.
+    /// Claims a place, and starts the thread that keeps it: a parked thread with a small stack. For boot.
     ///
     /// # Errors
     ///
@@ -327,9 +338,10 @@ impl Alive {
         #[cfg(not(any(loom, shuttle)))]
         let keeper = {
             let low = std::ptr::NonNull::from(word).cast::<u32>();
-            // SAFETY: the half of the word in which the lowest bits are; it is mapped for ever (`Lives<'static>`).
+            // SAFETY: this is the half of the word that holds the lowest bits; the word is mapped for ever
+            // (`Lives<'static>`).
             let low = unsafe { low.add(usize::from(cfg!(target_endian = "big"))) };
-            // SAFETY: aligned as half of an aligned word, and mapped, as above.
+            // SAFETY: `low` is aligned, as half of an aligned word, and mapped, as above.
             let held = unsafe { taut_sys::life::Life::hold(low, take) };
             held.map_err(NotClaimed::System)?.ok_or(NotClaimed::Layout(LayoutError::Taken))?
         };
@@ -338,31 +350,33 @@ impl Alive {
             return Err(NotClaimed::Layout(LayoutError::Taken));
         }
         Ok(Self {
-            name: Name((u64::from(claim) << 16) | (u64::from(place) + 1)),
+            incarnation: Incarnation((u64::from(claim) << 16) | (u64::from(place) + 1)),
             #[cfg(not(any(loom, shuttle)))]
             _keeper: keeper,
         })
     }
 
-    pub(crate) fn name(&self) -> Name {
-        self.name
+    pub(crate) fn incarnation(&self) -> Incarnation {
+        self.incarnation
     }
 
-    /// Says that a processor is this one's own, among all that share `lives`, where this process has its place. Two that ask
-    /// at the same instant may both be refused.
+    /// Declares that a processor is the caller's own, among all processes that share `lives`, in which this process
+    /// has its place. Two callers that ask at the same instant may both be refused.
     ///
     /// # Errors
     ///
-    /// [`LayoutError::Taken`] if it is another one's who lives, or has been taken here before; [`LayoutError::Places`] if this
-    /// process has as many as it can say, 15.
+    /// [`LayoutError::Taken`] if a living process owns the processor, this one included; [`LayoutError::Places`] if
+    /// this process owns as many as it can declare, 15.
     pub fn take_cpu<'m>(&self, lives: Lives<'m>, cpu: u16) -> Result<Cpu<'m>, LayoutError> {
-        let place = self.name.place().ok_or(LayoutError::Places)?;
-        let said = (u64::from(self.name.claim()) << 32) | (u64::from(cpu) + 1);
-        let says = |word: u64, name: Name| (word >> 32) as u32 == name.claim() && word as u32 != 0;
+        let place = self.incarnation.place().ok_or(LayoutError::Places)?;
+        let said = (u64::from(self.incarnation.claim()) << 32) | (u64::from(cpu) + 1);
+        let says = |word: u64, incarnation: Incarnation| {
+            (word >> 32) as u32 == incarnation.claim() && word as u32 != 0
+        };
         let free = |word: &&AtomicU64| {
             let old = word.load(Relaxed);
             // O3 cpu
-            !says(old, self.name) && word.compare_exchange(old, said, Release, Relaxed).is_ok()
+            !says(old, self.incarnation) && word.compare_exchange(old, said, Release, Relaxed).is_ok()
         };
         let own = Cpu(lives.cpus(place).find(free).ok_or(LayoutError::Places)?);
         #[cfg(all(test, loom))]
@@ -374,11 +388,12 @@ impl Alive {
                 if other as u32 != said as u32 {
                     continue;
                 }
-                // What was said in an earlier life of that place is not this one's, who is looked at afterwards.
+                // An announcement of an earlier incarnation does not count. The keeper of the place is read after
+                // the announcement.
                 let claim = other >> 32;
-                let name = Name((claim << 16) | (at as u64 + 1));
+                let incarnation = Incarnation((claim << 16) | (at as u64 + 1));
                 let now = keeper.load(Acquire); // O1 end
-                if claims(now) == name.claim() && !lives.is_dead(name) {
+                if claims(now) == incarnation.claim() && !lives.is_dead(incarnation) {
                     return Err(LayoutError::Taken);
                 }
             }
@@ -387,7 +402,8 @@ impl Alive {
     }
 }
 
-/// A processor is this process's own among those that share lives, until this is dropped or the process ends.
+/// A processor is this process's own, among those that share lives, until this value is dropped or the process
+/// ends.
 #[derive(Debug)]
 pub struct Cpu<'m>(&'m AtomicU64);
 
@@ -397,7 +413,7 @@ impl Drop for Cpu<'_> {
     }
 }
 
-/// Puts a keeper to a place that has none; gives the number of the claim.
+/// Enters a keeper in a place that has none; returns the number of the claim.
 fn take(word: &AtomicU64, id: u32) -> Option<u32> {
     let old = word.load(Relaxed);
     if keeper(old) != 0 {
@@ -405,16 +421,16 @@ fn take(word: &AtomicU64, id: u32) -> Option<u32> {
     }
     let claim = claims(old).wrapping_add(1);
     let new = (u64::from(claim) << 32) | u64::from(id);
-    // O1 end: who looks sees this life, or a later one.
+    // O1 end: a check sees this incarnation, or a later one.
     word.compare_exchange(old, new, AcqRel, Relaxed).is_ok().then_some(claim)
 }
 
-/// Why a place was not had.
+/// Why a claim failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotClaimed {
     /// [`LayoutError::Places`], [`LayoutError::Taken`].
     Layout(LayoutError),
-    /// The kernel cannot do it, or no thread could be started.
+    /// The kernel does not support it, or no thread could be started.
     System(taut_sys::Error),
 }
 
@@ -448,44 +464,44 @@ mod tests {
         assert_eq!(Alive::claim(lives, 1).unwrap_err(), NotClaimed::Layout(LayoutError::Taken));
         assert_eq!(Alive::claim(lives, 2).unwrap_err(), NotClaimed::Layout(LayoutError::Places));
         let other = Alive::claim(lives, 0).unwrap();
-        let (one, two) = (first.name(), other.name());
+        let (one, two) = (first.incarnation(), other.incarnation());
         assert!(one != two && !lives.is_dead(one) && !lives.is_dead(two));
         drop(first);
         assert!(lives.is_dead(one) && !lives.is_dead(two));
         let second = Alive::claim(lives, 1).unwrap();
         assert!(lives.is_dead(one), "its successor does not look like it");
-        assert!(!lives.is_dead(second.name()));
-        assert_eq!(Name::of(u64::MAX << Name::BITS | one.0), one);
+        assert!(!lives.is_dead(second.incarnation()));
+        assert_eq!(Incarnation::of(u64::MAX << Incarnation::BITS | one.0), one);
     }
 
     #[test]
     fn what_is_no_name_is_not_dead() {
         let lives = lives(1);
-        assert!(!lives.is_dead(Name(0)), "nobody");
-        assert!(!lives.is_dead(Name(2)), "a place that is not there");
-        assert!(lives.is_dead(Name(1)), "a place that nobody has claimed");
+        assert!(!lives.is_dead(Incarnation(0)), "nobody");
+        assert!(!lives.is_dead(Incarnation(2)), "a place that is not there");
+        assert!(lives.is_dead(Incarnation(1)), "a place that nobody has claimed");
     }
 
     #[test]
     fn a_seat_is_free_when_its_party_is_gone() {
         let lives = lives(2);
         let lines = vec![Line::new()].into_boxed_slice();
-        let seats = Seats::new(Memory::new(Box::leak(lines)).claim().words(0, 8, 2), lives);
+        let slots = PartySlots::new(Memory::new(Box::leak(lines)).claim().words(0, 8, 2), lives);
         let (first, second) = (Alive::claim(lives, 0).unwrap(), Alive::claim(lives, 1).unwrap());
-        let one = seats.take(0, &first).unwrap();
-        assert_eq!(seats.take(0, &second), Err(LayoutError::Taken));
-        assert_eq!(seats.take(2, &second), Err(LayoutError::Parties));
-        assert!(!seats.is_gone(0, one));
+        let one = slots.take(0, &first).unwrap();
+        assert_eq!(slots.take(0, &second), Err(LayoutError::Taken));
+        assert_eq!(slots.take(2, &second), Err(LayoutError::Parties));
+        assert!(!slots.is_gone(0, one));
         drop(first);
-        assert!(seats.is_gone(0, one));
-        let two = seats.take(0, &second).unwrap();
-        assert!(seats.is_gone(0, one) && !seats.is_gone(0, two));
-        assert_eq!(Taking::of(two.bits() | 7), two);
-        seats.leave(0, two);
-        assert!(seats.is_gone(0, two));
-        let three = seats.take(0, &second).unwrap();
+        assert!(slots.is_gone(0, one));
+        let two = slots.take(0, &second).unwrap();
+        assert!(slots.is_gone(0, one) && !slots.is_gone(0, two));
+        assert_eq!(Generation::of(two.bits() | 7), two);
+        slots.leave(0, two);
+        assert!(slots.is_gone(0, two));
+        let three = slots.take(0, &second).unwrap();
         assert!(three != two && three != one, "who sits down again is another one");
-        assert!(!Seats::IMMORTAL.is_gone(0, one));
+        assert!(!PartySlots::IMMORTAL.is_gone(0, one));
     }
 
     #[test]
@@ -501,7 +517,7 @@ mod tests {
         drop(three);
         let three = second.take_cpu(lives, 3).unwrap();
         assert_eq!(taken(&first, 3), Some(LayoutError::Taken));
-        // Who dies has nothing, and its successor begins with nothing.
+        // A dead process owns nothing, and its successor begins with nothing.
         std::mem::forget(three);
         drop(second);
         assert_eq!(taken(&first, 3), None);
@@ -512,7 +528,7 @@ mod tests {
         assert_eq!((all.len(), taken(&first, 3)), (15, Some(LayoutError::Taken)));
     }
 
-    /// The word of a place's keeper says no processor, though it has a number where those have theirs.
+    /// The keeper's word announces no processor, though it holds a number where the announcements hold theirs.
     #[test]
     fn a_keeper_is_no_processor() {
         let lives = lives(2);
@@ -545,16 +561,16 @@ mod model {
     use super::*;
 
     std::thread_local! {
-        /// The fence is left out, to see that it is needed.
+        /// Leaves the fence out, to show that it is needed.
         pub(super) static WITHOUT: core::cell::Cell<bool> = const { core::cell::Cell::new(false) };
     }
 
-    /// Two ask for the same processor.
+    /// Two callers ask for the same processor.
     fn two(without: bool) {
         WITHOUT.with(|to| to.set(without));
         loom::model(|| {
             let lines = Box::into_raw(Box::new([Line::new(), Line::new()]));
-            // SAFETY: just allocated, used by nobody else.
+            // SAFETY: the lines were just allocated, and nothing else uses them.
             let lives = Lives::new(Memory::new(unsafe { &mut *lines }), 2).unwrap();
             let alive: [_; 2] = core::array::from_fn(|at| Arc::new(Alive::claim(lives, at as u32).unwrap()));
             let other = alive[1].clone();
@@ -563,7 +579,7 @@ mod model {
             let had = [ask(&alive[0]), thread.join().unwrap()];
             assert_ne!(had, [true; 2], "two have it");
             drop(alive);
-            // SAFETY: from `into_raw`; nothing uses it any more.
+            // SAFETY: the pointer is from `into_raw`; nothing uses the lines any more.
             drop(unsafe { Box::from_raw(lines) });
         });
     }

@@ -190,7 +190,7 @@ pub fn party<'m>(
     alive: &'m Alive,
 ) -> Result<Party<'m>, LayoutError> {
     let memory = memory.claim();
-    Party::sit(Object::new(&memory, parties, Some(lives))?, which, alive)
+    Party::take_slot(Object::new(&memory, parties, Some(lives))?, which, alive)
 }
 
 /// Several parties of a lock between processes, as [`party`], of one process: those that have this number from the first
@@ -199,7 +199,7 @@ pub fn party<'m>(
 /// # Errors
 ///
 /// As [`party`].
-pub fn seats<'m>(
+pub fn slots<'m>(
     memory: Memory<'m>,
     parties: u32,
     which: Range<u32>,
@@ -208,7 +208,7 @@ pub fn seats<'m>(
 ) -> Result<impl Iterator<Item = Result<Party<'m>, LayoutError>>, LayoutError> {
     let memory = memory.claim();
     let object = Object::new(&memory, parties, Some(lives))?;
-    Ok(which.map(move |which| Party::sit(object, which, alive)))
+    Ok(which.map(move |which| Party::take_slot(object, which, alive)))
 }
 
 /// The parties, each once.

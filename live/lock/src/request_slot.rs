@@ -39,7 +39,7 @@
 //!    +-------------------------------------------------+
 //! ```
 //!
-//! Beside the word the *slot*: the question, then the answer. Who asks takes turns by a [`Latch`].
+//! Beside the word the *slot*: the question, then the answer. Who asks takes turns by a [`FutexMutex`].
 //!
 //! # Invariants
 //!
@@ -87,7 +87,7 @@ use std::fmt;
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
 use taut_atomic::{AtomicU32, Exclusive};
 
-use crate::latch::Latch;
+use crate::futex_mutex::FutexMutex;
 use crate::sleep::Futex;
 
 /// The slot belongs to who has the turn.
@@ -107,7 +107,7 @@ enum Slot<Q, A> {
 /// Where threads ask one that does not wait.
 #[derive(Debug)]
 pub struct RequestSlot<Q, A> {
-    turn: Latch,
+    turn: FutexMutex,
     futex: Futex,
     /// 1 once the responder was given out.
     responds: AtomicU32,
@@ -119,7 +119,7 @@ pub struct RequestSlot<Q, A> {
 impl<Q, A> Default for RequestSlot<Q, A> {
     fn default() -> Self {
         Self {
-            turn: Latch::default(),
+            turn: FutexMutex::default(),
             futex: Futex::default(),
             responds: AtomicU32::new(0),
             slot: Exclusive::new(Slot::Empty),
@@ -130,7 +130,7 @@ impl<Q, A> Default for RequestSlot<Q, A> {
 }
 
 /// Gives the turn back, also in a panic.
-struct Turn<'d>(&'d Latch);
+struct Turn<'d>(&'d FutexMutex);
 
 impl<'d> Turn<'d> {
     fn of<Q, A>(slot: &'d RequestSlot<Q, A>) -> Option<Self> {
@@ -138,7 +138,7 @@ impl<'d> Turn<'d> {
         if slot.without == model::Without::Turn {
             return None;
         }
-        slot.turn.take();
+        slot.turn.lock();
         Some(Self(&slot.turn))
     }
 }
@@ -150,7 +150,7 @@ impl Drop for Turn<'_> {
         if std::thread::panicking() {
             return;
         }
-        self.0.give();
+        self.0.unlock();
     }
 }
 

@@ -132,7 +132,7 @@ use taut_atomic::Ordering::Relaxed;
 use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, Words};
 
 use crate::global::{LayoutError, POISON, lines};
-use crate::life::{Alive, Lives, Seats, Taking};
+use crate::life::{Alive, Generation, Lives, PartySlots};
 
 pub use party::Party;
 
@@ -169,7 +169,7 @@ pub fn party<'m>(
     alive: &'m Alive,
 ) -> Result<Party<'m>, LayoutError> {
     let memory = memory.claim();
-    Party::sit(Object::new(&memory, parties, Some(lives))?, which, alive)
+    Party::take_slot(Object::new(&memory, parties, Some(lives))?, which, alive)
 }
 
 /// Several parties of a lock between processes, as [`party`], of one process: those that have this number from the first
@@ -178,7 +178,7 @@ pub fn party<'m>(
 /// # Errors
 ///
 /// As [`party`].
-pub fn seats<'m>(
+pub fn slots<'m>(
     memory: Memory<'m>,
     parties: u32,
     which: Range<u32>,
@@ -187,22 +187,22 @@ pub fn seats<'m>(
 ) -> Result<impl Iterator<Item = Result<Party<'m>, LayoutError>>, LayoutError> {
     let memory = memory.claim();
     let object = Object::new(&memory, parties, Some(lives))?;
-    Ok(which.map(move |which| Party::sit(object, which, alive)))
+    Ok(which.map(move |which| Party::take_slot(object, which, alive)))
 }
 
 #[derive(Clone, Copy)]
 struct Object<'m> {
     tickets: &'m AtomicU64,
     words: Words<'m>,
-    seats: Seats<'m>,
+    slots: PartySlots<'m>,
 }
 
 impl<'m> Object<'m> {
     /// Of parties that can die, if there are `lives`.
     fn new(memory: &Claimed<'m>, parties: u32, lives: Option<Lives<'m>>) -> Result<Self, LayoutError> {
-        let seats = Seats::of(memory, parties, lives)?;
+        let slots = PartySlots::of(memory, parties, lives)?;
         let words = memory.words(LINE_BYTES, LINE_BYTES, parties as usize);
-        Ok(Self { tickets: memory.word(0), words, seats })
+        Ok(Self { tickets: memory.word(0), words, slots })
     }
 
     fn words(&self) -> impl Iterator<Item = &'m AtomicU64> {
@@ -232,7 +232,7 @@ impl<'m> Iterator for Parties<'m> {
         let which = self.next;
         ((which as usize) < self.object.words.count()).then(|| {
             self.next += 1;
-            Party::new(self.object, which, Taking::ONLY)
+            Party::new(self.object, which, Generation::ONLY)
         })
     }
 }

@@ -11,13 +11,13 @@ use std::thread::JoinHandle;
 
 use taut_sys::clock;
 
-use crate::bell::{Bell, Rings, Woken};
+use crate::event_count::{Epoch, EventCount, Woken};
 
 /// Listens to a bell for `async` functions, of any executor: a thread that sleeps in their stead.
 ///
 /// It holds the bell by `B`: a reference, or whatever keeps its memory mapped. Not for real-time threads. Wakers are called
 /// on its thread. A child of `fork` does not have that: its waits ask to be polled again and again.
-pub struct Watch<B: Deref<Target = Bell> + Send + Sync + 'static> {
+pub struct Watch<B: Deref<Target = EventCount> + Send + Sync + 'static> {
     shared: Arc<Shared<B>>,
     thread: Option<JoinHandle<()>>,
     /// Whose thread it is.
@@ -27,7 +27,7 @@ pub struct Watch<B: Deref<Target = Bell> + Send + Sync + 'static> {
 }
 
 struct Shared<B> {
-    bell: B,
+    events: B,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -43,7 +43,7 @@ struct State {
 struct Waiting {
     /// Which wait it is: one may be forgotten, and the next not be taken for it.
     number: u64,
-    rings: Rings,
+    epoch: Epoch,
     deadline_ns: Option<u64>,
     waker: Waker,
 }
@@ -54,13 +54,13 @@ impl<B> Shared<B> {
     }
 }
 
-impl<B: Deref<Target = Bell> + Send + Sync + 'static> Watch<B> {
+impl<B: Deref<Target = EventCount> + Send + Sync + 'static> Watch<B> {
     /// Starts the thread.
     ///
     /// # Errors
     /// The system's, if there can be no more threads.
-    pub fn new(bell: B) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared { bell, state: Mutex::default(), changed: Condvar::new() });
+    pub fn new(events: B) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared { events, state: Mutex::default(), changed: Condvar::new() });
         let theirs = Arc::clone(&shared);
         let thread =
             std::thread::Builder::new().name("taut-watch".to_owned()).spawn(move || listen(&theirs))?;
@@ -68,14 +68,14 @@ impl<B: Deref<Target = Bell> + Send + Sync + 'static> Watch<B> {
     }
 
     /// Rings so far: to be taken before looking for a value.
-    pub fn rings(&self) -> Rings {
-        self.shared.bell.listener().rings()
+    pub fn epoch(&self) -> Epoch {
+        self.shared.events.listener().epoch()
     }
 
-    /// Ends when it has rung since `rings`, or at `deadline_ns` of CLOCK_MONOTONIC if there is one; perhaps in vain.
-    pub fn wait(&mut self, rings: Rings, deadline_ns: Option<u64>) -> Ring<'_, B> {
+    /// Ends when it has rung since `epoch`, or at `deadline_ns` of CLOCK_MONOTONIC if there is one; perhaps in vain.
+    pub fn wait(&mut self, epoch: Epoch, deadline_ns: Option<u64>) -> Notified<'_, B> {
         self.waits += 1;
-        Ring { number: self.waits, watch: self, rings, deadline_ns }
+        Notified { number: self.waits, watch: self, epoch, deadline_ns }
     }
 
     /// Calls `look` until it finds something; `None` if the deadline passes before.
@@ -85,18 +85,18 @@ impl<B: Deref<Target = Bell> + Send + Sync + 'static> Watch<B> {
         mut look: impl FnMut() -> Option<T>,
     ) -> Option<T> {
         loop {
-            let rings = self.rings();
+            let epoch = self.epoch();
             if let Some(found) = look() {
                 return Some(found);
             }
-            if self.wait(rings, deadline_ns).await == Woken::TimedOut {
+            if self.wait(epoch, deadline_ns).await == Woken::TimedOut {
                 return look();
             }
         }
     }
 }
 
-impl<B: Deref<Target = Bell> + Send + Sync + 'static> Drop for Watch<B> {
+impl<B: Deref<Target = EventCount> + Send + Sync + 'static> Drop for Watch<B> {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
             // A child of `fork` has no such thread, and its parent's goes on.
@@ -111,7 +111,7 @@ impl<B: Deref<Target = Bell> + Send + Sync + 'static> Drop for Watch<B> {
             }
             while !thread.is_finished() {
                 // Again and again: it may be between looking at `stop` and its sleep.
-                self.shared.bell.stir();
+                self.shared.events.wake_in_vain();
                 std::thread::yield_now();
             }
             let _ = thread.join();
@@ -122,21 +122,21 @@ impl<B: Deref<Target = Bell> + Send + Sync + 'static> Drop for Watch<B> {
 /// How long the thread sleeps at most before it looks whether its wait was given up.
 const GIVEN_UP_NS: u64 = 100_000_000;
 
-fn listen<B: Deref<Target = Bell>>(shared: &Shared<B>) {
-    let listener = shared.bell.listener();
+fn listen<B: Deref<Target = EventCount>>(shared: &Shared<B>) {
+    let listener = shared.events.listener();
     let mut state = shared.state();
     while !state.stop {
         let Some(waiting) = &state.waiting else {
             state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             continue;
         };
-        let (number, rings, deadline_ns) = (waiting.number, waiting.rings, waiting.deadline_ns);
+        let (number, epoch, deadline_ns) = (waiting.number, waiting.epoch, waiting.deadline_ns);
         drop(state);
         let look_ns = clock::monotonic_ns().saturating_add(GIVEN_UP_NS);
-        let _ = listener.wait(rings, Some(deadline_ns.map_or(look_ns, |end| end.min(look_ns))));
+        let _ = listener.wait(epoch, Some(deadline_ns.map_or(look_ns, |end| end.min(look_ns))));
         state = shared.state();
-        let woken = if listener.rings() != rings {
-            Woken::Rung
+        let woken = if listener.epoch() != epoch {
+            Woken::Notified
         } else if deadline_ns.is_some_and(|end| clock::monotonic_ns() >= end) {
             Woken::TimedOut
         } else {
@@ -163,19 +163,19 @@ fn wake(waker: Waker) {
 }
 
 /// A wait in progress; given up when dropped.
-pub struct Ring<'w, B: Deref<Target = Bell> + Send + Sync + 'static> {
+pub struct Notified<'w, B: Deref<Target = EventCount> + Send + Sync + 'static> {
     watch: &'w mut Watch<B>,
     number: u64,
-    rings: Rings,
+    epoch: Epoch,
     deadline_ns: Option<u64>,
 }
 
-impl<B: Deref<Target = Bell> + Send + Sync + 'static> Future for Ring<'_, B> {
+impl<B: Deref<Target = EventCount> + Send + Sync + 'static> Future for Notified<'_, B> {
     type Output = Woken;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Woken> {
-        if self.watch.rings() != self.rings {
-            return Poll::Ready(Woken::Rung);
+        if self.watch.epoch() != self.epoch {
+            return Poll::Ready(Woken::Notified);
         }
         if self.watch.process != std::process::id() {
             // A child of `fork` has no thread that listens: it looks again and again.
@@ -193,8 +193,8 @@ impl<B: Deref<Target = Bell> + Send + Sync + 'static> Future for Ring<'_, B> {
         {
             return Poll::Ready(woken);
         }
-        let (number, rings, deadline_ns) = (self.number, self.rings, self.deadline_ns);
-        let before = state.waiting.replace(Waiting { number, rings, deadline_ns, waker });
+        let (number, epoch, deadline_ns) = (self.number, self.epoch, self.deadline_ns);
+        let before = state.waiting.replace(Waiting { number, epoch, deadline_ns, waker });
         drop(state);
         self.watch.shared.changed.notify_one();
         drop(before);
@@ -202,7 +202,7 @@ impl<B: Deref<Target = Bell> + Send + Sync + 'static> Future for Ring<'_, B> {
     }
 }
 
-impl<B: Deref<Target = Bell> + Send + Sync + 'static> Drop for Ring<'_, B> {
+impl<B: Deref<Target = EventCount> + Send + Sync + 'static> Drop for Notified<'_, B> {
     fn drop(&mut self) {
         // In a child of `fork` the lock may be held for ever.
         if self.watch.process != std::process::id() {
@@ -248,19 +248,19 @@ mod tests {
     #[test]
     fn every_value_is_waited_for() {
         const VALUES: u64 = 2_000;
-        let (bell, written) = (Arc::new(Bell::new()), Arc::new(AtomicU64::new(0)));
-        let (theirs, count) = (Arc::clone(&bell), Arc::clone(&written));
+        let (events, written) = (Arc::new(EventCount::new()), Arc::new(AtomicU64::new(0)));
+        let (theirs, count) = (Arc::clone(&events), Arc::clone(&written));
         let writer = std::thread::spawn(move || {
-            let mut ringer = theirs.ringer();
+            let mut notifier = theirs.notifier();
             for value in 1..=VALUES {
                 count.store(value, Ordering::Relaxed);
-                ringer.ring();
+                notifier.notify();
                 if value % 7 == 0 {
                     std::thread::yield_now();
                 }
             }
         });
-        let mut watch = Watch::new(bell).unwrap();
+        let mut watch = Watch::new(events).unwrap();
         let mut last = 0;
         while last < VALUES {
             let newer = || Some(written.load(Ordering::Relaxed)).filter(|now| *now > last);
@@ -271,50 +271,50 @@ mod tests {
 
     #[test]
     fn a_deadline_ends_it_and_a_wait_can_be_given_up() {
-        let mut watch = Watch::new(Arc::new(Bell::new())).unwrap();
+        let mut watch = Watch::new(Arc::new(EventCount::new())).unwrap();
         let soon = clock::monotonic_ns() + 5_000_000;
         assert_eq!(block_on(watch.until(Some(soon), || None::<()>)), None);
         assert!(clock::monotonic_ns() >= soon);
-        let rings = watch.rings();
+        let epoch = watch.epoch();
         let unpark = Arc::new(Unpark(std::thread::current()));
         let waker = Waker::from(Arc::clone(&unpark));
         {
-            let mut given_up = watch.wait(rings, None);
+            let mut given_up = watch.wait(epoch, None);
             assert!(Pin::new(&mut given_up).poll(&mut Context::from_waker(&waker)).is_pending());
         }
         drop(waker);
         assert_eq!(Arc::strong_count(&unpark), 1, "nobody holds what would have been woken");
         let soon = clock::monotonic_ns() + 5_000_000;
-        assert_eq!(block_on(watch.wait(rings, Some(soon))), Woken::TimedOut);
-        let bell = Arc::clone(&watch.shared.bell);
-        bell.ringer().ring();
-        assert_eq!(block_on(watch.wait(rings, None)), Woken::Rung);
+        assert_eq!(block_on(watch.wait(epoch, Some(soon))), Woken::TimedOut);
+        let events = Arc::clone(&watch.shared.events);
+        events.notifier().notify();
+        assert_eq!(block_on(watch.wait(epoch, None)), Woken::Notified);
         drop(watch);
     }
 
     /// Its thread has ended when it has been dropped, whatever that was at.
     #[test]
     fn no_thread_outlives_its_watch() {
-        let bell = Arc::new(Bell::new());
+        let events = Arc::new(EventCount::new());
         for round in 0..if cfg!(miri) { 4 } else { 200 } {
-            let mut watch = Watch::new(Arc::clone(&bell)).unwrap();
-            let rings = watch.rings();
-            let mut wait = watch.wait(rings, None);
+            let mut watch = Watch::new(Arc::clone(&events)).unwrap();
+            let epoch = watch.epoch();
+            let mut wait = watch.wait(epoch, None);
             if round % 2 == 0 {
                 let mut context = Context::from_waker(Waker::noop());
                 assert!(Pin::new(&mut wait).poll(&mut context).is_pending());
             }
             drop(wait);
             drop(watch);
-            assert_eq!(Arc::strong_count(&bell), 1, "round {round}");
+            assert_eq!(Arc::strong_count(&events), 1, "round {round}");
         }
     }
 
     #[test]
     #[cfg(not(miri))]
     fn a_child_of_fork_waits_and_drops_what_its_parent_listens_by() {
-        static BELL: Bell = Bell::new();
-        let mut watch = Watch::new(&BELL).unwrap();
+        static EVENTS: EventCount = EventCount::new();
+        let mut watch = Watch::new(&EVENTS).unwrap();
         // SAFETY: the child calls nothing that another thread could have locked, and ends itself if that takes long.
         let child = unsafe { libc::fork() };
         if child == 0 {
@@ -322,8 +322,8 @@ mod tests {
             unsafe { libc::alarm(5) };
             // Nobody wakes it here: it looks for itself.
             let soon = clock::monotonic_ns() + 5_000_000;
-            let rings = watch.rings();
-            let woken = block_on(watch.wait(rings, Some(soon)));
+            let epoch = watch.epoch();
+            let woken = block_on(watch.wait(epoch, Some(soon)));
             let found = block_on(watch.until(Some(soon), || Some(())));
             if (woken, found) != (Woken::TimedOut, Some(())) {
                 // SAFETY: as below.
@@ -337,8 +337,8 @@ mod tests {
         // SAFETY: our child, and a number of ours.
         assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
         assert_eq!(status, 0);
-        let rings = watch.rings();
-        BELL.ringer().ring();
-        assert_ne!(block_on(watch.wait(rings, None)), Woken::TimedOut, "its thread goes on");
+        let epoch = watch.epoch();
+        EVENTS.notifier().notify();
+        assert_ne!(block_on(watch.wait(epoch, None)), Woken::TimedOut, "its thread goes on");
     }
 }

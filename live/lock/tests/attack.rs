@@ -16,7 +16,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use taut_lock::request_slot::RequestSlot;
-use taut_lock::{Bell, Line, Memory, Patience, Poisoned, TryWithError, Watch, Woken, queued, spin};
+use taut_lock::{EventCount, Line, Memory, Patience, Poisoned, TryWithError, Watch, Woken, queued, spin};
 use taut_sys::clock::monotonic_ns;
 
 fn panics<R>(work: impl FnOnce() -> R) {
@@ -199,20 +199,20 @@ fn a_waker_that_panics() {
             resume_unwind(Box::new(AndAgain))
         }
     }
-    let bell = Arc::new(Bell::new());
-    let mut watch = Watch::new(Arc::clone(&bell)).unwrap();
+    let events = Arc::new(EventCount::new());
+    let mut watch = Watch::new(Arc::clone(&events)).unwrap();
     for round in 1..=3 {
         let panics = Arc::new(Panics(AtomicU32::new(0)));
         let waker = Waker::from(Arc::clone(&panics));
-        let mut wait = watch.wait(watch.rings(), soon_ns());
+        let mut wait = watch.wait(watch.epoch(), soon_ns());
         assert!(Pin::new(&mut wait).poll(&mut Context::from_waker(&waker)).is_pending());
         assert!(comes(|| panics.0.load(SeqCst) == 1), "round {round}");
         drop(wait);
     }
-    let rings = watch.rings();
-    assert_eq!(ends(watch.wait(rings, soon_ns())), Some(Woken::TimedOut));
-    bell.ringer().ring();
-    assert_eq!(ends(watch.wait(rings, None)), Some(Woken::Rung));
+    let epoch = watch.epoch();
+    assert_eq!(ends(watch.wait(epoch, soon_ns())), Some(Woken::TimedOut));
+    events.notifier().notify();
+    assert_eq!(ends(watch.wait(epoch, None)), Some(Woken::Notified));
 }
 
 /// A waker that polls what it wakes, where it is called, as the least executors do.
@@ -231,8 +231,8 @@ fn a_waker_that_polls() {
             }
         }
     }
-    let (bell, found) = (Arc::new(Bell::new()), Arc::new(AtomicU32::new(0)));
-    let (theirs, count) = (Arc::clone(&bell), Arc::clone(&found));
+    let (events, found) = (Arc::new(EventCount::new()), Arc::new(AtomicU32::new(0)));
+    let (theirs, count) = (Arc::clone(&events), Arc::clone(&found));
     let waits: Waits = Box::pin(async move {
         let mut watch = Watch::new(theirs).unwrap();
         for _ in 0..3 {
@@ -242,7 +242,7 @@ fn a_waker_that_polls() {
         // It and its thread's bell are dropped in that thread.
     });
     Arc::new(Inline(Mutex::new(Some(waits)))).wake();
-    assert!(comes(|| found.load(SeqCst) == 3 && Arc::strong_count(&bell) == 1), "{found:?}");
+    assert!(comes(|| found.load(SeqCst) == 3 && Arc::strong_count(&events) == 1), "{found:?}");
 }
 
 /// A waker that is the last to own what waits: it goes where the waker is called, in the thread that the watch is to join.
@@ -258,8 +258,8 @@ fn a_waker_that_owns_what_it_wakes() {
             self.0.store(true, SeqCst);
         }
     }
-    let (bell, gone) = (Arc::new(Bell::new()), Arc::new(AtomicBool::new(false)));
-    let (theirs, flag) = (Arc::clone(&bell), Gone(Arc::clone(&gone)));
+    let (events, gone) = (Arc::new(EventCount::new()), Arc::new(AtomicBool::new(false)));
+    let (theirs, flag) = (Arc::clone(&events), Gone(Arc::clone(&gone)));
     let owns = Arc::new(Owns(Mutex::new(Some(Box::pin(async move {
         let _flag = flag;
         Watch::new(theirs).unwrap().until(None, || None::<()>).await;
@@ -270,8 +270,8 @@ fn a_waker_that_owns_what_it_wakes() {
     drop(waits);
     drop((waker, owns));
     assert!(!gone.load(SeqCst));
-    bell.ringer().ring();
-    assert!(comes(|| gone.load(SeqCst) && Arc::strong_count(&bell) == 1));
+    events.notifier().notify();
+    assert!(comes(|| gone.load(SeqCst) && Arc::strong_count(&events) == 1));
 }
 
 /// A wait is forgotten, and ends: what ended is not the next one.
@@ -283,11 +283,11 @@ fn a_wait_that_is_forgotten() {
             self.0.fetch_add(1, SeqCst);
         }
     }
-    let bell = Arc::new(Bell::new());
-    let mut watch = Watch::new(Arc::clone(&bell)).unwrap();
+    let events = Arc::new(EventCount::new());
+    let mut watch = Watch::new(Arc::clone(&events)).unwrap();
     let counts = Arc::new(Counts(AtomicU32::new(0)));
     let waker = Waker::from(Arc::clone(&counts));
-    let mut wait = watch.wait(watch.rings(), soon_ns());
+    let mut wait = watch.wait(watch.epoch(), soon_ns());
     assert!(Pin::new(&mut wait).poll(&mut Context::from_waker(&waker)).is_pending());
     std::mem::forget(wait);
     assert!(comes(|| counts.0.load(SeqCst) == 1));
@@ -296,7 +296,7 @@ fn a_wait_that_is_forgotten() {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(50));
             written.store(true, SeqCst);
-            bell.ringer().ring();
+            events.notifier().notify();
         });
         let look = || written.load(SeqCst).then_some(());
         assert_eq!(ends(watch.until(None, look)), Some(Some(())), "no deadline was given");

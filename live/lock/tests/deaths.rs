@@ -113,12 +113,12 @@ impl Lock for Slept {
 
 /// Changes the value, a word at a time, between `INSIDE` and `LETS_GO`.
 fn inside(mapping: &Mapping, entry: Entry, value: u64) {
-    mapping.told(0).store(INSIDE, Release);
-    mapping.told(TOLD).store(u64::from(entry != Entry::Clean), Release);
+    mapping.reported(0).store(INSIDE, Release);
+    mapping.reported(TOLD).store(u64::from(entry != Entry::Clean), Release);
     let slots = mapping.part(LOCK, VALUE).claim().slots(0, N * 8, 1);
     // SAFETY: inside, a place of N words; exclusive: the lock is ours.
     unsafe { slots.write(0, &marked::<N>(value)) };
-    mapping.told(0).store(LETS_GO, Release);
+    mapping.reported(0).store(LETS_GO, Release);
 }
 
 /// Whether the value is of one piece.
@@ -153,11 +153,11 @@ fn play<L: Lock>(role: &str, mapping: &Mapping, n: u64, value: u64) {
         strike_at(n, die);
     }
     let mut had = party.ask(2);
-    mapping.told(WAITS).store(1, Release);
+    mapping.reported(WAITS).store(1, Release);
     match role {
         "waits" => strike_at(n, die),
         "granted" => {
-            until("the test", || mapping.told(GO).load(Acquire) == 1);
+            until("the test", || mapping.reported(GO).load(Acquire) == 1);
             strike_at(n, die);
         }
         _ => {}
@@ -165,11 +165,11 @@ fn play<L: Lock>(role: &str, mapping: &Mapping, n: u64, value: u64) {
     let entry = had.take().unwrap_or_else(|| party.have());
     inside(mapping, entry, value);
     if role == "hands" {
-        until("the test", || mapping.told(GO).load(Acquire) == 1);
+        until("the test", || mapping.reported(GO).load(Acquire) == 1);
         strike_at(n, die);
     }
     party.leave();
-    mapping.told(0).store(LEFT, Release);
+    mapping.reported(0).store(LEFT, Release);
     // Without a last word: a process that ends.
     std::mem::forget(party);
 }
@@ -204,7 +204,7 @@ impl<L: Lock> Scene<L> {
     }
 
     fn start(&self, role: &str, n: u64, value: u64) -> process::Process {
-        (0..4).for_each(|word| self.mapping.told(word).store(0, Release));
+        (0..4).for_each(|word| self.mapping.reported(word).store(0, Release));
         self.mapping.start(&format!("{}-{role}", L::NAME), n | value << 16)
     }
 
@@ -212,7 +212,7 @@ impl<L: Lock> Scene<L> {
         let status = process.wait();
         let died = status.signal() == Some(libc::SIGKILL);
         assert!(died || status.success(), "{}, {at}: {status}", L::NAME);
-        End { at: self.mapping.told(0).load(Acquire), died }
+        End { at: self.mapping.reported(0).load(Acquire), died }
     }
 
     /// Lets a process play until it dies or ends.
@@ -228,9 +228,9 @@ impl<L: Lock> Scene<L> {
             Some(true) => self.second.have(),
             _ => self.second.ask(1).unwrap_or_else(|| self.second.have()),
         };
-        let told = entry == Entry::OwnerDied(0);
-        assert!(told || entry == Entry::Clean, "{name}, {at}: {entry:?}");
-        assert!(told || is_whole(&self.mapping), "{name}, {at}: torn, and nobody was told");
+        let reported = entry == Entry::OwnerDied(0);
+        assert!(reported || entry == Entry::Clean, "{name}, {at}: {entry:?}");
+        assert!(reported || is_whole(&self.mapping), "{name}, {at}: torn, and nobody was told");
         inside(&self.mapping, entry, 7);
         self.second.leave();
         for party in [&mut self.third, &mut self.second] {
@@ -238,27 +238,27 @@ impl<L: Lock> Scene<L> {
             assert_eq!(entry, Entry::Clean, "{name}, {at}: told twice");
             party.leave();
         }
-        told
+        reported
     }
 }
 
 /// How many of each there were.
 #[derive(Default)]
 struct Seen {
-    told: u32,
+    reported: u32,
     untold: u32,
     steps: u64,
 }
 
 impl Seen {
     /// Whether telling was right: a process that is letting go may be through or not.
-    fn judge(&mut self, end: &End, told: bool, at: &str) {
+    fn judge(&mut self, end: &End, reported: bool, at: &str) {
         match end.at {
-            INSIDE => assert!(told, "{at}: it died inside"),
+            INSIDE => assert!(reported, "{at}: it died inside"),
             LETS_GO => assert!(end.died, "{at}"),
-            _ => assert!(!told, "{at}: it was not inside"),
+            _ => assert!(!reported, "{at}: it was not inside"),
         }
-        *(if told { &mut self.told } else { &mut self.untold }) += 1;
+        *(if reported { &mut self.reported } else { &mut self.untold }) += 1;
         self.steps += 1;
     }
 }
@@ -270,13 +270,13 @@ fn alone<L: Lock>() {
         let mut scene = Scene::<L>::new();
         let at = format!("{}, alone, step {n}", L::NAME);
         let end = scene.run("turn", n, 5);
-        let told = scene.goes_on(None, &at);
-        seen.judge(&end, told, &at);
+        let reported = scene.goes_on(None, &at);
+        seen.judge(&end, reported, &at);
         if !end.died {
             break;
         }
     }
-    assert!(seen.told > 2 && seen.untold > 1 && seen.steps < 40, "{} {}", seen.told, seen.untold);
+    assert!(seen.reported > 2 && seen.untold > 1 && seen.steps < 40, "{} {}", seen.reported, seen.untold);
 }
 
 /// It waits while another one holds.
@@ -299,23 +299,23 @@ fn handing_over<L: Lock + Send>() {
         let mut scene = Scene::<L>::new();
         let at = format!("{}, handing over, step {n}", L::NAME);
         let process = scene.start("hands", n, 5);
-        until("the process", || scene.mapping.told(0).load(Acquire) == LETS_GO);
+        until("the process", || scene.mapping.reported(0).load(Acquire) == LETS_GO);
         let asked = scene.second.ask(1);
         assert!(asked.is_none(), "{at}");
-        let go = scene.mapping.told(GO);
+        let go = scene.mapping.reported(GO);
         go.store(1, Release);
         // It waits already when the other one dies, where asking and waiting are one.
-        let told = scene.goes_on(Some(true), &at);
-        let end = scene.mapping.told(0).load(Acquire);
+        let reported = scene.goes_on(Some(true), &at);
+        let end = scene.mapping.reported(0).load(Acquire);
         let end = End { at: if end == LEFT { LEFT } else { LETS_GO }, ..scene.end(process, &at) };
         if end.died {
-            seen.judge(&end, told, &at);
+            seen.judge(&end, reported, &at);
         } else {
-            assert!(!told, "{at}");
+            assert!(!reported, "{at}");
             break;
         }
     }
-    assert!(seen.told > 0 && seen.steps < 40, "{} {}", seen.told, seen.untold);
+    assert!(seen.reported > 0 && seen.steps < 40, "{} {}", seen.reported, seen.untold);
 }
 
 /// It is handed the lock, asleep or about to be.
@@ -326,18 +326,18 @@ fn granted() {
         let at = format!("queued, granted, step {n}");
         assert_eq!(scene.third.ask(1), Some(Entry::Clean));
         let process = scene.start("granted", n, 5);
-        until("the process", || scene.mapping.told(WAITS).load(Acquire) == 1);
+        until("the process", || scene.mapping.reported(WAITS).load(Acquire) == 1);
         assert!(scene.second.ask(1).is_none());
         assert_eq!(scene.third.release(), Some(0), "{at}: it is more urgent");
-        scene.mapping.told(GO).store(1, Release);
+        scene.mapping.reported(GO).store(1, Release);
         let end = scene.end(process, &at);
-        let told = scene.goes_on(Some(true), &at);
-        seen.judge(&end, told, &at);
+        let reported = scene.goes_on(Some(true), &at);
+        seen.judge(&end, reported, &at);
         if !end.died {
             break;
         }
     }
-    assert!(seen.told > 2 && seen.untold > 1 && seen.steps < 60, "{} {}", seen.told, seen.untold);
+    assert!(seen.reported > 2 && seen.untold > 1 && seen.steps < 60, "{} {}", seen.reported, seen.untold);
 }
 
 /// It takes the place of one that died inside (`first`: at that step of being alone).
@@ -349,14 +349,14 @@ fn heir<L: Lock>(first: u64, inside_first: bool) {
         let before = scene.run("turn", first, 5);
         assert_eq!(before.at == INSIDE, inside_first, "{at}");
         let end = scene.run("heir", n, 6);
-        let heir_told = scene.mapping.told(TOLD).load(Acquire) == 1;
-        let told = scene.goes_on(None, &at);
+        let heir_told = scene.mapping.reported(TOLD).load(Acquire) == 1;
+        let reported = scene.goes_on(None, &at);
         match end.at {
             // It has not come so far as to be told; or it was about to.
-            0 => assert_eq!(told, inside_first, "{at}"),
-            INSIDE => assert!(told && heir_told == inside_first, "{at}"),
+            0 => assert_eq!(reported, inside_first, "{at}"),
+            INSIDE => assert!(reported && heir_told == inside_first, "{at}"),
             LETS_GO => assert_eq!(heir_told, inside_first, "{at}"),
-            _ => assert!(!told && heir_told == inside_first, "{at}"),
+            _ => assert!(!reported && heir_told == inside_first, "{at}"),
         }
         deaths += u32::from(end.died);
         if !end.died {

@@ -51,7 +51,7 @@ fn process() {
         let at = (random >> 32) as usize % words.len();
         let at = if random & 6 == 0 { at } else { at / 16 * 16 + at % 4 };
         words[at].store(value, Relaxed);
-        mapping.told(0).store(n, Relaxed);
+        mapping.reported(0).store(n, Relaxed);
         if role != "everywhere" && n % 64 == 0 {
             // So that the others get somewhere in between.
             words.iter().for_each(|word| word.store(0, Relaxed));
@@ -74,7 +74,7 @@ impl Place {
         guards.for_each(|word| word.store(GUARD, Relaxed));
         let scribbler = Some(mapping.start(role, 0x1234_5678_9ABC_DEF1));
         let limit = Instant::now() + Duration::from_secs(20);
-        while mapping.told(0).load(Relaxed) == 0 {
+        while mapping.reported(0).load(Relaxed) == 0 {
             assert!(Instant::now() < limit, "the process does not work");
         }
         Self { mapping, scribbler }
@@ -91,8 +91,8 @@ impl Place {
     /// Again and again, until the time is over and enough was seen.
     fn while_scribbled(&self, mut work: impl FnMut() -> bool) {
         let (end, limit) = (Instant::now() + TIME, Instant::now() + Duration::from_secs(20));
-        let before = self.mapping.told(0).load(Relaxed);
-        while !work() || Instant::now() < end || self.mapping.told(0).load(Relaxed) < before + 1_000 {
+        let before = self.mapping.reported(0).load(Relaxed);
+        while !work() || Instant::now() < end || self.mapping.reported(0).load(Relaxed) < before + 1_000 {
             assert!(Instant::now() < limit, "not every outcome was seen");
         }
     }

@@ -19,7 +19,7 @@ enum Flag {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Ringer {
+enum Notifier {
     Write,
     Count,
     /// Beside: look at the flag and clear it.
@@ -49,26 +49,26 @@ struct State {
     flag: bool,
     /// Whether the ringer has found the flag.
     found: bool,
-    ringer: Ringer,
+    notifier: Notifier,
     listeners: [(Listener, u8, u8); LISTENERS],
 }
 
 fn ring(state: &State, flag: Flag) -> Option<State> {
     let mut next = state.clone();
-    match state.ringer {
-        Ringer::Write => {
+    match state.notifier {
+        Notifier::Write => {
             next.value += 1;
-            next.ringer = Ringer::Count;
+            next.notifier = Notifier::Count;
         }
-        Ringer::Count => {
+        Notifier::Count => {
             next.count += 1;
-            next.ringer = Ringer::Clear;
+            next.notifier = Notifier::Clear;
             if flag == Flag::InTheWord {
-                (next.found, next.flag, next.ringer) = (state.flag, false, Ringer::Wake);
+                (next.found, next.flag, next.notifier) = (state.flag, false, Notifier::Wake);
             }
         }
-        Ringer::Clear => (next.found, next.flag, next.ringer) = (state.flag, false, Ringer::Wake),
-        Ringer::Wake => {
+        Notifier::Clear => (next.found, next.flag, next.notifier) = (state.flag, false, Notifier::Wake),
+        Notifier::Wake => {
             if state.found {
                 for listener in &mut next.listeners {
                     if listener.0 == Listener::Asleep {
@@ -76,9 +76,9 @@ fn ring(state: &State, flag: Flag) -> Option<State> {
                     }
                 }
             }
-            next.ringer = if state.value == RINGS { Ringer::Done } else { Ringer::Write };
+            next.notifier = if state.value == RINGS { Notifier::Done } else { Notifier::Write };
         }
-        Ringer::Done => return None,
+        Notifier::Done => return None,
     }
     Some(next)
 }
@@ -113,7 +113,7 @@ fn explore(flag: Flag) -> (usize, usize) {
         count: 0,
         flag: false,
         found: false,
-        ringer: Ringer::Write,
+        notifier: Notifier::Write,
         listeners: [(Listener::Take, 0, 0); LISTENERS],
     };
     let (mut seen, mut open, mut stuck) = (HashSet::from([first.clone()]), vec![first], 0);

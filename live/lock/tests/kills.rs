@@ -81,9 +81,9 @@ fn process() {
 
 fn turns<P: Turns>(end: &mut Guarded<'_, P, Value>, mapping: &Mapping, which: u32) {
     loop {
-        let told = up(end).unwrap();
-        mapping.told(TOLD).fetch_add(u64::from(told), Relaxed);
-        mapping.told(which as usize).fetch_add(1, Relaxed);
+        let reported = up(end).unwrap();
+        mapping.reported(TOLD).fetch_add(u64::from(reported), Relaxed);
+        mapping.reported(which as usize).fetch_add(1, Relaxed);
     }
 }
 
@@ -93,10 +93,10 @@ fn deaths() -> u64 {
 
 /// A process that is at work.
 fn start(mapping: &Mapping, role: &str, which: u32) -> Process {
-    let before = mapping.told(which as usize).load(Relaxed);
+    let before = mapping.reported(which as usize).load(Relaxed);
     let process = mapping.start(role, which.into());
     let limit = Instant::now() + Duration::from_secs(20);
-    while mapping.told(which as usize).load(Relaxed) == before {
+    while mapping.reported(which as usize).load(Relaxed) == before {
         assert!(Instant::now() < limit, "{role} {which} does not get anywhere");
         std::thread::sleep(Duration::from_micros(100));
     }
@@ -111,7 +111,7 @@ fn survive<P: Turns + Send>(
     let mapping = Mapping::create(LOCK + life::bytes(PARTIES));
     let alive = Box::leak(Box::new(Alive::claim(lives(&mapping), 0).unwrap()));
     let mut end = attach(&mapping, 0, alive);
-    let (over, tells) = (AtomicBool::new(false), mapping.told(TOLD));
+    let (over, tells) = (AtomicBool::new(false), mapping.reported(TOLD));
     let (had, deaths) = std::thread::scope(|scope| {
         let survivor = scope.spawn(|| {
             let mut had = 0u64;
@@ -140,9 +140,9 @@ fn survive<P: Turns + Send>(
         over.store(true, Relaxed);
         (survivor.join().unwrap(), killed.unwrap())
     });
-    let told = tells.load(Relaxed);
-    println!("{role}: {had} turns of the survivor; {told} of {deaths} died inside");
-    assert!(told > 0 && told <= deaths, "{role}: told {told} times");
+    let reported = tells.load(Relaxed);
+    println!("{role}: {had} turns of the survivor; {reported} of {deaths} died inside");
+    assert!(reported > 0 && reported <= deaths, "{role}: told {reported} times");
     assert!(had > deaths, "{role}: {had} turns of the survivor");
 }
 

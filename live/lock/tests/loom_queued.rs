@@ -214,9 +214,9 @@ fn dies(death: Death, successor: bool) {
             std::mem::forget(party);
             entry != Entry::Clean
         });
-        let mut told = false;
+        let mut reported = false;
         if !second.is_inside() {
-            told = second.wait(Patience::Endless).unwrap() != Entry::Clean;
+            reported = second.wait(Patience::Endless).unwrap() != Entry::Clean;
         }
         count.up();
         second.release();
@@ -225,7 +225,7 @@ fn dies(death: Death, successor: bool) {
         let late = take(&mut third, 1) != Entry::Clean;
         let ups = 1 + u64::from(death == Death::Inside) + u64::from(successor);
         assert_eq!(count.up(), ups);
-        assert_eq!(u32::from(told) + u32::from(heir_told) + u32::from(late), u32::from(held), "told");
+        assert_eq!(u32::from(reported) + u32::from(heir_told) + u32::from(late), u32::from(held), "told");
     });
 }
 
@@ -246,17 +246,17 @@ fn sleeper(heeds: bool) -> impl Fn() + Send + Sync + 'static {
         let shared = Arc::new((AtomicU64::new(1), AtomicU64::new(0), Mutex::new(false), Condvar::new()));
         let other = shared.clone();
         let thread = thread::spawn(move || {
-            let (word, waits, rung, gate) = &*other;
+            let (word, waits, notified, futex) = &*other;
             waits.store(1, Release);
             if word.fetch_or(2, AcqRel) & 1 == 0 {
                 return;
             }
-            let mut rings = rung.lock().unwrap();
-            while !*rings {
-                rings = gate.wait(rings).unwrap();
+            let mut epoch = notified.lock().unwrap();
+            while !*epoch {
+                epoch = futex.wait(epoch).unwrap();
             }
         });
-        let (word, waits, rung, gate) = &*shared;
+        let (word, waits, notified, futex) = &*shared;
         let before = word.load(Relaxed);
         let freed = if waits.load(Acquire) == 1 {
             false
@@ -268,8 +268,8 @@ fn sleeper(heeds: bool) -> impl Fn() + Send + Sync + 'static {
         };
         if !freed {
             word.store(0, Release);
-            *rung.lock().unwrap() = true;
-            gate.notify_all();
+            *notified.lock().unwrap() = true;
+            futex.notify_all();
         }
         thread.join().unwrap();
     }

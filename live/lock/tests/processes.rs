@@ -15,16 +15,16 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use taut_lock::{Bell, Serial, Woken};
+use taut_lock::{EventCount, Serial, Woken};
 use taut_sys::mutex::{Had, PiMutex};
 
 /// What parent and children map.
 #[repr(C)]
 struct Shared {
-    bell: Bell,
+    events: EventCount,
     mutex: std::mem::MaybeUninit<PiMutex>,
     value: AtomicU64,
-    told: AtomicU64,
+    reported: AtomicU64,
 }
 
 impl Shared {
@@ -80,9 +80,9 @@ impl Place {
     }
 
     /// Waits until a child has told so much.
-    fn told(&self, value: u64) {
+    fn reported(&self, value: u64) {
         let limit = Instant::now() + Duration::from_secs(60);
-        while self.shared.told.load(Ordering::Acquire) != value {
+        while self.shared.reported.load(Ordering::Acquire) != value {
             assert!(Instant::now() < limit, "the process does not work");
             std::thread::sleep(Duration::from_micros(200));
         }
@@ -107,25 +107,25 @@ fn process() {
         "owner" => {
             shared.mutex().lock().unwrap();
             shared.value.fetch_add(1, Ordering::Relaxed);
-            shared.told.store(1, Ordering::Release);
+            shared.reported.store(1, Ordering::Release);
             loop {
                 std::thread::park();
             }
         }
         "sleeper" => {
-            let listener = shared.bell.listener();
-            shared.told.store(1, Ordering::Release);
+            let listener = shared.events.listener();
+            shared.reported.store(1, Ordering::Release);
             loop {
-                listener.wait(listener.rings(), None);
+                listener.wait(listener.epoch(), None);
             }
         }
         "reader" => {
-            let listener = shared.bell.listener();
+            let listener = shared.events.listener();
             let mut last = 0;
             while last < 1000 {
                 let newer = || Some(shared.value.load(Ordering::Relaxed)).filter(|now| *now > last);
                 last = listener.until(None, newer).unwrap();
-                shared.told.store(last, Ordering::Release);
+                shared.reported.store(last, Ordering::Release);
             }
         }
         other => unreachable!("no role {other}"),
@@ -136,9 +136,9 @@ fn process() {
 fn a_dead_owner_gives_its_mutex_to_the_next() {
     let place = Place::new("owner");
     for round in 1..=20 {
-        place.shared.told.store(0, Ordering::Relaxed);
+        place.shared.reported.store(0, Ordering::Relaxed);
         let mut owner = place.start("owner");
-        place.told(1);
+        place.reported(1);
         assert_eq!(place.shared.mutex().try_lock(), Ok(None));
         // Half of the time somebody waits already when it dies.
         let waiting = (round % 2 == 0).then(|| {
@@ -169,22 +169,22 @@ fn a_dead_owner_gives_its_mutex_to_the_next() {
 #[test]
 fn a_killed_sleeper_costs_one_wake() {
     let place = Place::new("sleeper");
-    let mut ringer = place.shared.bell.ringer();
+    let mut notifier = place.shared.events.notifier();
     for _ in 0..10 {
-        place.shared.told.store(0, Ordering::Relaxed);
+        place.shared.reported.store(0, Ordering::Relaxed);
         let mut sleeper = place.start("sleeper");
-        place.told(1);
+        place.reported(1);
         // Until it has slept at least once.
         let limit = Instant::now() + Duration::from_secs(60);
-        while !ringer.ring() {
+        while !notifier.notify() {
             assert!(Instant::now() < limit, "nobody listens");
             std::thread::sleep(Duration::from_micros(100));
         }
         std::thread::sleep(Duration::from_millis(1));
         sleeper.kill().unwrap();
         sleeper.wait().unwrap();
-        ringer.ring();
-        assert!(!ringer.ring(), "a second wake for a dead one");
+        notifier.notify();
+        assert!(!notifier.notify(), "a second wake for a dead one");
     }
 }
 
@@ -192,18 +192,18 @@ fn a_killed_sleeper_costs_one_wake() {
 fn a_reader_in_another_process_sleeps_between_values() {
     let place = Place::new("reader");
     let mut reader = place.start("reader");
-    let mut ringer = place.shared.bell.ringer();
+    let mut notifier = place.shared.events.notifier();
     for value in 1..=1000 {
         place.shared.value.store(value, Ordering::Relaxed);
-        ringer.ring();
+        notifier.notify();
         if value % 50 == 0 {
-            place.told(value);
+            place.reported(value);
         }
     }
-    place.told(1000);
+    place.reported(1000);
     assert!(reader.wait().unwrap().success());
-    let listener = place.shared.bell.listener();
-    assert_eq!(listener.wait(listener.rings(), Some(1)), Woken::TimedOut);
+    let listener = place.shared.events.listener();
+    assert_eq!(listener.wait(listener.epoch(), Some(1)), Woken::TimedOut);
 }
 
 /// The priority that the kernel gives a thread at this moment: field 18 of its `stat`, -1 - SCHED_FIFO's.

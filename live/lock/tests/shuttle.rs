@@ -109,13 +109,13 @@ fn dies<P: Send + 'static>(
         let (count, heir) = (Count::new(), memory.again());
         let start = |mut party: P, rounds: u64, count: Arc<Count>| {
             thread::spawn(move || {
-                let mut told = 0;
+                let mut reported = 0;
                 for _ in 0..rounds {
-                    told += u64::from(take(&mut party) != Entry::Clean);
+                    reported += u64::from(take(&mut party) != Entry::Clean);
                     count.up();
                     leave(&mut party);
                 }
-                told
+                reported
             })
         };
         let threads: Vec<_> = others.into_iter().map(|party| start(party, 3, count.clone())).collect();
@@ -131,15 +131,15 @@ fn dies<P: Send + 'static>(
             mark.fetch_and(!0xFFFF_FFFF, shuttle::sync::atomic::Ordering::SeqCst);
             let alive = claim(lives, 0);
             let mut party = attach(heir, 0, lives, alive);
-            let told = u64::from(take(&mut party) != Entry::Clean);
+            let reported = u64::from(take(&mut party) != Entry::Clean);
             other.up();
             leave(&mut party);
             std::mem::forget(party);
-            told
+            reported
         });
-        let told =
+        let reported =
             dying.join().unwrap() + threads.into_iter().map(|thread| thread.join().unwrap()).sum::<u64>();
-        assert_eq!((count.up(), told), (8, u64::from(inside)));
+        assert_eq!((count.up(), reported), (8, u64::from(inside)));
     });
 }
 

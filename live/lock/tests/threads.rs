@@ -13,10 +13,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use taut_lock::life::{Alive, Cpu, Lives};
-use taut_lock::mark::Mark;
+use taut_lock::preemption_control::PreemptionControl;
 use taut_lock::request_slot::{RequestSlot, Requester, Responder};
 use taut_lock::{
-    Asking, Bell, Guarded, Listener, Place, Ring, Ringer, Serial, Watch, gate, latch, queued, spin,
+    Asking, EventCount, Guarded, Listener, Notified, Notifier, Place, Serial, Watch, futex_mutex, parker,
+    queued, spin,
 };
 
 #[test]
@@ -34,17 +35,17 @@ fn what_threads_share() {
         Serial<u64>: both,
         Serial<Cell<u64>>: both,
         Serial<Rc<u64>>: neither,
-        Bell: both,
-        Ringer<'static>: both,
+        EventCount: both,
+        Notifier<'static>: both,
         Listener<'static>: both,
-        Watch<Arc<Bell>>: both,
-        Ring<'static, Arc<Bell>>: both,
+        Watch<Arc<EventCount>>: both,
+        Notified<'static, Arc<EventCount>>: both,
         Lives<'static>: both,
         Alive: both,
         Cpu<'static>: both,
-        Mark: both,
-        gate::Gate: both,
-        latch::Latch: both,
+        PreemptionControl: both,
+        parker::Parker: both,
+        futex_mutex::FutexMutex: both,
         RequestSlot<u64, u64>: both,
         RequestSlot<Cell<u64>, u64>: both,
         Requester<'static, u64, u64>: both,

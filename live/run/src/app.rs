@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Putting an application together: code for every task of the manifest.
+//! Assembles an application: the code for every task of the manifest.
 
 use std::collections::HashSet;
 
 use taut_boot::Maps;
-use taut_boot::thread::Station;
-use taut_lock::Bell;
+use taut_boot::thread::ThreadPlacement;
+use taut_lock::EventCount;
 use taut_lock::Listener;
 use taut_plan::{ArrivalPlan, ClassPlan, ValidPlan};
 use taut_scope::Scope;
@@ -16,29 +16,29 @@ use crate::best_effort::Context;
 use crate::create::Create;
 use crate::dispatch::Dispatch;
 use crate::flow::{Flows, TaskFlows};
+use crate::job_context::{Body, PeriodicBody, Timing};
 use crate::receiver::ReceiverBody;
 use crate::safe_state::Hook;
-use crate::stage::{Body, PeriodicBody, Timing};
 use crate::{Control, Error, Payload, Receiver, Task};
 
 /// An application before its release 0: takes the code for what the manifest names.
 ///
-/// Everything here runs on the main thread before anything is real-time; it may allocate, read files and fail.
-/// `'p` is the life of the planned memory.
+/// All methods run on the main thread before any thread is real-time; they may allocate, read files and fail. `'p`
+/// is the lifetime of the planned memory.
 #[derive(Debug)]
 pub struct App<'p> {
     pub(crate) plan: &'p ValidPlan,
     pub(crate) maps: &'p Maps,
     pub(crate) control: &'p Control,
-    /// Of the services, in the plan's order.
+    /// The services' scopes, in the plan's order.
     pub(crate) service_scopes: &'p [Scope<'p>],
-    /// Of the tasks, in the plan's order; empty for best-effort ones.
+    /// The tasks' scopes, in the plan's order; empty for best-effort tasks.
     pub(crate) task_scopes: &'p [Scope<'p>],
-    pub(crate) parts: Vec<Part<'p>>,
-    /// Of the cores on which a dispatcher decides.
+    pub(crate) task_codes: Vec<TaskCode<'p>>,
+    /// The cores on which a dispatcher schedules.
     pub(crate) dispatch: Dispatch,
     pub(crate) flows: Flows<'p>,
-    /// What brings outputs to rest.
+    /// The code of the safe state.
     pub(crate) rest: Option<Hook<'p>>,
     /// Ends of channels that were handed out: channel and party.
     pub(crate) taken: HashSet<(usize, String)>,
@@ -46,7 +46,7 @@ pub struct App<'p> {
 
 /// A task with its code.
 #[derive(Debug)]
-pub(crate) struct Part<'p> {
+pub(crate) struct TaskCode<'p> {
     pub(crate) task: usize,
     pub(crate) code: Code<'p>,
 }
@@ -56,12 +56,12 @@ pub(crate) enum Code<'p> {
     RealTime {
         body: Box<dyn Body + 'p>,
         scope: Scope<'p>,
-        station: Station,
+        placement: ThreadPlacement,
         timing: Timing,
-        /// Known once all ends are handed out.
+        /// Set once all ends are handed out.
         flows: Option<TaskFlows<'p>>,
-        /// What releases it, if a channel does.
-        bell: Option<Listener<'p>>,
+        /// The listener of the channel that releases the task, if one does.
+        listener: Option<Listener<'p>>,
     },
     BestEffort(Box<dyn FnOnce(&mut Context<'_>) + Send + 'p>),
 }
@@ -82,17 +82,17 @@ impl<'p> App<'p> {
         control: &'p Control,
         service_scopes: &'p [Scope<'p>],
         task_scopes: &'p [Scope<'p>],
-        bells: &'p [Bell],
+        event_counts: &'p [EventCount],
     ) -> Result<Self, Error> {
-        let (parts, dispatch, taken) = (Vec::new(), Dispatch::new(plan)?, HashSet::new());
-        let flows = Flows::new(bells);
+        let (task_codes, dispatch, taken) = (Vec::new(), Dispatch::new(plan)?, HashSet::new());
+        let flows = Flows::new(event_counts);
         Ok(Self {
             plan,
             maps,
             control,
             service_scopes,
             task_scopes,
-            parts,
+            task_codes,
             dispatch,
             flows,
             rest: None,
@@ -100,30 +100,32 @@ impl<'p> App<'p> {
         })
     }
 
-    /// Steers the application while it runs; may be handed to any thread.
+    /// Steers the application while it runs; may be passed to any thread.
     pub fn control(&self) -> &'p Control {
         self.control
     }
 
-    /// Makes a resource of the manifest, with what it guards. Tasks that use it get it from [`Create::resource`], and have
-    /// it in [`crate::Job::lock`].
+    /// Makes a resource of the manifest, with the value that it guards. A task that uses it takes it from
+    /// [`Create::resource`], and locks it by [`crate::Job::lock`].
     ///
     /// # Errors
-    /// If the manifest has no such resource, or it was made already.
+    /// If the manifest has no such resource, or it was already made.
     pub fn resource<T: Send + 'static>(&mut self, name: &str, value: T) -> Result<(), Error> {
         self.dispatch.make(self.plan, name, value)
     }
 
-    /// The code that brings outputs to rest, once, before the application ends: in order, when its jobs are done and before any
-    /// `finish`; where it stands, when its jobs are parked; at a crash, at `exit` and at a signal too, but not at SIGKILL. It
-    /// has a thread of its own, above all tasks, and the manifest's `app.safe-state` to return. The manifest must have that.
+    /// Gives the code that brings outputs to rest. It runs once, before the application ends: at an orderly end
+    /// after the last job and before any `finish`; at an end where the application stands, once the jobs are
+    /// parked; also at a crash, at `exit` and at a signal, but not at SIGKILL. It runs on a thread of its own,
+    /// above all tasks, and must return within the manifest's `app.safe-state`, which the manifest must have.
     ///
-    /// A job may stand anywhere meanwhile, for ever, with every lock that it had and in the middle of what it wrote. So this
-    /// may touch what it was given for itself, whatever state that is in, and nothing else: registers that are mapped, a file
-    /// that is open, an atomic. It waits for nobody, prints nothing and does not use the heap, which the report says if it does.
+    /// Meanwhile a job may stand anywhere, for ever, with every lock that it has taken, and in the middle of a
+    /// write. So this code may touch only what it was given for itself, whatever its state: mapped registers, an
+    /// open file, an atomic. It must not wait for any thread, print, or use the heap; the report says if it used
+    /// the heap.
     ///
     /// # Errors
-    /// If the manifest has no `app.safe-state`, or it was given already.
+    /// If the manifest has no `app.safe-state`, or the code was already given.
     pub fn safe_state(&mut self, rest: impl FnMut() + Send + 'p) -> Result<(), Error> {
         if self.plan.safe_state.is_none() {
             return Err(no_such("key", "app.safe-state"));
@@ -137,7 +139,7 @@ impl<'p> App<'p> {
     /// Makes a service: `create` gives it its state and its tasks.
     ///
     /// # Errors
-    /// If the manifest has no such service, or what `create` returns.
+    /// If the manifest has no such service, or the error of `create`.
     pub fn service(
         &mut self,
         name: &str,
@@ -148,11 +150,11 @@ impl<'p> App<'p> {
         create(&mut Service { app: self, position })
     }
 
-    /// The code of a periodic task that belongs to no service. `create` makes it from its ends of channels.
+    /// Gives the code of a periodic task that belongs to no service. `create` makes it from its ends of channels.
     ///
     /// # Errors
-    /// If the manifest has no such task, it is of another kind or in a service, was made already, or what
-    /// `create` returns.
+    /// If the manifest has no such task, the task is of another kind or in a service, or was already made, or the
+    /// error of `create`.
     pub fn task<T: Task + 'p>(
         &mut self,
         name: &str,
@@ -161,10 +163,10 @@ impl<'p> App<'p> {
         self.add_task(name, None, create)
     }
 
-    /// The code of a receiver that belongs to no service: a task that a channel of `P` releases.
+    /// Gives the code of a receiver that belongs to no service: a task that a channel of `P` releases.
     ///
     /// # Errors
-    /// As [`App::task`], and if the channel carries other values than `P`.
+    /// As [`App::task`], and if the channel carries values of another type than `P`.
     pub fn receiver<P: Payload + 'p, R: Receiver<P> + 'p>(
         &mut self,
         name: &str,
@@ -173,9 +175,10 @@ impl<'p> App<'p> {
         self.add_receiver(name, None, create)
     }
 
-    /// The code of a best-effort task: an ordinary thread that runs `create`'s result once and must return
-    /// soon after [`Context::stopping`] turns true. In a server it is on that one's processor, at its priority while there
-    /// is a budget and it does not wait; else, and without the privilege, it is as any other.
+    /// Gives the code of a best-effort task: an ordinary thread that runs the result of `create` once and must
+    /// return soon after [`Context::stopping`] turns true. A task in a server runs on the server's processor, and
+    /// at the server's priority while the server has a budget and the thread does not wait. At other times, and
+    /// without the privilege, it runs like any ordinary thread.
     ///
     /// # Errors
     /// As [`App::task`].
@@ -189,7 +192,7 @@ impl<'p> App<'p> {
             return Err(no_such("best-effort task", name));
         }
         let run = create(&mut Create::new(self, task))?;
-        self.parts.push(Part { task, code: Code::BestEffort(Box::new(run)) });
+        self.task_codes.push(TaskCode { task, code: Code::BestEffort(Box::new(run)) });
         Ok(())
     }
 
@@ -217,11 +220,11 @@ impl<'p> App<'p> {
         let trigger = timing.trigger.clone().ok_or_else(|| no_such("receiver", name))?;
         let mut create_ends = Create::new(self, task);
         let code = create(&mut create_ends)?;
-        let (ring, bell, channel) = create_ends.trigger::<P>(&trigger)?;
+        let (ring, listener, channel) = create_ends.trigger::<P>(&trigger)?;
         let trusted = !timing.by_client;
         let channel = position(channel);
-        let wakes = Some(bell.clone());
-        let body = Box::new(ReceiverBody::new(code, ring, bell, channel, trusted));
+        let wakes = Some(listener.clone());
+        let body = Box::new(ReceiverBody::new(code, ring, listener, channel, trusted));
         self.add_real_time(task, timing, body, wakes)
     }
 
@@ -230,18 +233,20 @@ impl<'p> App<'p> {
         task: usize,
         timing: Timing,
         body: Box<dyn Body + 'p>,
-        bell: Option<Listener<'p>>,
+        listener: Option<Listener<'p>>,
     ) -> Result<(), Error> {
         let ClassPlan::RealTime { cpu, priority, release, .. } = &self.plan.tasks[task].class else {
             return Err(no_such("real-time task", &self.plan.tasks[task].name));
         };
-        let station = Station { cpu: *cpu, priority: *priority };
+        let placement = ThreadPlacement { cpu: *cpu, priority: *priority };
         // SAFETY:
         // - the maps were taken for this plan, which is valid: its scopes have regions of their own (V1)
         // - names are unique (V2), and `find` lets each task be made once
         let scope = unsafe { self.maps.scope(*release, &self.plan.tasks[task].name)? };
-        self.parts
-            .push(Part { task, code: Code::RealTime { body, scope, station, timing, flows: None, bell } });
+        self.task_codes.push(TaskCode {
+            task,
+            code: Code::RealTime { body, scope, placement, timing, flows: None, listener },
+        });
         Ok(())
     }
 
@@ -257,7 +262,7 @@ impl<'p> App<'p> {
                 None => no_such("task of that service", name),
             });
         }
-        if self.parts.iter().any(|part| part.task == task) {
+        if self.task_codes.iter().any(|task_code| task_code.task == task) {
             return Err(Error::Twice(format!("task `{name}`")));
         }
         Ok(task)
@@ -281,11 +286,11 @@ impl<'p> App<'p> {
         Some(Timing { task, service, period_ns, offset_ns, deadline_ns, on_overrun, trigger, by_client })
     }
 
-    /// Checks that the code uses all that the manifest names: what is planned and unused would make the proof
-    /// speak of another application.
+    /// Checks that the code uses everything that the manifest names: with an unused part, the proof would be about
+    /// another application.
     pub(crate) fn check_complete(&self) -> Result<(), Error> {
         for (position, task) in self.plan.tasks.iter().enumerate() {
-            if self.parts.iter().all(|part| part.task != position) {
+            if self.task_codes.iter().all(|task_code| task_code.task != position) {
                 return Err(Error::Unused(format!("task `{}`", task.name)));
             }
         }
@@ -312,20 +317,20 @@ impl<'p> App<'p> {
 }
 
 impl<'p> App<'p> {
-    /// The code of all tasks, each with the flows that it takes part in, and the dispatched cores.
-    pub(crate) fn into_parts(self) -> Result<(Vec<Part<'p>>, Dispatch), Error> {
+    /// The code of all tasks, each with its flows, and the dispatched cores.
+    pub(crate) fn into_task_codes(self) -> Result<(Vec<TaskCode<'p>>, Dispatch), Error> {
         let mut flows = self.flows.assemble(self.plan).map_err(Error::System)?;
-        let mut parts = self.parts;
-        for part in &mut parts {
-            if let Code::RealTime { flows: own, .. } = &mut part.code {
-                *own = flows.remove(&part.task);
+        let mut task_codes = self.task_codes;
+        for task_code in &mut task_codes {
+            if let Code::RealTime { flows: own, .. } = &mut task_code.code {
+                *own = flows.remove(&task_code.task);
             }
         }
-        Ok((parts, self.dispatch))
+        Ok((task_codes, self.dispatch))
     }
 }
 
-/// A service being made.
+/// A service in the making.
 #[derive(Debug)]
 pub struct Service<'a, 'p> {
     app: &'a mut App<'p>,
@@ -338,7 +343,7 @@ impl<'p> Service<'_, 'p> {
         &self.app.service_scopes[self.position]
     }
 
-    /// The code of a periodic task of this service; see [`App::task`].
+    /// Gives the code of a periodic task of this service; see [`App::task`].
     ///
     /// # Errors
     /// As [`App::task`].
@@ -351,7 +356,7 @@ impl<'p> Service<'_, 'p> {
         self.app.add_task(name, Some(service), create)
     }
 
-    /// The code of a receiver of this service; see [`App::receiver`].
+    /// Gives the code of a receiver of this service; see [`App::receiver`].
     ///
     /// # Errors
     /// As [`App::receiver`].
@@ -369,7 +374,7 @@ pub(crate) fn no_such(what: &'static str, name: &str) -> Error {
     Error::NoSuch { what, name: name.to_owned() }
 }
 
-/// A position as records hold it. The planner allows no more than 65,535 of anything.
+/// A position as records store it. The planner allows at most 65,535 of anything.
 pub(crate) fn position(index: usize) -> u16 {
     u16::try_from(index).unwrap_or(u16::MAX)
 }

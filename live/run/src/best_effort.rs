@@ -5,13 +5,13 @@ use taut_sys::{clock, process};
 use taut_time::{Duration, Instant};
 
 use crate::Control;
-use crate::job::{Scribe, sealed};
+use crate::job::{EventRecorder, sealed};
 
 /// What a best-effort task sees of the application that it runs in.
 #[derive(Debug)]
 pub struct Context<'c> {
     pub(crate) control: &'c Control,
-    pub(crate) scribe: Scribe,
+    pub(crate) event_recorder: EventRecorder,
 }
 
 impl<'c> Context<'c> {
@@ -49,7 +49,7 @@ impl sealed::Caller for Context<'_> {
     const REAL_TIME: bool = false;
 
     #[expect(private_interfaces, reason = "sealed: nobody else implements or calls it")]
-    fn scribe(&mut self) -> (&mut Scribe, u64) {
-        (&mut self.scribe, 0)
+    fn event_recorder(&mut self) -> (&mut EventRecorder, u64) {
+        (&mut self.event_recorder, 0)
     }
 }

@@ -16,7 +16,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use taut_lock::{Bell, Ringer};
+use taut_lock::{EventCount, Notifier};
 use taut_plan::{Mechanism, Way};
 use taut_segment::{Attached, Entry, Role};
 use taut_share::Memory;
@@ -113,7 +113,7 @@ impl Hold {
         }
         let region = self.place.attached.region(&self.channel).ok()?;
         let (base, size) = (region.cast::<u8>(), region.len());
-        let last_line = if entry.triggered { size_of::<Bell>() } else { 0 };
+        let last_line = if entry.triggered { size_of::<EventCount>() } else { 0 };
         // SAFETY:
         // - `region` checked that it lies inside the mapping, at a multiple of 128; the mapping stays where it is
         //   as long as `self.place`, hence longer than the protocol (I2), and its file is sealed against shrinking
@@ -129,8 +129,9 @@ impl Hold {
             Some(match (mechanism, entry.role) {
                 (Mechanism::Qrtr, Role::Writes) => {
                     let ring = qrtr::writer(memory, entry.capacity).ok()?;
-                    let bell = if entry.triggered { Some(bell(base, size)?.ringer()) } else { None };
-                    EndKind::Send(ring, bell)
+                    let notifier =
+                        if entry.triggered { Some(event_count(base, size)?.notifier()) } else { None };
+                    EndKind::Send(ring, notifier)
                 }
                 (Mechanism::Qrtr, Role::Reads) => return None,
                 (_, Role::Writes) => EndKind::Write(Box::new(StateSlot::over(memory, shape).ok()?)),
@@ -163,7 +164,7 @@ pub struct ClientEnd<P: Payload> {
 
 enum EndKind<P: Payload> {
     Write(Box<StateSlot<'static, P>>),
-    Send(qrtr::Writer<'static, Stamped<P>>, Option<Ringer<'static>>),
+    Send(qrtr::Writer<'static, Stamped<P>>, Option<Notifier<'static>>),
     Read(StateView<'static, P>),
 }
 
@@ -188,10 +189,10 @@ impl<P: Payload> ClientEnd<P> {
         let stamped = self.own.set(clock::monotonic_ns(), self.sequence + 1, value);
         let is_in = match &mut self.kind {
             EndKind::Write(slot) => slot.publish(stamped).is_ok(),
-            EndKind::Send(ring, bell) => {
+            EndKind::Send(ring, notifier) => {
                 let is_in = ring.push_from(stamped).is_ok();
-                if let (true, Some(bell)) = (is_in, bell) {
-                    bell.ring();
+                if let (true, Some(notifier)) = (is_in, notifier) {
+                    notifier.notify();
                 }
                 is_in
             }
@@ -225,9 +226,9 @@ impl<P: Payload> ClientEnd<P> {
 ///
 /// # Safety
 /// The region is valid for as long as the answer is used, and ends with a bell.
-unsafe fn bell(base: NonNull<u8>, size: usize) -> Option<&'static Bell> {
-    let offset = size.checked_sub(size_of::<Bell>())?;
+unsafe fn event_count(base: NonNull<u8>, size: usize) -> Option<&'static EventCount> {
+    let offset = size.checked_sub(size_of::<EventCount>())?;
     // SAFETY:
     // - offset + size_of::<Bell>() = size, and both base and size are multiples of 128
-    Some(unsafe { base.add(offset).cast::<Bell>().as_ref() })
+    Some(unsafe { base.add(offset).cast::<EventCount>().as_ref() })
 }

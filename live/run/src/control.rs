@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use taut_event::{Ending, Kind, Record};
-use taut_lock::{Bell, Listener};
+use taut_lock::{EventCount, Listener};
 use taut_plan::{ClassPlan, Overrun, Plan, TaskPlan};
 use taut_sys::timer::LastResort;
 use taut_sys::{clock, futex, interrupt};
@@ -112,7 +112,7 @@ struct Steered {
     name: String,
     state: AtomicU32,
     /// Rings when that has changed, for receivers: they wait for values meanwhile.
-    bell: Bell,
+    events: EventCount,
 }
 
 /// No service or task of that name.
@@ -167,7 +167,7 @@ impl Control {
     pub(crate) fn new(plan: &Plan) -> Self {
         let services = plan.services.iter().map(|service| {
             let state = AtomicU32::new(State::Running as u32);
-            Steered { name: service.name.clone(), state, bell: Bell::new() }
+            Steered { name: service.name.clone(), state, events: EventCount::new() }
         });
         let kills =
             |task: &TaskPlan| matches!(task.class, ClassPlan::RealTime { on_overrun: Overrun::KillJob, .. });
@@ -220,7 +220,7 @@ impl Control {
     pub fn stop_service(&self, service: &str) -> Result<(), Unknown> {
         let steered = self.find(service)?;
         steered.state.store(State::Stopped as u32, Ordering::Release);
-        steered.bell.ring_from_any();
+        steered.events.notify_from_any();
         Ok(())
     }
 
@@ -406,13 +406,13 @@ impl Control {
 
     /// What rings when a service's state has changed.
     pub(crate) fn listener(&self, service: usize) -> Listener<'_> {
-        self.services[service].bell.listener()
+        self.services[service].events.listener()
     }
 
     fn change(&self, service: &str, from: State, to: State) -> Result<(), Unknown> {
-        let Steered { state, bell, .. } = self.find(service)?;
+        let Steered { state, events, .. } = self.find(service)?;
         if state.compare_exchange(from as u32, to as u32, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-            bell.ring_from_any();
+            events.notify_from_any();
         }
         Ok(())
     }

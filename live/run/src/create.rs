@@ -3,7 +3,7 @@
 
 //! Making a task: its memory and its ends of channels, each handed out once and to its own party only.
 
-use taut_lock::{Bell, Listener};
+use taut_lock::{EventCount, Listener};
 use taut_plan::{ChannelPlan, Kind};
 use taut_scope::Scope;
 use taut_share::queue::qrtr;
@@ -53,8 +53,8 @@ impl<'a, 'p> Create<'a, 'p> {
         let ring = unsafe { qrtr::writer(memory, plan.capacity) };
         let ring = ring.map_err(|_| Error::Region(channel.to_owned()))?;
         let triggers = plan.readers.iter().any(|reader| reader.triggered);
-        let bell = if triggers { Some(self.bell(plan)?.ringer()) } else { None };
-        Ok(QueueWriter { ring, bell, channel: index(position), sequence: 0, own: Own::new() })
+        let notifier = if triggers { Some(self.event_count(plan)?.notifier()) } else { None };
+        Ok(QueueWriter { ring, notifier, channel: index(position), sequence: 0, own: Own::new() })
     }
 
     /// The receiving end of a queue that this task reads. A receiver's trigger is read by the runtime.
@@ -132,7 +132,7 @@ impl<'a, 'p> Create<'a, 'p> {
         channel: &str,
     ) -> Result<(qrtr::Reader<'p, Stamped<P>>, Listener<'p>, usize), Error> {
         let (position, plan) = self.end::<P>(channel, Kind::Queue, false)?;
-        Ok((self.queue_ring(plan)?, self.bell(plan)?.listener(), position))
+        Ok((self.queue_ring(plan)?, self.event_count(plan)?.listener(), position))
     }
 
     fn queue_ring<P: Payload>(&self, plan: &'p ChannelPlan) -> Result<qrtr::Reader<'p, Stamped<P>>, Error> {
@@ -174,13 +174,13 @@ impl<'a, 'p> Create<'a, 'p> {
         Ok(unsafe { self.app.maps.channel(plan)? })
     }
 
-    fn bell(&self, plan: &ChannelPlan) -> Result<&'p Bell, Error> {
+    fn event_count(&self, plan: &ChannelPlan) -> Result<&'p EventCount, Error> {
         let line = self.app.maps.last_line(plan)?;
         // SAFETY:
         // - the line lies inside the map, which lives as long as 'p, and is aligned to 128 bytes
         // - a channel of a valid plan that releases a reader has a line at its end (V4, V5), which the protocol in front
         //   of it does not use; a Bell is an atomic and filling, for which all bytes are valid
-        Ok(unsafe { line.cast::<Bell>().as_ref() })
+        Ok(unsafe { line.cast::<EventCount>().as_ref() })
     }
 
     /// Takes an end of a channel for this task, once.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Cores on which a dispatcher decides: their resources, and their tasks as its works.
+//! Cores on which a dispatcher schedules: their resources, and their tasks as its [`Work`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -19,28 +19,28 @@ use taut_trace::Drain;
 use crate::Error;
 use crate::app::{no_such, position};
 use crate::control::{Control, Reason};
+use crate::job_context::{Body, JobContext};
 use crate::outside;
 use crate::resource::{Guard, Resource};
-use crate::stage::{Body, Stage};
 
-/// How long a job that was told to end may take to its next safe point, if its period is no longer: a stall of the machine
-/// ends no application.
+/// How long a killed job may take to its next safe point, if its period is shorter: a stall of the machine must not
+/// end an application.
 const KILL: Duration = Duration::from_ms(100);
-/// The longest stall behind which a dispatched core drops no release of a periodic task that runs on. What waits takes no room, and all
-/// of it runs then, as it does where Linux schedules.
+/// The longest stall after which a dispatched core drops no release of a periodic task with `on-overrun =
+/// "run-on"`. Waiting releases take no room, and all of them run afterwards, as they do where Linux schedules.
 const STALL: Duration = Duration::from_s(10);
-/// Records of a dispatched core's ring: four times a thread's.
+/// Records in the ring of a dispatched core: four times those of a thread.
 const RING_RECORDS: usize = 8_192;
 
 /// The dispatched cores of a plan, before anything runs.
 pub(crate) struct Dispatch {
     setup: Setup<'static>,
-    /// By position in the plan; none where Linux decides.
+    /// By position in the plan; `None` where Linux schedules.
     cores: Vec<Option<CoreId>>,
     drains: Vec<Drain>,
-    /// By position in the plan, once the application has made it.
+    /// By position in the plan; `None` until the application has made it.
     resources: Vec<Option<Box<dyn Guard>>>,
-    /// Of each state under a lock, by its channel's position.
+    /// The locks of states under locks, by the channel's position.
     guards: HashMap<usize, Resource<()>>,
 }
 
@@ -83,7 +83,7 @@ impl Dispatch {
             resources: plan.resources.iter().map(|_| None).collect(),
             guards: HashMap::new(),
         };
-        // Behind the manifest's, in the order of the channels.
+        // Numbered after the manifest's resources, in the order of the channels.
         let states = plan.channels.iter().enumerate();
         let states = states.filter_map(|(at, channel)| Some((at, channel, channel.mechanism.locking()?)));
         for (number, (at, channel, protocol)) in (plan.resources.len()..).zip(states) {
@@ -93,7 +93,7 @@ impl Dispatch {
         Ok(dispatch)
     }
 
-    /// What guards something that these tasks use by a protocol, and is recorded by that number.
+    /// Makes the lock of a value that these tasks use by a protocol; records name it by `number`.
     fn guard_of<T: Send>(
         &mut self,
         plan: &Plan,
@@ -127,7 +127,7 @@ impl Dispatch {
         Ok(Resource::global(global, number))
     }
 
-    /// The core that a task is on, if it is dispatched.
+    /// The core of a task, if the core is dispatched.
     fn core_of(&self, plan: &Plan, task: &str) -> Option<CoreId> {
         let cpu = on_cpu(plan, task)?;
         self.cores[plan.cores.iter().position(|core| core.cpu == cpu)?]
@@ -138,12 +138,12 @@ impl Dispatch {
         self.core_of(plan, &plan.tasks[task].name).is_some()
     }
 
-    /// The lock of a state's channel.
+    /// The lock of a state's channel, if it has one.
     pub(crate) fn guard(&self, channel: usize) -> Option<Resource<()>> {
         self.guards.get(&channel).cloned()
     }
 
-    /// Makes a resource of the manifest with what it holds.
+    /// Makes a resource of the manifest, with the value that it holds.
     pub(crate) fn make<T: Send + 'static>(&mut self, plan: &Plan, name: &str, value: T) -> Result<(), Error> {
         let at = plan.resources.iter().position(|resource| resource.name == name);
         let at = at.ok_or_else(|| no_such("resource", name))?;
@@ -176,23 +176,23 @@ impl Dispatch {
         handle.cloned().ok_or_else(|| Error::OtherType(name.to_owned()))
     }
 
-    /// A resource of the plan that the application has not made.
+    /// A resource of the plan that the application has not made, if there is one.
     pub(crate) fn missing<'p>(&self, plan: &'p Plan) -> Option<&'p str> {
         let at = self.resources.iter().position(Option::is_none)?;
         Some(&plan.resources[at].name)
     }
 
-    /// Where the records of its cores go.
+    /// Takes the drains of the cores' rings.
     pub(crate) fn take_drains(&mut self) -> Vec<Drain> {
         std::mem::take(&mut self.drains)
     }
 
-    /// The set-up with its tasks; those of the lenders come last.
+    /// The set-up with its tasks; the tasks of the donors come last.
     pub(crate) fn into_setup<'w>(
         self,
         plan: &Plan,
-        seats: &'w mut [Seat<'_>],
-        lenders: Vec<Lender<'w>>,
+        dispatched_tasks: &'w mut [DispatchedTask<'_>],
+        donors: Vec<Donor<'w>>,
     ) -> Result<Setup<'w>, Error> {
         let Self { mut setup, cores, resources, guards, .. } = self;
         let by_cpu = |cpu: u16| plan.cores.iter().position(|core| core.cpu == cpu).and_then(|at| cores[at]);
@@ -213,10 +213,10 @@ impl Dispatch {
             })
             .collect();
         let mut tasks = Vec::new();
-        // What rings behind jobs that others wait for, by CPU.
+        // By CPU and task: listeners that are notified after jobs for which tasks of that CPU may wait.
         let mut heard = BTreeMap::new();
-        for seat in seats {
-            let task = &plan.tasks[seat.task];
+        for dispatched_task in dispatched_tasks {
+            let task = &plan.tasks[dispatched_task.task];
             let ClassPlan::RealTime { cpu, priority, arrival, deadline, on_overrun, budget, .. } =
                 &task.class
             else {
@@ -234,10 +234,10 @@ impl Dispatch {
                 .priority((*priority).into())
                 .deadline(*deadline)
                 .overrun(overrun(*on_overrun))
-                .recorded_as(position(seat.task));
+                .recorded_as(position(dispatched_task.task));
             let own = backlog.into_iter().fold(own, TaskSetup::backlog);
             let own = match (on_overrun, arrival) {
-                // It is told to end at its next release, at the latest.
+                // The dispatcher kills it at its next release, at the latest.
                 (
                     Overrun::KillJob,
                     ArrivalPlan::Periodic { periodic: period, .. }
@@ -246,9 +246,10 @@ impl Dispatch {
                     let limit = period.checked_add((*period).max(KILL));
                     own.limit(limit.unwrap_or(Duration::MAX))
                 }
-                // Nobody looks for its next value before it is done, so no dispatcher sees that it is late.
+                // The dispatcher asks for the task's next value only when this job is done, so it does not see that
+                // the job is late.
                 (Overrun::StopApp, ArrivalPlan::Sporadic { sporadic, .. }) => own.limit(*sporadic),
-                // The dispatcher sees it, unless the job has raised itself above that.
+                // The dispatcher sees that the job is late, unless the job has raised itself above the dispatcher.
                 (Overrun::StopApp, ArrivalPlan::Periodic { periodic, .. }) => {
                     own.limit(periodic.checked_add(ABOVE).unwrap_or(Duration::MAX))
                 }
@@ -270,56 +271,60 @@ impl Dispatch {
             let own = server.and_then(|at| servers[at]).into_iter().fold(own, TaskSetup::served_by);
             let others = in_flows(plan, &task.name);
             heard.extend(
-                others.iter().filter_map(|other| Some(((*cpu, *other), seat.stage.listener(*other)?))),
+                others
+                    .iter()
+                    .filter_map(|other| Some(((*cpu, *other), dispatched_task.context.listener(*other)?))),
             );
             let own = if others.is_empty() { own } else { own.admitted() };
-            tasks.push((core, own, used, seat));
+            tasks.push((core, own, used, dispatched_task));
         }
         let mut setup: Setup<'w> = setup;
-        for (core, task, used, seat) in tasks {
-            let bell = seat.bell.clone().map(|bell| (bell, seat.apart(), seat.stage.service_bell()));
-            let task = setup.task(core, task, seat);
+        for (core, task, used, dispatched_task) in tasks {
+            let listener = dispatched_task.listener.clone().map(|listener| {
+                (listener, dispatched_task.apart(), dispatched_task.context.service_listener())
+            });
+            let task = setup.task(core, task, dispatched_task);
             used.iter().try_for_each(|guard| guard.joined(&mut setup, task)).map_err(Error::Executor)?;
-            if let Some((bell, apart, service)) = bell {
-                setup.bell_apart(task, bell, apart).map_err(Error::Executor)?;
-                service.map_or(Ok(()), |bell| setup.bell(task, bell)).map_err(Error::Executor)?;
+            if let Some((listener, apart, service)) = listener {
+                setup.listen_apart(task, listener, apart).map_err(Error::Executor)?;
+                service.map_or(Ok(()), |listener| setup.listen(task, listener)).map_err(Error::Executor)?;
             }
         }
-        for lender in lenders {
-            let task = &plan.tasks[lender.task];
+        for donor in donors {
+            let task = &plan.tasks[donor.task];
             let server = plan.servers.iter().position(|server| server.tasks.contains(&task.name));
             let Some((at, server)) = server.and_then(|at| Some((at, servers[at]?))) else { continue };
             let Some(core) = by_cpu(plan.servers[at].cpu) else { continue };
-            let own = TaskSetup::new(&task.name, Release::Polled).recorded_as(position(lender.task));
-            setup.task(core, own.served_by(server).lends(), lender);
+            let own = TaskSetup::new(&task.name, Release::Polled).recorded_as(position(donor.task));
+            setup.task(core, own.served_by(server).donates(), donor);
         }
-        for ((cpu, _), bell) in heard {
+        for ((cpu, _), listener) in heard {
             if let Some(core) = by_cpu(cpu) {
-                setup.admission_bell(core, bell).map_err(Error::Executor)?;
+                setup.listen_for_admission(core, listener).map_err(Error::Executor)?;
             }
         }
         Ok(setup)
     }
 }
 
-/// The tasks at the synchronous flows that a task takes part in, itself among them; none if it does not.
+/// The tasks in the synchronous flows of a task, itself among them; empty if it takes part in none.
 fn in_flows(plan: &Plan, task: &str) -> BTreeSet<usize> {
     let flows = plan.channels.iter().filter(|channel| channel.flow == Flow::Synchronous);
     let members = flows.map(users).filter(|members| members.contains(&task));
     members.flatten().filter_map(|member| plan.task(member)).collect()
 }
 
-/// Later than a dispatcher sees that a job is late.
+/// Within this time, a dispatcher has seen that a job is late.
 const ABOVE: Duration = Duration::from_ms(5);
 
-/// How many jobs of a task may wait behind one that is not complete, so that none is dropped in a stall of [`STALL`]: those that
-/// are released in it, and one more, for the job that it finds may be late already.
+/// How many jobs of a task may wait behind one that is not complete, so that a stall of [`STALL`] drops none: the
+/// jobs released during the stall, and one more, because the job before the stall may be late already.
 fn backlog(period: Duration) -> u32 {
     let within = STALL.as_ns().div_ceil(period.as_ns().max(1));
     u32::try_from(within).unwrap_or(u32::MAX).saturating_add(1)
 }
 
-/// The tasks that use a state.
+/// The tasks that write or read a state.
 fn users(channel: &ChannelPlan) -> Vec<&str> {
     let readers = channel.readers.iter().map(|reader| reader.name.as_str());
     std::iter::once(channel.writer.name.as_str()).chain(readers).collect()
@@ -343,49 +348,49 @@ fn overrun(policy: Overrun) -> taut_exec::Overrun {
     }
 }
 
-/// A best-effort task's place in its server: its jobs lend that to the task's thread.
-pub(crate) struct Lender<'h> {
+/// A best-effort task's place in its server, which its jobs donate to the task's thread.
+pub(crate) struct Donor<'h> {
     pub(crate) task: usize,
-    /// What Linux calls the thread, once it is on the server's processor; 0 before, and if it is not.
+    /// Linux's id of the thread, once it is on the server's processor; 0 before, and if it never gets there.
     pub(crate) thread: &'h AtomicI32,
 }
 
-impl Work for Lender<'_> {
+impl Work for Donor<'_> {
     fn run(&mut self, job: &mut taut_exec::Job<'_>) {
-        job.lend(self.thread.load(Ordering::Acquire));
+        job.donate(self.thread.load(Ordering::Acquire));
     }
 }
 
 /// A task whose jobs a dispatcher releases.
-pub(crate) struct Seat<'p> {
+pub(crate) struct DispatchedTask<'p> {
     pub(crate) task: usize,
     pub(crate) body: Box<dyn Body + 'p>,
-    pub(crate) stage: Stage<'p>,
-    /// What releases it, if a channel does.
-    bell: Option<Listener<'p>>,
+    pub(crate) context: JobContext<'p>,
+    /// The listener of the channel that releases it, if one does.
+    listener: Option<Listener<'p>>,
     control: &'p Control,
     over: bool,
     panicked: bool,
 }
 
-impl<'p> Seat<'p> {
+impl<'p> DispatchedTask<'p> {
     pub(crate) fn new(
         task: usize,
         body: Box<dyn Body + 'p>,
-        stage: Stage<'p>,
-        bell: Option<Listener<'p>>,
+        context: JobContext<'p>,
+        listener: Option<Listener<'p>>,
         control: &'p Control,
     ) -> Self {
-        Self { task, body, stage, bell, control, over: false, panicked: false }
+        Self { task, body, context, listener, control, over: false, panicked: false }
     }
 
-    /// For how long nobody listens to what releases it when that has rung: a client may ring without end.
+    /// How long the dispatcher does not listen after a notification of the task: a client may notify without end.
     fn apart(&self) -> Duration {
-        let client = self.stage.timing.by_client;
-        if client { Duration::from_ns(self.stage.timing.period_ns) } else { Duration::ZERO }
+        let client = self.context.timing.by_client;
+        if client { Duration::from_ns(self.context.timing.period_ns) } else { Duration::ZERO }
     }
 
-    /// After the executor has ended, on the main thread.
+    /// Stops the task if its last job has not. On the main thread, after the executor has ended.
     pub(crate) fn stop(&mut self) {
         if !self.over && !self.panicked {
             self.body.stop();
@@ -393,7 +398,7 @@ impl<'p> Seat<'p> {
         self.over = true;
     }
 
-    /// After that.
+    /// Finishes the task, after [`DispatchedTask::stop`].
     pub(crate) fn end(&mut self) -> Result<(), Box<dyn std::error::Error>> {
         if self.panicked {
             return Err(Box::new(Error::Thread("it panicked".to_owned())));
@@ -402,32 +407,33 @@ impl<'p> Seat<'p> {
     }
 }
 
-impl Work for &mut Seat<'_> {
+impl Work for &mut DispatchedTask<'_> {
     fn poll(&mut self, now_ns: u64) -> Option<u64> {
-        if self.over { None } else { self.body.poll(&self.stage, now_ns) }
+        if self.over { None } else { self.body.poll(&self.context, now_ns) }
     }
 
     fn admit(&mut self, next: u64, begins: bool) -> bool {
         if self.over {
-            self.stage.retire();
+            self.context.retire();
         }
-        self.over || self.stage.admit(next, begins)
+        self.over || self.context.admit(next, begins)
     }
 
     fn run(&mut self, job: &mut taut_exec::Job<'_>) {
         if self.over {
             return;
         }
-        let Seat { body, stage, .. } = &mut **self;
-        // What a panic leaves behind is not run again, and without it, what was proven is not what runs.
-        match catch_unwind(AssertUnwindSafe(|| body.once(stage, job))) {
+        let DispatchedTask { body, context, .. } = &mut **self;
+        // The code of a panicked task does not run again, and without it, the running system is not the one that
+        // was proven.
+        match catch_unwind(AssertUnwindSafe(|| body.once(context, job))) {
             Ok(true) => {}
             Ok(false) => {
                 self.body.stop();
                 self.over = true;
             }
             Err(panic) => {
-                // Dropped, what it carries might panic again.
+                // Leaked: dropping the payload of a panic might panic again.
                 std::mem::forget(panic);
                 (self.over, self.panicked) = (true, true);
                 self.control.stop_because(Reason::Panic(position(self.task).into()));

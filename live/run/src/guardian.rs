@@ -86,7 +86,7 @@ impl<'c> Guardian<'c> {
         let _ = signals::block_all();
         // As high as it may be; without the privilege it is an ordinary thread.
         let high = (90..=99).rev().any(|priority| thread::set_fifo(priority).is_ok());
-        let _ = crash::tell_me(PARK_NS + WRITE_NS + RESORT_NS / 2);
+        let _ = crash::enrol_guardian(PARK_NS + WRITE_NS + RESORT_NS / 2);
         let _ = crash::take_sent();
         self.control.set_guardian(thread::tid());
         ready();
@@ -122,7 +122,7 @@ impl<'c> Guardian<'c> {
             }
         }
         self.control.set_guardian(0);
-        crash::tell_nobody();
+        crash::dismiss_guardian();
     }
 
     /// Ends what is over its limit; until when there is nothing to look at. `None`: it may go home.
@@ -195,7 +195,7 @@ impl<'c> Guardian<'c> {
         let mut words = Words::new();
         // What does not fit is cut off, and what stderr does not take is lost.
         let _ = self.explain(&mut words, cause, rest);
-        let _ = terminal::tell(words.text());
+        let _ = terminal::write_error(words.text());
         // Main is an ordinary thread.
         let _ = thread::set_other();
         // What main would write, but for where jobs stand.
@@ -209,7 +209,7 @@ impl<'c> Guardian<'c> {
         self.control.end_here(cause.ending(), WRITE_NS, last);
         match cause {
             Cause::Crash(crash) if crash.is_of_thread() => {
-                crash::let_go();
+                crash::release_crashed_thread();
                 interrupt::stay()
             }
             Cause::Crash(crash) if crash.signal != 0 => crash::end_by(crash.signal, EXIT),

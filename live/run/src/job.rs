@@ -12,16 +12,16 @@ use taut_trace::Recorder;
 
 use crate::resource::Resource;
 
-/// Why a job did not do what it should. The job ends; its task goes on with the next.
+/// Why a job failed. The job ends; its task goes on with the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// It needed more of a scope than there was.
+    /// The job needed more of a scope than there was.
     Scope(Exceeded),
-    /// A code of the application's own; shown in the report.
+    /// A code of the application; the report shows it.
     Code(u32),
-    /// A resource was not had.
+    /// The job did not get a resource.
     Lock(LockError),
-    /// It was told to end.
+    /// The job was killed: it was late or had used up its budget.
     Killed,
 }
 
@@ -53,14 +53,14 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Writes a thread's events: who it is and where they go.
+/// Records the events of a thread, under its subject.
 #[derive(Debug)]
-pub(crate) struct Scribe {
+pub(crate) struct EventRecorder {
     recorder: Recorder,
     subject: u16,
 }
 
-impl Scribe {
+impl EventRecorder {
     pub(crate) fn new(recorder: Recorder, subject: u16) -> Self {
         Self { recorder, subject }
     }
@@ -70,29 +70,29 @@ impl Scribe {
         self.other(at_ns, kind, self.subject, job, value);
     }
 
-    /// Records an event of something else.
+    /// Records an event of another subject.
     pub(crate) fn other(&mut self, at_ns: u64, kind: Kind, subject: u16, job: u64, value: u64) {
         let cpu = u8::try_from(thread::current_cpu()).unwrap_or(u8::MAX);
         self.recorder.record(Record { at: Instant::from_ns(at_ns), kind, cpu, subject, job, value });
     }
 }
 
-/// Who uses a channel: a [`Job`] or a [`crate::Context`]. What it sends and receives is traced as its own.
+/// The user of a channel: a [`Job`] or a [`crate::Context`]. What it sends and receives is recorded as its own.
 pub trait Caller: sealed::Caller {}
 
 impl<T: sealed::Caller> Caller for T {}
 
 pub(crate) mod sealed {
-    use super::{Resource, Scribe};
+    use super::{EventRecorder, Resource};
 
     pub trait Caller {
         /// Whether a value that does not fit is lost: a job cannot wait and try again.
         const REAL_TIME: bool;
 
         #[expect(private_interfaces, reason = "sealed: nobody else implements or calls it")]
-        fn scribe(&mut self) -> (&mut Scribe, u64);
+        fn event_recorder(&mut self) -> (&mut EventRecorder, u64);
 
-        /// Runs `section` while nobody else has the resource. `None` if the caller may not have it.
+        /// Runs `section` while no other caller holds the resource. `None` if this caller does not get it.
         #[doc(hidden)]
         fn locked<R>(&mut self, _: &Resource<()>, _: impl FnOnce() -> R) -> Option<R> {
             None
@@ -103,27 +103,27 @@ pub(crate) mod sealed {
 /// One instance of a task, from its release to its completion.
 #[derive(Debug)]
 pub struct Job<'j> {
-    /// On a core where a dispatcher decides.
+    /// The dispatcher's job, on a core where a dispatcher schedules.
     pub(crate) inner: Option<taut_exec::Job<'j>>,
     pub(crate) number: u64,
     pub(crate) release_ns: u64,
     pub(crate) deadline_ns: u64,
     pub(crate) scope: &'j Scope<'j>,
-    pub(crate) scribe: &'j mut Scribe,
+    pub(crate) event_recorder: &'j mut EventRecorder,
 }
 
 impl<'j> Job<'j> {
-    /// Which job of its task it is, counted from 0; skipped releases count.
+    /// The number of the job in its task, counted from 0; skipped releases count.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// When it was released, on the monotonic clock: for a periodic task the nominal instant.
+    /// When the job was released, on the monotonic clock: for a periodic task the nominal instant.
     pub fn release(&self) -> Instant {
         Instant::from_ns(self.release_ns)
     }
 
-    /// Its absolute deadline.
+    /// The absolute deadline.
     pub fn deadline(&self) -> Instant {
         Instant::from_ns(self.release_ns.saturating_add(self.deadline_ns))
     }
@@ -133,35 +133,36 @@ impl<'j> Job<'j> {
         Instant::from_ns(clock::monotonic_ns())
     }
 
-    /// Runs `section` with what a resource of the manifest holds, while no other job has it. Locks end in reverse order by
-    /// construction, also when `section` panics: then the value is poisoned, for it may be half changed, and nobody gets it but
-    /// by [`Job::recover`].
+    /// Runs `section` with the value of a resource, while no other job holds the resource. Locks end in reverse
+    /// order by construction, also when `section` panics. A panic poisons the value, because it may be half
+    /// changed: after that only [`Job::recover`] gets it.
     ///
-    /// *Real-time*: if tasks of one core use it, it waits for nobody, and makes no system call unless another job goes on
-    /// meanwhile by the core's rule. If tasks of several cores do, it waits for their sections: it spins, or is suspended,
-    /// as the plan says and its bounds count.
+    /// *Real-time*: if tasks of one core use the resource, the call waits for nobody, and makes no system call
+    /// unless another job goes on meanwhile by the core's rule. If tasks of several cores use it, the call waits
+    /// for their sections: the job spins or is suspended, as the plan says and its bounds count.
     ///
     /// # Errors
-    /// [`LockError`]; then nothing has happened, and `section` was not called. [`LockError::Nested`] if it is of several
-    /// cores, inside of another section.
+    /// [`LockError`]; then nothing has happened, and `section` was not called. [`LockError::Nested`] if tasks of
+    /// several cores use the resource and the job is inside another section.
     pub fn lock<T: Send, R>(
         &mut self,
         resource: &Resource<T>,
         section: impl FnOnce(&mut T, &mut Job<'_>) -> R,
     ) -> Result<R, LockError> {
-        let Self { inner, number, release_ns, deadline_ns, scope, scribe } = self;
+        let Self { inner, number, release_ns, deadline_ns, scope, event_recorder } = self;
         // Without a dispatcher the plan has no resources.
         let inner = inner.as_mut().ok_or(LockError::Foreign)?;
         resource.lock(inner, |value, inner| {
             let (number, release_ns, deadline_ns) = (*number, *release_ns, *deadline_ns);
-            let inner = Some(inner.lent());
-            section(value, &mut Job { inner, number, release_ns, deadline_ns, scope, scribe })
+            let inner = Some(inner.reborrow());
+            section(value, &mut Job { inner, number, release_ns, deadline_ns, scope, event_recorder })
         })
     }
 
-    /// As [`Job::lock`], also if a job panicked in the middle of a change: `section` is told whether one did. Then any part of
-    /// the value may be the old one or the new one; what `section` leaves counts as whole when it returns, and not if it
-    /// panics. For what is to be done before the application ends, which it does after a panic.
+    /// As [`Job::lock`], also if a job panicked in the middle of a change: the second argument of `section` says
+    /// whether one did. Then any part of the value may be old or new. The value counts as whole when `section`
+    /// returns, but not if it panics. For what must be done before the application ends, which it does after a
+    /// panic.
     ///
     /// *Real-time*: as [`Job::lock`].
     ///
@@ -172,18 +173,22 @@ impl<'j> Job<'j> {
         resource: &Resource<T>,
         section: impl FnOnce(&mut T, bool, &mut Job<'_>) -> R,
     ) -> Result<R, LockError> {
-        let Self { inner, number, release_ns, deadline_ns, scope, scribe } = self;
+        let Self { inner, number, release_ns, deadline_ns, scope, event_recorder } = self;
         // Without a dispatcher the plan has no resources.
         let inner = inner.as_mut().ok_or(LockError::Foreign)?;
         resource.recover(inner, |value, by, inner| {
             let (number, release_ns, deadline_ns) = (*number, *release_ns, *deadline_ns);
-            let inner = Some(inner.lent());
-            section(value, by.is_some(), &mut Job { inner, number, release_ns, deadline_ns, scope, scribe })
+            let inner = Some(inner.reborrow());
+            section(
+                value,
+                by.is_some(),
+                &mut Job { inner, number, release_ns, deadline_ns, scope, event_recorder },
+            )
         })
     }
 
-    /// A point at which the job may end early. It should if this is an error: it was late, or has used up its budget, and
-    /// its manifest says `on-overrun = "kill-job"`. Every lock is such a point, too.
+    /// A point at which the job may end early. The job should end if this returns an error: it was late, or has
+    /// used up its budget, and its manifest says `on-overrun = "kill-job"`. Every lock is such a point, too.
     ///
     /// *Real-time*: no system call.
     ///
@@ -194,8 +199,8 @@ impl<'j> Job<'j> {
         inner.checkpoint().map_err(|_| Failure::Killed)
     }
 
-    /// The release scope: empty when the job starts, forgotten when it ends. What is allocated from it cannot
-    /// be kept, which the compiler checks:
+    /// The release scope: empty when the job starts, forgotten when it ends. A job cannot keep what it allocates
+    /// here, which the compiler checks:
     ///
     /// ```compile_fail
     /// use taut_run::{Component, Failure, Job, Task};
@@ -209,7 +214,7 @@ impl<'j> Job<'j> {
     /// }
     /// ```
     ///
-    /// Asking for more than there is fails the job, not others.
+    /// A request for more than there is fails this job and no other.
     pub fn scope(&self) -> &'j Scope<'j> {
         self.scope
     }
@@ -219,8 +224,8 @@ impl sealed::Caller for Job<'_> {
     const REAL_TIME: bool = true;
 
     #[expect(private_interfaces, reason = "sealed: nobody else implements or calls it")]
-    fn scribe(&mut self) -> (&mut Scribe, u64) {
-        (self.scribe, self.number)
+    fn event_recorder(&mut self) -> (&mut EventRecorder, u64) {
+        (self.event_recorder, self.number)
     }
 
     fn locked<R>(&mut self, resource: &Resource<()>, section: impl FnOnce() -> R) -> Option<R> {

@@ -22,16 +22,16 @@ mod flow;
 mod guard;
 mod guardian;
 mod job;
+mod job_context;
 mod locked;
 mod outside;
 mod panics;
 mod payload;
-mod play;
 mod probe;
 mod receiver;
 mod resource;
+mod runtime;
 mod safe_state;
-mod stage;
 mod state;
 mod supervisor;
 
@@ -45,7 +45,7 @@ pub use endpoint::{Busy, Full, QueueReader, QueueWriter, StateReader, StateWrite
 pub use error::{EXIT_UNWRITTEN, Error};
 pub use guard::{CountingAllocator, heap_uses};
 pub use job::{Caller, Failure, Job};
-pub use panics::tell_panics;
+pub use panics::report_panics;
 pub use payload::Payload;
 pub use supervisor::{Config, Ending, Observer, RECORDING, run};
 
@@ -55,7 +55,7 @@ pub use taut_exec::LockError;
 /// What gives payloads the words of their layout.
 pub use taut_share::{Layout, Words, layout};
 /// Writes to stderr what that takes without waiting.
-pub use taut_sys::terminal::tell;
+pub use taut_sys::terminal::write_error;
 /// The crate that payloads are derived with.
 pub use zerocopy;
 

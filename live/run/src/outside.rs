@@ -72,7 +72,7 @@ pub(crate) fn violated(violation: &Violation<'_>) {
         lately(&CONTINUED_NS).then_some(Outside::Stopped)
     };
     let outside = violation.outside.or_else(before);
-    Violation { outside, ..*violation }.tell();
+    Violation { outside, ..*violation }.report();
     if let Some(outside) = outside {
         let (kind, job, value) = encode(outside);
         for (word, value) in CAUSE.iter().zip([0, u64::from(violation.cpu), job, value]) {
@@ -88,7 +88,7 @@ pub(crate) fn violated(violation: &Violation<'_>) {
             "  note: shortly before, all stood still for {stood_ms} ms: the machine stalled, or somebody had stopped the threads \
              (a debugger), and then that may be the cause"
         );
-        let _ = taut_sys::terminal::tell(words.text());
+        let _ = taut_sys::terminal::write_error(words.text());
     }
 }
 
@@ -172,28 +172,28 @@ impl<'e> Lookout<'e> {
         now_ns: u64,
         at_end: bool,
         places: impl Fn() -> Vec<Record>,
-        tell: &mut impl FnMut(Record),
+        emit: &mut impl FnMut(Record),
     ) {
         let continued_ns = CONTINUED_NS.load(Ordering::Acquire);
         if continued_ns != self.continued_ns {
             self.continued_ns = continued_ns;
-            tell(record(Kind::Stopped, continued_ns, 0, 0, 0));
+            emit(record(Kind::Stopped, continued_ns, 0, 0, 0));
         }
         let mut tracer = tracer_of(self.own);
         if at_end || now_ns >= self.places_ns.saturating_add(PLACES_NS) {
             self.places_ns = now_ns;
-            places().into_iter().for_each(&mut *tell);
-            self.core_places(tell);
-            self.own_place(tell);
+            places().into_iter().for_each(&mut *emit);
+            self.core_places(emit);
+            self.own_place(emit);
             tracer = tracer.or_else(|| self.executor.and_then(Exec::tracer));
         }
         if let Some(by) = tracer {
             TRACED_BY.store(by.into(), Ordering::Relaxed);
             TRACED_NS.store(now_ns, Ordering::Release);
-            tell(record(Kind::Stopped, now_ns, 0, 1, by.into()));
+            emit(record(Kind::Stopped, now_ns, 0, 1, by.into()));
         }
         if at_end || now_ns >= self.foreign_ns {
-            self.foreign(now_ns, false, tell);
+            self.foreign(now_ns, false, emit);
         }
     }
 
@@ -207,7 +207,7 @@ impl<'e> Lookout<'e> {
     }
 
     /// Threads of dispatched cores. What is found twice, some milliseconds apart, was not just about to be changed by us.
-    fn core_places(&mut self, tell: &mut impl FnMut(Record)) {
+    fn core_places(&mut self, emit: &mut impl FnMut(Record)) {
         let Some(executor) = self.executor else { return };
         let key = |(cpu, outside): &(u32, Outside)| (*cpu, encode(*outside).1);
         let mut found: Vec<(u32, Outside)> = executor.outside().collect();
@@ -223,26 +223,26 @@ impl<'e> Lookout<'e> {
             };
             self.moved.insert(key(&one));
             let (kind, job, value) = encode(one.1);
-            tell(record(kind, clock::monotonic_ns(), position(core), job, value));
+            emit(record(kind, clock::monotonic_ns(), position(core), job, value));
         }
     }
 
     /// Whether the main thread may now run on cores that it was kept off. Whoever moves it has moved all that is beside the tasks, as
     /// a rule, and some of that goes before them.
-    fn own_place(&mut self, tell: &mut impl FnMut(Record)) {
+    fn own_place(&mut self, emit: &mut impl FnMut(Record)) {
         let (Some(house), Ok(now)) = (&mut self.house, thread::affinity()) else { return };
         let entered = |cpu: &u16| now.contains(cpu) && !house.contains(cpu);
         let policy = thread::current_policy().unwrap_or(Policy::Other);
         for (core, _) in self.plan.cores.iter().enumerate().filter(|(_, core)| entered(&core.cpu)) {
             let value = moved_value(policy, now.len() == 1);
-            tell(record(Kind::ProbeMoved, clock::monotonic_ns(), position(core), 1, value));
+            emit(record(Kind::ProbeMoved, clock::monotonic_ns(), position(core), 1, value));
         }
         // Told once.
         house.extend(now);
     }
 
     /// Real-time threads of others that had a core of ours since the last look.
-    fn foreign(&mut self, now_ns: u64, first: bool, tell: &mut impl FnMut(Record)) {
+    fn foreign(&mut self, now_ns: u64, first: bool, emit: &mut impl FnMut(Record)) {
         // Its own time: a thread that is not real-time waits for others, and looks none the less when they have had their turn.
         let begun_ns = clock::thread_cpu_ns();
         let Self { plan, used, least, looked_ns, started, .. } = self;
@@ -271,7 +271,7 @@ impl<'e> Lookout<'e> {
                 until: Instant::from_ns(now_ns),
                 ran_ns,
             };
-            foreign.to_records().into_iter().for_each(&mut *tell);
+            foreign.to_records().into_iter().for_each(&mut *emit);
         });
         *used = there;
         let took_ns = clock::thread_cpu_ns().saturating_sub(begun_ns);

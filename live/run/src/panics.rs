@@ -13,7 +13,7 @@ use taut_sys::terminal;
 /// From now on the message of a panic goes to stderr as far as that takes it without waiting, in place of the standard library's
 /// own way, which waits. With a backtrace, if the environment asks for one (`RUST_BACKTRACE`). For a program's start: who sets a
 /// hook of his own afterwards has his own.
-pub fn tell_panics() {
+pub fn report_panics() {
     panic::set_hook(Box::new(|about| {
         let thread = thread::current();
         let mut text = format!("\nthread '{}' {about}\n", thread.name().unwrap_or("<unnamed>"));
@@ -22,6 +22,6 @@ pub fn tell_panics() {
             BacktraceStatus::Captured => write!(text, "stack backtrace:\n{backtrace}"),
             _ => text.write_str("note: `RUST_BACKTRACE=1` in the environment gives a backtrace\n"),
         };
-        let _ = terminal::tell(&text);
+        let _ = terminal::write_error(&text);
     }));
 }

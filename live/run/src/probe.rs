@@ -10,7 +10,7 @@ use taut_event::Kind;
 use taut_sys::{clock, interrupt};
 
 use crate::control::Control;
-use crate::job::Scribe;
+use crate::job::EventRecorder;
 use crate::outside;
 
 /// Above every task.
@@ -23,7 +23,7 @@ const OFFSET_NS: u64 = 611_000;
 /// Less than this is how a healthy machine wakes a thread.
 const LATE_NS: u64 = 100_000;
 
-pub(crate) fn watch(origin_ns: u64, control: &Control, scribe: &mut Scribe) {
+pub(crate) fn watch(origin_ns: u64, control: &Control, event_recorder: &mut EventRecorder) {
     let mut due_ns = origin_ns.saturating_add(OFFSET_NS);
     while !control.stopping() {
         if !interrupt::sleep_until(due_ns) {
@@ -32,7 +32,7 @@ pub(crate) fn watch(origin_ns: u64, control: &Control, scribe: &mut Scribe) {
         let now_ns = clock::monotonic_ns();
         let late_ns = now_ns.saturating_sub(due_ns);
         if late_ns > LATE_NS {
-            scribe.own(now_ns, Kind::Stall, 0, late_ns);
+            event_recorder.own(now_ns, Kind::Stall, 0, late_ns);
             outside::stood_still(now_ns, late_ns);
         }
         if let Some(over) = interrupt::over_limit(now_ns) {

@@ -7,7 +7,7 @@ use std::any::Any;
 use std::fmt;
 
 use taut_exec::{Global, LockError, SetupError, TaskId, TaskSetup};
-use taut_sys::interrupt::Seat;
+use taut_sys::interrupt::ThreadSlot;
 
 /// A resource of the manifest, as its users have it: see [`crate::Create::resource`]. A handle; clones are of the same one.
 ///
@@ -63,9 +63,9 @@ impl<T: Send> Resource<T> {
         job: &mut taut_exec::Job<'_>,
         section: impl FnOnce(&mut T, &mut taut_exec::Job<'_>) -> R,
     ) -> Result<R, LockError> {
-        self.said(job, |job, seat| {
+        self.said(job, |job, thread_slot| {
             let section = |value: &mut T, job: &mut taut_exec::Job<'_>| {
-                seat.has(self.number);
+                thread_slot.has(self.number);
                 section(value, job)
             };
             match &self.kind {
@@ -81,9 +81,9 @@ impl<T: Send> Resource<T> {
         job: &mut taut_exec::Job<'_>,
         section: impl FnOnce(&mut T, Option<u32>, &mut taut_exec::Job<'_>) -> R,
     ) -> Result<R, LockError> {
-        self.said(job, |job, seat| {
+        self.said(job, |job, thread_slot| {
             let section = |value: &mut T, torn, job: &mut taut_exec::Job<'_>| {
-                seat.has(self.number);
+                thread_slot.has(self.number);
                 section(value, torn, job)
             };
             match &self.kind {
@@ -98,25 +98,25 @@ impl<T: Send> Resource<T> {
     fn said<R>(
         &self,
         job: &mut taut_exec::Job<'_>,
-        lock: impl FnOnce(&mut taut_exec::Job<'_>, &Seat) -> R,
+        lock: impl FnOnce(&mut taut_exec::Job<'_>, &ThreadSlot) -> R,
     ) -> R {
-        let seat = job.seat();
+        let thread_slot = job.thread_slot();
         // Also by a panic.
-        let _asks = Asks { seat, before: seat.asks_for(self.number) };
-        lock(job, seat)
+        let _asks = Asks { thread_slot, before: thread_slot.asks_for(self.number) };
+        lock(job, thread_slot)
     }
 }
 
 /// A job asks for a resource or has it, until this is dropped.
 struct Asks<'s> {
-    seat: &'s Seat,
+    thread_slot: &'s ThreadSlot,
     before: u32,
 }
 
 impl Drop for Asks<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.seat.resource_as_before(self.before);
+        self.thread_slot.resource_as_before(self.before);
     }
 }
 

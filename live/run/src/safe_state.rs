@@ -10,7 +10,7 @@ use std::thread::{Builder, Scope};
 
 use taut_boot::thread::STACK_BYTES;
 use taut_event::Record;
-use taut_sys::interrupt::Seat;
+use taut_sys::interrupt::ThreadSlot;
 use taut_sys::safe_state::{self, Outcome, Rest};
 use taut_sys::{process, signals, terminal, thread};
 use taut_time::{Duration, Instant};
@@ -51,7 +51,7 @@ impl<'c> SafeState<'c> {
         let builder = Builder::new().name("safe-state".to_owned()).stack_size(STACK_BYTES);
         let spawned = builder.spawn_scoped(threads, move || {
             let _ = signals::block_all();
-            let _seat = Seat::apart();
+            let _thread_slot = ThreadSlot::apart();
             // Where that is refused, it is an ordinary thread.
             let _ = (1..=PRIORITY).rev().any(|priority| thread::set_fifo(priority).is_ok());
             thread::prefault_stack(STACK_BYTES - (64 << 10));
@@ -80,7 +80,7 @@ impl Drop for SafeState<'_> {
     /// However its scope is left. A thread that does not return cannot be joined, so the process ends here.
     fn drop(&mut self) {
         if let Some(rest) = safe_state::bring_to_rest().filter(|_| !safe_state::has_returned()) {
-            let _ = terminal::tell(&format!("taut: {}\n", Said { rest, heap: self.0.rest_heap() }));
+            let _ = terminal::write_error(&format!("taut: {}\n", Said { rest, heap: self.0.rest_heap() }));
             process::exit_now(EXIT);
         }
         safe_state::send_home();

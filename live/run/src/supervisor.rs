@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread::Builder;
 
-use taut_boot::{Guarantee, Loaded, Maps, Posture};
+use taut_boot::{Guarantee, Guarantees, Loaded, Maps};
 use taut_plan::{ClassPlan, OnMissingPrivilege, Plan, Size, ValidPlan};
 use taut_scope::{Block, Scope};
 use taut_sys::account::look_ns;
@@ -18,7 +18,7 @@ use taut_time::Duration;
 use crate::app::App;
 use crate::control::{Control, Reason};
 use crate::guardian::{Guardian, Home};
-use crate::play::Play;
+use crate::runtime::Runtime;
 use crate::safe_state::SafeState;
 use crate::{Error, flow};
 
@@ -40,7 +40,7 @@ pub struct Config {
 /// Told what happens, so that it can be shown; called on the main thread.
 pub trait Observer {
     /// What is missing, before anything is real-time.
-    fn posture(&mut self, posture: &Posture);
+    fn guarantees(&mut self, guarantees: &Guarantees);
     /// A segment of an application that had died was found and removed.
     fn removed_stale(&mut self, what: &str);
     /// Release 0 is due: how long booting took, if the start is known.
@@ -87,7 +87,7 @@ pub fn run(
     signals::block(&[signals::SIGCONT])?;
     signals::write_errors_only()?;
     interrupt::allow()?;
-    let posture = Posture::find(&plan);
+    let guarantees = Guarantees::find(&plan);
     // The thread at the segment's door inherits this.
     keep_house(&plan);
     let control = Control::new(&plan);
@@ -104,7 +104,7 @@ pub fn run(
         let _home = Home(&control);
         // Whatever comes from here on finds it there.
         is_ready.recv().map_err(|_| Error::Thread("the guardian did not get ready".to_owned()))?;
-        booted(config, observer, setup, (&plan, &text), &control, posture)
+        booted(config, observer, setup, (&plan, &text), &control, guarantees)
     })
 }
 
@@ -115,50 +115,50 @@ fn booted(
     setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
     (plan, text): (&ValidPlan, &str),
     control: &Control,
-    mut posture: Posture,
+    mut guarantees: Guarantees,
 ) -> Result<Ending, Error> {
     let recording = config.out.as_ref().map(|out| out.join(RECORDING));
     let maps = Maps::take(plan)?;
     if let Err(error) = memory::lock_all() {
-        posture.lose(Guarantee::Memory, error);
+        guarantees.lose(Guarantee::Memory, error);
     }
     // Held as long as the application runs: closing it would end the request.
     let wakeup = machine::dma_latency_hold();
     if let Err(error) = &wakeup {
-        posture.lose(Guarantee::Wakeup, error);
+        guarantees.lose(Guarantee::Wakeup, error);
     }
-    observer.posture(&posture);
-    if posture.is_degraded() && plan.on_missing_privilege == OnMissingPrivilege::Fail {
-        return Err(Error::Privilege(posture.lost));
+    observer.guarantees(&guarantees);
+    if guarantees.is_degraded() && plan.on_missing_privilege == OnMissingPrivilege::Fail {
+        return Err(Error::Privilege(guarantees.lost));
     }
     if let Some(stale) = maps.segment().and_then(|segment| segment.replaced()) {
         observer.removed_stale(&stale.display().to_string());
     }
 
     let (service_scopes, task_scopes) = scopes(plan, &maps)?;
-    let bells = flow::bells(plan);
-    let mut app = App::new(plan, &maps, control, &service_scopes, &task_scopes, &bells)?;
+    let event_counts = flow::event_counts(plan);
+    let mut app = App::new(plan, &maps, control, &service_scopes, &task_scopes, &event_counts)?;
     let set_up = setup(&mut app);
     process::end_if_forked();
     set_up?;
     app.check_complete()?;
     let hook = app.rest.take();
-    let (parts, dispatch) = app.into_parts()?;
+    let (task_codes, dispatch) = app.into_task_codes()?;
 
     let path = recording.as_deref().unwrap_or(Path::new(""));
-    let stage = Play { plan, posture: &posture, control, maps: &maps, recording: path };
-    let play = |observer: &mut dyn Observer| match &recording {
+    let context = Runtime { plan, guarantees: &guarantees, control, maps: &maps, recording: path };
+    let run = |observer: &mut dyn Observer| match &recording {
         Some(path) => {
             let sink = create(path).map_err(|error| Error::Output(path.clone(), error))?;
-            stage.play(parts, dispatch, config, observer, sink, text)
+            context.run(task_codes, dispatch, config, observer, sink, text)
         }
-        None => stage.play(parts, dispatch, config, observer, std::io::sink(), text),
+        None => context.run(task_codes, dispatch, config, observer, std::io::sink(), text),
     };
     let orderly = std::thread::scope(|threads| {
         let start = |(budget, hook)| SafeState::start(threads, control, budget, hook);
         let _rest = plan.safe_state.zip(hook).map(start).transpose()?;
-        crash::tell_exits();
-        play(observer)
+        crash::catch_exits();
+        run(observer)
     });
     safe_state::clear();
     let orderly = orderly?;
@@ -216,9 +216,9 @@ fn create(path: &Path) -> std::io::Result<std::fs::File> {
 }
 
 /// What the report should know of the machine and of what is missing.
-pub(crate) fn facts(posture: &Posture) -> String {
+pub(crate) fn facts(guarantees: &Guarantees) -> String {
     let facts = machine::machine_facts().into_iter();
-    let lost = posture.lost.iter().map(|lost| (format!("lost-{:?}", lost.guarantee), lost.why.clone()));
+    let lost = guarantees.lost.iter().map(|lost| (format!("lost-{:?}", lost.guarantee), lost.why.clone()));
     // Then processor time and switches are read anew at each look.
     let unmarked = SwitchMark::missing().into_iter().flat_map(|why| {
         [("no-switch-mark".to_owned(), why.to_owned()), ("switch-look-ns".to_owned(), look_ns().to_string())]

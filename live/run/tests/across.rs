@@ -109,7 +109,7 @@ fn in_turns(outcome: &Outcome, number: u64) -> usize {
 fn protocols(scheduler: &str, protocols: &[&str]) {
     for protocol in protocols {
         let outcome = run(&bus(scheduler, protocol), Some(Duration::from_ms(300)), with_bus);
-        assert!(outcome.ending.as_ref().unwrap().orderly, "{protocol}: {:?}", outcome.told.unfinished);
+        assert!(outcome.ending.as_ref().unwrap().orderly, "{protocol}: {:?}", outcome.reported.unfinished);
         let of = |kind| count(&outcome.records, kind);
         assert!(outcome.of(Kind::Failed).is_empty() && outcome.of(Kind::Lost).is_empty());
         assert_eq!(of(Kind::Unlock), of(Kind::Complete), "{protocol}");
@@ -158,7 +158,7 @@ fn states() {
             }
             Ok(())
         });
-        assert!(outcome.ending.as_ref().unwrap().orderly, "{mechanism}: {:?}", outcome.told.unfinished);
+        assert!(outcome.ending.as_ref().unwrap().orderly, "{mechanism}: {:?}", outcome.reported.unfinished);
         assert!(SEEN.load(Ordering::Relaxed) > 50);
         assert!(outcome.of(Kind::Failed).is_empty());
         // The only one that is locked, whatever channels there are.
@@ -187,7 +187,7 @@ fn given_up() {
         return println!("no test: for processes that tests start");
     }
     let outcome = run(&bus("fp", "mpcp"), Some(Duration::from_ms(50)), with_bus);
-    assert!(!outcome.told.lost.is_empty(), "something is missing");
+    assert!(!outcome.reported.lost.is_empty(), "something is missing");
     protocols("fp", &["msrp", "mpcp", "fmlp-plus"]);
     states();
 }
@@ -252,7 +252,7 @@ fn what_is_not_planned_is_refused_and_nothing_happens() {
             }
             Ok(())
         });
-        assert!(outcome.ending.as_ref().unwrap().orderly, "{protocol}: {:?}", outcome.told.unfinished);
+        assert!(outcome.ending.as_ref().unwrap().orderly, "{protocol}: {:?}", outcome.reported.unfinished);
         assert!(REFUSED.load(Ordering::Relaxed) > 5);
         assert!(outcome.of(Kind::Locked).iter().all(|record| record.subject % 2 == 0), "left and right");
     }
@@ -279,7 +279,7 @@ fn a_panic_inside_lets_others_go_on_to_the_end() {
         });
         let ending = outcome.ending.unwrap();
         assert_eq!((ending.reason, ending.orderly), (Reason::Panic(1), false), "{protocol}");
-        assert_eq!(outcome.told.unfinished, ["slow: it panicked"]);
+        assert_eq!(outcome.reported.unfinished, ["slow: it panicked"]);
     }
 }
 

@@ -46,15 +46,15 @@ fn releases_stand_on_an_absolute_clock() {
         })
     });
     let ending = outcome.ending.as_ref().unwrap();
-    assert!(ending.orderly && outcome.told.started);
-    assert_eq!(outcome.told.stopping, Some(Reason::Elapsed));
+    assert!(ending.orderly && outcome.reported.started);
+    assert_eq!(outcome.reported.stopping, Some(Reason::Elapsed));
     let origin = outcome.of(Kind::Begin)[0].at.as_ns();
     for record in outcome.of(Kind::Release).iter().chain(&outcome.of(Kind::Skip)) {
         assert_eq!(record.at.as_ns(), origin + record.job * 2_000_000, "no drift, whatever came before");
     }
     // The machine may stall, so releases may be skipped; none is lost without a word.
-    let told = outcome.of(Kind::Release).len() + outcome.of(Kind::Skip).len();
-    assert_eq!(told, 100);
+    let reported = outcome.of(Kind::Release).len() + outcome.of(Kind::Skip).len();
+    assert_eq!(reported, 100);
     assert_eq!(outcome.of(Kind::Start).len(), outcome.of(Kind::Complete).len());
     let count = |count| outcome.of(Kind::Counted).iter().find(|r| r.job == count as u64).unwrap().value;
     for counted in [Count::HeapUse, Count::MinorFaults, Count::MajorFaults, Count::Blocked] {
@@ -239,8 +239,8 @@ fn values_flow_and_services_live() {
                 let mut step = 0;
                 while context.sleep(Duration::from_ms(10)) {
                     // Under load a change may take its time: the next step comes when it was seen.
-                    let told = |change| changes.lock().unwrap().contains(&change);
-                    if (step == 10 && !told("pause")) || (step == 20 && !told("resume")) {
+                    let reported = |change| changes.lock().unwrap().contains(&change);
+                    if (step == 10 && !reported("pause")) || (step == 20 && !reported("resume")) {
                         continue;
                     }
                     step += 1;
@@ -312,7 +312,7 @@ fn mistakes_are_refused_before_release_0() {
         let outcome = run(FLOW, Some(Duration::from_ms(20)), setup);
         let error = outcome.ending.unwrap_err().to_string();
         assert!(error.contains(expected), "{error}\nexpected: {expected}");
-        assert!(!outcome.told.started);
+        assert!(!outcome.reported.started);
     }
 }
 
@@ -354,7 +354,7 @@ fn a_panic_ends_the_application() {
         assert_eq!(taut_event::Ending::of(&outcome.records), taut_event::Ending::Panic(0));
         let ending = outcome.ending.unwrap();
         assert_eq!((ending.reason, ending.orderly), (Reason::Panic(0), false));
-        assert_eq!(outcome.told.unfinished, ["tick: it panicked"]);
+        assert_eq!(outcome.reported.unfinished, ["tick: it panicked"]);
     }
 }
 
@@ -377,7 +377,7 @@ impl Task for Early {
 fn a_panic_before_release_0_is_an_error() {
     let outcome = run(TICK, None, |app| app.task("tick", |_| Ok(Early)));
     assert!(outcome.ending.unwrap_err().to_string().contains("ended before release 0"));
-    assert!(!outcome.told.started);
+    assert!(!outcome.reported.started);
 }
 
 #[test]
@@ -385,7 +385,11 @@ fn a_core_that_is_not_there_is_a_lost_guarantee() {
     let tables = TICK.replace("core = 0", "core = 1000");
     let outcome = run(&tables, Some(Duration::from_ms(20)), |app| app.task("tick", |_| Ok(each(|_| Ok(())))));
     assert!(outcome.ending.unwrap().orderly);
-    assert!(outcome.told.lost.iter().any(|lost| lost.contains("has no CPU 1000")), "{:?}", outcome.told.lost);
+    assert!(
+        outcome.reported.lost.iter().any(|lost| lost.contains("has no CPU 1000")),
+        "{:?}",
+        outcome.reported.lost
+    );
 }
 
 #[test]
@@ -428,8 +432,8 @@ fn a_thread_that_is_moved_from_outside_is_recorded() {
                 })
             })
         });
-        if !outcome.told.lost.is_empty() {
-            println!("skipped: {:?}", outcome.told.lost);
+        if !outcome.reported.lost.is_empty() {
+            println!("skipped: {:?}", outcome.reported.lost);
             return;
         }
         let moved = outcome.of(Kind::Moved);

@@ -72,7 +72,7 @@ fn a_panic_that_carries_a_panic_ends_the_application() {
         assert!(matches!(taut_event::Ending::of(&outcome.records), taut_event::Ending::Panic(_)));
         let ending = outcome.ending.unwrap();
         assert!(matches!(ending.reason, Reason::Panic(_)) && !ending.orderly, "{ending:?}");
-        assert_eq!(outcome.told.unfinished, ["tick: it panicked"]);
+        assert_eq!(outcome.reported.unfinished, ["tick: it panicked"]);
     }
 }
 

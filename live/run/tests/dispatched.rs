@@ -97,33 +97,33 @@ fn in_order(records: &[Record]) {
 fn what_does_not_fit_is_refused_before_release_0() {
     let refused = |setup: fn(&mut taut_run::App<'_>) -> Result<(), Error>| {
         let outcome = run(&shared("edf"), Some(Duration::from_ms(20)), setup);
-        assert!(!outcome.told.started);
+        assert!(!outcome.reported.started);
         outcome.ending.unwrap_err().to_string()
     };
-    let told = refused(|app| app.resource("buss", ()));
-    assert_eq!(told, "the manifest has no resource `buss`");
-    let told = refused(|app| app.resource("bus", ()).and_then(|()| app.resource("bus", ())));
-    assert_eq!(told, "resource `bus` is asked for twice; there is only one");
-    let told =
+    let reported = refused(|app| app.resource("buss", ()));
+    assert_eq!(reported, "the manifest has no resource `buss`");
+    let reported = refused(|app| app.resource("bus", ()).and_then(|()| app.resource("bus", ())));
+    assert_eq!(reported, "resource `bus` is asked for twice; there is only one");
+    let reported =
         refused(|app| app.task("fast", |create| create.resource::<()>("bus").map(|_| each(|_| Ok(())))));
-    assert_eq!(told, "resource `bus` is used before it is made; call `app.resource` first");
-    let told = refused(|app| {
+    assert_eq!(reported, "resource `bus` is used before it is made; call `app.resource` first");
+    let reported = refused(|app| {
         app.resource("bus", ())?;
         app.task("fast", |create| create.resource::<u8>("bus").map(|_| each(|_| Ok(()))))
     });
-    assert_eq!(told, "resource `bus` was made with another type than it is asked for");
-    let told = refused(|app| {
+    assert_eq!(reported, "resource `bus` was made with another type than it is asked for");
+    let reported = refused(|app| {
         app.resource("bus", ())?;
         app.task("other", |create| create.resource::<()>("bus").map(|_| each(|_| Ok(()))))
     });
-    assert_eq!(told, "resource `bus` is used by `fast`, `slow` in the manifest, not by `other`");
-    let told = refused(|app| {
+    assert_eq!(reported, "resource `bus` is used by `fast`, `slow` in the manifest, not by `other`");
+    let reported = refused(|app| {
         for name in ["fast", "slow", "other"] {
             app.task(name, |_| Ok(each(|_| Ok(()))))?;
         }
         Ok(())
     });
-    assert_eq!(told, "resource `bus` is in the manifest, but the code does not use it");
+    assert_eq!(reported, "resource `bus` is in the manifest, but the code does not use it");
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn a_panic_ends_the_application_in_order() {
     assert_eq!(taut_event::Ending::of(&outcome.records), taut_event::Ending::Panic(1));
     let ending = outcome.ending.unwrap();
     assert_eq!((ending.reason, ending.orderly), (Reason::Panic(1), false));
-    assert_eq!(outcome.told.unfinished, ["slow: it panicked"]);
+    assert_eq!(outcome.reported.unfinished, ["slow: it panicked"]);
 }
 
 #[test]
@@ -234,9 +234,9 @@ fn late_jobs_end_where_they_lock() {
                 }
                 // For ever, but for this.
                 loop {
-                    if let Err(told) = job.checkpoint() {
+                    if let Err(reported) = job.checkpoint() {
                         KILLED.fetch_add(1, Ordering::Relaxed);
-                        return Err(told);
+                        return Err(reported);
                     }
                 }
             }))
@@ -273,9 +273,9 @@ fn a_job_that_uses_up_its_budget_is_out_of_the_way() {
                     }
                     let until = std::time::Instant::now() + std::time::Duration::from_millis(4);
                     while std::time::Instant::now() < until {
-                        if let Err(told) = job.checkpoint() {
+                        if let Err(reported) = job.checkpoint() {
                             ENDED.fetch_add(1, Ordering::Relaxed);
-                            return Err(told);
+                            return Err(reported);
                         }
                     }
                     SECTIONS.fetch_add(1, Ordering::Relaxed);

@@ -680,17 +680,17 @@ fn a_job_to_be_killed_and_one_that_stops_the_application() {
             // Linux alone takes no job off its core.
             let executor = "dispatched";
             let ended = Run { kind, executor, overrun: "kill-job", with, ..Run::default() }.end();
-            let told = format!("{kind} {with}: {:?} {}", ended.ending(), ended.said);
+            let reported = format!("{kind} {with}: {:?} {}", ended.ending(), ended.said);
             // 1 s and the longest deadline, and what it takes to end it.
-            assert!(ended.took < Span::from_millis(1_500), "{:?} {told}", ended.took);
-            assert_eq!(ended.status.code(), Some(4), "{told}");
+            assert!(ended.took < Span::from_millis(1_500), "{:?} {reported}", ended.took);
+            assert_eq!(ended.status.code(), Some(4), "{reported}");
             let of_whom: &[u32] = if with == "beside" { &[0, 1] } else { &[0] };
             let is_true = match ended.ending() {
                 Ending::Limit(task) => of_whom.contains(&task),
                 ending => ending == Ending::Jobs,
             };
-            assert!(is_true, "{told}");
-            assert!(ended.said.contains("task `tick`, job 10: "), "{told}");
+            assert!(is_true, "{reported}");
+            assert!(ended.said.contains("task `tick`, job 10: "), "{reported}");
         }
     }
 }

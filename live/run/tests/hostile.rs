@@ -114,7 +114,7 @@ fn application(kind: String) {
     if kind == "above" {
         thread::set_affinity(&[0]).unwrap();
     }
-    taut_run::tell_panics();
+    taut_run::report_panics();
     let tables = format!("executor = \"{executor}\"\n{TICK}on-overrun = \"{overrun}\"\n");
     let duration = std::env::var("TAUT_FOR").ok().map(|text| text.parse::<Duration>().unwrap());
     let mut rested = File::create(Path::new(&folder).join("rested")).unwrap();
@@ -123,7 +123,7 @@ fn application(kind: String) {
         app.task("tick", |_| {
             Ok(each(move |job| {
                 if job.number() == 10 {
-                    let _ = taut_run::tell("running\n");
+                    let _ = taut_run::write_error("running\n");
                     fault(&kind);
                 }
                 Ok(())

@@ -102,44 +102,44 @@ fn steered(
     steer: impl FnOnce(&mut Context<'_>, &mut dyn FnMut(&mut Context<'_>, u64), [&Told; 2]) + Send + 'static,
 ) -> (Outcome, [Vec<Heard>; 2]) {
     let tables = TABLES.replace("EXECUTOR", executor).replace("GAP", gap);
-    let told: &[Told; 2] = Box::leak(Box::default());
+    let reported: &[Told; 2] = Box::leak(Box::default());
     let outcome = run(&tables, None, |app| {
         app.service("sound", |service| {
-            service.receiver::<u64, _>("takes", |_| Ok(Taker(&told[0])))?;
-            service.receiver::<u64, _>("also-takes", |_| Ok(Taker(&told[1])))
+            service.receiver::<u64, _>("takes", |_| Ok(Taker(&reported[0])))?;
+            service.receiver::<u64, _>("also-takes", |_| Ok(Taker(&reported[1])))
         })?;
         app.best_effort("steers", |create| {
             let mut counts = create.queue_writer::<u64>("counts")?;
             let _others = create.queue_writer::<u64>("others")?;
             Ok(move |context: &mut Context<'_>| {
                 let mut send = |context: &mut Context<'_>, value| counts.send(context, value).unwrap();
-                steer(context, &mut send, [&told[0], &told[1]]);
+                steer(context, &mut send, [&reported[0], &reported[1]]);
                 context.control().stop();
             })
         })
     });
     assert!(outcome.ending.as_ref().unwrap().orderly);
     assert!(outcome.of(Kind::Drop).is_empty() && outcome.of(Kind::Failed).is_empty());
-    (outcome, [told[0].all(), told[1].all()])
+    (outcome, [reported[0].all(), reported[1].all()])
 }
 
 /// Waits until both have heard it; how long that took, at most.
-fn both(context: &Context<'_>, told: [&Told; 2], heard: Heard, since: Instant) -> Duration {
+fn both(context: &Context<'_>, reported: [&Told; 2], heard: Heard, since: Instant) -> Duration {
     let give_up = since.as_ns() + PATIENCE.as_ns();
     while context.now().as_ns() < give_up {
-        if let [Some(one), Some(other)] = told.map(|told| told.when(heard)) {
+        if let [Some(one), Some(other)] = reported.map(|reported| reported.when(heard)) {
             return Duration::from_ns(one.max(other).saturating_sub(since.as_ns()));
         }
         context.sleep(Duration::from_ms(1));
     }
-    panic!("{heard:?} was not heard in {PATIENCE}: {:?}", told.map(Told::all));
+    panic!("{heard:?} was not heard in {PATIENCE}: {:?}", reported.map(Told::all));
 }
 
 /// Waits until the first receiver has had a value.
-fn received(context: &Context<'_>, told: [&Told; 2], value: u64) {
+fn received(context: &Context<'_>, reported: [&Told; 2], value: u64) {
     let give_up = context.now().as_ns() + PATIENCE.as_ns();
-    while told[0].when(Heard::Value(value)).is_none() {
-        assert!(context.now().as_ns() < give_up, "{value} was not received: {:?}", told[0].all());
+    while reported[0].when(Heard::Value(value)).is_none() {
+        assert!(context.now().as_ns() < give_up, "{value} was not received: {:?}", reported[0].all());
         context.sleep(Duration::from_ms(1));
     }
 }
@@ -149,21 +149,21 @@ const EXECUTORS: [(&str, &str); 2] = [("native", ""), ("dispatched", "executor =
 #[test]
 fn a_receiver_hears_of_pause_resume_and_stop_without_a_value() {
     for (name, executor) in EXECUTORS {
-        let (outcome, heard) = steered(executor, "2ms", move |context, send, told| {
+        let (outcome, heard) = steered(executor, "2ms", move |context, send, reported| {
             context.sleep(Duration::from_ms(20));
             let change = |context: &Context<'_>, heard, change: &dyn Fn()| {
                 let since = context.now();
                 change();
-                both(context, told, heard, since);
+                both(context, reported, heard, since);
             };
             let control = context.control();
             change(context, Heard::Pause, &|| control.pause("sound").unwrap());
             // They wait.
             (1..=5).for_each(|value| send(context, value));
             context.sleep(Duration::from_ms(30));
-            assert_eq!(told[0].all(), [Heard::Pause], "{name}");
+            assert_eq!(reported[0].all(), [Heard::Pause], "{name}");
             change(context, Heard::Resume, &|| control.resume("sound").unwrap());
-            received(context, told, 5);
+            received(context, reported, 5);
             change(context, Heard::Stop, &|| control.stop_service("sound").unwrap());
         });
         let values = (1..=5).map(Heard::Value);
@@ -192,19 +192,19 @@ fn a_receiver_hears_of_pause_resume_and_stop_without_a_value() {
 #[test]
 fn a_value_whose_job_is_put_off_is_not_lost_to_a_pause() {
     for (name, executor) in EXECUTORS {
-        let (_, heard) = steered(executor, "60ms", move |context, send, told| {
+        let (_, heard) = steered(executor, "60ms", move |context, send, reported| {
             context.sleep(Duration::from_ms(80));
             (1..=2).for_each(|value| send(context, value));
             let since = context.now();
-            received(context, told, 1);
+            received(context, reported, 1);
             context.control().pause("sound").unwrap();
-            both(context, told, Heard::Pause, since);
+            both(context, reported, Heard::Pause, since);
             context.sleep(Duration::from_ms(100));
-            assert_eq!(told[0].all(), [Heard::Value(1), Heard::Pause], "{name}");
+            assert_eq!(reported[0].all(), [Heard::Value(1), Heard::Pause], "{name}");
             let since = context.now();
             context.control().resume("sound").unwrap();
-            both(context, told, Heard::Resume, since);
-            received(context, told, 2);
+            both(context, reported, Heard::Resume, since);
+            received(context, reported, 2);
         });
         let expected = [Heard::Value(1), Heard::Pause, Heard::Resume, Heard::Value(2), Heard::Stop];
         assert_eq!(heard[0], expected, "{name}");
@@ -214,7 +214,7 @@ fn a_value_whose_job_is_put_off_is_not_lost_to_a_pause() {
 /// A best-effort task that sleeps hears of the end by the end, not by looking for it.
 #[test]
 fn a_sleep_ends_with_the_application_and_is_one() {
-    let (_, heard) = steered("", "2ms", |context, _, told| {
+    let (_, heard) = steered("", "2ms", |context, _, reported| {
         let before = taut_sys::usage::thread_usage().voluntary_switches;
         context.sleep(Duration::from_ms(400));
         let slept = taut_sys::usage::thread_usage().voluntary_switches - before;
@@ -228,7 +228,7 @@ fn a_sleep_ends_with_the_application_and_is_one() {
             context.sleep(Duration::from_s(60))
         });
         assert!(!stopper && context.now().as_ns() - since.as_ns() < PATIENCE.as_ns());
-        assert_eq!(told[0].all(), []);
+        assert_eq!(reported[0].all(), []);
     });
     assert_eq!(heard[0], [Heard::Stop]);
 }
@@ -237,7 +237,7 @@ fn a_sleep_ends_with_the_application_and_is_one() {
 #[test]
 fn no_change_and_no_value_is_lost_among_many() {
     for (name, executor) in EXECUTORS {
-        let (_, heard) = steered(executor, "1ms", |context, send, told| {
+        let (_, heard) = steered(executor, "1ms", |context, send, reported| {
             let mut random = 1u64;
             for value in 1..=200 {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -249,13 +249,13 @@ fn no_change_and_no_value_is_lost_among_many() {
                 // No more than fit wait.
                 if value % 10 == 0 {
                     context.control().resume("sound").unwrap();
-                    received(context, told, value - 1);
+                    received(context, reported, value - 1);
                 }
                 send(context, value);
                 context.sleep(Duration::from_us(random >> 54));
             }
             context.control().resume("sound").unwrap();
-            received(context, told, 200);
+            received(context, reported, 200);
         });
         let values: Vec<u64> = heard[0]
             .iter()

@@ -150,7 +150,7 @@ fn application(kind: String) {
             }))
         })
     });
-    outcome.told.rested.iter().for_each(|said| eprintln!("{said}"));
+    outcome.reported.rested.iter().for_each(|said| eprintln!("{said}"));
     let rests = outcome.of(Kind::SafeState);
     let said = rests.first().and_then(|record| Rest::from_record(record));
     let as_meant = match rest.as_str() {

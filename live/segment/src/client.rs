@@ -11,49 +11,49 @@ use taut_sys::process;
 use taut_sys::socket::{self, Peer, Poll};
 
 use crate::directory::{Directory, Entry, Role, is_name};
-use crate::files::{Part, region};
+use crate::files::{Extent, region};
 use crate::folder::Folder;
 use crate::header::{HEADER_BYTES, Header};
 use crate::message::{self, PART_BYTES, REPLY_HEAD, Refusal, Reply};
-use crate::{DOOR_VERSION, Error, FolderProblem, PAGE_BYTES, State, folder};
+use crate::{Error, FolderProblem, PAGE_BYTES, PROTOCOL_VERSION, State, folder};
 
-/// What is wrong with a door that hands out other files than it says.
+/// The problem of a listener that hands out other files than its reply says.
 const FILES_DIFFER: &str = "it does not hand out the files that it says";
 
-/// What an owner has to answer.
+/// How long an attach may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Whether the owner is there.
+/// Whether the owner is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Liveness {
-    /// It is.
+    /// It is alive.
     Alive,
-    /// It ended in order.
+    /// It ended in an orderly way.
     Ended,
     /// It died.
     Died,
 }
 
-/// A client's side. The memory stays mapped while it lives, also when the owner is gone; dropping it frees the name, but not in
-/// a child of `fork`: the name is its parent's.
+/// An attached client. The memory stays mapped while this value lives, even after the owner's end. Dropping it frees
+/// the client's name, except in a child of `fork`: there the name belongs to the parent.
 #[derive(Debug)]
 pub struct Attached {
     connection: OwnedFd,
     /// The process that attached.
     process: u32,
-    /// The first has the header.
-    maps: Vec<(Part, Mapping)>,
+    /// The first one holds the header.
+    maps: Vec<(Extent, Mapping)>,
     directory: Directory,
     header: Header,
     owner: Peer,
 }
 
-/// Attaches to an application in the default folder, under a name that its manifest has for us. Waits for at most
-/// two seconds.
+/// Attaches to an application in the default folder, under a client name from its manifest. Waits for at most two
+/// seconds.
 ///
 /// # Errors
-/// Whatever is not as the crate's documentation says: one [`Error`] each. Nothing is mapped before file, seals and
-/// size are right.
+/// One [`Error`] for each way in which the owner departs from the crate's documentation. Nothing is mapped before
+/// file, seals and size are right.
 pub fn attach(app: &str, client: &str) -> Result<Attached, Error> {
     Attached::attach(Folder::Default, app, client)
 }
@@ -68,12 +68,12 @@ pub fn attach_in(folder: &Path, app: &str, client: &str) -> Result<Attached, Err
 
 fn attach_to(path: &Path, own: bool, app: &str, client: &str) -> Result<Attached, Error> {
     let deadline = Instant::now() + PATIENCE;
-    let door = folder::door(path, app)?;
+    let socket = folder::socket(path, app)?;
     if !is_name(client) {
         return Err(Error::BadName { name: client.to_owned() });
     }
-    let not_running = || Error::NotRunning { app: app.to_owned(), door: door.clone() };
-    let stale = || Error::Stale { app: app.to_owned(), door: door.clone() };
+    let not_running = || Error::NotRunning { app: app.to_owned(), socket: socket.clone() };
+    let stale = || Error::Stale { app: app.to_owned(), socket: socket.clone() };
     let user = match folder::check(path, own.then(process::effective_uid)) {
         Ok(user) => user,
         Err(Error::Folder { problem: FolderProblem::System(error), .. }) if is_missing(error) => {
@@ -82,35 +82,37 @@ fn attach_to(path: &Path, own: bool, app: &str, client: &str) -> Result<Attached
         Err(error) => return Err(error),
     };
     loop {
-        let attempt = match socket::connect(&door, deadline.saturating_duration_since(Instant::now())) {
+        let attempt = match socket::connect(&socket, deadline.saturating_duration_since(Instant::now())) {
             Ok(connection) => {
                 let owner = socket::peer(connection.as_fd())?;
                 if owner.uid != user {
-                    return Err(Error::NotADoor { problem: "it belongs to another user than its folder" });
+                    return Err(Error::NotAnApplication {
+                        problem: "it belongs to another user than its folder",
+                    });
                 }
-                // A child that it had forked may have its socket still, and answers nobody.
+                // A child that the owner had forked may still hold the socket; it answers no client.
                 if process::is_gone(owner.pid) {
                     return Err(stale());
                 }
                 converse(connection, owner, app, client, deadline)
             }
-            // All the time more have waited than the owner's backlog holds.
+            // The owner's backlog was full until the deadline.
             Err(error) if error.would_block() => Err(Error::TurnedAway { app: app.to_owned() }),
             Err(error) if is_missing(error) => Err(not_running()),
             Err(error) if error.is_privilege() => {
-                let door = door.display();
+                let socket = socket.display();
                 let reason =
-                    format!("its door, {door}, is shut to us (its manifest grants no group of ours)");
+                    format!("its socket, {socket}, is shut to us (its manifest grants no group of ours)");
                 Err(Error::NotPermitted { app: app.to_owned(), reason })
             }
-            Err(error) if error.errno == taut_sys::ECONNREFUSED => match folder::is_socket(&door) {
-                Some(false) => Err(Error::NotASocket { door: door.clone() }),
+            Err(error) if error.errno == taut_sys::ECONNREFUSED => match folder::is_socket(&socket) {
+                Some(false) => Err(Error::NotASocket { socket: socket.clone() }),
                 _ => Err(stale()),
             },
-            Err(error) => Err(Error::Door { door: door.clone(), error }),
+            Err(error) => Err(Error::Socket { socket: socket.clone(), error }),
         };
         match attempt {
-            // Too many ask, or it just ended: the next attempt will tell.
+            // The backlog is full, or the owner just ended: the next attempt finds out.
             Err(Error::TurnedAway { .. }) if Instant::now() < deadline => {
                 std::thread::sleep(Duration::from_millis(5));
             }
@@ -123,7 +125,7 @@ fn is_missing(error: taut_sys::Error) -> bool {
     error.errno == taut_sys::ENOENT
 }
 
-/// Asks, and looks at the answer.
+/// Sends the request, and checks the answer.
 fn converse(
     connection: OwnedFd,
     owner: Peer,
@@ -132,41 +134,42 @@ fn converse(
     deadline: Instant,
 ) -> Result<Attached, Error> {
     let mut answer = Answer { connection: &connection, app, deadline, files: Vec::new() };
-    // So few bytes go at once on a fresh socket. If the door has closed already, it may have said why.
+    // A fresh socket takes so few bytes at once. If the listener has closed already, it may have sent the reason.
     let _ = socket::send(connection.as_fd(), &message::request(client), &[]);
     let mut head = [0; REPLY_HEAD];
     answer.read(&mut head)?;
     let reply = Reply::read(&head)?;
-    let mut parts = vec![0; reply.parts * PART_BYTES];
-    answer.read(&mut parts)?;
-    let parts = message::parts(&parts);
+    let mut extents = vec![0; reply.extents * PART_BYTES];
+    answer.read(&mut extents)?;
+    let extents = message::extents(&extents);
     let mut text = vec![0; reply.text_len];
     answer.read(&mut text)?;
     let files = answer.files;
-    // For the eyes of a person, and from a stranger.
+    // The reason is for a person to read, and comes from a process that is not trusted.
     let reason = || String::from_utf8_lossy(&text).chars().filter(|c| !c.is_control()).collect();
     let client = client.to_owned();
     let refusals = [
         (Refusal::UnknownClient, Error::UnknownClient { client: client.clone(), reason: reason() }),
         (Refusal::NameTaken, Error::NameTaken { client, reason: reason() }),
         (Refusal::NotPermitted, Error::NotPermitted { app: app.to_owned(), reason: reason() }),
-        (Refusal::Malformed, Error::NotADoor { problem: "it does not understand our request" }),
+        (Refusal::Malformed, Error::NotAnApplication { problem: "it does not understand our request" }),
     ];
-    if reply.version != DOOR_VERSION || reply.code == Refusal::Version as u16 {
-        return Err(Error::WrongDoorVersion { ours: DOOR_VERSION, theirs: reply.version });
+    if reply.version != PROTOCOL_VERSION || reply.code == Refusal::Version as u16 {
+        return Err(Error::WrongProtocolVersion { ours: PROTOCOL_VERSION, theirs: reply.version });
     }
     if reply.code != 0 {
         let refusal = refusals.into_iter().find(|(code, _)| *code as u16 == reply.code);
-        let unknown = Error::NotADoor { problem: "it refuses for a reason that we do not know" };
+        let unknown = Error::NotAnApplication { problem: "it refuses for a reason that we do not know" };
         return Err(refusal.map_or(unknown, |(_, error)| error));
     }
-    if parts.is_empty() || files.len() != parts.len() {
-        return Err(Error::NotADoor { problem: FILES_DIFFER });
+    if extents.is_empty() || files.len() != extents.len() {
+        return Err(Error::NotAnApplication { problem: FILES_DIFFER });
     }
-    let text = String::from_utf8(text).map_err(|_| Error::NotADoor { problem: "its text is not UTF-8" })?;
+    let text =
+        String::from_utf8(text).map_err(|_| Error::NotAnApplication { problem: "its text is not UTF-8" })?;
     let directory = Directory::from_text(&text)
         .map_err(|error| Error::Directory { client: "ours, from the application".to_owned(), error })?;
-    let (maps, header) = open(parts.into_iter().zip(files).collect(), reply, &directory)?;
+    let (maps, header) = open(extents.into_iter().zip(files).collect(), reply, &directory)?;
     Ok(Attached { connection, process: process::pid(), maps, directory, header, owner })
 }
 
@@ -193,7 +196,7 @@ impl Answer<'_> {
                 Ok(received) => {
                     self.files.extend(received.fds);
                     if received.truncated || self.files.len() > socket::FD_LIMIT {
-                        return Err(Error::NotADoor { problem: FILES_DIFFER });
+                        return Err(Error::NotAnApplication { problem: FILES_DIFFER });
                     }
                     buffer = &mut buffer[received.bytes..];
                 }
@@ -208,35 +211,40 @@ impl Answer<'_> {
     }
 }
 
-/// Maps the files, if they are what the reply says.
+/// Maps the files, if they match the reply.
 fn open(
-    files: Vec<(Part, OwnedFd)>,
+    files: Vec<(Extent, OwnedFd)>,
     reply: Reply,
     directory: &Directory,
-) -> Result<(Vec<(Part, Mapping)>, Header), Error> {
+) -> Result<(Vec<(Extent, Mapping)>, Header), Error> {
     let ours = || "ours, from the application".to_owned();
     if !directory.fits(reply.total) {
         return Err(Error::OutOfBounds { client: ours(), size: reply.total });
     }
-    // In their order, apart from each other, and the header readable in the first of them.
+    // The files must be in order and must not overlap; the first begins at 0 and holds the header.
     let mut end = 0;
-    for (index, (part, _)) in files.iter().enumerate() {
-        let starts = if index == 0 { part.start == 0 } else { part.start > 0 };
-        if !starts || part.start < end || !part.start.is_multiple_of(PAGE_BYTES) || part.end() > reply.total {
-            return Err(Error::NotADoor { problem: FILES_DIFFER });
+    for (index, (extent, _)) in files.iter().enumerate() {
+        let starts = if index == 0 { extent.start == 0 } else { extent.start > 0 };
+        if !starts
+            || extent.start < end
+            || !extent.start.is_multiple_of(PAGE_BYTES)
+            || extent.end() > reply.total
+        {
+            return Err(Error::NotAnApplication { problem: FILES_DIFFER });
         }
-        end = part.end();
+        end = extent.end();
     }
-    // What we are to write, we can: before a write faults.
-    let writable =
-        |entry: &Entry| files.iter().any(|(part, _)| part.writes && part.holds(entry.offset, entry.size));
+    // Check that the client may write its channels: otherwise a write would fault later.
+    let writable = |entry: &Entry| {
+        files.iter().any(|(extent, _)| extent.writes && extent.holds(entry.offset, entry.size))
+    };
     if !directory.entries().iter().all(|entry| entry.role == Role::Reads || writable(entry)) {
         return Err(Error::Inconsistent { what: "channels that this client writes" });
     }
     let mut maps = Vec::with_capacity(files.len());
-    for (part, file) in files {
+    for (extent, file) in files {
         let least = if maps.is_empty() { HEADER_BYTES as u64 } else { 1 };
-        maps.push((part, map(part, &file, least)?));
+        maps.push((extent, map(extent, &file, least)?));
     }
     let header = Header::load(&maps[0].1)?;
     let same = [
@@ -250,16 +258,16 @@ fn open(
     }
 }
 
-fn map(part: Part, file: &OwnedFd, least: u64) -> Result<Mapping, Error> {
+fn map(extent: Extent, file: &OwnedFd, least: u64) -> Result<Mapping, Error> {
     let secret = memory::is_secret(file.as_fd()).unwrap_or(false);
-    // Fixed for good before its size is believed.
+    // The size must be sealed before the client relies on it.
     let sealed =
         || memory::seals(file.as_fd()).is_ok_and(|seals| seals.contains(Seals::SHRINK.and(Seals::GROW)));
     if !secret && !sealed() {
         return Err(Error::NotSealed);
     }
     let actual = memory::file_size(file.as_fd())?;
-    let expected = part.bytes.max(least);
+    let expected = extent.bytes.max(least);
     if actual < expected {
         return Err(Error::Truncated { expected, actual });
     }
@@ -269,7 +277,7 @@ fn map(part: Part, file: &OwnedFd, least: u64) -> Result<Mapping, Error> {
     let size =
         usize::try_from(actual).map_err(|_| taut_sys::Error { call: "mmap", errno: taut_sys::ENOMEM })?;
     if !secret {
-        return Ok(memory::map_shared(file.as_fd(), size, part.writes)?);
+        return Ok(memory::map_shared(file.as_fd(), size, extent.writes)?);
     }
     memory::map_secret(file.as_fd(), size).map_err(|error| match error.would_block() {
         true => Error::MemoryLimit { bytes: actual },
@@ -279,8 +287,8 @@ fn map(part: Part, file: &OwnedFd, least: u64) -> Result<Mapping, Error> {
 
 impl Drop for Attached {
     fn drop(&mut self) {
-        // Frees the name at once, also while a child of ours that is being forked has the descriptor too. In such a child it
-        // is for its parent to free: ends of its part may live there.
+        // Frees the name at once, even while a child that this process is forking holds the descriptor too. In such a
+        // child the connection belongs to the parent, in which ends of this endpoint may still live.
         if self.process == process::pid() {
             let _ = socket::shutdown(self.connection.as_fd());
         }
@@ -293,12 +301,12 @@ impl Attached {
         attach_to(&path, own, app, client)
     }
 
-    /// Whether the owner is there. One short system call, no allocation: cheap enough for every frame.
+    /// Whether the owner is alive. One short system call, no allocation: cheap enough for every frame.
     ///
-    /// The connection decides; the segment's state word only tells an end from a death.
+    /// The connection decides; the segment's state word only distinguishes an orderly end from a death.
     pub fn alive(&self) -> Liveness {
         let mut polls = [Poll::hung_up(self.connection.as_fd())];
-        // An error would be ours (no memory in the kernel), and says nothing about the owner.
+        // An error would be this process's own (the kernel is out of memory), and says nothing about the owner.
         let gone = socket::poll(&mut polls, Some(Duration::ZERO)).is_ok_and(|ready| ready > 0);
         match (gone, self.state()) {
             (false, _) => Liveness::Alive,
@@ -307,20 +315,21 @@ impl Attached {
         }
     }
 
-    /// What the owner says about itself, and nobody else can; [`Attached::alive`] also knows of its death.
+    /// The state that the owner publishes, and that nobody else can write; only [`Attached::alive`] notices the
+    /// owner's death.
     pub fn state(&self) -> State {
         State::load(&self.maps[0].1)
     }
 
-    /// Our channels.
+    /// The channels of this client.
     pub fn directory(&self) -> &Directory {
         &self.directory
     }
 
-    /// What the owner says about one of our channels.
+    /// The owner's entry for one of this client's channels.
     ///
     /// # Errors
-    /// [`Error::NoChannel`], with those that we have.
+    /// [`Error::NoChannel`], with the channels that this client has.
     pub fn entry(&self, channel: &str) -> Result<&Entry, Error> {
         self.directory.entry(channel).ok_or_else(|| Error::NoChannel {
             channel: channel.to_owned(),
@@ -328,7 +337,8 @@ impl Attached {
         })
     }
 
-    /// As [`Attached::entry`], for a program that means to use it in this role, with values of this layout.
+    /// As [`Attached::entry`]; also checks that the entry has the role and the layout of values that the program
+    /// expects.
     ///
     /// # Errors
     /// [`Error::NoChannel`]; [`Error::WrongRole`]; [`Error::LayoutDiffers`], with both layouts.
@@ -348,16 +358,16 @@ impl Attached {
     }
 
     /// The bytes of a channel. Other processes may read and write them at any time: only atomic accesses are sound.
-    /// They may be written if we write the channel ([`Attached::mapping`]).
+    /// The caller may write them if this client writes the channel ([`Attached::mapping`]).
     ///
     /// # Errors
     /// [`Error::NoChannel`].
     pub fn region(&self, channel: &str) -> Result<NonNull<[u8]>, Error> {
-        let (entry, (part, map)) = (self.entry(channel)?, self.place(channel)?);
-        region(map, *part, entry.offset, entry.size).ok_or(Error::Inconsistent { what: "region" })
+        let (entry, (extent, map)) = (self.entry(channel)?, self.place(channel)?);
+        region(map, *extent, entry.offset, entry.size).ok_or(Error::Inconsistent { what: "region" })
     }
 
-    /// The memory that holds a channel, and perhaps others of the same writer; stays where it is.
+    /// The memory that holds a channel, and perhaps other channels of the same writer; its address does not change.
     ///
     /// # Errors
     /// [`Error::NoChannel`].
@@ -365,18 +375,18 @@ impl Attached {
         Ok(&self.place(channel)?.1)
     }
 
-    fn place(&self, channel: &str) -> Result<&(Part, Mapping), Error> {
+    fn place(&self, channel: &str) -> Result<&(Extent, Mapping), Error> {
         let entry = self.entry(channel)?;
-        let holds = |(part, _): &&(Part, Mapping)| part.holds(entry.offset, entry.size);
+        let holds = |(extent, _): &&(Extent, Mapping)| extent.holds(entry.offset, entry.size);
         self.maps.iter().find(holds).ok_or(Error::Inconsistent { what: "region" })
     }
 
-    /// The number of the owner's run: another one means another run, of which nothing here is known.
+    /// The number of the owner's run. A different number means another run, about which this value says nothing.
     pub fn epoch(&self) -> u64 {
         self.header.epoch
     }
 
-    /// What tells the owner's layout from another.
+    /// The hash that distinguishes the owner's layout from others.
     pub fn layout_hash(&self) -> u64 {
         self.header.layout_hash
     }
@@ -391,7 +401,7 @@ impl Attached {
         self.owner.uid
     }
 
-    /// Locks the memory, if the privilege is there; its mappings say.
+    /// Locks the memory, if this process has the privilege; each mapping reports the result.
     pub(crate) fn lock(&mut self) {
         for (_, map) in &mut self.maps {
             let _ = map.lock();

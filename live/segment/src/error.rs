@@ -11,24 +11,24 @@ use crate::{DirectoryError, Role};
 /// Why there is no segment, or no channel in it. Each text says what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// An application's or client's name that cannot be one.
+    /// The name cannot be the name of an application, a client or an object.
     BadName {
-        /// What was given.
+        /// The name.
         name: String,
     },
-    /// The folder of doors cannot be used.
+    /// The folder of the sockets cannot be used.
     Folder {
-        /// Which.
+        /// The folder.
         path: PathBuf,
         /// Why.
         problem: FolderProblem,
     },
-    /// The door's path is longer than Linux allows.
+    /// The path of the listener's socket is longer than Linux allows.
     PathTooLong {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
-    /// Another owner of that name lives.
+    /// Another owner of that name is alive.
     AlreadyRunning {
         /// The application.
         app: String,
@@ -40,140 +40,140 @@ pub enum Error {
         /// Its name.
         group: String,
     },
-    /// The owner's directory is none.
+    /// A client's directory is not valid.
     Directory {
-        /// Whose.
+        /// The client.
         client: String,
         /// Why.
         error: DirectoryError,
     },
-    /// A client stands twice in the owner's list.
+    /// The owner's list names a client twice.
     ClientTwice {
-        /// Which.
+        /// The client.
         client: String,
     },
-    /// A region ends outside of the segment.
+    /// A region ends outside the segment.
     OutOfBounds {
-        /// Whose.
+        /// The client whose channel it is.
         client: String,
         /// The segment's size, bytes.
         size: u64,
     },
     /// Two channels share bytes, or one has two regions.
     Overlap {
-        /// The one.
+        /// The first channel.
         first: String,
-        /// The other.
+        /// The second channel; the same as the first if that one has two regions.
         second: String,
     },
 
     /// Two channels that belong into different files lie on one page.
     SharedPage {
-        /// The one; none for the header and the channels that no client writes.
+        /// The first channel; `None` for the header and the channels that no client writes.
         first: Option<String>,
-        /// The other.
+        /// The second channel.
         second: String,
     },
-    /// A client is a party of channels in more files than one message brings.
+    /// A client uses channels in more files than one message can carry.
     TooManyFiles {
-        /// Which.
+        /// The client.
         client: String,
-        /// How many it can be.
+        /// The limit on the files of one client.
         limit: usize,
     },
 
     /// The segment takes more memory than the machine has.
     TooLarge {
-        /// What it takes, bytes; the largest number if it is none.
+        /// What it takes, bytes; `u64::MAX` if the sum overflows.
         size: u64,
         /// What the machine has, bytes.
         memory: u64,
     },
 
-    /// An object of a board cannot be built.
+    /// An object of a registry cannot be built.
     Layout {
-        /// Which.
+        /// The object.
         object: String,
         /// Why.
         error: LayoutError,
     },
 
-    /// There is no door.
+    /// The application has no socket.
     NotRunning {
         /// The application.
         app: String,
-        /// Where its door would be.
-        door: PathBuf,
+        /// The path where the socket would be.
+        socket: PathBuf,
     },
-    /// There is a door, and nobody behind it.
+    /// The socket exists, but its owner is dead.
     Stale {
         /// The application.
         app: String,
-        /// What is left of it.
-        door: PathBuf,
+        /// The socket that the dead owner left.
+        socket: PathBuf,
     },
-    /// Something that no owner makes is where the door belongs.
+    /// Something that no owner makes stands where the socket belongs.
     NotASocket {
-        /// Where.
-        door: PathBuf,
+        /// The path.
+        socket: PathBuf,
     },
-    /// The door is shut to this user.
+    /// The owner does not let this user attach.
     NotPermitted {
         /// The application.
         app: String,
-        /// Who said so, and why.
+        /// The reason: from the owner's reply, or found by this client.
         reason: String,
     },
     /// The owner has no client of that name.
     UnknownClient {
         /// The name.
         client: String,
-        /// What the owner said.
+        /// The owner's reason.
         reason: String,
     },
     /// A client of that name is attached.
     NameTaken {
         /// The name.
         client: String,
-        /// What the owner said.
+        /// The owner's reason.
         reason: String,
     },
-    /// There is no such object on the board.
+    /// The registry has no such object.
     NoObject {
-        /// What was asked for.
+        /// The object that the caller asked for.
         object: String,
-        /// What there is.
+        /// The objects that the registry has.
         known: Vec<String>,
     },
-    /// The object is as we say, and has no such part.
-    NoPart {
+    /// The object has the caller's kind and shape, but no such endpoint.
+    NoEndpoint {
         /// The object.
         object: String,
-        /// What was asked for.
-        part: String,
+        /// The endpoint that the caller asked for.
+        endpoint: String,
     },
-    /// Another process plays this part, or too many do.
-    PartTaken {
+    /// Another process holds this endpoint, or too many processes do.
+    EndpointTaken {
         /// The object.
         object: String,
-        /// The part.
-        part: String,
-        /// What the owner said.
+        /// The endpoint.
+        endpoint: String,
+        /// The owner's reason.
         reason: String,
     },
-    /// The owner's object is another one than ours.
+    /// The owner's object differs from the caller's.
     ObjectDiffers {
-        /// Which.
+        /// The object.
         object: String,
         /// What differs.
         what: &'static str,
-        /// What we have.
+        /// The caller's.
         ours: String,
-        /// What the owner has.
+        /// The owner's.
         theirs: String,
     },
-    /// The owner speaks another version at the door.
-    WrongDoorVersion {
+    /// The owner speaks another version of the listener's messages.
+    WrongProtocolVersion {
         /// Ours.
         ours: u16,
         /// The owner's.
@@ -184,18 +184,18 @@ pub enum Error {
         /// The application.
         app: String,
     },
-    /// The owner ended the conversation without an answer, again and again.
+    /// The owner closed the connection without an answer, again and again until the time was over.
     TurnedAway {
         /// The application.
         app: String,
     },
-    /// What is behind the door is no owner of ours.
-    NotADoor {
+    /// The process that answers at the socket is no owner, or does not keep to the protocol.
+    NotAnApplication {
         /// Why.
         problem: &'static str,
     },
 
-    /// The file does not start as a segment.
+    /// The file does not start like a segment.
     WrongMagic,
     /// The segment was made for the other byte order.
     WrongByteOrder,
@@ -227,29 +227,29 @@ pub enum Error {
         /// The file's bytes.
         actual: u64,
     },
-    /// The file's size is not fixed: whoever holds it could take it from under us.
+    /// The file's size is not sealed: a process that holds the file could shrink it under the client.
     NotSealed,
-    /// What we are to write counts as locked memory, and is more than this process may lock.
+    /// The memory that this client writes counts as locked memory, and is more than this process may lock.
     MemoryLimit {
         /// Its bytes.
         bytes: u64,
     },
-    /// The door and the header contradict each other.
+    /// The listener's reply and the segment contradict each other.
     Inconsistent {
-        /// In what.
+        /// What they contradict each other about.
         what: &'static str,
     },
 
-    /// The client is no party of that channel.
+    /// The client does not use that channel.
     NoChannel {
-        /// Which.
+        /// The channel.
         channel: String,
-        /// The channels that it is a party of.
+        /// The channels that it uses.
         known: Vec<String>,
     },
-    /// The client is the other party of that channel.
+    /// The client uses that channel in the other role.
     WrongRole {
-        /// Which.
+        /// The channel.
         channel: String,
         /// What the client wants to do.
         ours: Role,
@@ -266,23 +266,23 @@ pub enum Error {
         theirs: String,
     },
 
-    /// Linux refused something about a door.
-    Door {
-        /// Its socket.
-        door: PathBuf,
+    /// Linux refused a system call on a listener's socket.
+    Socket {
+        /// The socket's path.
+        socket: PathBuf,
         /// What was refused.
         error: taut_sys::Error,
     },
-    /// The segment cannot be opened for those who only read.
+    /// The owner cannot open the segment again for clients that only read.
     NoProc {
         /// What was refused.
         error: taut_sys::Error,
     },
-    /// Linux refused something that is about no path.
+    /// Linux refused a system call that concerns no path.
     System(taut_sys::Error),
 }
 
-/// What to do about what Linux refused, if that needs no path.
+/// The remedy for an error of Linux, if it needs no path.
 fn remedy_without_path(error: taut_sys::Error) -> &'static str {
     match error.errno {
         taut_sys::EMFILE | taut_sys::ENFILE | taut_sys::ENOMEM => remedy(error),
@@ -290,7 +290,7 @@ fn remedy_without_path(error: taut_sys::Error) -> &'static str {
     }
 }
 
-/// What to do about what Linux refused, of a folder or of what is in it. Starts with a colon, or is empty.
+/// The remedy for an error of Linux about a folder or something in it. Starts with a colon, or is empty.
 fn remedy(error: taut_sys::Error) -> &'static str {
     match error.errno {
         taut_sys::EACCES | taut_sys::EPERM => {
@@ -311,16 +311,16 @@ fn remedy(error: taut_sys::Error) -> &'static str {
     }
 }
 
-/// Why a folder cannot hold doors.
+/// Why a folder cannot hold the sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FolderProblem {
-    /// It could not be made, or looked at.
+    /// Linux refused to make or to inspect it.
     System(taut_sys::Error),
-    /// It is a symbolic link, or no folder at all.
+    /// It is a symbolic link, or not a folder.
     NotAFolder,
-    /// It belongs to this user, who is not us.
+    /// It belongs to this user, who is not the caller.
     OtherOwner(u32),
-    /// Others may write to it: its mode.
+    /// Others may write to it; its mode.
     WritableByOthers(u32),
     /// Another process has held its lock for too long.
     Busy,
@@ -332,11 +332,13 @@ impl fmt::Display for Error {
             Self::BadName { name } => {
                 write!(
                     f,
-                    "`{}` is no name: use 1 to 64 letters, digits, `-` or `_` (an object of a board: 32)",
+                    "`{}` is no name: use 1 to 64 letters, digits, `-` or `_` (an object of a registry: 32)",
                     name.escape_debug()
                 )
             }
-            Self::Folder { path, problem } => write!(f, "the folder of doors, {}: {problem}", path.display()),
+            Self::Folder { path, problem } => {
+                write!(f, "the folder of sockets, {}: {problem}", path.display())
+            }
             Self::PathTooLong { path } => write!(
                 f,
                 "{} is too long for a socket (107 bytes): set TAUT_RUNTIME_DIR to a shorter folder",
@@ -375,30 +377,30 @@ impl fmt::Display for Error {
                 f,
                 "the segment takes {size} bytes, and this machine has {memory}: use smaller values, or fewer places for them"
             ),
-            Self::NotRunning { app, door } => write!(
+            Self::NotRunning { app, socket } => write!(
                 f,
                 "{app} is not running (no {}): start it, or set TAUT_RUNTIME_DIR as it was set for {app}",
-                door.display()
+                socket.display()
             ),
-            Self::Stale { app, door } => write!(
+            Self::Stale { app, socket } => write!(
                 f,
                 "{app} is not running: it died and left {}; starting it again removes that",
-                door.display()
+                socket.display()
             ),
-            Self::NotASocket { door } => write!(
+            Self::NotASocket { socket } => write!(
                 f,
-                "the door, {}, is no socket, so no owner left it there: take it away, or set TAUT_RUNTIME_DIR to another \
+                "{} is no socket, so no owner left it there: take it away, or set TAUT_RUNTIME_DIR to another \
                  folder",
-                door.display()
+                socket.display()
             ),
             Self::NotPermitted { app, reason } => write!(f, "{app} does not let this user in: {reason}"),
             Self::UnknownClient { client, reason } => write!(f, "no client `{client}`: {reason}"),
             Self::NameTaken { client, reason } => {
                 write!(f, "client `{client}` is attached already: {reason}")
             }
-            Self::WrongDoorVersion { ours, theirs } => write!(
+            Self::WrongProtocolVersion { ours, theirs } => write!(
                 f,
-                "the application speaks version {theirs} at its door, this client {ours}: build both with the same taut"
+                "the application speaks version {theirs}, this client {ours}: build both with the same taut"
             ),
             Self::NoAnswer { app } => {
                 write!(f, "{app} did not answer within two seconds: is it stopped?")
@@ -406,7 +408,9 @@ impl fmt::Display for Error {
             Self::TurnedAway { app } => {
                 write!(f, "{app} turned us away for two seconds: too many are asking; try again")
             }
-            Self::NotADoor { problem } => write!(f, "what answers is not an application of taut: {problem}"),
+            Self::NotAnApplication { problem } => {
+                write!(f, "what answers is not an application of taut: {problem}")
+            }
             Self::WrongMagic => f.write_str("what was handed out is not a segment of taut"),
             Self::WrongByteOrder => {
                 f.write_str("the segment is of the other byte order: build client and application for one")
@@ -433,22 +437,24 @@ impl fmt::Display for Error {
                  raise its limit (`ulimit -l`), or give it CAP_IPC_LOCK"
             ),
             Self::Inconsistent { what } => {
-                write!(f, "the door and the segment disagree about the {what}: attach again")
+                write!(f, "the listener and the segment disagree about the {what}: attach again")
             }
             Self::Layout { object, error } => write!(f, "object {object} cannot be built: {error}"),
             Self::NoObject { object, known } if known.is_empty() => {
-                write!(f, "no object `{object}`: the board is empty")
+                write!(f, "no object `{object}`: the registry is empty")
             }
             Self::NoObject { object, known } => {
-                write!(f, "no object `{object}` on this board: it has {}", known.join(", "))
+                write!(f, "no object `{object}` in this registry: it has {}", known.join(", "))
             }
-            Self::NoPart { object, part } => write!(f, "object {object} has no part `{part}`"),
-            Self::PartTaken { object, part, reason } => {
-                write!(f, "part `{part}` of object {object} is taken: {reason}")
+            Self::NoEndpoint { object, endpoint } => {
+                write!(f, "object {object} has no endpoint `{endpoint}`")
+            }
+            Self::EndpointTaken { object, endpoint, reason } => {
+                write!(f, "endpoint `{endpoint}` of object {object} is taken: {reason}")
             }
             Self::ObjectDiffers { object, what, ours, theirs } => write!(
                 f,
-                "object {object} differs in its {what}: this program has `{ours}`, the board `{theirs}`"
+                "object {object} differs in its {what}: this program has `{ours}`, the registry `{theirs}`"
             ),
             Self::NoChannel { channel, known } if known.is_empty() => {
                 write!(f, "no channel `{channel}`: this client is a party of none")
@@ -463,8 +469,8 @@ impl fmt::Display for Error {
                 f,
                 "channel {channel} carries another type: this program has `{ours}`, the application `{theirs}`"
             ),
-            Self::Door { door, error } => {
-                write!(f, "the door, {}: {error}{}", door.display(), remedy(*error))
+            Self::Socket { socket, error } => {
+                write!(f, "the socket, {}: {error}{}", socket.display(), remedy(*error))
             }
             Self::NoProc { error } => write!(
                 f,
@@ -480,7 +486,7 @@ impl std::error::Error for Error {
         match self {
             Self::Directory { error, .. } => Some(error),
             Self::Layout { error, .. } => Some(error),
-            Self::System(error) | Self::Door { error, .. } | Self::NoProc { error } => Some(error),
+            Self::System(error) | Self::Socket { error, .. } | Self::NoProc { error } => Some(error),
             _ => None,
         }
     }
@@ -514,8 +520,7 @@ impl fmt::Display for FolderProblem {
 mod tests {
     use super::*;
 
-    /// What Linux refuses about a folder or what is in it, by what is to be done; about no path, only what the path is not needed
-    /// for.
+    /// The remedy for each errno on a folder or something in it; without a path, only the remedies that need none.
     #[test]
     fn what_linux_refuses_says_what_to_do() {
         let refused = |errno| taut_sys::Error { call: "call", errno };
@@ -533,8 +538,8 @@ mod tests {
                 let error = refused(errno);
                 let of_folder = FolderProblem::System(error).to_string();
                 assert!(of_folder.starts_with(&format!("{error}{remedy}")), "{of_folder}");
-                let door = Error::Door { door: "/run/x.sock".into(), error }.to_string();
-                assert!(door.starts_with(&format!("the door, /run/x.sock: {error}{remedy}")), "{door}");
+                let socket = Error::Socket { socket: "/run/x.sock".into(), error }.to_string();
+                assert!(socket.starts_with(&format!("the socket, /run/x.sock: {error}{remedy}")), "{socket}");
                 let of_none = Error::System(error).to_string();
                 let expected = if is_of_no_path { of_folder } else { error.to_string() };
                 assert_eq!(of_none, expected);
@@ -544,7 +549,8 @@ mod tests {
         assert_eq!(FolderProblem::System(unknown).to_string(), unknown.to_string());
     }
 
-    /// Where what is wrong with one is another sentence than what is wrong between two, and an empty list than a list.
+    /// A fault of one channel reads differently from a fault between two, and an empty list differently from a full
+    /// one.
     #[test]
     fn each_case_has_its_sentence() {
         let text = |text: &str| text.to_owned();
@@ -552,8 +558,8 @@ mod tests {
         assert_eq!(overlap("a"), "channel a has two different regions");
         assert_eq!(overlap("b"), "channels a and b share bytes");
         let object = |known| Error::NoObject { object: text("a"), known }.to_string();
-        assert_eq!(object(vec![]), "no object `a`: the board is empty");
-        assert_eq!(object(vec![text("b"), text("c")]), "no object `a` on this board: it has b, c");
+        assert_eq!(object(vec![]), "no object `a`: the registry is empty");
+        assert_eq!(object(vec![text("b"), text("c")]), "no object `a` in this registry: it has b, c");
         let channel = |known| Error::NoChannel { channel: text("a"), known }.to_string();
         assert_eq!(channel(vec![]), "no channel `a`: this client is a party of none");
         assert_eq!(channel(vec![text("b"), text("c")]), "no channel `a` for this client: it has b, c");
@@ -567,7 +573,7 @@ mod tests {
         let client = || "ui".to_owned();
         for (outer, source) in [
             (Error::System(error), error.to_string()),
-            (Error::Door { door: PathBuf::new(), error }, error.to_string()),
+            (Error::Socket { socket: PathBuf::new(), error }, error.to_string()),
             (Error::NoProc { error }, error.to_string()),
             (
                 Error::Directory { client: client(), error: directory },

@@ -20,7 +20,7 @@ use crate::{Error, PAGE_BYTES};
 
 /// Bytes of a segment that lie in one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct Extent {
     /// From the segment's start; a multiple of [`PAGE_BYTES`].
     pub(crate) start: u64,
     pub(crate) bytes: u64,
@@ -28,7 +28,7 @@ pub(crate) struct Part {
     pub(crate) writes: bool,
 }
 
-impl Part {
+impl Extent {
     /// The first byte after it. Of a part whose sum is no number, the last that there is.
     pub(crate) fn end(&self) -> u64 {
         self.start.saturating_add(self.bytes)
@@ -111,7 +111,7 @@ pub(crate) struct File {
 #[derive(Debug)]
 pub(crate) struct Handout {
     pub(crate) descriptors: Vec<OwnedFd>,
-    pub(crate) parts: Vec<Vec<(Part, usize)>>,
+    pub(crate) extents: Vec<Vec<(Extent, usize)>>,
 }
 
 impl File {
@@ -174,13 +174,13 @@ impl File {
         self.secret
     }
 
-    fn part(&self, writes: bool) -> Part {
-        Part { start: self.start, bytes: self.map.len() as u64, writes }
+    fn extent(&self, writes: bool) -> Extent {
+        Extent { start: self.start, bytes: self.map.len() as u64, writes }
     }
 
     /// A region that lies in it.
     pub(crate) fn region(&self, offset: u64, size: u64) -> Option<NonNull<[u8]>> {
-        region(&self.map, self.part(false), offset, size)
+        region(&self.map, self.extent(false), offset, size)
     }
 }
 
@@ -192,7 +192,7 @@ pub(crate) fn hand_out(
     lists: &[bool],
 ) -> Result<Handout, Error> {
     let mut descriptors = Vec::new();
-    let mut parts = vec![Vec::new(); clients.len()];
+    let mut extents = vec![Vec::new(); clients.len()];
     for file in files {
         let mut position = |fd: Option<OwnedFd>| {
             fd.map(|fd| {
@@ -202,26 +202,26 @@ pub(crate) fn hand_out(
         };
         let (writable, read_only) = (position(file.writable.take()), position(file.read_only.take()));
         for (client, (_, directory)) in clients.iter().enumerate() {
-            let part = file.part(file.writers.contains(&client));
-            let reads = |entry: &Entry| part.holds(entry.offset, entry.size);
+            let extent = file.extent(file.writers.contains(&client));
+            let reads = |entry: &Entry| extent.holds(entry.offset, entry.size);
             let looks = file.start == 0 || (!lists[client] && directory.entries().iter().any(reads));
-            let descriptor = if part.writes { writable } else { read_only.filter(|_| looks) };
-            parts[client].extend(descriptor.map(|descriptor| (part, descriptor)));
+            let descriptor = if extent.writes { writable } else { read_only.filter(|_| looks) };
+            extents[client].extend(descriptor.map(|descriptor| (extent, descriptor)));
         }
     }
-    let handout = Handout { descriptors, parts };
-    match handout.parts.iter().position(|parts| parts.len() > FD_LIMIT) {
+    let handout = Handout { descriptors, extents };
+    match handout.extents.iter().position(|extents| extents.len() > FD_LIMIT) {
         Some(client) => Err(Error::TooManyFiles { client: clients[client].0.clone(), limit: FD_LIMIT }),
         None => Ok(handout),
     }
 }
 
 /// Bytes of the segment, by the mapping of a part; none of the header.
-pub(crate) fn region(map: &Mapping, part: Part, offset: u64, size: u64) -> Option<NonNull<[u8]>> {
-    if offset < HEADER_BYTES as u64 || !part.holds(offset, size) {
+pub(crate) fn region(map: &Mapping, extent: Extent, offset: u64, size: u64) -> Option<NonNull<[u8]>> {
+    if offset < HEADER_BYTES as u64 || !extent.holds(offset, size) {
         return None;
     }
-    let (within, size) = (usize::try_from(offset - part.start).ok()?, usize::try_from(size).ok()?);
+    let (within, size) = (usize::try_from(offset - extent.start).ok()?, usize::try_from(size).ok()?);
     // The part may say more than is mapped.
     if within.checked_add(size)? > map.len() {
         return None;

@@ -101,7 +101,7 @@ impl Roots<'_> {
 }
 
 /// The door of an application.
-pub(crate) fn door(folder: &Path, app: &str) -> Result<PathBuf, Error> {
+pub(crate) fn socket(folder: &Path, app: &str) -> Result<PathBuf, Error> {
     if !is_name(app) {
         return Err(Error::BadName { name: app.to_owned() });
     }
@@ -216,23 +216,23 @@ pub struct Found {
     /// The application.
     pub app: String,
     /// Its socket.
-    pub door: PathBuf,
+    pub socket: PathBuf,
     /// Its process; `None` if it is dead: the door is stale.
     pub pid: Option<u32>,
 }
 
 /// Whether what is there is a socket, and not a link to one; `None` if nothing is.
-pub(crate) fn is_socket(door: &Path) -> Option<bool> {
-    fs::symlink_metadata(door).ok().map(|there| there.file_type().is_socket())
+pub(crate) fn is_socket(socket: &Path) -> Option<bool> {
+    fs::symlink_metadata(socket).ok().map(|there| there.file_type().is_socket())
 }
 
 /// Who is behind a door. `None` if nobody is any more.
-pub(crate) fn behind(door: &Path) -> Result<Option<u32>, taut_sys::Error> {
+pub(crate) fn behind(socket: &Path) -> Result<Option<u32>, taut_sys::Error> {
     let gone = |errno: i32| {
         [std::io::ErrorKind::ConnectionRefused, std::io::ErrorKind::NotFound]
             .contains(&std::io::Error::from_raw_os_error(errno).kind())
     };
-    match socket::connect(door, Duration::ZERO) {
+    match socket::connect(socket, Duration::ZERO) {
         // A child that it had forked may have its socket still, and answers nobody.
         Ok(connection) => {
             Ok(Some(socket::peer(connection.as_fd())?.pid).filter(|&pid| !process::is_gone(pid)))
@@ -266,7 +266,7 @@ pub fn found_in(folder: &Path) -> Result<Vec<Found>, Error> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(system(&error)),
     };
-    let mut doors = Vec::new();
+    let mut sockets = Vec::new();
     for entry in entries {
         let entry = entry.map_err(|error| system(&error))?;
         let name = entry.file_name();
@@ -276,11 +276,11 @@ pub fn found_in(folder: &Path) -> Result<Vec<Found>, Error> {
             continue;
         }
         if let Ok(pid) = behind(&entry.path()) {
-            doors.push(Found { app: app.to_owned(), door: entry.path(), pid });
+            sockets.push(Found { app: app.to_owned(), socket: entry.path(), pid });
         }
     }
-    doors.sort_by(|a, b| a.app.cmp(&b.app));
-    Ok(doors)
+    sockets.sort_by(|a, b| a.app.cmp(&b.app));
+    Ok(sockets)
 }
 
 /// The doors of dead owners in the default folder.
@@ -296,7 +296,7 @@ pub fn stale() -> Result<Vec<Found>, Error> {
 /// # Errors
 /// As [`found`].
 pub fn stale_in(folder: &Path) -> Result<Vec<Found>, Error> {
-    Ok(found_in(folder)?.into_iter().filter(|door| door.pid.is_none()).collect())
+    Ok(found_in(folder)?.into_iter().filter(|socket| socket.pid.is_none()).collect())
 }
 
 /// Removes the doors of dead owners from the default folder; gives those that it removed.
@@ -317,15 +317,15 @@ pub fn remove_stale_in(folder: &Path) -> Result<Vec<Found>, Error> {
     }
     // Under the lock no owner can move in behind a door that we are about to remove.
     let Some(_lock) = lock(folder)? else { return Ok(Vec::new()) };
-    let doors = stale_in(folder)?;
-    for door in &doors {
-        remove(&door.door)?;
+    let sockets = stale_in(folder)?;
+    for socket in &sockets {
+        remove(&socket.socket)?;
     }
-    Ok(doors)
+    Ok(sockets)
 }
 
-pub(crate) fn remove(door: &Path) -> Result<(), Error> {
-    fs::remove_file(door).map_err(crate::owner::io("unlink", door))
+pub(crate) fn remove(socket: &Path) -> Result<(), Error> {
+    fs::remove_file(socket).map_err(crate::owner::io("unlink", socket))
 }
 
 #[cfg(test)]

@@ -1,54 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Named shared memory between an application, its owner, and the application's clients: other processes, perhaps
-//! of other users, perhaps hostile, perhaps killed at any instruction.
+//! Named shared memory between an application (the owner) and its clients. A client is another process. It may run as
+//! another user, it may be hostile, and it may be killed at any instruction.
 //!
-//! The memory has no name in any file system. It is a memory file of the owner's; a client asks for it at the
-//! owner's *door*, a Unix stream socket, and is handed a descriptor:
+//! The memory has no name in any file system: it consists of memory files that the owner makes. A client asks for
+//! them at the owner's *listener*, a Unix stream socket, and receives descriptors:
 //!
 //! ```text
 //!   owner                                   client
 //!   Owner::create ── binds APP.sock         attach(app, client)
-//!     door thread <── request ───────────────  connects
-//!                 ─── reply + descriptor ───>  verifies, maps
+//!   listener thread <── request ─────────────  connects
+//!                   ─── reply + descriptor ─>  verifies, maps
 //!        holds the connection open            holds the connection open
 //!   either side's death is the other side's end of file
 //! ```
 //!
-//! One connection per client name at a time (of a [`board`]'s clients that only look, up to 128). The kernel closes it when the client dies, however it dies, and the
-//! name is free again; nothing is left to clean up. When the owner dies, all that is left is its socket file,
-//! which refuses connections; the next owner of that name, or [`remove_stale`], removes it.
+//! Each client name has one connection at a time (up to 128 for an endpoint of a [`registry`] that only reads). The
+//! kernel closes the connection when the client dies, however it dies, and the name is free again; nothing is left to
+//! clean up. When the owner dies, only its socket file is left, which refuses connections; the next owner of that
+//! name, or [`remove_stale`], removes it.
 //!
-//! Programs that share objects of `taut-share` by name, without a manifest, do so on a [`board`].
+//! Programs that share objects of `taut-share` by name, without a manifest, use a [`registry`].
 //!
 //! # The folder
 //!
-//! `$TAUT_RUNTIME_DIR`; else one that nobody else can have made: root's is `/run/taut`, another user's
-//! `$XDG_RUNTIME_DIR/taut` or `/run/user/UID/taut`, whichever first is below a folder that is that user's alone to write.
-//! Where there is none (a service's user; root of a user namespace, whose `/run` it is not) it is the one in `/dev/shm` that is
-//! called `taut-UID`, or `taut-UID.` and more, and belongs to that user: it is found by its owner, whom nobody can forge, and
-//! whoever takes the first name keeps nobody from starting. Users that a user namespace does not map are one user in it: there
-//! set `$TAUT_RUNTIME_DIR`. The owner makes it with mode 0711 and refuses it if it is
-//! not a folder, is not its own, or may be written by others. A client refuses it on the same grounds, except that
-//! a folder named by `$TAUT_RUNTIME_DIR` may belong to another user, who must then also be the user of the door.
-//! The socket is `APP.sock`, mode 0600, or 0660 with the group that the manifest grants. A socket behind which nobody is any more
-//! is replaced, also where a child that the dead owner had forked has it still; anything else in its place (a file, a pipe, a
-//! link) stays as it is, and is named.
+//! `$TAUT_RUNTIME_DIR` if it is set; else a folder that no other user can have made: `/run/taut` for root; for
+//! another user `$XDG_RUNTIME_DIR/taut` or `/run/user/UID/taut`, the first one below a folder that belongs to that
+//! user and that no other user may write. Where there is none (a service's user, or root of a user namespace, who
+//! does not own `/run`), the folder lies in `/dev/shm`, belongs to that user and is called `taut-UID` or `taut-UID.`
+//! and a suffix. taut finds it by its owner, which nobody can forge, so another user who takes the first name keeps
+//! nobody from starting. A user namespace shows all users that it does not map as one user: set `$TAUT_RUNTIME_DIR`
+//! there.
+//! The owner makes the folder with mode 0711. It refuses the folder if it is not a folder, if it belongs to another
+//! user, or if others may write to it. A client refuses it for the same reasons, except that a folder named by
+//! `$TAUT_RUNTIME_DIR` may belong to another user; the owner must then run as that user.
+//! The socket is `APP.sock`, with mode 0600, or 0660 and the group that the manifest grants. A new owner replaces the
+//! socket of a dead one, even if a forked child of the dead owner still holds it open. Anything else in its place (a
+//! file, a pipe, a link) stays as it is, and the error names it.
 //!
 //! # The segment, format 2
 //!
-//! Memory files, each a stretch of the segment's bytes that begins at a multiple of 4096. The first holds the header and the
-//! channels that no client writes; the owner alone may write there. What a client writes lies in files of its own, and each
-//! client is given the descriptors of those files that it is a party of.
+//! The segment consists of memory files. Each is a stretch of the segment's bytes that begins at a multiple of 4096.
+//! The first holds the header and the channels that no client writes; only the owner may write there. The channels
+//! that clients write lie in other files, and each client receives the descriptors of the files whose channels it
+//! uses.
 //!
 //! | file | sealed | who may write |
 //! |---|---|---|
-//! | the first | `F_SEAL_SHRINK`, `F_SEAL_GROW`, `F_SEAL_FUTURE_WRITE` (since Linux 5.1), `F_SEAL_SEAL` | the owner, by the mapping that it made before |
-//! | of channels that one client writes, no other reads, and by which it wakes no task | secret memory (`memfd_secret`), where the machine has it: fixed in its size, without holes | that client, the owner |
-//! | of a client's other channels; of an object on a board | `F_SEAL_SHRINK`, `F_SEAL_GROW`, `F_SEAL_SEAL` | that client, the owner; the object's parts |
+//! | the first | `F_SEAL_SHRINK`, `F_SEAL_GROW`, `F_SEAL_FUTURE_WRITE` (since Linux 5.1), `F_SEAL_SEAL` | the owner, through the mapping that it made before |
+//! | channels that one client writes, that no other client reads, and that wake no task | secret memory (`memfd_secret`), where the machine has it: fixed in its size, without holes | that client, the owner |
+//! | a client's other channels; an object of a registry | `F_SEAL_SHRINK`, `F_SEAL_GROW`, `F_SEAL_SEAL` | that client, the owner; the object's endpoints |
 //!
-//! The first 128 bytes, integers in the machine's own order:
+//! The first 128 bytes are the header, with integers in the machine's own byte order:
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
@@ -59,8 +63,8 @@
 //! | 20 | 4 | 0 |
 //! | 24 | 8 | bytes of the segment, this header included |
 //! | 32 | 8 | layout hash: 64-bit FNV-1a of the layout text (below) |
-//! | 40 | 8 | epoch: random, another for every run of the owner |
-//! | 48 | 4 | the owner's process id, in its own name space |
+//! | 40 | 8 | epoch: random, different for every run of the owner |
+//! | 48 | 4 | the owner's process id, in its own PID namespace |
 //! | 52 | 4 | 0 |
 //! | 56 | 8 | the owner's start time, clock ticks since boot (field 22 of `/proc/PID/stat`) |
 //! | 64 | 4 | state: 0 booting, 1 running, 2 ended; atomic |
@@ -70,22 +74,23 @@
 //!
 //! # The directory
 //!
-//! UTF-8 text, at most 64 KiB; one line per channel that the client is a party of, ended by a line feed, fields
-//! separated by one space, in this order, numbers in decimal:
+//! UTF-8 text, at most 64 KiB, with one line for each channel that the client uses. A line ends with a line feed. One
+//! space separates the fields, which stand in this order; numbers are decimal:
 //!
 //! ```text
 //! levels reads mechanism=sdrtw value=184 capacity=1 readers=0 offset=128 size=768 triggered=no layout=frame:u64 levels:u8*176
 //! ```
 //!
-//! The channel's name; what the client does with it (`writes` or `reads`); the protocol; bytes of a value; values
-//! that can wait, or copies of a state's value; readers that have a place of their own (0 where the layout says it);
-//! bytes from the segment's start to the region (a multiple of 128, at least 128); bytes of the region; whether a
-//! value of it releases a task; the layout of a value, which is all the rest of the line and may hold spaces. Names
-//! are 1 to 64 ASCII letters, digits, `-` or `_`; a layout is 1 to 4096 bytes without control characters.
+//! The fields are: the channel's name; what the client does with it (`writes` or `reads`); the protocol; bytes of a
+//! value; the values that a queue can hold, or the copies of a state's value; the readers that have a place of their
+//! own (0 where the layout says it); bytes from the segment's start to the region (a multiple of 128, at least 128);
+//! bytes of the region; whether a value of the channel releases a task; the layout of a value, which is the rest of
+//! the line and may hold spaces. Names are 1 to 64 ASCII letters, digits, `-` or `_`; a layout is 1 to 4096 bytes
+//! without control characters.
 //!
-//! The *layout text* is, for every client in the owner's order, the line `client NAME` and its directory.
+//! The *layout text* holds, for every client in the owner's order, the line `client NAME` and the client's directory.
 //!
-//! # The door, version 3
+//! # The listener's messages, version 3
 //!
 //! Integers here are little-endian. The client sends one request:
 //!
@@ -96,7 +101,7 @@
 //! | 10 | 2 | bytes of the name, 1 to 64 |
 //! | 12 | | the client's name |
 //!
-//! and gets one reply, whose first 16 bytes mean the same in all versions:
+//! The listener sends one reply, whose first 16 bytes mean the same in all versions:
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
@@ -112,7 +117,7 @@
 //! | 48 | 24 each | the files, the segment's first one first |
 //! | | | the text: the client's directory, or one line for a person |
 //!
-//! Of a file:
+//! Each file is described by:
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
@@ -121,55 +126,58 @@
 //! | 16 | 4 | 1 if the client may write there, else 0 |
 //! | 20 | 4 | 0 |
 //!
-//! If granted, the files' descriptors come with the reply's first byte (`SCM_RIGHTS`), in the order of the files. Of those that the
-//! client may not write, they were opened for reading only. The client then keeps the connection and sends nothing
-//! more: whatever it sends ends the connection. A request has two seconds; a refused connection is closed.
+//! If the request is granted, the files' descriptors come with the reply's first byte (`SCM_RIGHTS`), in the order of
+//! the files. The owner opens the files that the client may not write for reading only. The client then keeps the
+//! connection open and sends nothing more: any byte that it sends ends the connection. A request must arrive within
+//! two seconds; the listener closes a refused connection.
 //!
 //! # How long an attach takes
 //!
-//! One conversation: nobody sleeps or asks again unless more wait than there is room for, or the owner has just ended. What
-//! takes longer is two ordinary threads, ours and the door's, until Linux lets them run. A real-time thread that does not let go
-//! of the door's CPU keeps the door from answering until Linux gives ordinary threads their 5 % (0.95 s by default; 937 ms
-//! measured, 0.7 ms without that thread). So the door belongs on a CPU without such threads: it takes its creator's affinity,
-//! and an application of a manifest creates it on the housekeeping CPUs.
+//! An attach is one request and one reply. The client neither sleeps nor asks again, unless the backlog is full or
+//! the owner has just ended. Beyond that, an attach takes as long as Linux takes to run two ordinary threads: the
+//! caller's and the listener's. A real-time thread that never yields the listener's CPU keeps the listener from
+//! answering until Linux gives ordinary threads their 5 % (after 0.95 s by default; 937 ms measured, 0.7 ms without
+//! that thread). So the listener belongs on a CPU without such threads: it takes its creator's affinity, and an
+//! application with a manifest creates it on the housekeeping CPUs.
 //!
-//! # Who can do what to whom
+//! # What a client can do to others
 //!
-//! - A client cannot resize a file, nor (as another user) open it again with more rights.
-//! - A client can write to its own channels' files and to no other: not to the header, nor to what tasks or other clients
-//!   write. The protocols bound every index that it can change.
-//! - Whoever may write to an ordinary memory file can also punch holes into it, which cannot be sealed away meanwhile: whoever
-//!   reads there then finds zeros, takes a page fault, and waits until the hole is made, but gets no signal. So can a client
-//!   with the channels that wake a task by its values (the kernel refuses futexes in secret memory), with all its own
-//!   channels where the machine has no secret memory, and a part of a board's object with that object. With a secret file
-//!   nobody can.
-//! - Processes of the owner's own user, and root, can do more by other ways (`ptrace`, `/proc/PID/fd`): against
+//! - A client cannot resize a file. A client of another user cannot open a file again with more rights either.
+//! - A client can write to the files of its own channels and to no others: not to the header, and not to what tasks
+//!   or other clients write. The protocols bound every index that it can change.
+//! - A process that may write to an ordinary memory file can also punch holes into it, and no seal prevents that
+//!   while it may write. A reader of the hole then finds zeros, takes a page fault and waits until the hole is made,
+//!   but gets no signal. A client can do this to its channels that wake a task (the kernel refuses futexes in secret
+//!   memory), and to all its own channels where the machine has no secret memory. An endpoint of a registry's object
+//!   can do it to that object. Nobody can do it to a file of secret memory.
+//! - Processes of the owner's own user, and root, can do more in other ways (`ptrace`, `/proc/PID/fd`): against them
+//!   this is a guard rail and no wall.
 //!   them this is a guard rail and no wall.
 
-pub mod board;
 mod client;
 mod directory;
-mod door;
 mod error;
 mod files;
 mod folder;
 mod header;
+mod listener;
 mod message;
 mod owner;
+pub mod registry;
 
 pub use client::{Attached, Liveness, attach, attach_in};
 pub use directory::{Directory, DirectoryError, Entry, Role};
-pub use door::{DoorReport, Visitor};
 pub use error::{Error, FolderProblem};
 pub use folder::{Found, found, found_in, remove_stale, remove_stale_in, runtime_folder, stale, stale_in};
 pub use header::{HEADER_BYTES, State};
+pub use listener::{AttachedClient, ListenerReport};
 pub use owner::Owner;
 
 /// The format of segments that this crate makes and accepts.
 pub const FORMAT: u32 = 2;
 
-/// The version of the door's messages that this crate speaks.
-pub const DOOR_VERSION: u16 = 3;
+/// The version of the listener's messages that this crate speaks.
+pub const PROTOCOL_VERSION: u16 = 3;
 
-/// Regions that different clients write lie in different pages of so many bytes, whatever pages the machine has.
+/// Regions that different clients write lie in different pages of this many bytes, whatever the machine's page size.
 pub const PAGE_BYTES: u64 = 4096;

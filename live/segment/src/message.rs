@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What is said at the door. Both sides read bytes of a stranger.
+//! The messages between client and listener. Both sides read bytes of a process that they do not trust.
 
 use taut_sys::socket::FD_LIMIT;
 
 use crate::directory::{NAME_LIMIT, TEXT_LIMIT, is_name};
-use crate::files::Part;
-use crate::{DOOR_VERSION, Error};
+use crate::files::Extent;
+use crate::{Error, PROTOCOL_VERSION};
 
 pub(crate) const MAGIC: [u8; 8] = *b"TAUTDOOR";
 
@@ -16,7 +16,7 @@ pub(crate) const REQUEST_LIMIT: usize = REQUEST_HEAD + NAME_LIMIT;
 pub(crate) const REPLY_HEAD: usize = 48;
 pub(crate) const PART_BYTES: usize = 24;
 
-/// Why the door says no.
+/// Why the listener refuses a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub(crate) enum Refusal {
@@ -27,12 +27,12 @@ pub(crate) enum Refusal {
     NotPermitted = 5,
 }
 
-/// A request so far.
+/// The part of a request that has arrived.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Request<'a> {
-    /// A beginning of one; there must come more.
+    /// The beginning of a request; more bytes must come.
     Partial,
-    /// It is not one, and will never be.
+    /// Not a request, whatever follows.
     Wrong(Refusal),
     /// The client's name.
     Whole(&'a str),
@@ -40,7 +40,7 @@ pub(crate) enum Request<'a> {
 
 pub(crate) fn request(client: &str) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
-    bytes.extend(DOOR_VERSION.to_le_bytes());
+    bytes.extend(PROTOCOL_VERSION.to_le_bytes());
     bytes.extend((client.len() as u16).to_le_bytes());
     bytes.extend(client.as_bytes());
     bytes
@@ -52,9 +52,9 @@ impl<'a> Request<'a> {
         if bytes[..known] != MAGIC[..known] {
             return Self::Wrong(Refusal::Malformed);
         }
-        // The version first: what follows it is another version's own affair.
+        // The version first: another version defines the bytes that follow it.
         let Some(version) = bytes.get(8..10) else { return Self::Partial };
-        if version != DOOR_VERSION.to_le_bytes() {
+        if version != PROTOCOL_VERSION.to_le_bytes() {
             return Self::Wrong(Refusal::Version);
         }
         let Some(&[low, high]) = bytes.get(10..12) else { return Self::Partial };
@@ -79,31 +79,36 @@ pub(crate) struct Reply {
     pub(crate) layout_hash: u64,
     pub(crate) epoch: u64,
     pub(crate) total: u64,
-    /// How many parts follow.
-    pub(crate) parts: usize,
+    /// How many files follow.
+    pub(crate) extents: usize,
 }
 
 pub(crate) fn granted(
     directory: &str,
-    parts: impl ExactSizeIterator<Item = Part>,
+    extents: impl ExactSizeIterator<Item = Extent>,
     [layout_hash, epoch, total]: [u64; 3],
 ) -> Vec<u8> {
-    reply(0, directory, parts, [layout_hash, epoch, total])
+    reply(0, directory, extents, [layout_hash, epoch, total])
 }
 
 pub(crate) fn refused(refusal: Refusal, text: &str) -> Vec<u8> {
     reply(refusal as u16, text, std::iter::empty(), [0; 3])
 }
 
-fn reply(code: u16, text: &str, parts: impl ExactSizeIterator<Item = Part>, numbers: [u64; 3]) -> Vec<u8> {
+fn reply(
+    code: u16,
+    text: &str,
+    extents: impl ExactSizeIterator<Item = Extent>,
+    numbers: [u64; 3],
+) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
-    bytes.extend(DOOR_VERSION.to_le_bytes());
+    bytes.extend(PROTOCOL_VERSION.to_le_bytes());
     bytes.extend(code.to_le_bytes());
     bytes.extend((text.len() as u32).to_le_bytes());
     bytes.extend(numbers.into_iter().flat_map(u64::to_le_bytes));
-    bytes.extend((parts.len() as u16).to_le_bytes());
+    bytes.extend((extents.len() as u16).to_le_bytes());
     bytes.resize(REPLY_HEAD, 0);
-    for Part { start, bytes: count, writes } in parts {
+    for Extent { start, bytes: count, writes } in extents {
         bytes.extend([start, count, u64::from(writes)].into_iter().flat_map(u64::to_le_bytes));
     }
     bytes.extend(text.as_bytes());
@@ -114,16 +119,16 @@ impl Reply {
     /// From the first [`REPLY_HEAD`] bytes.
     pub(crate) fn read(head: &[u8; REPLY_HEAD]) -> Result<Self, Error> {
         if head[..8] != MAGIC {
-            return Err(Error::NotADoor { problem: "its answer does not start as a door's" });
+            return Err(Error::NotAnApplication { problem: "its answer does not start as an application's" });
         }
         let long = |at: usize| long(head, at);
         let text_len = u32::from_le_bytes([head[12], head[13], head[14], head[15]]) as usize;
         if text_len > TEXT_LIMIT {
-            return Err(Error::NotADoor { problem: "its answer is longer than any" });
+            return Err(Error::NotAnApplication { problem: "its answer is longer than any" });
         }
-        let parts = usize::from(u16::from_le_bytes([head[40], head[41]]));
-        if parts > FD_LIMIT {
-            return Err(Error::NotADoor { problem: "it has more files than any" });
+        let extents = usize::from(u16::from_le_bytes([head[40], head[41]]));
+        if extents > FD_LIMIT {
+            return Err(Error::NotAnApplication { problem: "it has more files than any" });
         }
         Ok(Self {
             version: u16::from_le_bytes([head[8], head[9]]),
@@ -132,20 +137,20 @@ impl Reply {
             layout_hash: long(16),
             epoch: long(24),
             total: long(32),
-            parts,
+            extents,
         })
     }
 }
 
-/// The parts, from the bytes behind the head; `bytes` are a multiple of [`PART_BYTES`].
-pub(crate) fn parts(bytes: &[u8]) -> Vec<Part> {
-    let part = |bytes: &[u8]| Part {
+/// The files, from the bytes behind the head; the length of `bytes` is a multiple of [`PART_BYTES`].
+pub(crate) fn extents(bytes: &[u8]) -> Vec<Extent> {
+    let extent = |bytes: &[u8]| Extent {
         start: long(bytes, 0),
         bytes: long(bytes, 8),
-        // What is neither is no right.
+        // Any other value than 1 gives no right to write.
         writes: long(bytes, 16) == 1,
     };
-    bytes.chunks_exact(PART_BYTES).map(part).collect()
+    bytes.chunks_exact(PART_BYTES).map(extent).collect()
 }
 
 fn long(bytes: &[u8], at: usize) -> u64 {
@@ -182,18 +187,19 @@ mod tests {
     #[test]
     fn replies() {
         let files = [
-            Part { start: 0, bytes: 4000, writes: false },
-            Part { start: 8192, bytes: u64::MAX, writes: true },
+            Extent { start: 0, bytes: 4000, writes: false },
+            Extent { start: 8192, bytes: u64::MAX, writes: true },
         ];
         let bytes = granted("x\n", files.into_iter(), [1, 2, 3]);
         let head: &[u8; REPLY_HEAD] = bytes.first_chunk().unwrap();
-        let reply = Reply { version: 3, code: 0, text_len: 2, layout_hash: 1, epoch: 2, total: 3, parts: 2 };
+        let reply =
+            Reply { version: 3, code: 0, text_len: 2, layout_hash: 1, epoch: 2, total: 3, extents: 2 };
         assert_eq!(Reply::read(head), Ok(reply));
         let text = REPLY_HEAD + 2 * PART_BYTES;
-        assert_eq!(parts(&bytes[REPLY_HEAD..text]), files);
+        assert_eq!(extents(&bytes[REPLY_HEAD..text]), files);
         assert_eq!(bytes[text..], *b"x\n");
         assert!(!files[1].holds(16384, u64::MAX), "no sum overflows");
-        // As much as there may be, and one more.
+        // The largest count that is accepted, and one more.
         let with_text = |count: usize| {
             let mut head = *head;
             head[12..16].copy_from_slice(&(count as u32).to_le_bytes());
@@ -203,7 +209,7 @@ mod tests {
         let with_files = |count: u8| {
             let mut head = *head;
             head[40] = count;
-            Reply::read(&head).map(|reply| reply.parts).ok()
+            Reply::read(&head).map(|reply| reply.extents).ok()
         };
         assert_eq!([with_files(32), with_files(33)], [Some(32), None]);
         assert!(Reply::read(&[0; REPLY_HEAD]).is_err());
@@ -214,7 +220,7 @@ mod tests {
         #[cfg_attr(miri, ignore = "minutes: hundreds of drawn texts; nothing in it is unsafe")]
         fn any_bytes_are_survived(tail in prop::collection::vec(any::<u8>(), 0..100)) {
             let mut bytes = MAGIC.to_vec();
-            bytes.extend(DOOR_VERSION.to_le_bytes());
+            bytes.extend(PROTOCOL_VERSION.to_le_bytes());
             bytes.extend(tail);
             if let Request::Whole(name) = Request::read(&bytes) {
                 prop_assert_eq!(request(name), bytes);

@@ -12,31 +12,31 @@ use std::thread::JoinHandle;
 use taut_sys::{process, socket};
 
 use crate::directory::{self, Directory, Entry, is_name};
-use crate::door::{self, Door, DoorReport, Grant, Shared};
 use crate::files::{self, File, Handout};
 use crate::header::{HEADER_BYTES, Header};
+use crate::listener::{self, Grant, ListenerReport, SegmentListener, Shared};
 use crate::{Error, State, folder};
 
 pub(crate) use crate::folder::Folder;
 
-/// Connections that may wait for the door's thread.
+/// The connections that may wait for the listener thread.
 const BACKLOG: u16 = 64;
 
-/// The application's side: it makes the memory, and lets clients in until it ends.
+/// The application's side: it makes the memory, and accepts clients until it ends.
 ///
-/// Nothing that a client does can make it fail or wait: all that it needs to know it keeps for itself.
-/// Dropping it is [`Owner::end`]. In a child of `fork` neither does anything.
+/// No client can make the owner fail or wait: the owner keeps all state that it needs in memory that no client can
+/// write. Dropping it has the effect of [`Owner::end`]. In a child of `fork` neither has any effect.
 #[derive(Debug)]
 pub struct Owner {
     app: String,
-    /// The first is ours alone and has the header.
+    /// The first one holds the header; only the owner writes there.
     files: Vec<File>,
     header: Header,
     folder: PathBuf,
-    /// Whether the folder is of our making, to be removed when it is empty.
+    /// Whether the folder is the user's default one, to be removed when it is empty.
     ours: bool,
-    door: PathBuf,
-    /// The socket's device and inode: another owner's socket is not ours to remove.
+    socket: PathBuf,
+    /// The socket's device and inode: the owner must not remove another owner's socket.
     identity: (u64, u64),
     replaced: Option<PathBuf>,
     shared: Shared,
@@ -46,19 +46,20 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// A segment of `size` bytes, header included, and its door in the default folder. `clients` are the names
-    /// that may attach, with what each is told; regions of different channels are disjoint, a channel with several clients has
-    /// one region, and regions that different clients write lie on different pages of [`PAGE_BYTES`](crate::PAGE_BYTES), as
-    /// do those that no client writes, or by which a client wakes a task. `group` (name or number) lets its members attach too.
+    /// Makes a segment of `size` bytes, header included, with its socket in the default folder. `clients` lists the
+    /// names that may attach, each with its directory's entries. Regions of different channels are disjoint, and a
+    /// channel with several clients has one region. Regions that different clients write lie on different pages of
+    /// [`PAGE_BYTES`](crate::PAGE_BYTES); so do regions that no client writes, and those by which a client wakes a
+    /// task. `group` (name or number) lets its members attach too.
     ///
-    /// The memory is zeroed, populated, and locked if the privilege is there. The door's
-    /// thread starts at once and inherits the caller's affinity: create the owner from a housekeeping CPU.
+    /// The memory is zeroed, populated, and locked if the process has the privilege. The listener thread starts at
+    /// once and inherits the caller's affinity: create the owner from a housekeeping CPU.
     ///
-    /// What a dead owner of that name left is removed; [`Owner::replaced`] says so.
+    /// The call removes what a dead owner of that name left; [`Owner::replaced`] reports it.
     ///
     /// # Errors
-    /// [`Error::AlreadyRunning`] if one lives; [`Error::TooLarge`]; what is wrong with names, regions, folder or group;
-    /// and [`Error::System`].
+    /// [`Error::AlreadyRunning`] if an owner of that name is alive; [`Error::TooLarge`]; an error about names,
+    /// regions, folder or group; and [`Error::System`].
     pub fn create(
         app: &str,
         size: u64,
@@ -68,7 +69,7 @@ impl Owner {
         Self::create_at(Folder::Default, app, size, singles(clients), group)
     }
 
-    /// As [`Owner::create`], with the door in another folder.
+    /// As [`Owner::create`], with the socket in another folder.
     ///
     /// # Errors
     /// As [`Owner::create`].
@@ -89,10 +90,10 @@ impl Owner {
         clients: Vec<Client>,
         group: Option<&str>,
     ) -> Result<Self, Error> {
-        // Before anything is made.
-        folder::door(&folder.resolve().0, app)?;
+        // Check the name before making anything.
+        folder::socket(&folder.resolve().0, app)?;
         let memory = taut_sys::machine::memory_bytes().unwrap_or(u64::MAX);
-        // All of it is populated: who asks for more than there is, is not told so, but killed.
+        // All of it is populated: a process that asks for more than there is gets no error, it is killed.
         if size > memory {
             return Err(Error::TooLarge { size, memory });
         }
@@ -115,21 +116,21 @@ impl Owner {
         };
         let sketch = files::sketch(&clients)?.into_iter();
         let mut files = sketch.map(|file| File::make(app, file, &clients)).collect::<Result<Vec<_>, _>>()?;
-        let Handout { descriptors, parts } = files::hand_out(&mut files, &clients, &lists)?;
+        let Handout { descriptors, extents } = files::hand_out(&mut files, &clients, &lists)?;
         State::Booting.store(files[0].map());
         header.store(files[0].map());
 
         let (folder, ours, lock) = folder::prepare_at(folder)?;
-        let door = folder::door(&folder, app)?;
-        let replaced = clear(&door, app)?;
-        let listener = socket::bind(&door).map_err(at(&door))?;
-        // Bound, not listening: until the mode is right, nobody gets in.
-        let identity = open_to(&door, group).and_then(|()| {
-            socket::listen(listener.as_fd(), BACKLOG).map_err(at(&door))?;
-            let metadata = fs::symlink_metadata(&door).map_err(io("stat", &door))?;
+        let socket = folder::socket(&folder, app)?;
+        let replaced = clear(&socket, app)?;
+        let listener = socket::bind(&socket).map_err(at(&socket))?;
+        // The socket is bound but does not listen: no client can connect before the mode is right.
+        let identity = open_to(&socket, group).and_then(|()| {
+            socket::listen(listener.as_fd(), BACKLOG).map_err(at(&socket))?;
+            let metadata = fs::symlink_metadata(&socket).map_err(io("stat", &socket))?;
             Ok((metadata.dev(), metadata.ino()))
         });
-        let identity = identity.inspect_err(|_| drop(fs::remove_file(&door)))?;
+        let identity = identity.inspect_err(|_| drop(fs::remove_file(&socket)))?;
         drop(lock);
 
         let (stop, stopped) = socket::pair()?;
@@ -140,45 +141,46 @@ impl Owner {
             header,
             folder,
             ours,
-            door,
+            socket,
             identity,
             replaced,
             shared: std::sync::Arc::clone(&shared),
             stop: Some(stop),
             thread: None,
         };
-        let grants = clients.iter().zip(parts).zip(many);
-        let grants = grants.map(|((client, parts), many)| Grant::new(client, parts, many)).collect();
-        let door = Door { stop: stopped, listener, grants, group, header, descriptors, shared };
-        // If it cannot start, dropping the owner removes the socket.
-        let thread = std::thread::Builder::new().name("taut-door".to_owned()).spawn(move || door.run());
+        let grants = clients.iter().zip(extents).zip(many);
+        let grants = grants.map(|((client, extents), many)| Grant::new(client, extents, many)).collect();
+        let server = SegmentListener { stop: stopped, listener, grants, group, header, descriptors, shared };
+        // If the thread does not start, dropping the owner removes the socket.
+        let thread = std::thread::Builder::new().name("taut-listener".to_owned()).spawn(move || server.run());
         owner.thread =
             Some(thread.map_err(|error| Error::System(taut_sys::Error::from_io("pthread_create", &error)))?);
         Ok(owner)
     }
 
-    /// `size` bytes at `offset`, if they lie in one file of the segment behind the header; they stay where they are. Other
-    /// processes may read them, and write those of a client's, at any time: only atomic accesses are sound.
+    /// `size` bytes at `offset`, if they lie in one file of the segment and behind the header; their address does not
+    /// change. Other processes may read them at any time, and clients may write those of their channels: only atomic
+    /// accesses are sound.
     pub fn region(&self, offset: u64, size: u64) -> Option<NonNull<[u8]>> {
         self.files.iter().find_map(|file| file.region(offset, size))
     }
 
-    /// How many of the segment's files are secret memory, into which nobody can punch holes.
+    /// How many of the segment's files are secret memory, into which no process can punch holes.
     pub fn secret_files(&self) -> usize {
         self.files.iter().filter(|file| file.is_secret()).count()
     }
 
-    /// Tells clients that values flow.
+    /// Publishes the state [`State::Running`] to the clients: values flow.
     pub fn set_running(&self) {
         State::Running.store(self.files[0].map());
     }
 
-    /// The number of this run: random, another every time.
+    /// The number of this run: random, different every time.
     pub fn epoch(&self) -> u64 {
         self.header.epoch
     }
 
-    /// What tells this layout from another.
+    /// The hash that distinguishes this layout from others.
     pub fn layout_hash(&self) -> u64 {
         self.header.layout_hash
     }
@@ -188,59 +190,63 @@ impl Owner {
         &self.app
     }
 
-    /// The door's socket.
-    pub fn door(&self) -> &Path {
-        &self.door
+    /// The path of the listener's socket.
+    pub fn socket(&self) -> &Path {
+        &self.socket
     }
 
-    /// The door that a dead owner of the same name had left, which was removed.
+    /// The socket that a dead owner of the same name had left, and that this owner removed.
     pub fn replaced(&self) -> Option<&Path> {
         self.replaced.as_deref()
     }
 
-    /// Who is attached, and how often the door was used. Allocates, and takes a lock: not for real-time threads.
-    pub fn report(&self) -> DoorReport {
-        door::look(&self.shared).clone()
+    /// The attached clients, and how often the listener was used. Allocates, and takes a lock: not for real-time
+    /// threads.
+    pub fn report(&self) -> ListenerReport {
+        listener::look(&self.shared).clone()
     }
 
-    /// Ends in order: tells clients, closes the door and their connections, removes the socket, and the folder if it
-    /// is the default one and empty. The clients' maps stay theirs; nothing else is left.
+    /// Ends in an orderly way: publishes [`State::Ended`] to the clients, closes the listener and their connections,
+    /// and removes the socket; also the folder, if it is the default one and empty. The clients' mappings stay
+    /// theirs; nothing else is left.
     ///
     /// # Errors
-    /// [`Error::Door`] or [`Error::Folder`] if the socket could not be removed.
+    /// [`Error::Socket`] or [`Error::Folder`] if the socket could not be removed.
     pub fn end(mut self) -> Result<(), Error> {
         self.close()
     }
 
     fn close(&mut self) -> Result<(), Error> {
         let Some(stop) = self.stop.take() else { return Ok(()) };
-        // A child of `fork` has no such thread, and what its parent offers goes on.
+        // A child of `fork` has no listener thread, and its parent goes on serving.
         if self.header.pid != process::pid() {
             std::mem::forget(self.thread.take());
             return Ok(());
         }
-        // In this order: who sees the connection end then knows that it was in order.
+        // In this order: a client that sees the connection end then reads that the end was orderly.
         State::Ended.store(self.files[0].map());
         let removed = self.remove_door();
-        // Shut down, not only closed: a child that is being forked at this moment has it too.
+        // Shut down, not only closed: a child that is being forked at this moment holds the descriptor too.
         let _ = socket::shutdown(stop.as_fd());
         if let Some(thread) = self.thread.take() {
-            // A panic of the door's thread has closed all connections too.
+            // A panic of the listener thread has closed all connections too.
             let _ = thread.join();
         }
         removed
     }
 
     fn remove_door(&self) -> Result<(), Error> {
-        // Without the folder there is nothing in it.
+        // Without the folder there is no socket to remove.
         let Some(_lock) = folder::lock(&self.folder)? else { return Ok(()) };
-        match fs::symlink_metadata(&self.door) {
-            Ok(metadata) if (metadata.dev(), metadata.ino()) == self.identity => folder::remove(&self.door)?,
-            // Someone removed it, and perhaps someone else moved in.
+        match fs::symlink_metadata(&self.socket) {
+            Ok(metadata) if (metadata.dev(), metadata.ino()) == self.identity => {
+                folder::remove(&self.socket)?
+            }
+            // Another process removed it, and another owner may have taken its place.
             _ => {}
         }
         if self.ours {
-            // Fails, as it should, while other owners have doors there.
+            // Fails while other owners have sockets there, as it should.
             let _ = fs::remove_dir(&self.folder);
         }
         Ok(())
@@ -249,7 +255,7 @@ impl Owner {
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        // Who wants to know calls `end`.
+        // A caller that needs the result calls `end`.
         let _ = self.close();
     }
 }
@@ -258,9 +264,9 @@ impl Drop for Owner {
 pub(crate) struct Client {
     pub(crate) name: String,
     pub(crate) entries: Vec<Entry>,
-    /// Whether several may at a time.
+    /// Whether several connections may be attached at a time.
     pub(crate) many: bool,
-    /// Whether it is only told of its entries, and given no memory of theirs.
+    /// Whether the client only receives the list of its entries, and none of their memory.
     pub(crate) lists: bool,
 }
 
@@ -268,7 +274,7 @@ fn singles(clients: Vec<(String, Vec<Entry>)>) -> Vec<Client> {
     clients.into_iter().map(|(name, entries)| Client { name, entries, many: false, lists: false }).collect()
 }
 
-/// Directories from entries, if all is well with them.
+/// Makes the directories from the entries, and checks them.
 fn check(clients: Vec<Client>, size: u64) -> Result<Vec<(String, Directory)>, Error> {
     let mut checked: Vec<(String, Directory)> = Vec::with_capacity(clients.len());
     let mut names = HashSet::new();
@@ -297,39 +303,39 @@ fn check(clients: Vec<Client>, size: u64) -> Result<Vec<(String, Directory)>, Er
     Ok(checked)
 }
 
-/// Removes what a dead owner left at the door, under the folder's lock; gives whether there was something. What no owner makes
-/// stays: it may be somebody's file, or lead to another door.
-fn clear(door: &Path, app: &str) -> Result<Option<PathBuf>, Error> {
-    match folder::is_socket(door) {
+/// Removes the socket of a dead owner, under the folder's lock; gives its path if there was one. Anything that no
+/// owner makes stays: it may be another user's file, or lead to another socket.
+fn clear(socket: &Path, app: &str) -> Result<Option<PathBuf>, Error> {
+    match folder::is_socket(socket) {
         None => return Ok(None),
-        Some(false) => return Err(Error::NotASocket { door: door.to_owned() }),
+        Some(false) => return Err(Error::NotASocket { socket: socket.to_owned() }),
         Some(true) => {}
     }
-    if let Some(pid) = folder::behind(door).map_err(at(door))? {
+    if let Some(pid) = folder::behind(socket).map_err(at(socket))? {
         return Err(Error::AlreadyRunning { app: app.to_owned(), pid });
     }
-    folder::remove(door)?;
-    Ok(Some(door.to_owned()))
+    folder::remove(socket)?;
+    Ok(Some(socket.to_owned()))
 }
 
-/// Lets our user connect, and the group if there is one.
-fn open_to(door: &Path, group: Option<u32>) -> Result<(), Error> {
+/// Lets the owner's user connect, and the group if there is one.
+fn open_to(socket: &Path, group: Option<u32>) -> Result<(), Error> {
     let mode = match group {
         Some(group) => {
-            socket::set_group(door, group).map_err(at(door))?;
+            socket::set_group(socket, group).map_err(at(socket))?;
             0o660
         }
         None => 0o600,
     };
-    fs::set_permissions(door, fs::Permissions::from_mode(mode)).map_err(io("chmod", door))
+    fs::set_permissions(socket, fs::Permissions::from_mode(mode)).map_err(io("chmod", socket))
 }
 
-/// What Linux refused, about a door.
-pub(crate) fn at(door: &Path) -> impl FnOnce(taut_sys::Error) -> Error + '_ {
-    move |error| Error::Door { door: door.to_owned(), error }
+/// An error of Linux about a listener's socket.
+pub(crate) fn at(socket: &Path) -> impl FnOnce(taut_sys::Error) -> Error + '_ {
+    move |error| Error::Socket { socket: socket.to_owned(), error }
 }
 
-/// As [`at`], of a call of the standard library's.
-pub(crate) fn io<'a>(call: &'static str, door: &'a Path) -> impl FnOnce(std::io::Error) -> Error + 'a {
-    move |error| at(door)(taut_sys::Error::from_io(call, &error))
+/// As [`at`], for a call of the standard library.
+pub(crate) fn io<'a>(call: &'static str, socket: &'a Path) -> impl FnOnce(std::io::Error) -> Error + 'a {
+    move |error| at(socket)(taut_sys::Error::from_io(call, &error))
 }

@@ -8,7 +8,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use taut_segment::board::{Board, Chen, Hybrid, Offers, Part, Qrtr, Seat};
+use taut_segment::registry::{Chen, Endpoint, Hybrid, Lease, Offers, Qrtr, Registry};
 use taut_segment::{Error, Liveness};
 
 type V = [u64; 4];
@@ -17,35 +17,35 @@ const POSE: Hybrid<V> = Hybrid::new(2, 2);
 const PLACE: Chen<V> = Chen::new(1);
 const JOBS: Qrtr<V> = Qrtr::new(4);
 
-fn board() -> (tempfile::TempDir, Board) {
+fn registry() -> (tempfile::TempDir, Registry) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o711)).unwrap();
     let objects = [POSE.named("pose"), POSE.named("twin"), PLACE.named("place"), JOBS.named("jobs")];
-    let board = Board::create_in(folder.path(), "robot", &objects).unwrap();
-    (folder, board)
+    let registry = Registry::create_in(folder.path(), "robot", &objects).unwrap();
+    (folder, registry)
 }
 
-fn seat<K: Offers<P>, P>(folder: &tempfile::TempDir, object: &str, part: Part<K, P>) -> Seat<K, P> {
-    Seat::take_in(folder.path(), "robot", object, part).unwrap()
+fn lease<K: Offers<P>, P>(folder: &tempfile::TempDir, object: &str, endpoint: Endpoint<K, P>) -> Lease<K, P> {
+    Lease::take_in(folder.path(), "robot", object, endpoint).unwrap()
 }
 
-fn is_taken<K: Offers<P>, P>(folder: &tempfile::TempDir, object: &str, part: Part<K, P>) -> bool {
-    matches!(Seat::take_in(folder.path(), "robot", object, part), Err(Error::PartTaken { .. }))
+fn is_taken<K: Offers<P>, P>(folder: &tempfile::TempDir, object: &str, endpoint: Endpoint<K, P>) -> bool {
+    matches!(Lease::take_in(folder.path(), "robot", object, endpoint), Err(Error::EndpointTaken { .. }))
 }
 
 /// Ends that are forgotten, and seats that are swapped, sent to a thread that ends, or forgotten: a part has one end at a time.
 #[test]
 #[allow(clippy::forget_non_drop, reason = "it holds whether an end has a destructor or not")]
 fn forgotten_swapped_and_sent() {
-    let (folder, board) = board();
-    let [mut one, mut two] = ["pose", "twin"].map(|object| seat(&folder, object, POSE.writer()));
-    let [mut first, mut second] = ["pose", "twin"].map(|object| seat(&folder, object, POSE.reader(1)));
+    let (folder, registry) = registry();
+    let [mut one, mut two] = ["pose", "twin"].map(|object| lease(&folder, object, POSE.writer()));
+    let [mut first, mut second] = ["pose", "twin"].map(|object| lease(&folder, object, POSE.reader(1)));
     for round in 0..3 {
         one.end().unwrap().write(&[round; 4]);
         std::mem::forget(one.end().unwrap());
         std::mem::swap(&mut one, &mut two);
         two.end().unwrap().write(&[round + 10; 4]);
-        let read = [&mut first, &mut second].map(|seat| seat.end().unwrap().read());
+        let read = [&mut first, &mut second].map(|lease| lease.end().unwrap().read());
         // An end that was forgotten is as if dead, and a seat is of its object wherever it lies.
         assert_eq!(read, [Some([round + 10; 4]), None]);
         std::mem::swap(&mut one, &mut two);
@@ -61,7 +61,7 @@ fn forgotten_swapped_and_sent() {
     std::mem::forget(one);
     assert!(is_taken(&folder, "pose", POSE.writer()), "it is held until the process ends");
     assert_eq!(first.end().unwrap().read(), Some([8; 4]));
-    drop(board);
+    drop(registry);
     assert_eq!(first.end().unwrap().read(), Some([8; 4]), "the memory outlives its owner");
     assert_eq!(first.attached().alive(), Liveness::Ended);
 }
@@ -69,9 +69,9 @@ fn forgotten_swapped_and_sent() {
 /// A panic in what is lent where it lies: the object goes on, by the same end and by the next.
 #[test]
 fn panics_in_what_is_lent() {
-    let (folder, _board) = board();
-    let mut writer = seat(&folder, "place", PLACE.writer());
-    let mut reader = seat(&folder, "place", PLACE.reader(0));
+    let (folder, _board) = registry();
+    let mut writer = lease(&folder, "place", PLACE.writer());
+    let mut reader = lease(&folder, "place", PLACE.reader(0));
     writer.end().unwrap().write(&[1; 4]);
     for anew in [false, true] {
         let mut end = writer.end().unwrap();
@@ -95,12 +95,12 @@ fn panics_in_what_is_lent() {
 /// A child of `fork` drops what its parent has, or forgets it: the parent's parts stay its own, and its board open.
 #[test]
 fn a_child_of_fork_gives_nothing_of_its_parents_back() {
-    let (folder, board) = board();
-    let mut writer = seat(&folder, "pose", POSE.writer());
+    let (folder, registry) = registry();
+    let mut writer = lease(&folder, "pose", POSE.writer());
     let mut end = writer.end().unwrap();
     end.write(&[1; 4]);
     let mut both =
-        Some((board, seat(&folder, "jobs", JOBS.writer()), seat(&folder, "place", PLACE.writer())));
+        Some((registry, lease(&folder, "jobs", JOBS.writer()), lease(&folder, "place", PLACE.writer())));
     // SAFETY: the child takes no lock that another thread could have: it closes descriptors, ends mappings and frees memory.
     let child = unsafe { libc::fork() };
     if child == 0 {
@@ -115,10 +115,10 @@ fn a_child_of_fork_gives_nothing_of_its_parents_back() {
     assert!(is_taken(&folder, "jobs", JOBS.writer()) && is_taken(&folder, "place", PLACE.writer()));
     assert!(is_taken(&folder, "pose", POSE.writer()));
     end.write(&[2; 4]);
-    let mut reader = seat(&folder, "pose", POSE.reader(0));
-    assert_eq!(reader.end().unwrap().read(), Some([2; 4]), "the door is open");
+    let mut reader = lease(&folder, "pose", POSE.reader(0));
+    assert_eq!(reader.end().unwrap().read(), Some([2; 4]), "the listener serves");
     assert_eq!(writer.attached().alive(), Liveness::Alive);
-    let (board, jobs, place) = both.unwrap();
+    let (registry, jobs, place) = both.unwrap();
     drop((jobs, place));
-    board.end().unwrap();
+    registry.end().unwrap();
 }

@@ -144,25 +144,25 @@ fn replies() {
     let with_file = |bytes: &[u8]| answer(bytes, &[file.as_fd()]).unwrap_err();
     let text = |text: &[u8]| with_file(&reply(3, 0, text, BYTES));
     assert!(matches!(text(b"levels\n"), Error::Directory { .. }));
-    assert!(matches!(text(&[0xff; 100]), Error::NotADoor { .. }));
+    assert!(matches!(text(&[0xff; 100]), Error::NotAnApplication { .. }));
     let outside = LINE.replace("size=1024", "size=8192");
     assert!(matches!(text(outside.as_bytes()), Error::OutOfBounds { .. }));
     let none = answer(&reply(3, 0, LINE.as_bytes(), BYTES), &[]).unwrap_err();
-    let differ = Error::NotADoor { problem: "it does not hand out the files that it says" };
+    let differ = Error::NotAnApplication { problem: "it does not hand out the files that it says" };
     assert_eq!(none, differ);
     let two = answer(&reply(3, 0, LINE.as_bytes(), BYTES), &[file.as_fd(); 2]).unwrap_err();
     assert_eq!(two, differ);
-    let version = Error::WrongDoorVersion { ours: 3, theirs: 4 };
-    assert_eq!(with_file(&reply(4, 2, b"this door speaks version 4", 0)), version);
+    let version = Error::WrongProtocolVersion { ours: 3, theirs: 4 };
+    assert_eq!(with_file(&reply(4, 2, b"this application speaks version 4", 0)), version);
     assert_eq!(with_file(&reply(4, 0, LINE.as_bytes(), BYTES)), version);
-    assert!(matches!(with_file(&reply(3, 99, b"", 0)), Error::NotADoor { .. }));
+    assert!(matches!(with_file(&reply(3, 99, b"", 0)), Error::NotAnApplication { .. }));
     assert!(matches!(
         with_file(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"),
-        Error::NotADoor { .. }
+        Error::NotAnApplication { .. }
     ));
     let mut huge = reply(3, 0, b"", BYTES);
     huge[12..16].fill(0xff);
-    assert_eq!(with_file(&huge), Error::NotADoor { problem: "its answer is longer than any" });
+    assert_eq!(with_file(&huge), Error::NotAnApplication { problem: "its answer is longer than any" });
     // What a stranger says is shown without its control characters.
     let error = with_file(&reply(3, 3, b"go \x1b[2J away\n", 0));
     assert_eq!(error.to_string(), "no client `ui`: go [2J away");
@@ -180,7 +180,7 @@ fn parts() {
     };
     let both = [first.as_fd(), second.as_fd()];
     assert_eq!(said(&[[0, BYTES, 0], [BYTES, 100, 1]], &both), Ok(()));
-    let differ = Err(Error::NotADoor { problem: "it does not hand out the files that it says" });
+    let differ = Err(Error::NotAnApplication { problem: "it does not hand out the files that it says" });
     for wrong in [
         // The header in none, in two, in the second.
         [[BYTES, 100, 1], [BYTES, 100, 1]],
@@ -201,7 +201,7 @@ fn parts() {
     assert_eq!(said(&[[0, BYTES, 0], [BYTES, 99, 1]], &both), Err(short));
     let many = reply_with(3, 0, LINE.as_bytes(), total, &[[0, BYTES, 0]; 33]);
     let error = answer(&many, &[first.as_fd()]).unwrap_err();
-    assert_eq!(error, Error::NotADoor { problem: "it has more files than any" });
+    assert_eq!(error, Error::NotAnApplication { problem: "it has more files than any" });
 }
 
 /// Says in a header how large the segment is.
@@ -226,8 +226,8 @@ fn half_an_answer() {
 #[test]
 fn who_is_turned_away_comes_again() {
     let folder = folder();
-    let door = folder.path().join("cochlear.sock");
-    let listener = socket::bind(&door).unwrap();
+    let socket = folder.path().join("cochlear.sock");
+    let listener = socket::bind(&socket).unwrap();
     socket::listen(listener.as_fd(), 8).unwrap();
     std::thread::scope(|scope| {
         let client = scope.spawn(|| attach_in(folder.path(), APP, "ui").map(drop));
@@ -241,7 +241,7 @@ fn who_is_turned_away_comes_again() {
             }
         }
         drop(listener);
-        assert_eq!(client.join().unwrap(), Err(Error::Stale { app: APP.to_owned(), door }));
+        assert_eq!(client.join().unwrap(), Err(Error::Stale { app: APP.to_owned(), socket }));
     });
 }
 
@@ -249,16 +249,16 @@ fn who_is_turned_away_comes_again() {
 #[test]
 fn where_too_many_wait_one_is_turned_away() {
     let folder = folder();
-    let door = folder.path().join("cochlear.sock");
-    let listener = socket::bind(&door).unwrap();
+    let socket = folder.path().join("cochlear.sock");
+    let listener = socket::bind(&socket).unwrap();
     socket::listen(listener.as_fd(), 1).unwrap();
-    let waiting = std::iter::from_fn(|| socket::connect(&door, Duration::ZERO).ok());
+    let waiting = std::iter::from_fn(|| socket::connect(&socket, Duration::ZERO).ok());
     let waiting: Vec<_> = waiting.take(100).collect();
     assert!(waiting.len() < 100, "there is a place for all");
     let error = attach_in(folder.path(), APP, "ui").map(drop).unwrap_err();
     assert_eq!(error, Error::TurnedAway { app: APP.to_owned() });
     // Somebody lives there, whoever it is: the door is not taken for a dead one's.
-    let found = Found { app: APP.to_owned(), door, pid: Some(0) };
+    let found = Found { app: APP.to_owned(), socket, pid: Some(0) };
     assert_eq!(found_in(folder.path()), Ok(vec![found]));
     let created = Owner::create_in(folder.path(), APP, SIZE, clients(), None).map(drop);
     assert_eq!(created, Err(Error::AlreadyRunning { app: APP.to_owned(), pid: 0 }));

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use support::*;
-use taut_segment::board::{Board, Hybrid, Qrtr, Seat};
+use taut_segment::registry::{Hybrid, Lease, Qrtr, Registry};
 use taut_segment::{Entry, Liveness, Owner, Role, State, attach_in};
 use taut_sys::memory::{self, Seals};
 use taut_sys::socket;
@@ -41,8 +41,8 @@ fn clients() -> Vec<(String, Vec<Entry>)> {
 }
 
 /// What a client is given, without what [`taut_segment::Attached`] does to keep it from harm.
-fn handed_out(folder: &Path, door: &str, client: &str) -> (OwnedFd, Vec<OwnedFd>) {
-    let connection = socket::connect(&folder.join(door), PATIENCE).unwrap();
+fn handed_out(folder: &Path, socket: &str, client: &str) -> (OwnedFd, Vec<OwnedFd>) {
+    let connection = socket::connect(&folder.join(socket), PATIENCE).unwrap();
     let request = [b"TAUTDOOR\x03\x00", &(client.len() as u16).to_le_bytes()[..], client.as_bytes()].concat();
     socket::send(connection.as_fd(), &request, &[]).unwrap();
     socket::poll(&mut [socket::Poll::readable(connection.as_fd())], Some(PATIENCE)).unwrap();
@@ -64,7 +64,7 @@ fn role() {
                 let file = file.as_fd();
                 let secret = memory::is_secret(file).unwrap();
                 let size = memory::file_size(file).unwrap();
-                tell(format_args!(
+                announce(format_args!(
                     "secret={} punch={} shrink={} grow={} seal={} map={}",
                     u8::from(secret),
                     errno(memory::punch_hole(file, 0, size)),
@@ -74,7 +74,7 @@ fn role() {
                     errno(memory::map_shared(file, size as usize, true).map(drop)),
                 ));
             }
-            tell("tried");
+            announce("tried");
             loop {
                 for file in &files {
                     let _ = memory::punch_hole(file.as_fd(), 0, 4096);
@@ -115,7 +115,7 @@ fn holes_reach_only_the_channels_by_which_their_maker_wakes_a_task() {
     }
     let puncher = Process::start("puncher", folder.path());
     let tried: Vec<_> =
-        std::iter::repeat_with(|| puncher.told()).take_while(|told| told != "tried").collect();
+        std::iter::repeat_with(|| puncher.reported()).take_while(|reported| reported != "tried").collect();
     // EPERM 1, EBADF 9, EACCES 13, EINVAL 22, EOPNOTSUPP 95.
     let secret = memory::secret_file(1).is_ok();
     assert_eq!(owner.secret_files(), usize::from(secret), "settings, where the machine can");
@@ -193,13 +193,16 @@ fn regions_of_different_writers_on_one_page_are_refused() {
         clients[0].1[2].offset = orders;
         create(clients)
     };
-    let told = with(2048, ORDERS);
-    assert_eq!(told, "channel settings lies on a page of channels that its client does not write");
-    let told = with(SETTINGS, NOTES + 2048);
-    assert!(told.contains(" share a page of 4096 bytes and belong into different files"), "{told}");
+    let reported = with(2048, ORDERS);
+    assert_eq!(reported, "channel settings lies on a page of channels that its client does not write");
+    let reported = with(SETTINGS, NOTES + 2048);
+    assert!(reported.contains(" share a page of 4096 bytes and belong into different files"), "{reported}");
     // One of its own that wakes a task is not in the memory in which nobody can sleep.
-    let told = with(SETTINGS, SETTINGS + 2048);
-    assert!(told.contains("orders") && told.contains("settings") && told.contains("share a page"), "{told}");
+    let reported = with(SETTINGS, SETTINGS + 2048);
+    assert!(
+        reported.contains("orders") && reported.contains("settings") && reported.contains("share a page"),
+        "{reported}"
+    );
 }
 
 #[test]
@@ -207,18 +210,19 @@ fn a_part_of_an_object_reaches_no_other_object() {
     const POSE: Hybrid<[u64; 4]> = Hybrid::new(1, 4);
     const JOBS: Qrtr<u32> = Qrtr::new(16);
     let folder = folder();
-    let board = Board::create_in(folder.path(), "robot", &[POSE.named("pose"), JOBS.named("jobs")]).unwrap();
-    let mut writer = Seat::take_in(folder.path(), "robot", "pose", POSE.writer()).unwrap();
+    let registry =
+        Registry::create_in(folder.path(), "robot", &[POSE.named("pose"), JOBS.named("jobs")]).unwrap();
+    let mut writer = Lease::take_in(folder.path(), "robot", "pose", POSE.writer()).unwrap();
     writer.end().unwrap().write(&[7; 4]);
     let (connection, files) = handed_out(folder.path(), "robot.sock", "reader-of-jobs");
     let punched: Vec<_> =
         files.iter().map(|file| errno(memory::punch_hole(file.as_fd(), 0, 1 << 20))).collect();
     assert_eq!(punched, [9, 0], "the owner's file, and the object's");
-    let mut reader = Seat::take_in(folder.path(), "robot", "pose", POSE.reader(0)).unwrap();
+    let mut reader = Lease::take_in(folder.path(), "robot", "pose", POSE.reader(0)).unwrap();
     assert_eq!(reader.end().unwrap().read(), Some([7; 4]));
     // The catalogue tells of all objects, and needs the memory of none.
     let (_, files) = handed_out(folder.path(), "robot.sock", "catalogue");
     assert_eq!(files.len(), 1);
     drop(connection);
-    board.end().unwrap();
+    registry.end().unwrap();
 }

@@ -15,7 +15,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 
 use support::*;
-use taut_segment::board::Board;
+use taut_segment::registry::Registry;
 use taut_segment::{
     Attached, Error, FolderProblem, Found, Liveness, Owner, PAGE_BYTES, Role, State, attach, attach_in,
     found, found_in, remove_stale, remove_stale_in, runtime_folder, stale, stale_in,
@@ -39,33 +39,33 @@ fn role() {
         Some("owner") => {
             let owner = Owner::create(APP, SIZE, clients(), None).unwrap();
             owner.set_running();
-            tell(format_args!("ready {} {}", owner.epoch(), owner.replaced().is_some()));
+            announce(format_args!("ready {} {}", owner.epoch(), owner.replaced().is_some()));
             until_released();
             owner.end().unwrap();
         }
-        Some("keeper") => keep_door(),
+        Some("keeper") => keep_listening(),
         Some("idle-owner") => {
             // Without an end: as a program that is stopped by a signal.
             let _owner = Owner::create(APP, SIZE, clients(), None).unwrap();
-            tell("ready");
+            announce("ready");
             until_released();
         }
         Some("lister") => {
-            let apps = |doors: Result<Vec<Found>, Error>| {
-                doors.unwrap().into_iter().map(|door| door.app).collect::<Vec<_>>().join("+")
+            let apps = |sockets: Result<Vec<Found>, Error>| {
+                sockets.unwrap().into_iter().map(|socket| socket.app).collect::<Vec<_>>().join("+")
             };
-            tell(format_args!(
+            announce(format_args!(
                 "found {} stale {} removed {} left {}",
                 apps(found()),
                 apps(stale()),
                 apps(remove_stale()),
                 apps(found())
             ));
-            tell(runtime_folder().display());
+            announce(runtime_folder().display());
         }
         Some("writer") => {
             let attached = Box::leak(Box::new(attach(APP, "ui").unwrap()));
-            tell("attached");
+            announce("attached");
             let settings = word(attached, "settings");
             loop {
                 settings.fetch_add(1, Ordering::Relaxed);
@@ -81,11 +81,11 @@ fn role() {
                     Err(error) => panic!("{error}"),
                 }
             };
-            tell(format_args!("attached {}", attached.epoch()));
+            announce(format_args!("attached {}", attached.epoch()));
             while attached.alive() == Liveness::Alive {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            tell(format_args!("{:?}", attached.alive()));
+            announce(format_args!("{:?}", attached.alive()));
         },
         Some(other) => panic!("unknown role {other}"),
         None => println!("no test: for processes that tests start"),
@@ -104,7 +104,7 @@ fn client_is_killed_100_times() {
         let mut client = Process::start("writer", folder.path());
         if round % 2 == 0 {
             // While it writes.
-            assert_eq!(client.told(), "attached");
+            assert_eq!(client.reported(), "attached");
             std::thread::sleep(Duration::from_micros(random.below(500)));
         } else {
             // While it starts, asks, or has just attached.
@@ -144,7 +144,7 @@ fn of_two_successors_one_is_let_in() {
     let before = open();
     // Two are at the door and have not asked yet.
     let mut asking = [(); 2].map(|()| UnixStream::connect(folder.path().join("cochlear.sock")).unwrap());
-    eventually("the door has accepted both", || open() == before + 2);
+    eventually("the listener has accepted both", || open() == before + 2);
     // While the door sleeps the holder leaves and both ask, so one round of the door sees all three.
     taut_sys::signals::kill(keeper.child.id(), SIGSTOP).unwrap();
     eventually("all its threads stand still", || {
@@ -179,17 +179,17 @@ fn owner_dies_and_another_comes() {
         assert_eq!(watcher.told_after("attached"), epoch);
         assert!(epochs.insert(epoch.to_owned()), "another epoch every time");
         owner.kill();
-        assert_eq!(watcher.told(), "Died");
+        assert_eq!(watcher.reported(), "Died");
         assert_eq!(contents(folder.path()), [folder.path().join("cochlear.sock")], "only the socket is left");
-        let door = folder.path().join("cochlear.sock");
-        let stale = Error::Stale { app: APP.to_owned(), door };
+        let socket = folder.path().join("cochlear.sock");
+        let stale = Error::Stale { app: APP.to_owned(), socket };
         assert_eq!(attach_in(folder.path(), APP, "ui").unwrap_err(), stale);
     }
     let owner = Process::start("owner", folder.path());
     let epoch = owner.told_after("ready");
     assert!(epoch.starts_with(&watcher.told_after("attached")));
     owner.release();
-    assert_eq!(watcher.told(), "Ended");
+    assert_eq!(watcher.reported(), "Ended");
     assert_eq!(contents(folder.path()), Vec::<std::path::PathBuf>::new());
 }
 
@@ -207,7 +207,7 @@ fn two_owners_of_one_name() {
 
     // Someone takes the socket away, another owner moves in: the first one's end leaves that one's door alone.
     let first = create().unwrap();
-    std::fs::remove_file(first.door()).unwrap();
+    std::fs::remove_file(first.socket()).unwrap();
     let second = create().unwrap();
     first.end().unwrap();
     assert_eq!(attach_in(folder.path(), APP, "ui").unwrap().epoch(), second.epoch());
@@ -215,7 +215,7 @@ fn two_owners_of_one_name() {
 
     // Many at once, over a dead one's socket: exactly one gets in.
     let mut dead = Process::start("idle-owner", folder.path());
-    assert_eq!(dead.told(), "ready");
+    assert_eq!(dead.reported(), "ready");
     dead.kill();
     let owners: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(create)).collect();
@@ -231,20 +231,20 @@ fn doors_of_the_dead_are_listed_and_removed() {
     let folder = folder();
     assert_eq!(found_in(&folder.path().join("nowhere")), Ok(vec![]));
     let mut dead = Process::start("idle-owner", folder.path());
-    assert_eq!(dead.told(), "ready");
+    assert_eq!(dead.reported(), "ready");
     let living = Owner::create_in(folder.path(), "uav", SIZE, vec![], None).unwrap();
     std::fs::write(folder.path().join("notes.sock"), "no socket").unwrap();
     let pid = dead.child.id();
-    let doors: Vec<_> = found_in(folder.path()).unwrap().into_iter().map(|d| (d.app, d.pid)).collect();
-    assert_eq!(doors, [(APP.to_owned(), Some(pid)), ("uav".to_owned(), Some(std::process::id()))]);
+    let sockets: Vec<_> = found_in(folder.path()).unwrap().into_iter().map(|d| (d.app, d.pid)).collect();
+    assert_eq!(sockets, [(APP.to_owned(), Some(pid)), ("uav".to_owned(), Some(std::process::id()))]);
     assert_eq!(stale_in(folder.path()), Ok(vec![]));
     dead.kill();
     let stale = stale_in(folder.path()).unwrap();
-    assert_eq!(stale.iter().map(|door| door.app.as_str()).collect::<Vec<_>>(), [APP]);
+    assert_eq!(stale.iter().map(|socket| socket.app.as_str()).collect::<Vec<_>>(), [APP]);
     assert_eq!(remove_stale_in(folder.path()), Ok(stale));
     assert_eq!(remove_stale_in(folder.path()), Ok(vec![]));
     let left = contents(folder.path());
-    assert!(left.len() == 2 && left.contains(&living.door().to_owned()), "{left:?}");
+    assert!(left.len() == 2 && left.contains(&living.socket().to_owned()), "{left:?}");
 }
 
 /// By the folder that is given when none is.
@@ -252,12 +252,12 @@ fn doors_of_the_dead_are_listed_and_removed() {
 fn doors_in_the_default_folder_are_listed_and_removed() {
     let folder = folder();
     let mut dead = Process::start("idle-owner", folder.path());
-    assert_eq!(dead.told(), "ready");
+    assert_eq!(dead.reported(), "ready");
     dead.kill();
     let living = Owner::create_in(folder.path(), "uav", SIZE, vec![], None).unwrap();
     let lister = Process::start("lister", folder.path());
-    assert_eq!(lister.told(), "found cochlear+uav stale cochlear removed cochlear left uav");
-    assert_eq!(lister.told(), folder.path().display().to_string());
+    assert_eq!(lister.reported(), "found cochlear+uav stale cochlear removed cochlear left uav");
+    assert_eq!(lister.reported(), folder.path().display().to_string());
     assert_eq!(living.app(), "uav");
     lister.release();
 }
@@ -287,7 +287,7 @@ fn an_owner_waits_for_another_at_the_folder() {
 #[test]
 fn an_end_without_a_folder() {
     let folder = folder();
-    let (path, away) = (folder.path().join("doors"), folder.path().join("away"));
+    let (path, away) = (folder.path().join("sockets"), folder.path().join("away"));
     let first = owner(&path);
     std::fs::remove_dir_all(&path).unwrap();
     assert_eq!(first.end(), Ok(()));
@@ -296,28 +296,28 @@ fn an_end_without_a_folder() {
     let second = owner(&inner);
     std::fs::rename(&path, &away).unwrap();
     std::fs::write(&path, "no folder").unwrap();
-    let told = second.end().unwrap_err().to_string();
-    assert!(told.contains("/inner: stat: ") && told.contains("ENOTDIR"), "{told}");
+    let reported = second.end().unwrap_err().to_string();
+    assert!(reported.contains("/inner: stat: ") && reported.contains("ENOTDIR"), "{reported}");
     std::fs::remove_file(&path).unwrap();
     std::fs::rename(&away, &path).unwrap();
-    let board = Board::create_in(&inner, "board", &[]).unwrap();
+    let registry = Registry::create_in(&inner, "board", &[]).unwrap();
     std::fs::rename(&path, &away).unwrap();
     std::fs::write(&path, "no folder").unwrap();
-    assert!(matches!(board.end(), Err(Error::Folder { .. })));
+    assert!(matches!(registry.end(), Err(Error::Folder { .. })));
 }
 
 /// Neither a client nor who cleans up takes for a dead owner's door what is none.
 #[test]
 fn what_is_no_door_is_no_dead_owner_s() {
     let folder = folder();
-    let door = folder.path().join("cochlear.sock");
-    let _other = std::os::unix::net::UnixDatagram::bind(&door).unwrap();
+    let socket = folder.path().join("cochlear.sock");
+    let _other = std::os::unix::net::UnixDatagram::bind(&socket).unwrap();
     let refused = attach_in(folder.path(), APP, "ui").map(drop).unwrap_err();
-    assert!(matches!(refused, Error::Door { .. }), "{refused}");
+    assert!(matches!(refused, Error::Socket { .. }), "{refused}");
     assert_eq!(found_in(folder.path()), Ok(vec![]));
     assert_eq!(remove_stale_in(folder.path()), Ok(vec![]));
-    assert!(door.exists());
-    assert!(matches!(found_in(&door), Err(Error::Folder { .. })), "it is no folder");
+    assert!(socket.exists());
+    assert!(matches!(found_in(&socket), Err(Error::Folder { .. })), "it is no folder");
 }
 
 /// A socket's path has 107 bytes at most.
@@ -415,7 +415,7 @@ fn default_folder_is_gone_after_the_end() {
     let watcher = start("watcher");
     let _ = watcher.told_after("attached");
     owner.release();
-    assert_eq!(watcher.told(), "Ended");
+    assert_eq!(watcher.reported(), "Ended");
     assert!(!taut.exists());
 }
 
@@ -435,7 +435,7 @@ fn values_and_states_are_seen() {
     assert_eq!(ui.layout_hash(), owner.layout_hash());
     // The reply may arrive before the door has noted it.
     eventually("both are listed", || {
-        owner.report().attached.iter().map(|visitor| visitor.client.as_str()).eq(["ui", "viewer"])
+        owner.report().attached.iter().map(|client| client.client.as_str()).eq(["ui", "viewer"])
     });
 
     // SAFETY: within the owner's mapping, aligned, accessed atomically by all, and used before the owner ends.

@@ -32,7 +32,7 @@ fn role() {
                     libc::sleep(60);
                     libc::_exit(0)
                 },
-                child => tell(child),
+                child => announce(child),
             }
             until_released();
         }
@@ -131,19 +131,19 @@ fn attach(folder: &Path, what: &str) -> Error {
 #[test]
 fn where_a_door_belongs() {
     let folder = folder();
-    let door = folder.path().join("cochlear.sock");
+    let socket = folder.path().join("cochlear.sock");
     for kind in Squatter::KINDS {
-        let Some(squatter) = Squatter::put(kind, &door) else {
+        let Some(squatter) = Squatter::put(kind, &socket) else {
             println!("skipped: {kind}: making one takes root");
             continue;
         };
         let refused = create(folder.path(), kind).unwrap_err().to_string();
-        assert!(refused.contains(door.to_str().unwrap()), "{kind}: {refused}");
+        assert!(refused.contains(socket.to_str().unwrap()), "{kind}: {refused}");
         squatter.stands();
         let refused = attach(folder.path(), kind);
         assert!(!matches!(refused, Error::Stale { .. }), "{kind}: nobody died");
         let (refused, nothing) = (refused.to_string(), kind == "a link to nothing");
-        assert!(nothing || refused.contains(door.to_str().unwrap()), "{kind}: {refused}");
+        assert!(nothing || refused.contains(socket.to_str().unwrap()), "{kind}: {refused}");
         assert_eq!(found_in(folder.path()), Ok(Vec::new()), "{kind}");
         assert_eq!(remove_stale_in(folder.path()), Ok(Vec::new()), "{kind}");
         squatter.stands();
@@ -156,17 +156,17 @@ fn where_a_door_belongs() {
 fn a_door_that_leads_elsewhere() {
     let (folder, elsewhere) = (folder(), folder());
     let other = owner(elsewhere.path());
-    let door = folder.path().join("cochlear.sock");
-    symlink(other.door(), &door).unwrap();
+    let socket = folder.path().join("cochlear.sock");
+    symlink(other.socket(), &socket).unwrap();
     let refused = create(folder.path(), "a link").unwrap_err().to_string();
-    assert!(refused.contains(door.to_str().unwrap()), "{refused}");
-    assert!(door.is_symlink() && attach_in(elsewhere.path(), APP, "ui").is_ok());
+    assert!(refused.contains(socket.to_str().unwrap()), "{refused}");
+    assert!(socket.is_symlink() && attach_in(elsewhere.path(), APP, "ui").is_ok());
 }
 
 #[test]
 fn where_a_folder_belongs() {
     let above = folder();
-    let place = above.path().join("doors");
+    let place = above.path().join("sockets");
     for kind in Squatter::KINDS.into_iter().filter(|kind| *kind != "a folder") {
         let Some(squatter) = Squatter::put(kind, &place) else {
             println!("skipped: {kind}: making one takes root");
@@ -199,9 +199,9 @@ fn a_folder_that_is_locked_for_good() {
 #[test]
 fn a_dead_socket_is_in_nobodys_way() {
     let folder = folder();
-    let door = folder.path().join("cochlear.sock");
-    drop(UnixDatagram::bind(&door).unwrap());
-    assert_eq!(owner(folder.path()).replaced(), Some(door.as_path()));
+    let socket = folder.path().join("cochlear.sock");
+    drop(UnixDatagram::bind(&socket).unwrap());
+    assert_eq!(owner(folder.path()).replaced(), Some(socket.as_path()));
 }
 
 /// An owner is killed, and a child that it had forked has its socket: nobody is behind that door.
@@ -215,13 +215,16 @@ fn a_child_that_outlives_its_owner() {
     }
     let folder = folder();
     let mut dead = Process::start("forked-owner", folder.path());
-    let child = Child(dead.told().parse().unwrap());
+    let child = Child(dead.reported().parse().unwrap());
     dead.kill();
-    let door = folder.path().join("cochlear.sock");
-    assert_eq!(attach(folder.path(), "a child"), Error::Stale { app: APP.to_owned(), door: door.clone() });
+    let socket = folder.path().join("cochlear.sock");
+    assert_eq!(
+        attach(folder.path(), "a child"),
+        Error::Stale { app: APP.to_owned(), socket: socket.clone() }
+    );
     assert!(found_in(folder.path()).unwrap().iter().all(|found| found.pid.is_none()));
     let owner = owner(folder.path());
-    assert_eq!(owner.replaced(), Some(door.as_path()));
+    assert_eq!(owner.replaced(), Some(socket.as_path()));
     assert!(attach_in(folder.path(), APP, "ui").is_ok());
     drop(child);
 }

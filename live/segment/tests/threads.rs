@@ -8,19 +8,19 @@
 #[path = "../../share/tests/given/mod.rs"]
 mod given;
 
-use taut_segment::board::{Board, Bulk, Hybrid, Qrtr, Reader, Seat, Sender, Writer};
-use taut_segment::{Attached, Directory, Owner, Visitor};
+use taut_segment::registry::{Bulk, Hybrid, Lease, Qrtr, Reader, Registry, Sender, Writer};
+use taut_segment::{Attached, AttachedClient, Directory, Owner};
 
 #[test]
 fn what_threads_share() {
     threads! {
         Owner: both,
         Attached: both,
-        Visitor: both,
+        AttachedClient: both,
         Directory: both,
-        Board: both,
-        Seat<Hybrid<u64>, Writer>: both,
-        Seat<Qrtr<u64>, Reader>: both,
-        Seat<Bulk<u64>, Sender>: both,
+        Registry: both,
+        Lease<Hybrid<u64>, Writer>: both,
+        Lease<Qrtr<u64>, Reader>: both,
+        Lease<Bulk<u64>, Sender>: both,
     }
 }

@@ -12,7 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
 use support::*;
-use taut_segment::board::{Board, Sdrtw, Seat};
+use taut_segment::registry::{Lease, Registry, Sdrtw};
 use taut_segment::{Error, FolderProblem, Owner, attach_in};
 use taut_sys::{process, socket};
 
@@ -28,34 +28,34 @@ fn role() {
     match support::role().as_deref() {
         Some("viewer") => {
             match attach_in(&folder(), APP, "viewer") {
-                Ok(_) => tell("attached"),
-                Err(error) => tell(error),
+                Ok(_) => announce("attached"),
+                Err(error) => announce(error),
             }
             until_released();
         }
         Some("owner") => {
             match Owner::create_in(&folder(), APP, SIZE, clients(), None) {
-                Ok(_) => tell("created"),
-                Err(error) => tell(error),
+                Ok(_) => announce("created"),
+                Err(error) => announce(error),
             }
             until_released();
         }
         Some("default-owner") => match Owner::create(&app(), SIZE, clients(), None) {
             Ok(owner) => {
-                tell(owner.door().display());
+                announce(owner.socket().display());
                 until_released();
                 owner.end().unwrap();
             }
-            Err(error) => tell(error),
+            Err(error) => announce(error),
         },
         Some("default-viewer") => {
             let attached = taut_segment::attach(&app(), "viewer");
-            tell(attached.map_or_else(|error| error.to_string(), |_| "attached".to_owned()));
+            announce(attached.map_or_else(|error| error.to_string(), |_| "attached".to_owned()));
             until_released();
         }
         Some("board") => {
-            let _board = Board::create_in(&folder(), APP, &[LEVELS.named("levels")]).unwrap();
-            tell("created");
+            let _board = Registry::create_in(&folder(), APP, &[LEVELS.named("levels")]).unwrap();
+            announce("created");
             until_released();
         }
         Some("climber") => {
@@ -65,7 +65,7 @@ fn role() {
             socket::poll(&mut [socket::Poll::readable(connection.as_fd())], Some(PATIENCE)).unwrap();
             let received = socket::receive(connection.as_fd(), &mut [0; 4096]).unwrap();
             let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&received.fds[0]));
-            tell(match std::fs::OpenOptions::new().write(true).open(path) {
+            announce(match std::fs::OpenOptions::new().write(true).open(path) {
                 Ok(_) => "opened for writing".to_owned(),
                 Err(error) => error.to_string(),
             });
@@ -98,9 +98,9 @@ impl Start<'_> {
 
     fn viewer(&self) -> String {
         let viewer = self.role("default-viewer");
-        let told = viewer.told();
+        let reported = viewer.reported();
         viewer.release();
-        told
+        reported
     }
 }
 
@@ -141,9 +141,9 @@ fn told_as(exe: &Path, role: &str, folder: &Path, gid: u32) -> String {
     let process = Process::start_with(exe, role, folder, |command| {
         command.uid(NOBODY).gid(gid).current_dir("/");
     });
-    let told = process.told();
+    let reported = process.reported();
     process.release();
-    told
+    reported
 }
 
 #[test]
@@ -154,25 +154,25 @@ fn another_user_needs_the_group() {
     let (folder, bin) = (folder(), folder());
     let exe = reachable_exe(bin.path());
     let alone = owner(folder.path());
-    let metadata = std::fs::metadata(alone.door()).unwrap();
+    let metadata = std::fs::metadata(alone.socket()).unwrap();
     assert_eq!(metadata.mode() & 0o777, 0o600);
-    let told = told_as(&exe, "viewer", folder.path(), NOBODY);
-    assert!(told.starts_with("cochlear does not let this user in"), "{told}");
+    let reported = told_as(&exe, "viewer", folder.path(), NOBODY);
+    assert!(reported.starts_with("cochlear does not let this user in"), "{reported}");
     // If the mode were wider, the door itself still looks who asks.
-    std::fs::set_permissions(alone.door(), std::fs::Permissions::from_mode(0o666)).unwrap();
-    let told = told_as(&exe, "viewer", folder.path(), NOBODY);
-    assert!(told.contains("only the application's own user and root may attach"), "{told}");
+    std::fs::set_permissions(alone.socket(), std::fs::Permissions::from_mode(0o666)).unwrap();
+    let reported = told_as(&exe, "viewer", folder.path(), NOBODY);
+    assert!(reported.contains("only the application's own user and root may attach"), "{reported}");
     alone.end().unwrap();
 
     let group = GROUP.to_string();
     let owner = Owner::create_in(folder.path(), APP, SIZE, clients(), Some(&group)).unwrap();
-    let metadata = std::fs::metadata(owner.door()).unwrap();
+    let metadata = std::fs::metadata(owner.socket()).unwrap();
     assert_eq!((metadata.mode() & 0o777, metadata.gid()), (0o660, GROUP));
     assert_eq!(told_as(&exe, "viewer", folder.path(), GROUP), "attached");
-    let told = told_as(&exe, "viewer", folder.path(), NOBODY);
-    assert!(told.starts_with("cochlear does not let this user in"), "{told}");
-    let told = told_as(&exe, "climber", folder.path(), GROUP);
-    assert!(told.starts_with("Permission denied"), "{told}");
+    let reported = told_as(&exe, "viewer", folder.path(), NOBODY);
+    assert!(reported.starts_with("cochlear does not let this user in"), "{reported}");
+    let reported = told_as(&exe, "climber", folder.path(), GROUP);
+    assert!(reported.starts_with("Permission denied"), "{reported}");
 }
 
 #[test]
@@ -211,9 +211,9 @@ fn whose_name_is_taken_starts_all_the_same() {
     };
     let attaches = || {
         let viewer = start("default-viewer");
-        let told = viewer.told();
+        let reported = viewer.reported();
         viewer.release();
-        told
+        reported
     };
     let run = |program: &str, args: &[&str]| {
         let status = std::process::Command::new(program).arg(&squatted).args(args).status().unwrap();
@@ -233,11 +233,11 @@ fn whose_name_is_taken_starts_all_the_same() {
         }
         std::os::unix::fs::lchown(&squatted, Some(NOBODY), None).unwrap();
         let owner = start("default-owner");
-        let door = PathBuf::from(owner.told());
+        let socket = PathBuf::from(owner.reported());
         let while_taken = attaches();
         let _ = std::fs::remove_file(&squatted).or_else(|_| std::fs::remove_dir(&squatted));
         assert_eq!((while_taken.as_str(), attaches().as_str()), ("attached", "attached"), "{kind}");
-        let made = door.parent().unwrap();
+        let made = socket.parent().unwrap();
         assert!(made.display().to_string().starts_with(&further), "{kind}: {made:?}");
         assert_eq!(std::fs::metadata(made).unwrap().uid(), user);
         owner.release();
@@ -256,12 +256,12 @@ fn a_door_that_stands_open_lets_nobody_else_in() {
     let (folder, bin) = (folder(), folder());
     let exe = reachable_exe(bin.path());
     let owner = owner(folder.path());
-    std::fs::set_permissions(owner.door(), std::fs::Permissions::from_mode(0o666)).unwrap();
+    std::fs::set_permissions(owner.socket(), std::fs::Permissions::from_mode(0o666)).unwrap();
     let viewer = Process::start_with(&exe, "viewer", folder.path(), |command| {
         command.uid(NOBODY).gid(NOBODY).current_dir("/");
     });
-    let told = viewer.told();
-    assert!(told.contains("only the application's own user and root may attach"), "{told}");
+    let reported = viewer.reported();
+    assert!(reported.contains("only the application's own user and root may attach"), "{reported}");
     viewer.release();
 }
 
@@ -276,12 +276,12 @@ fn a_board_is_within_one_user() {
     let process = Process::start_with(&exe, "board", folder.path(), |command| {
         command.uid(NOBODY).gid(NOBODY).current_dir("/");
     });
-    assert_eq!(process.told(), "created");
+    assert_eq!(process.reported(), "created");
     // Its door lets root in, and root does not trust it.
     assert!(attach_in(folder.path(), APP, "observer-of-levels").is_ok());
-    let refused = Seat::take_in(folder.path(), APP, "levels", LEVELS.observer()).unwrap_err();
+    let refused = Lease::take_in(folder.path(), APP, "levels", LEVELS.observer()).unwrap_err();
     assert!(matches!(refused, Error::NotPermitted { .. }), "{refused}");
-    assert!(refused.to_string().contains("it is a board of user 65534"), "{refused}");
+    assert!(refused.to_string().contains("it is a registry of user 65534"), "{refused}");
     process.release();
 }
 
@@ -320,7 +320,7 @@ fn folders_that_are_not_safe() {
         // A client may come to another user's folder, but then that user must be behind the door.
         let listener = socket::bind(&made.join("cochlear.sock")).unwrap();
         socket::listen(listener.as_fd(), 1).unwrap();
-        let error = Error::NotADoor { problem: "it belongs to another user than its folder" };
+        let error = Error::NotAnApplication { problem: "it belongs to another user than its folder" };
         assert_eq!(attach(&made), Err(error));
     }
 }
@@ -338,22 +338,22 @@ fn what_one_user_left_is_in_nobody_s_way() {
     let (second, _) = unique(1);
     let start = |uid| Start { exe: &exe, uid, app: &app };
     let mut dead = start(first).role("default-owner");
-    let left = PathBuf::from(dead.told());
+    let left = PathBuf::from(dead.reported());
     assert_eq!(std::fs::metadata(&left).unwrap().uid(), first, "{left:?}");
     dead.kill();
     assert!(left.exists());
     assert!(start(first).viewer().contains("it died and left"), "who looks is told");
     for uid in [second, 0] {
         let owner = start(uid).role("default-owner");
-        let door = PathBuf::from(owner.told());
-        assert_eq!(std::fs::metadata(&door).unwrap().uid(), uid, "{door:?}");
-        assert_ne!(door, left);
+        let socket = PathBuf::from(owner.reported());
+        assert_eq!(std::fs::metadata(&socket).unwrap().uid(), uid, "{socket:?}");
+        assert_ne!(socket, left);
         assert_eq!(start(uid).viewer(), "attached");
         owner.release();
-        assert!(!door.exists());
+        assert!(!socket.exists());
     }
     let again = start(first).role("default-owner");
-    assert_eq!(PathBuf::from(again.told()), left);
+    assert_eq!(PathBuf::from(again.reported()), left);
     assert_eq!(start(first).viewer(), "attached");
     again.release();
     assert!(!left.parent().unwrap().exists(), "nothing is left of either");
@@ -374,11 +374,11 @@ fn a_user_namespace_has_applications_of_its_own() {
     let inside = within(bin.path(), "inside", "unshare --user --map-root-user TEST");
     let start = Start { exe: &inside, uid, app: &app };
     let mut dead = start.role("default-owner");
-    let door = PathBuf::from(dead.told());
+    let socket = PathBuf::from(dead.reported());
     // Outside it is the user's, by the name that root has inside, or by one beside it if that was taken.
-    assert!(door.starts_with("/dev/shm") && !door.starts_with("/run"), "{door:?}");
-    let folder = door.parent().unwrap();
-    assert!(folder.to_str().unwrap().starts_with("/dev/shm/taut-0"), "{door:?}");
+    assert!(socket.starts_with("/dev/shm") && !socket.starts_with("/run"), "{socket:?}");
+    let folder = socket.parent().unwrap();
+    assert!(folder.to_str().unwrap().starts_with("/dev/shm/taut-0"), "{socket:?}");
     assert_eq!(std::fs::metadata(folder).unwrap().uid(), uid);
     assert_eq!(start.viewer(), "attached");
     // The machine's root runs the same application, and neither sees the other's.
@@ -386,16 +386,16 @@ fn a_user_namespace_has_applications_of_its_own() {
     let outside = Start { exe: &exe, uid: 0, app: &app };
     assert!(outside.viewer().contains("is not running"));
     let owner = outside.role("default-owner");
-    let its = PathBuf::from(owner.told());
+    let its = PathBuf::from(owner.reported());
     assert_eq!(std::fs::metadata(&its).unwrap().uid(), 0, "{its:?}");
     assert_eq!((start.viewer().as_str(), outside.viewer().as_str()), ("attached", "attached"));
     owner.release();
     assert!(!its.exists());
     // `unshare` has become the owner: it is the owner that is killed.
     dead.kill();
-    assert!(door.exists());
+    assert!(socket.exists());
     let again = start.role("default-owner");
-    assert_eq!(PathBuf::from(again.told()), door);
+    assert_eq!(PathBuf::from(again.reported()), socket);
     again.release();
     assert!(!folder.exists(), "nothing is left");
 }
@@ -405,32 +405,39 @@ fn a_user_namespace_has_applications_of_its_own() {
 fn errors_name_the_path_and_what_to_do() {
     let folder = folder();
     let create = |path: &Path| Owner::create_in(path, APP, SIZE, clients(), None).unwrap_err().to_string();
-    let told = create(&folder.path().join("a/b"));
+    let reported = create(&folder.path().join("a/b"));
     assert!(
-        told.contains("/a/b: mkdir: ") && told.ends_with("or set TAUT_RUNTIME_DIR to one that is there"),
-        "{told}"
+        reported.contains("/a/b: mkdir: ")
+            && reported.ends_with("or set TAUT_RUNTIME_DIR to one that is there"),
+        "{reported}"
     );
     // Something that is no socket is where the door belongs.
-    let door = folder.path().join("cochlear.sock");
-    std::fs::create_dir(&door).unwrap();
-    let told = create(folder.path());
-    assert!(told.starts_with(&format!("the door, {}, is no socket", door.display())), "{told}");
-    std::fs::remove_dir(&door).unwrap();
+    let socket = folder.path().join("cochlear.sock");
+    std::fs::create_dir(&socket).unwrap();
+    let reported = create(folder.path());
+    assert!(reported.starts_with(&format!("{} is no socket", socket.display())), "{reported}");
+    std::fs::remove_dir(&socket).unwrap();
     if !root() {
         return println!("skipped: becoming another user takes root");
     }
     let bin = self::folder();
     // Few descriptors; no /proc; a folder that cannot be written.
     let few = within(bin.path(), "few", "prlimit --nofile=4 TEST");
-    let told = Process::start_with(&few, "owner", folder.path(), |_| {}).told();
-    assert!(told.contains("Too many open files") && told.ends_with("(`ulimit -n`)"), "{told}");
-    let told = Process::start_with(&few, "viewer", folder.path(), |_| {}).told();
-    assert!(told.contains("cochlear is not running") || told.contains(door.to_str().unwrap()), "{told}");
+    let reported = Process::start_with(&few, "owner", folder.path(), |_| {}).reported();
+    assert!(reported.contains("Too many open files") && reported.ends_with("(`ulimit -n`)"), "{reported}");
+    let reported = Process::start_with(&few, "viewer", folder.path(), |_| {}).reported();
+    assert!(
+        reported.contains("cochlear is not running") || reported.contains(socket.to_str().unwrap()),
+        "{reported}"
+    );
     if !can(0, "unshare", &["--mount", "true"]) {
         return println!("skipped: this machine gives no mount namespaces");
     }
     let hidden = "unshare --mount sh -c 'mount -t tmpfs none /proc && exec TEST \"$@\"' sh";
     let hidden = within(bin.path(), "hidden", hidden);
-    let told = Process::start_with(&hidden, "owner", folder.path(), |_| {}).told();
-    assert!(told.contains("open below /proc/self/fd: ") && told.contains("is /proc mounted?"), "{told}");
+    let reported = Process::start_with(&hidden, "owner", folder.path(), |_| {}).reported();
+    assert!(
+        reported.contains("open below /proc/self/fd: ") && reported.contains("is /proc mounted?"),
+        "{reported}"
+    );
 }

@@ -622,11 +622,11 @@ impl<'m, T: Plain> Receiver<'m, T> {
     #[inline(always)]
     fn lend(&self, number: u64, block: Block) -> Received<'_, 'm, T> {
         self.held.set(self.held.get().with(block));
-        // SAFETY: not written until `Kept` is dropped, which is after this:
+        // SAFETY: not written until `Retained` is dropped, which is after this:
         // - the block's word says `Receiver` (callers), and only we change that (I1);
         // - its content is there: by O1, or since the receiver before us had it.
         let place = unsafe { self.pool.lend(block) };
-        Received { place, kept: Kept { receiver: self, number, block } }
+        Received { place, kept: Retained { receiver: self, number, block } }
     }
 
     /// Blocks of the pool.
@@ -641,7 +641,7 @@ impl<'m, T: Plain> Receiver<'m, T> {
 pub struct Received<'r, 'm, T: Plain> {
     // In this order: the place's loan ends first.
     place: LentPlace<'m, T>,
-    kept: Kept<'r, 'm, T>,
+    kept: Retained<'r, 'm, T>,
 }
 
 impl<T: Plain> Received<'_, '_, T> {
@@ -669,13 +669,13 @@ impl<T: Plain + fmt::Debug> fmt::Debug for Received<'_, '_, T> {
 }
 
 /// The receiver's side of a received block: one of its `held`.
-struct Kept<'r, 'm, T: Plain> {
+struct Retained<'r, 'm, T: Plain> {
     receiver: &'r Receiver<'m, T>,
     number: u64,
     block: Block,
 }
 
-impl<T: Plain> Drop for Kept<'_, '_, T> {
+impl<T: Plain> Drop for Retained<'_, '_, T> {
     fn drop(&mut self) {
         let Self { receiver, number, block } = *self;
         receiver.held.set(receiver.held.get().without(block));

@@ -231,7 +231,7 @@
 //! # How it is checked
 //!
 //! Each protocol's file says by what, how far, and what is left open. Most checks are programs over all protocols, which
-//! know each by an adapter (`tests/objects`); files of tests whose names go on (`loom_first.rs`) are about some of them.
+//! know each by an adapter (`tests/objects`); files of tests whose names go on (`loom_nonblocking.rs`) are about some of them.
 //! The commands, beside `cargo test -p taut-share`:
 //!
 //! ```text

@@ -82,7 +82,7 @@ use core::ptr::NonNull;
 use taut_atomic::{LINE_BYTES, Line, Memory};
 
 use crate::ends::{Newer, Pop, Popped, Push, Read, Sample, Write};
-use crate::queue::ring::{self, Kept, Policy, Trace, Untold};
+use crate::queue::ring::{self, Policy, Published, Trace, Unpublished};
 use crate::queue::{qrtr, qrtwc, qrtwo};
 use crate::state::{
     chen, double_buffer, emeralds, hybrid, improved_chen, improved_double_buffer, improved_peterson,
@@ -168,13 +168,13 @@ unsafe impl<T: Plain, P: Policy + Send + 'static> End for ring::Writer<'static, 
 }
 
 // SAFETY: as above.
-unsafe impl<T: Plain, P: Policy + Send + 'static> End for ring::Reader<'static, T, P, Kept<'static>> {
-    type On<'m> = ring::Reader<'m, T, P, Kept<'m>>;
+unsafe impl<T: Plain, P: Policy + Send + 'static> End for ring::Reader<'static, T, P, Published<'static>> {
+    type On<'m> = ring::Reader<'m, T, P, Published<'m>>;
 }
 
 // SAFETY: as above.
-unsafe impl<T: Plain, P: Policy + Send + 'static> End for ring::Reader<'static, T, P, Untold> {
-    type On<'m> = ring::Reader<'m, T, P, Untold>;
+unsafe impl<T: Plain, P: Policy + Send + 'static> End for ring::Reader<'static, T, P, Unpublished> {
+    type On<'m> = ring::Reader<'m, T, P, Unpublished>;
 }
 
 /// An end, and its part in the memory of its object.
@@ -235,7 +235,7 @@ impl<T: Plain> Owned<hybrid::Reader<'static, T>> {
 
 impl<T: Plain, P: Policy, H: Trace> Owned<ring::Reader<'static, T, P, H>> {
     /// See [`ring::Reader::follower`].
-    pub fn follower(&self) -> Owned<ring::Reader<'static, T, P, Untold>> {
+    pub fn follower(&self) -> Owned<ring::Reader<'static, T, P, Unpublished>> {
         Owned { end: self.end.follower(), block: Arc::clone(&self.block) }
     }
 }

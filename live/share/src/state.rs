@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The newest value: a reader misses values that it was too slow for, and wants to.
+//! The newest value: a reader skips the values that it is too slow for, on purpose.
 //!
-//! The names of this module itself are those of [`hybrid`], which is the first choice:
+//! The names of this module itself are those of [`hybrid`], the default choice:
 //!
-//! - *progress*: writer and readers are wait-free, each of them may be real-time, and none is ever told to try again;
-//! - *cost*: a read that nobody overtakes writes nothing, so neither side waits for the other's cache lines beyond
-//!   those of the value and of one word; a look that finds nothing new is one load of a word that stays in the
+//! - *progress*: writer and readers are wait-free, each of them may be real-time, and none ever has to retry;
+//! - *cost*: a read that is not overtaken writes nothing, so neither side waits for the other's cache lines except
+//!   those of the value and of one word; a read that finds nothing new is one load of a word that stays in the
 //!   reader's cache;
-//! - *memory* is what it takes for that: a slot per reader, 2 more, and spare ones that make claims rare.
+//! - *memory* is the price for that: a slot per reader, 2 more, and spare slots that make claims rare.
 //!
 //! ```
 //! use taut_share::{Line, Memory, state};
@@ -30,17 +30,17 @@
 //! # Ok::<(), taut_share::LayoutError>(())
 //! ```
 //!
-//! The others are in [the table](crate#how-to-choose): for values in place, for readers of known speed, for least memory,
-//! for the value of the right job. Most give [`Sample`]s, have `read_if_newer`, which costs one load when nothing is new,
-//! and say [`Overrun`] if they can be overtaken and have no second way. There is a table too of
-//! [who is told what, and what then](crate#who-is-told-and-what-then).
+//! [The table](crate#how-to-choose) lists the others: for values in place, for readers of known speed, for least
+//! memory, for the value of the right job. Most return [`Sample`]s, have `read_if_newer`, which costs one load if
+//! nothing is new, and report [`Overrun`] if a read can be overtaken and has no fallback. A second table lists [what
+//! an operation can report](crate#what-an-operation-can-report-and-what-to-do-then).
 
 pub mod chen;
 pub mod dbp;
-mod desk;
 pub mod double_buffer;
 pub mod emeralds;
 pub mod flow;
+mod helping_slot;
 pub mod hybrid;
 pub mod improved_chen;
 pub mod improved_double_buffer;
@@ -68,31 +68,30 @@ pub use hybrid::{Observer, Reader, Readers, Writer, bytes, group, observer, pair
 pub struct Sample<T> {
     /// The value.
     pub value: T,
-    /// The number of its write, from 1. A number may be missing where a writer died
-    /// in the middle of a write.
+    /// The number of its write, from 1. A number may be missing if a writer died in the middle of a write.
     pub version: u64,
 }
 
-/// What `fill` copies to where it is wanted, by value: one that is larger than a few words is moved on its way out.
+/// Returns by value what `fill` copies; a value of more than a few words is moved once more.
 ///
 /// # Safety
 ///
-/// If `fill` gives a number, it has filled what a `T` uses.
+/// If `fill` returns a number, it has filled what a `T` uses.
 #[inline(always)]
 unsafe fn sample<T: Plain, E>(
     fill: impl FnOnce(&mut MaybeUninit<T>) -> Result<Option<u64>, E>,
 ) -> Result<Option<Sample<T>>, E> {
     let mut value = MaybeUninit::uninit();
     let Some(version) = fill(&mut value)? else { return Ok(None) };
-    // SAFETY: filled (caller); T is Plain: any bytes are one.
+    // SAFETY: filled (caller); T is Plain: any bytes are a T.
     Ok(Some(Sample { value: unsafe { value.assume_init() }, version }))
 }
 
-/// [`sample`], where nothing can go wrong.
+/// [`sample`] for a `fill` that cannot fail.
 ///
 /// # Safety
 ///
-/// As there.
+/// As for [`sample`].
 #[inline(always)]
 unsafe fn whole_sample<T: Plain>(fill: impl FnOnce(&mut MaybeUninit<T>) -> Option<u64>) -> Option<Sample<T>> {
     // SAFETY: the caller's duty is the same.
@@ -101,15 +100,16 @@ unsafe fn whole_sample<T: Plain>(fill: impl FnOnce(&mut MaybeUninit<T>) -> Optio
     }
 }
 
-/// What a new writer counts on from, out of a shared word that the writer before left. An honest one stays below 2⁶³;
-/// taking the others for that too, none that is counted on from here comes to 0, which says that nothing was written.
+/// The count at which a new writer continues, from a shared word that the previous writer left. A correct one is
+/// below 2⁶³. This reduces any other one to below 2⁶³, so that a count that continues from here does not reach 0,
+/// which means that nothing was written.
 #[inline(always)]
 const fn believed(word: u64) -> u64 {
     word & (u64::MAX >> 1)
 }
 
-/// The reader was overtaken: by so many writes that its buffer may have been written while it was copied. Nothing can
-/// be said about the copy, which is thrown away. Where time was to see to it, the assumption has not been kept.
+/// The reader was overtaken: so many writes took place during its copy that the writer may have written its buffer.
+/// The copy is discarded. In a protocol that relies on time, the assumption has been broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overrun;
 

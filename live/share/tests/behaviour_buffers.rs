@@ -557,7 +557,7 @@ mod improved {
         let mut slows: Vec<_> = (0..2).map(|which| slow_reader::<u64>(&place, 2, 3, which)).collect();
         let mut fast = fast_reader::<u64>(&place, 2, 3);
         let words = improved_double_buffer::bytes::<u64>(2, 3).unwrap() / 8;
-        let mut told = 0;
+        let mut reported = 0;
         for n in 0..ROUNDS {
             write.write(&n);
             for _ in 0..next() % 4 {
@@ -568,13 +568,13 @@ mod improved {
                 slow.read();
                 slow.read_if_newer();
             }
-            told += u32::from(fast.read().is_err());
+            reported += u32::from(fast.read().is_err());
             if n.is_multiple_of(10) {
                 write = writer(&place, 2, 3);
                 slows[n as usize / 10 % 2] = slow_reader(&place, 2, 3, n as u32 / 10 % 2);
             }
         }
-        assert!(cfg!(miri) || told > 0, "a number that is not the slot's was never noticed");
+        assert!(cfg!(miri) || reported > 0, "a number that is not the slot's was never noticed");
     }
 
     #[test]

@@ -55,33 +55,33 @@ fn process() {
     };
     strike_at(n, die);
     // Word 0 of the line for telling: the last number sent, or received; word 1: the last given back.
-    let tell = |word: usize, number| mapping.told(word).store(number, Relaxed);
+    let report = |word: usize, number| mapping.reported(word).store(number, Relaxed);
     match role.as_str() {
         "sender" => {
             let sender = sender(&mapping);
-            let first = mapping.told(0).load(Relaxed) + 1;
+            let first = mapping.reported(0).load(Relaxed) + 1;
             let (kept, dropped) = (sender.loan(), sender.loan());
             drop(dropped);
             for number in first..first + 5 {
                 assert_eq!(send(&sender, number, true), Some(number));
-                tell(0, number);
+                report(0, number);
             }
             drop(kept);
             assert_eq!(send(&sender, first + 5, false), Some(first + 5));
-            tell(0, first + 5);
+            report(0, first + 5);
         }
         "receiver" => {
             let receiver = receiver(&mapping);
             let first = receiver.receive().unwrap().unwrap();
-            tell(0, first.number());
+            report(0, first.number());
             let second = receiver.receive().unwrap().unwrap();
-            tell(0, second.number());
-            tell(1, first.number());
+            report(0, second.number());
+            report(1, first.number());
             drop(first);
             let last = receiver.receive_newest().unwrap().unwrap();
             assert!(last.number() > second.number());
-            tell(0, last.number());
-            tell(1, last.number());
+            report(0, last.number());
+            report(1, last.number());
             drop((last, second));
         }
         other => unreachable!("no role {other}"),
@@ -124,19 +124,19 @@ fn a_sender_dies_at_every_step() {
         let before = sender(&mapping);
         (1..=2).for_each(|number| assert_eq!(send(&before, number, false), Some(number)));
         let held = receiver.receive().unwrap().unwrap();
-        mapping.told(0).store(2, Relaxed);
+        mapping.reported(0).store(2, Relaxed);
         let died = dies(&mapping, "sender", n);
         // The one that it was sending may have been sent.
-        let told = mapping.told(0).load(Relaxed);
+        let reported = mapping.reported(0).load(Relaxed);
         let next = sender(&mapping);
         assert_eq!(number(&held), 1, "held all the time, step {n}");
-        let sent = send(&next, told + 1, true).unwrap();
-        assert!(sent == told + 1 || sent == told + 2, "step {n}: {sent} after {told}");
+        let sent = send(&next, reported + 1, true).unwrap();
+        assert!(sent == reported + 1 || sent == reported + 2, "step {n}: {sent} after {reported}");
         // Four blocks: one is held, three wait at most, and the newest of them.
         let mut last = 0;
         while let Some(received) = receiver.receive().unwrap() {
             // What we sent says the number that we thought it has.
-            let behind = u64::from(sent == told + 2 && received.number() == sent);
+            let behind = u64::from(sent == reported + 2 && received.number() == sent);
             assert_eq!(number(&received), received.number() - behind, "step {n}");
             assert!(received.number() > last && received.number() >= 2, "step {n}");
             last = received.number();
@@ -161,7 +161,7 @@ fn a_receiver_dies_at_every_step() {
         let sender = sender(&mapping);
         (1..=4).for_each(|number| assert_eq!(send(&sender, number, false), Some(number)));
         let died = dies(&mapping, "receiver", n);
-        let given_back = mapping.told(1).load(Relaxed);
+        let given_back = mapping.reported(1).load(Relaxed);
         let next = receiver(&mapping);
         // At least once: whatever it had not given back, in order, and then what waits.
         let mut seen = Vec::new();
@@ -172,9 +172,9 @@ fn a_receiver_dies_at_every_step() {
         assert!(seen.is_sorted() && seen.len() <= 4, "step {n}: {seen:?}");
         if died && given_back < 4 {
             assert!(seen.ends_with(&[4]), "step {n}: {seen:?}");
-            let told = mapping.told(0).load(Relaxed);
+            let reported = mapping.reported(0).load(Relaxed);
             // Told before it was given back: at most that one is missing, and those that the newest skipped.
-            assert!(told < 2 || seen.contains(&2), "step {n}: {seen:?} after {told}");
+            assert!(reported < 2 || seen.contains(&2), "step {n}: {seen:?} after {reported}");
         }
         all_are_back(&sender);
         if !died {
@@ -196,13 +196,13 @@ fn successors_die_too() {
         mem::forget(receiver_before.receive().unwrap());
         // A send that was cut: block 3 is marked as sent, and not in the order.
         mapping.words()[16 + 3].store(4 << 8 | 1, Relaxed);
-        mapping.told(0).store(3, Relaxed);
+        mapping.reported(0).store(3, Relaxed);
         let sender_died = dies(&mapping, "sender", n);
         if !sender_died {
             break;
         }
         let (next, heir) = (sender(&mapping), receiver(&mapping));
-        let told = mapping.told(0).load(Relaxed);
+        let reported = mapping.reported(0).load(Relaxed);
         let mut last = 0;
         while let Some(received) = heir.receive().unwrap() {
             assert_eq!(number(&received), received.number(), "step {n}");
@@ -210,7 +210,7 @@ fn successors_die_too() {
             last = received.number();
         }
         // There is one block to send in: it waits, or it was recalled for the next sending.
-        assert!(last == 2 || last == told || last == told + 1, "step {n}: {last} after {told}");
+        assert!(last == 2 || last == reported || last == reported + 1, "step {n}: {last} after {reported}");
         all_are_back(&next);
     }
     for n in 1.. {
@@ -222,7 +222,7 @@ fn successors_die_too() {
             break;
         }
         let heir = receiver(&mapping);
-        if mapping.told(0).load(Relaxed) == 0 {
+        if mapping.reported(0).load(Relaxed) == 0 {
             drain(&heir, 0, 4);
         }
         while let Some(received) = heir.receive().unwrap() {

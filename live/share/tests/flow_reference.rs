@@ -64,12 +64,12 @@ trait Flow {
 }
 
 /// An end with the job that it is in: the job borrows the end, which is on the heap and touched only between jobs.
-struct Kept<End, Job> {
+struct Saved<End, Job> {
     end: NonNull<End>,
     job: Option<Job>,
 }
 
-impl<End: 'static, Job> Kept<End, Job> {
+impl<End: 'static, Job> Saved<End, Job> {
     fn new(end: End) -> Self {
         Self { end: NonNull::from(Box::leak(Box::new(end))), job: None }
     }
@@ -85,7 +85,7 @@ impl<End: 'static, Job> Kept<End, Job> {
     }
 }
 
-impl<End, Job> Drop for Kept<End, Job> {
+impl<End, Job> Drop for Saved<End, Job> {
     fn drop(&mut self) {
         self.job = None;
         // SAFETY: from a box; nobody borrows it.
@@ -93,7 +93,7 @@ impl<End, Job> Drop for Kept<End, Job> {
     }
 }
 
-type Kit<D, W, WJ, R, RJ> = (D, Kept<W, WJ>, Vec<Kept<R, RJ>>);
+type Kit<D, W, WJ, R, RJ> = (D, Saved<W, WJ>, Vec<Saved<R, RJ>>);
 
 macro_rules! flow {
     ($name:ident, $protocol:ident, $read:expr) => {
@@ -117,7 +117,7 @@ macro_rules! flow {
                 let memory = unsafe { Memory::from_raw(start, size_of_val(lines.as_slice())) };
                 let (dispatcher, writer, readers) = $protocol::group::<Value>(memory, shape).unwrap();
                 assert_eq!(readers.len() as u32, shape.lower + shape.higher);
-                Self { kit: (dispatcher, Kept::new(writer), readers.map(Kept::new).collect()), lines }
+                Self { kit: (dispatcher, Saved::new(writer), readers.map(Saved::new).collect()), lines }
             }
 
             fn activate_writer(&mut self, at: u64) -> Result<u64, NotActivated> {

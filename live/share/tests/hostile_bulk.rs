@@ -59,7 +59,7 @@ fn process() {
             }
         };
         words[at].store(value, Relaxed);
-        mapping.told(0).store(n, Relaxed);
+        mapping.reported(0).store(n, Relaxed);
     }
 }
 

@@ -24,9 +24,9 @@ fn value_of(version: u64) -> u64 {
 }
 
 /// What the dispatcher told the reader's jobs: the writer's job whose value each reads.
-fn activate_reader(activated: Result<u64, NotActivated>, told: &mut Vec<u64>) {
+fn activate_reader(activated: Result<u64, NotActivated>, reported: &mut Vec<u64>) {
     match activated {
-        Ok(version) => told.push(version),
+        Ok(version) => reported.push(version),
         Err(NotActivated::Running) => {}
         Err(other) => panic!("{other}"),
     }
@@ -37,9 +37,9 @@ fn activate_writer(activated: Result<u64, NotActivated>) {
 }
 
 /// What a reader's jobs were: their numbers, and what they were told.
-fn check_told(jobs: &[(u64, u64)], told: &[u64]) {
+fn check_told(jobs: &[(u64, u64)], reported: &[u64]) {
     for (number, version) in jobs {
-        assert_eq!(told[*number as usize - 1], *version, "not what was told");
+        assert_eq!(reported[*number as usize - 1], *version, "not what was told");
     }
 }
 
@@ -67,7 +67,7 @@ fn dbp(memory: Memory<'static>, shape: Shape, story: &'static str, looks: usize)
     let (mut dispatcher, mut writer, mut readers) = dbp::group::<Value>(memory, shape).unwrap();
     let reader = readers.next().unwrap();
     let reading = thread::spawn(move || dbp_reads(reader, looks, shape.lower == 0));
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let write = move |writer: &mut dbp::Writer<'static, Value>| {
         if let Some(mut job) = writer.job() {
             let number = job.number();
@@ -82,7 +82,7 @@ fn dbp(memory: Memory<'static>, shape: Shape, story: &'static str, looks: usize)
         for (at, letter) in (0..).zip(story.chars()) {
             match letter {
                 'w' => activate_writer(dispatcher.activate_writer(at)),
-                _ => activate_reader(dispatcher.activate_reader(0, at), &mut told),
+                _ => activate_reader(dispatcher.activate_reader(0, at), &mut reported),
             }
         }
         writing.join().unwrap();
@@ -93,11 +93,11 @@ fn dbp(memory: Memory<'static>, shape: Shape, story: &'static str, looks: usize)
                     activate_writer(dispatcher.activate_writer(at));
                     write(&mut writer);
                 }
-                _ => activate_reader(dispatcher.activate_reader(0, at), &mut told),
+                _ => activate_reader(dispatcher.activate_reader(0, at), &mut reported),
             }
         }
     }
-    check_told(&reading.join().unwrap(), &told);
+    check_told(&reading.join().unwrap(), &reported);
 }
 
 fn explore_dbp(shape: Shape, story: &'static str, looks: usize, preemptions: Option<usize>) {
@@ -184,15 +184,15 @@ fn explore_tccp(shape: Shape, story: &'static str, looks: usize, preemptions: Op
                 }
             }
         });
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for (at, letter) in (0..).zip(story.chars()) {
             match letter {
                 'w' => activate_writer(dispatcher.activate_writer(at)),
-                _ => activate_reader(dispatcher.activate_reader(0, at), &mut told),
+                _ => activate_reader(dispatcher.activate_reader(0, at), &mut reported),
             }
         }
         writing.join().unwrap();
-        check_told(&reading.join().unwrap(), &told);
+        check_told(&reading.join().unwrap(), &reported);
     });
 }
 

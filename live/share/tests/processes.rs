@@ -28,10 +28,10 @@ fn deaths() -> u64 {
     std::env::var("TAUT_STRESS_DEATHS").ok().and_then(|s| s.parse().ok()).unwrap_or(10)
 }
 
-/// Runs `work` until `mapping` tells of more than `told`, then for a time that differs from round to round.
-fn meanwhile(mapping: &Mapping, told: u64, round: u64, mut work: impl FnMut()) {
+/// Runs `work` until `mapping` tells of more than `reported`, then for a time that differs from round to round.
+fn meanwhile(mapping: &Mapping, reported: u64, round: u64, mut work: impl FnMut()) {
     let limit = Instant::now() + Duration::from_secs(20);
-    while mapping.told(0).load(Relaxed) <= told {
+    while mapping.reported(0).load(Relaxed) <= reported {
         work();
         assert!(Instant::now() < limit, "the process does not work");
     }
@@ -85,8 +85,8 @@ fn state_writer<S: State<N>>(mapping: &Mapping, from: u64) {
     let mut writer = unsafe { S::writer(mapping.memory()) };
     for n in from.. {
         if S::write(&mut writer, &marked(n)) {
-            mapping.told(1).store(n, Release);
-            mapping.told(0).fetch_add(1, Relaxed);
+            mapping.reported(1).store(n, Release);
+            mapping.reported(0).fetch_add(1, Relaxed);
         }
         pause(n);
     }
@@ -96,11 +96,11 @@ fn state_reader<S: State<N>>(mapping: &Mapping) {
     // SAFETY: the test starts one at a time, and has none of this number itself.
     let mut reader = unsafe { S::reader(mapping.memory(), 0) };
     // Not behind those before it either: their reads are over.
-    let mut newest = Newest { last: if S::ATOMIC { mapping.told(1).load(Acquire) } else { 0 } };
+    let mut newest = Newest { last: if S::ATOMIC { mapping.reported(1).load(Acquire) } else { 0 } };
     loop {
         if let Some(n) = newest.judge::<N, S>(S::read(&mut reader), 0) {
-            mapping.told(1).store(n, Release);
-            mapping.told(0).fetch_add(1, Relaxed);
+            mapping.reported(1).store(n, Release);
+            mapping.reported(0).fetch_add(1, Relaxed);
         }
     }
 }
@@ -111,9 +111,9 @@ fn queue_writer<Q: Queue<N>>(mapping: &Mapping, from: u64) {
     let mut n = from;
     loop {
         if Q::push(&mut writer, marked(n)) {
-            mapping.told(1).store(n, Release);
+            mapping.reported(1).store(n, Release);
             n += 1;
-            mapping.told(0).fetch_add(1, Relaxed);
+            mapping.reported(0).fetch_add(1, Relaxed);
         }
         pause(n);
     }
@@ -122,7 +122,7 @@ fn queue_writer<Q: Queue<N>>(mapping: &Mapping, from: u64) {
 fn queue_reader<Q: Queue<N>>(mapping: &Mapping) {
     // SAFETY: the test starts one at a time.
     let mut reader = unsafe { Q::reader(mapping.memory(), CAPACITY) };
-    let mut order = Order { last: mapping.told(1).load(Acquire), ..Order::default() };
+    let mut order = Order { last: mapping.reported(1).load(Acquire), ..Order::default() };
     let mut first = true;
     loop {
         let got = Q::pop(&mut reader);
@@ -137,8 +137,8 @@ fn queue_reader<Q: Queue<N>>(mapping: &Mapping) {
             first = false;
         }
         if let Some(n) = order.judge::<N, Q>(got, 0, CAPACITY, || u64::MAX) {
-            mapping.told(1).store(n, Release);
-            mapping.told(0).fetch_add(1, Relaxed);
+            mapping.reported(1).store(n, Release);
+            mapping.reported(0).fetch_add(1, Relaxed);
         }
     }
 }
@@ -150,11 +150,11 @@ fn state_writer_dies<S: State<N>>(role: &str) {
         .map(|which| (unsafe { S::reader(mapping.memory(), which) }, Newest::default(), 0u64))
         .collect();
     for round in 0..deaths() {
-        let told = mapping.told(0).load(Relaxed);
+        let reported = mapping.reported(0).load(Relaxed);
         let writer = mapping.start(role, (round + 1) << 40);
         let mut n = 0;
-        meanwhile(&mapping, told, round, || {
-            let mut complete = mapping.told(1).load(Acquire);
+        meanwhile(&mapping, reported, round, || {
+            let mut complete = mapping.reported(1).load(Acquire);
             for (reader, newest, _) in &mut readers {
                 let got = newest.judge::<N, S>(S::read(reader), complete);
                 if S::ATOMIC {
@@ -165,7 +165,7 @@ fn state_writer_dies<S: State<N>>(role: &str) {
             pause(n);
         });
         writer.kill();
-        let complete = mapping.told(1).load(Acquire);
+        let complete = mapping.reported(1).load(Acquire);
         assert_eq!(complete >> 40, round + 1);
         for (reader, newest, untold) in &mut readers {
             *untold += u64::from(newest.judge::<N, S>(S::read(reader), complete).is_none());
@@ -208,9 +208,9 @@ fn state_reader_dies<S: State<N>>(role: &str) {
         (written, last)
     };
     for round in 0..deaths() {
-        let told = mapping.told(0).load(Relaxed);
+        let reported = mapping.reported(0).load(Relaxed);
         let reader = mapping.start(role, 0);
-        meanwhile(&mapping, told, round, || {
+        meanwhile(&mapping, reported, round, || {
             write();
         });
         reader.kill();
@@ -231,17 +231,17 @@ fn queue_writer_dies<Q: Queue<N>>(role: &str) {
     let mut reader = unsafe { Q::reader(mapping.memory(), CAPACITY) };
     let mut order = Order::default();
     for round in 0..deaths() {
-        let told = mapping.told(0).load(Relaxed);
+        let reported = mapping.reported(0).load(Relaxed);
         let writer = mapping.start(role, order.last + 1);
         let mut n = 0;
-        meanwhile(&mapping, told, round, || {
-            let complete = mapping.told(1).load(Acquire);
+        meanwhile(&mapping, reported, round, || {
+            let complete = mapping.reported(1).load(Acquire);
             order.judge::<N, Q>(Q::pop(&mut reader), complete, CAPACITY, || u64::MAX);
             n += 1;
             pause(n);
         });
         writer.kill();
-        let complete = mapping.told(1).load(Acquire);
+        let complete = mapping.reported(1).load(Acquire);
         // All that were pushed are there; of a push that was begun the reader may be told, if it is not.
         let mut pop = || order.judge::<N, Q>(Q::pop(&mut reader), complete, CAPACITY, || u64::MAX);
         while pop().is_some() {}
@@ -264,9 +264,9 @@ fn queue_reader_dies<Q: Queue<N>>(role: &str) {
     let mut writer = unsafe { Q::writer(mapping.memory(), CAPACITY) };
     let mut pushed = 0;
     for round in 0..deaths() {
-        let told = mapping.told(0).load(Relaxed);
+        let reported = mapping.reported(0).load(Relaxed);
         let reader = mapping.start(role, 0);
-        meanwhile(&mapping, told, round, || {
+        meanwhile(&mapping, reported, round, || {
             let taken = Q::push(&mut writer, marked(pushed + 1));
             assert!(taken || Q::WHEN_FULL == WhenFull::Refuse, "{}: refused", Q::NAME);
             pushed += u64::from(taken);
@@ -281,7 +281,11 @@ fn queue_reader_dies<Q: Queue<N>>(role: &str) {
     while let Got::Value((value, _)) = Q::pop(&mut reader) {
         newest = number(&value);
     }
-    assert!(newest == pushed || (newest == 0 && mapping.told(1).load(Acquire) + 1 >= pushed), "{}", Q::NAME);
+    assert!(
+        newest == pushed || (newest == 0 && mapping.reported(1).load(Acquire) + 1 >= pushed),
+        "{}",
+        Q::NAME
+    );
 }
 
 macro_rules! states {

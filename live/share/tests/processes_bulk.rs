@@ -48,10 +48,10 @@ fn send_next(sender: &Sender<'_, Value>, next: &mut u64, recall: bool) -> bool {
     true
 }
 
-/// Runs `work` until `mapping` tells of more than `told`, then for a time that differs from round to round.
-fn meanwhile(mapping: &Mapping, told: u64, round: u64, mut work: impl FnMut()) {
+/// Runs `work` until `mapping` tells of more than `reported`, then for a time that differs from round to round.
+fn meanwhile(mapping: &Mapping, reported: u64, round: u64, mut work: impl FnMut()) {
     let limit = Instant::now() + Duration::from_secs(20);
-    while mapping.told(0).load(Relaxed) <= told {
+    while mapping.reported(0).load(Relaxed) <= reported {
         work();
         assert!(Instant::now() < limit, "the process does not work");
     }
@@ -67,7 +67,7 @@ fn process() {
     let Some((role, mapping, from)) = orders() else {
         return println!("no test: for processes that tests start");
     };
-    let tell = || mapping.told(0).fetch_add(1, Relaxed);
+    let report = || mapping.reported(0).fetch_add(1, Relaxed);
     match role.as_str() {
         "sender" | "recalling-sender" => {
             let sender = sender(&mapping);
@@ -77,7 +77,7 @@ fn process() {
             loop {
                 let round = next;
                 if send_next(&sender, &mut next, role == "recalling-sender") {
-                    tell();
+                    report();
                 }
                 (0..round % 100).for_each(|_| std::hint::spin_loop());
             }
@@ -91,8 +91,8 @@ fn process() {
                     Ok(Some(block)) => {
                         let n = number(&block);
                         assert_eq!(n, block.number(), "another's content");
-                        mapping.told(1).fetch_max(n, Relaxed);
-                        tell();
+                        mapping.reported(1).fetch_max(n, Relaxed);
+                        report();
                         held.push_back((n, block));
                     }
                     Ok(None) | Err(NotReceived::Overtaken) => {}
@@ -118,7 +118,7 @@ fn sender_dies(role: &str) {
     let receiver = receiver(&mapping);
     let (mut last, mut missed) = (0, 0);
     for round in 0..deaths() {
-        let told = mapping.told(0).load(Relaxed);
+        let reported = mapping.reported(0).load(Relaxed);
         let process = mapping.start(role, last + 1);
         let mut held = VecDeque::new();
         let mut receive = || {
@@ -135,7 +135,7 @@ fn sender_dies(role: &str) {
                 held.pop_front();
             }
         };
-        meanwhile(&mapping, told, round, &mut receive);
+        meanwhile(&mapping, reported, round, &mut receive);
         process.kill();
         // It waits for nobody, and what was sent arrives.
         (0..4 * BLOCKS).for_each(|_| receive());
@@ -161,9 +161,9 @@ fn receiver_dies(role: &str, recall: bool) {
     let sender = sender(&mapping);
     let mut next = 1;
     for round in 0..deaths() {
-        let told = mapping.told(0).load(Relaxed);
+        let reported = mapping.reported(0).load(Relaxed);
         let process = mapping.start(role, 0);
-        meanwhile(&mapping, told, round, || {
+        meanwhile(&mapping, reported, round, || {
             send_next(&sender, &mut next, recall);
         });
         process.kill();
@@ -177,10 +177,15 @@ fn receiver_dies(role: &str, recall: bool) {
         (last, received) = (block.number(), received + 1);
     }
     assert!(
-        received <= BLOCKS && mapping.told(1).load(Relaxed).max(last) == next - 1,
+        received <= BLOCKS && mapping.reported(1).load(Relaxed).max(last) == next - 1,
         "the last is never lost"
     );
-    println!("{role}: {} sent, {} received, {} deaths", next - 1, mapping.told(0).load(Relaxed), deaths());
+    println!(
+        "{role}: {} sent, {} received, {} deaths",
+        next - 1,
+        mapping.reported(0).load(Relaxed),
+        deaths()
+    );
     all_are_back(&sender);
 }
 

@@ -36,10 +36,10 @@ fn dbp_takes<const N: usize>() {
     assert_eq!(steps(|| dispatcher.activate_writer(0).unwrap()), Steps { loads: 4, stores: 1, ..NONE });
     assert_eq!(steps(|| dispatcher.activate_writer(0)), look);
     // A reader that is known to be idle, and one that is not.
-    let told = Steps { stores: 2, ..NONE };
-    assert_eq!(steps(|| dispatcher.activate_reader(0, 0).unwrap()), told);
+    let reported = Steps { stores: 2, ..NONE };
+    assert_eq!(steps(|| dispatcher.activate_reader(0, 0).unwrap()), reported);
     assert_eq!(steps(|| dispatcher.activate_reader(0, 0)), look);
-    assert_eq!(steps(|| dispatcher.activate_reader(2, 0).unwrap()), told);
+    assert_eq!(steps(|| dispatcher.activate_reader(2, 0).unwrap()), reported);
     assert_eq!(steps(|| dispatcher.activate_reader(9, 0)), NONE);
 
     // Readers before the writer is complete: of the value to come, and of none.
@@ -115,10 +115,10 @@ fn tccp_takes<const N: usize>() {
     assert_eq!(steps(|| assert_eq!(lower.read_newest_if_newer(), Ok(None))), look);
     assert_eq!(steps(|| dispatcher.activate_writer(0).unwrap()), Steps { loads: 1, stores: 1, ..NONE });
     assert_eq!(steps(|| dispatcher.activate_writer(0)), look);
-    let told = Steps { loads: 1, stores: 2, ..NONE };
-    assert_eq!(steps(|| dispatcher.activate_reader(0, 0).unwrap()), told);
+    let reported = Steps { loads: 1, stores: 2, ..NONE };
+    assert_eq!(steps(|| dispatcher.activate_reader(0, 0).unwrap()), reported);
     assert_eq!(steps(|| dispatcher.activate_reader(0, 0)), look);
-    assert_eq!(steps(|| dispatcher.activate_reader(1, 0).unwrap()), told);
+    assert_eq!(steps(|| dispatcher.activate_reader(1, 0).unwrap()), reported);
     assert_eq!(steps(|| dispatcher.activate_reader(2, 0)), NONE);
 
     {

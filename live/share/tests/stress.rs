@@ -102,14 +102,15 @@ fn state<const N: usize, S: State<N>>() {
             .map(|(mut reader, (mine, met))| {
                 scope.spawn(move || {
                     let _met = Done(met);
-                    let (mut newest, mut reads, mut values, mut told) = (Newest::default(), 0u64, 0u64, 0u64);
+                    let (mut newest, mut reads, mut values, mut reported) =
+                        (Newest::default(), 0u64, 0u64, 0u64);
                     while !done.load(Relaxed) {
                         let mut floor = complete.load(Acquire);
                         if S::ATOMIC {
                             floor = seen.iter().map(|seen| seen.0.load(Acquire)).fold(floor, u64::max);
                         }
                         let (before, got) = (newest.last, S::read(&mut reader));
-                        told += u64::from(got == Got::Told);
+                        reported += u64::from(got == Got::Told);
                         if let Some(n) = newest.judge::<N, S>(got, floor) {
                             assert!(n <= begun.load(Acquire), "{}: {n} from the future", S::NAME);
                             mine.0.store(n, Release);
@@ -121,7 +122,7 @@ fn state<const N: usize, S: State<N>>() {
                         reads += 1;
                         breathe(reads, 4, 10);
                     }
-                    (reader, newest, reads, values, told)
+                    (reader, newest, reads, values, reported)
                 })
             })
             .collect();
@@ -143,8 +144,8 @@ fn state<const N: usize, S: State<N>>() {
         println!("{} {N}: {tries} writes tried, last {last}", S::NAME);
         // All of them, before anything is at rest: one that still reads a lock is in the way of the others.
         let reading: Vec<_> = reading.into_iter().map(|thread| thread.join().unwrap()).collect();
-        for (mut reader, mut newest, reads, values, told) in reading {
-            println!("    {reads} reads, {values} new values, {told} told");
+        for (mut reader, mut newest, reads, values, reported) in reading {
+            println!("    {reads} reads, {values} new values, {reported} told");
             assert!(cfg!(miri) || values >= MET, "{}: the threads did not meet", S::NAME);
             let at_rest = newest.judge::<N, S>(S::read(&mut reader), last);
             assert_eq!(at_rest, Some(last), "{}: not the newest", S::NAME);
@@ -164,12 +165,12 @@ fn queue<const N: usize, Q: Queue<N>>(capacity: u32, share: f64) {
     thread::scope(|scope| {
         let reading = scope.spawn(|| {
             let _met = Done(&met[0]);
-            let (mut order, mut pops, mut told) = (Order::default(), 0u64, 0u64);
+            let (mut order, mut pops, mut reported) = (Order::default(), 0u64, 0u64);
             loop {
                 let last_look = done.load(Acquire);
                 let floor = complete.load(Acquire);
                 let got = Q::pop(&mut reader);
-                (pops, told) = (pops + 1, told + u64::from(got == Got::Told));
+                (pops, reported) = (pops + 1, reported + u64::from(got == Got::Told));
                 let nothing = got == Got::Nothing;
                 order.judge::<N, Q>(got, floor, capacity, || begun.load(Acquire));
                 popped.store(order.popped, Release);
@@ -177,7 +178,7 @@ fn queue<const N: usize, Q: Queue<N>>(capacity: u32, share: f64) {
                     met[0].store(true, Relaxed);
                 }
                 if nothing && last_look {
-                    return (order, pops, told);
+                    return (order, pops, reported);
                 }
                 if nothing {
                     pause();
@@ -202,9 +203,9 @@ fn queue<const N: usize, Q: Queue<N>>(capacity: u32, share: f64) {
                 breathe(n, 16, 9);
             })
         };
-        let (order, pops, told) = reading.join().unwrap();
+        let (order, pops, reported) = reading.join().unwrap();
         println!(
-            "{} {capacity} × {N}: {tries} tries, {pushed} pushed; {pops} tries, {} popped, {} lost, {told} told",
+            "{} {capacity} × {N}: {tries} tries, {pushed} pushed; {pops} tries, {} popped, {} lost, {reported} told",
             Q::NAME,
             order.popped,
             order.lost

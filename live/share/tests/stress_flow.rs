@@ -30,7 +30,7 @@ impl Drop for Over<'_> {
 }
 
 macro_rules! stress {
-    ($name:ident, $protocol:ident, $shape:expr, $told:expr) => {
+    ($name:ident, $protocol:ident, $shape:expr, $reported:expr) => {
         #[test]
         fn $name() {
             let shape = $shape;
@@ -72,7 +72,7 @@ macro_rules! stress {
                                             met.fetch_add(u32::from(read == 0), Relaxed);
                                             read += 1;
                                         }
-                                        Err(why) => assert!($told(why, which < shape.lower), "{why}"),
+                                        Err(why) => assert!($reported(why, which < shape.lower), "{why}"),
                                     }
                                 }
                             }

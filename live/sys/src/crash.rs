@@ -61,7 +61,7 @@ pub struct Crash {
 }
 
 impl Crash {
-    /// Whether the thread stands where it crashed, and comes to its end by [`let_go`].
+    /// Whether the thread stands where it crashed, and comes to its end by [`release_crashed_thread`].
     pub fn is_of_thread(&self) -> bool {
         !self.sent && CRASHES.contains(&self.signal)
     }
@@ -72,7 +72,7 @@ impl Crash {
 ///
 /// # Errors
 /// None is expected.
-pub fn tell_me(patience_ns: u64) -> Result {
+pub fn enrol_guardian(patience_ns: u64) -> Result {
     static AT_EXIT: Once = Once::new();
     PATIENCE.store(patience_ns, Ordering::Relaxed);
     PROCESS.store(std::process::id(), Ordering::Relaxed);
@@ -170,12 +170,12 @@ fn handle(signal: i32, handler: Handler) -> Result {
 }
 
 /// From now on a call of `exit` is told, too.
-pub fn tell_exits() {
+pub fn catch_exits() {
     EXITS.store(true, Ordering::Release);
 }
 
 /// Tells nobody any more: a crash has its own action.
-pub fn tell_nobody() {
+pub fn dismiss_guardian() {
     EXITS.store(false, Ordering::Release);
     GUARDIAN.store(0, Ordering::Release);
 }
@@ -189,7 +189,7 @@ pub fn seen() -> Option<Crash> {
 }
 
 /// Lets the crashed thread go on to its end.
-pub fn let_go() {
+pub fn release_crashed_thread() {
     DONE.store(1, Ordering::Release);
     let _ = futex::wake(&DONE, u32::MAX, false);
 }
@@ -294,8 +294,8 @@ extern "C" fn on_asked(signal: i32, about: *mut libc::siginfo_t, _context: *mut 
 
 extern "C" fn on_exit() {
     let (tid, guardian) = (thread::tid(), GUARDIAN.load(Ordering::Acquire));
-    let told = guardian != 0 && EXITS.load(Ordering::Acquire) && !is_forked();
-    if !told || tid == guardian || safe_state::is_of(tid) {
+    let reported = guardian != 0 && EXITS.load(Ordering::Acquire) && !is_forked();
+    if !reported || tid == guardian || safe_state::is_of(tid) {
         return;
     }
     if note(tid, 0) {

@@ -4,7 +4,7 @@
 //! Waking one thread of ours out of a sleep, so that it sees that it should stop; and parking threads for good, so that a
 //! process can end although a thread of it does not.
 //!
-//! A thread that enrols has a [`Seat`]: there it says which job it runs, and there the signal's handler notes where it stood.
+//! A thread that enrols has a [`ThreadSlot`]: there it says which job it runs, and there the signal's handler notes where it stood.
 
 use std::fmt;
 use std::ptr;
@@ -142,7 +142,7 @@ impl Place {
 
 /// A thread's place among those that can be parked; given up when it is dropped.
 #[derive(Debug)]
-pub struct Seat {
+pub struct ThreadSlot {
     held: Option<Held>,
     /// On which its handlers run: a crash may be that its own stack is used up. The standard library's is as small as the
     /// processor's registers allow.
@@ -208,14 +208,14 @@ impl Drop for HandlerStack {
     }
 }
 
-impl Seat {
+impl ThreadSlot {
     /// The calling thread's, which gets the signal from now on. For boot. With more than 33,280 at once it has no place: it can be
     /// sent signals, and is not parked.
     pub fn take() -> Self {
         Self::of(false)
     }
 
-    /// As [`Seat::take`], of the thread that goes on when all are parked: see [`crate::safe_state`].
+    /// As [`ThreadSlot::take`], of the thread that goes on when all are parked: see [`crate::safe_state`].
     pub fn apart() -> Self {
         Self::of(true)
     }
@@ -269,7 +269,7 @@ impl Seat {
         }
     }
 
-    /// The job asks for a resource; what was said before, for [`Seat::resource_as_before`]. *Real-time*: a load and a store.
+    /// The job asks for a resource; what was said before, for [`ThreadSlot::resource_as_before`]. *Real-time*: a load and a store.
     #[inline]
     pub fn asks_for(&self, resource: u16) -> u32 {
         let Some(Held { place, .. }) = self.held else { return 0 };
@@ -286,7 +286,7 @@ impl Seat {
         }
     }
 
-    /// The job has what it had before [`Seat::asks_for`]. *Real-time*: a store.
+    /// The job has what it had before [`ThreadSlot::asks_for`]. *Real-time*: a store.
     #[inline]
     pub fn resource_as_before(&self, before: u32) {
         if let Some(Held { place, .. }) = self.held {
@@ -295,7 +295,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for ThreadSlot {
     fn drop(&mut self) {
         if let Some(Held { place, limit, .. }) = self.held {
             limit.store(NEVER, Ordering::Relaxed);
@@ -584,12 +584,12 @@ mod tests {
         let (go, over) = (AtomicBool::new(true), AtomicBool::new(false));
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let seat = Seat::take();
-                seat.begin(7, 41, monotonic_ns());
+                let thread_slot = ThreadSlot::take();
+                thread_slot.begin(7, 41, monotonic_ns());
                 while go.load(Ordering::Relaxed) {
                     std::hint::spin_loop();
                 }
-                seat.end();
+                thread_slot.end();
                 over.store(true, Ordering::Release);
             });
             let found = loop {
@@ -626,10 +626,10 @@ mod tests {
             for number in 0..threads {
                 let (taken, go_on) = (&taken, &go_on);
                 let work = move || {
-                    let seat = Seat::take();
-                    let at = seat.held.as_ref().unwrap().at;
+                    let thread_slot = ThreadSlot::take();
+                    let at = thread_slot.held.as_ref().unwrap().at;
                     if at >= PLACES {
-                        seat.begin(3, number as u64, 0);
+                        thread_slot.begin(3, number as u64, 0);
                     }
                     taken.wait();
                     while go_on.load(Ordering::Acquire) {
@@ -663,11 +663,11 @@ mod tests {
     #[cfg_attr(miri, ignore = "calls sigaction")]
     fn a_stack_that_is_gone_is_not_looked_at() {
         allow().unwrap();
-        let (place, told) = (AtomicUsize::new(usize::MAX), AtomicBool::new(false));
+        let (place, reported) = (AtomicUsize::new(usize::MAX), AtomicBool::new(false));
         std::thread::scope(|scope| {
             // Before the other one, so that it does not get that one's stack.
             let next = scope.spawn(|| {
-                while !told.load(Ordering::Acquire) {
+                while !reported.load(Ordering::Acquire) {
                     std::hint::spin_loop();
                 }
                 let place = super::place(place.load(Ordering::Relaxed));
@@ -677,9 +677,9 @@ mod tests {
                 place.tid.store(tid, Ordering::Release);
                 place.noted.load(Ordering::Acquire)
             });
-            let kept = scope.spawn(Seat::take).join().unwrap();
+            let kept = scope.spawn(ThreadSlot::take).join().unwrap();
             place.store(kept.held.as_ref().unwrap().at, Ordering::Relaxed);
-            told.store(true, Ordering::Release);
+            reported.store(true, Ordering::Release);
             assert!(!next.join().unwrap(), "another thread's stack was looked at");
             drop(kept);
         });

@@ -64,14 +64,14 @@ impl Life {
     pub unsafe fn hold(word: NonNull<u32>, claim: impl FnOnce(u32) -> bool + Send) -> Result<Option<Self>> {
         membarrier(REGISTER_GLOBAL_EXPEDITED)?;
         let stop = Arc::new(AtomicBool::new(false));
-        let (tell, told) = mpsc::sync_channel(1);
+        let (ready_sender, ready_receiver) = mpsc::sync_channel(1);
         let (address, stopped) = (word.expose_provenance().get(), Arc::clone(&stop));
         let (go, went) = mpsc::sync_channel::<bool>(1);
         let builder = std::thread::Builder::new().name("taut-life".to_owned()).stack_size(64 * 1024);
         let thread = builder
             .spawn(move || {
                 let ready = signals::block_all().and_then(|()| register(address));
-                let _ = tell.send(ready.map(|()| thread::tid().unsigned_abs()));
+                let _ = ready_sender.send(ready.map(|()| thread::tid().unsigned_abs()));
                 if went.recv() == Ok(true) {
                     while !stopped.load(Ordering::Acquire) {
                         std::thread::park();
@@ -81,7 +81,7 @@ impl Life {
                 end(address);
             })
             .map_err(|error| Error::from_io("clone", &error))?;
-        let id = match told.recv() {
+        let id = match ready_receiver.recv() {
             Ok(Ok(id)) => id,
             Ok(Err(error)) => {
                 let _ = thread.join();

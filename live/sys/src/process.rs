@@ -35,7 +35,7 @@ pub fn notice_forks() {
 pub fn end_if_forked() {
     #[cold]
     fn end() -> ! {
-        let _ = crate::terminal::tell(
+        let _ = crate::terminal::write_error(
             "taut: a child of fork returned to the runtime, which is its parent's; it ends (`exec` or `_exit` in it)\n",
         );
         exit_now(EXIT_FORKED)

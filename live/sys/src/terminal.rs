@@ -25,7 +25,7 @@ const WHOLE: usize = libc::PIPE_BUF;
 ///
 /// # Errors
 /// EAGAIN if it takes no more, EPIPE if its reader is gone, ENOSPC if a disk is full: the rest is lost.
-pub fn tell(text: &str) -> Result {
+pub fn write_error(text: &str) -> Result {
     for part in text.as_bytes().chunks(WHOLE) {
         let mut ready = libc::pollfd { fd: libc::STDERR_FILENO, events: libc::POLLOUT, revents: 0 };
         // SAFETY: one entry, which is ours and writable.

@@ -4,7 +4,7 @@
 //! What safe code can try against the calls of Linux: seats in any order and on other threads, which hold the stack that a
 //! thread's handlers run on.
 
-use taut_sys::interrupt::{self, Seat};
+use taut_sys::interrupt::{self, ThreadSlot};
 
 /// Whether the calling thread has a stack for handlers.
 fn has_stack() -> bool {
@@ -26,7 +26,7 @@ fn handles() {
 fn seats_in_any_order() {
     interrupt::allow().expect("a handler");
     let thread = std::thread::spawn(|| {
-        let (first, second) = (Seat::take(), Seat::take());
+        let (first, second) = (ThreadSlot::take(), ThreadSlot::take());
         handles();
         drop(first);
         assert!(has_stack(), "it is the second's");
@@ -34,31 +34,31 @@ fn seats_in_any_order() {
         drop(second);
         assert!(!has_stack());
         handles();
-        let (first, second) = (Seat::take(), Seat::take());
+        let (first, second) = (ThreadSlot::take(), ThreadSlot::take());
         drop(second);
         assert!(!has_stack(), "it was the second's");
         drop(first);
-        let sent = Seat::take();
+        let sent = ThreadSlot::take();
         let thread = std::thread::spawn(|| {
-            let own = Seat::take();
+            let own = ThreadSlot::take();
             drop(sent);
             assert!(has_stack(), "its own");
             handles();
             own
         });
         let own = thread.join().expect("it ends");
-        assert!(has_stack(), "the seat is gone, and not what this thread's handlers run on");
+        assert!(has_stack(), "the thread slot is gone, and not what this thread's handlers run on");
         handles();
         // Of a thread that has ended.
         drop(own);
         handles();
-        std::mem::forget(Seat::take());
+        std::mem::forget(ThreadSlot::take());
         handles();
     });
     thread.join().expect("it ends");
     // The places are free again, but for the one that was forgotten.
     for _ in 0..1_000 {
-        drop(Seat::take());
+        drop(ThreadSlot::take());
         handles();
     }
 }

@@ -13,7 +13,7 @@ use taut_sys::clock::Interrupted;
 use taut_sys::cpu::CpuReader;
 use taut_sys::crash::{Crash, LeftToGuardian};
 use taut_sys::futex::{Awaited, Waited};
-use taut_sys::interrupt::{Running, Seat, Stood};
+use taut_sys::interrupt::{Running, Stood, ThreadSlot};
 use taut_sys::life::Life;
 use taut_sys::machine::DmaLatencyHold;
 use taut_sys::memory::{Mapping, Seals};
@@ -41,7 +41,7 @@ fn what_threads_share() {
         Awaited<'static>: both,
         Waited: both,
         Running: both,
-        Seat: both,
+        ThreadSlot: both,
         Stood: both,
         Life: both,
         DmaLatencyHold: both,

@@ -90,7 +90,7 @@ pub struct Drain {
     shared: Arc<Shared>,
     owner: Owner,
     tail: u64,
-    lost_told: u64,
+    lost_reported: u64,
     latest: Instant,
 }
 
@@ -117,7 +117,7 @@ pub fn ring(owner: Owner, capacity: usize) -> (Recorder, Drain) {
     }
     let shared = Arc::new(shared);
     let recorder = Recorder { shared: Arc::clone(&shared), head: 0, tail_seen: 0, lost: 0 };
-    (recorder, Drain { shared, owner, tail: 0, lost_told: 0, latest: Instant::from_ns(0) })
+    (recorder, Drain { shared, owner, tail: 0, lost_reported: 0, latest: Instant::from_ns(0) })
 }
 
 impl Recorder {
@@ -169,9 +169,9 @@ impl Drain {
             }
         }
         let lost = shared.lost().load(Relaxed);
-        if lost > self.lost_told {
-            let value = lost - self.lost_told;
-            self.lost_told = lost;
+        if lost > self.lost_reported {
+            let value = lost - self.lost_reported;
+            self.lost_reported = lost;
             let (kind, subject) = match self.owner {
                 Owner::Task(task) => (Kind::Lost, task),
                 Owner::Core(core) => (Kind::CoreLost, core),
@@ -288,12 +288,12 @@ mod tests {
             recorder.lost()
         });
         let mut thread = Some(thread);
-        let (mut next, mut seen, mut told) = (0, 0, 0);
+        let (mut next, mut seen, mut reported) = (0, 0, 0);
         let lost = loop {
             // That it has finished orders nothing: what it did last is seen by who has joined it.
             let finished = thread.take_if(|thread| thread.is_finished()).map(|thread| thread.join().unwrap());
             drain.drain(|got| match got.kind {
-                Kind::Lost => told += got.value,
+                Kind::Lost => reported += got.value,
                 _ => {
                     let number = got.at.as_ns();
                     assert!(number >= next, "order");
@@ -306,8 +306,8 @@ mod tests {
                 break lost;
             }
         };
-        assert_eq!(lost, told);
-        assert_eq!(seen + told, RECORDS);
+        assert_eq!(lost, reported);
+        assert_eq!(seen + reported, RECORDS);
     }
 }
 
@@ -334,9 +334,9 @@ mod model {
                 }
                 recorder.lost()
             });
-            let (mut seen, mut told, mut next) = (0, 0, 0);
+            let (mut seen, mut reported, mut next) = (0, 0, 0);
             let mut take = |got: Record| match got.kind {
-                Kind::Lost => told += got.value,
+                Kind::Lost => reported += got.value,
                 _ => {
                     assert!(got.job >= next);
                     assert_eq!(got, record(got.job));
@@ -347,7 +347,7 @@ mod model {
             drain.drain(&mut take);
             let lost = thread.join().unwrap();
             drain.drain(&mut take);
-            assert_eq!((told, seen), (lost, 3 - lost));
+            assert_eq!((reported, seen), (lost, 3 - lost));
         });
     }
 }

@@ -61,7 +61,7 @@ pub struct Core {
 
 /// A part of a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum BoundTerm {
     /// Its own execution.
     Own,
     /// The longest non-preemptive section of this less urgent task.
@@ -89,7 +89,7 @@ pub enum Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Term {
     /// Which.
-    pub part: Part,
+    pub kind: BoundTerm,
     /// How many times, where it is counted.
     pub count: Option<u64>,
     /// How long in all.
@@ -193,7 +193,7 @@ impl Core {
                     // Its window begins before it arrives, and by then part of all of that is done.
                     let sum = terms.iter().try_fold(Duration::ZERO, |sum, term| sum.checked_add(term.time));
                     let time = r.from_arrival.saturating_sub(sum.ok_or(Overflow)?);
-                    terms.push(Term { part: Part::Backlog, count: Some(r.job - 1), time });
+                    terms.push(Term { kind: BoundTerm::Backlog, count: Some(r.job - 1), time });
                 }
                 terms
             }
@@ -306,24 +306,24 @@ impl Core {
         response: &preemptive::Response,
     ) -> Result<Vec<Term>, Overflow> {
         let own = &self.tasks[task];
-        let mut terms = vec![Term { part: Part::Own, count: None, time: own.cost }];
+        let mut terms = vec![Term { kind: BoundTerm::Own, count: None, time: own.cost }];
         if let Some(of) = section.of {
-            terms.push(Term { part: Part::Section(of), count: Some(1), time: section.time });
+            terms.push(Term { kind: BoundTerm::Section(of), count: Some(1), time: section.time });
         }
-        terms.push(Term { part: Part::Kernel, count: None, time: self.overheads.kernel_blocking });
+        terms.push(Term { kind: BoundTerm::Kernel, count: None, time: self.overheads.kernel_blocking });
         let mut switched = 1u64;
-        let tasks = higher.iter().map(|&j| (Part::Interference(j), self.tasks[j].cost));
-        for ((part, cost), &count) in tasks.chain([(Part::Probe, PROBE_COST)]).zip(&response.jobs) {
+        let tasks = higher.iter().map(|&j| (BoundTerm::Interference(j), self.tasks[j].cost));
+        for ((kind, cost), &count) in tasks.chain([(BoundTerm::Probe, PROBE_COST)]).zip(&response.jobs) {
             let time = cost.checked_mul(count).ok_or(Overflow)?;
-            terms.push(Term { part, count: Some(count), time });
+            terms.push(Term { kind, count: Some(count), time });
             switched = switched.checked_add(count).ok_or(Overflow)?;
         }
         let time = self.switches.checked_mul(switched).ok_or(Overflow)?;
         let count = switched.checked_mul(2).ok_or(Overflow)?;
-        terms.push(Term { part: Part::Switches, count: Some(count), time });
-        terms.push(Term { part: Part::Jitter, count: None, time: own.jitter });
-        terms.push(Term { part: Part::Release, count: None, time: self.overheads.release });
-        terms.retain(|term| !term.time.is_zero() || term.part == Part::Own);
+        terms.push(Term { kind: BoundTerm::Switches, count: Some(count), time });
+        terms.push(Term { kind: BoundTerm::Jitter, count: None, time: own.jitter });
+        terms.push(Term { kind: BoundTerm::Release, count: None, time: self.overheads.release });
+        terms.retain(|term| !term.time.is_zero() || term.kind == BoundTerm::Own);
         Ok(terms)
     }
 }

@@ -60,5 +60,5 @@ pub mod wait_free;
 pub mod waiting;
 mod wide;
 
-pub use crate::core::{Bound, Core, CoreTask, PROBE_COST, PROBE_PERIOD, PROBE_PRIORITY, Part, Term};
+pub use crate::core::{Bound, BoundTerm, Core, CoreTask, PROBE_COST, PROBE_PERIOD, PROBE_PRIORITY, Term};
 pub use verdict::{Assumption, Overflow, Verdict, Why};

@@ -54,7 +54,7 @@ struct Job {
     cost: u64,
     read_at: u64,
     /// Which job of the writer it reads, where that is fixed; from 1.
-    told: Option<usize>,
+    reported: Option<usize>,
     token: Option<Token>,
 }
 
@@ -102,7 +102,7 @@ fn run(tasks: &[Simulated], end: u64, lazy: u64, draw: &mut Draw) -> Seen {
             let arrival = next[i].0;
             (last_arrival[i], last_release[i]) = (Some(arrival), now);
             activated[i] += 1;
-            let told = match task.input {
+            let reported = match task.input {
                 _ if i == 0 => None,
                 Input::Preserved => Some(activated[i - 1]),
                 Input::Delayed => Some(activated[i - 1].saturating_sub(1)),
@@ -110,7 +110,7 @@ fn run(tasks: &[Simulated], end: u64, lazy: u64, draw: &mut Draw) -> Seen {
             };
             let cost = if draw.chance(lazy) { task.cost } else { draw.pick(1, task.cost) };
             let read_at = draw.pick(0, 1) * draw.pick(0, cost - 1);
-            ready[i].push_back(Job { arrival, done: 0, cost, read_at, told, token: None });
+            ready[i].push_back(Job { arrival, done: 0, cost, read_at, reported, token: None });
             next[i] = draw_job(task, arrival + task.period, draw);
         }
         let cores = tasks.iter().map(|task| task.core + 1).max().unwrap_or(0);
@@ -119,8 +119,8 @@ fn run(tasks: &[Simulated], end: u64, lazy: u64, draw: &mut Draw) -> Seen {
                 let can = |&i: &usize| {
                     let job = ready[i].front();
                     // Below the writer on another core it waits for the value.
-                    let complete = |told| told <= by_job[i - 1].len();
-                    tasks[i].core == core && job.is_some_and(|job| job.told.is_none_or(complete))
+                    let complete = |reported| reported <= by_job[i - 1].len();
+                    tasks[i].core == core && job.is_some_and(|job| job.reported.is_none_or(complete))
                 };
                 (0..count).filter(can).max_by_key(|&i| tasks[i].priority)
             })
@@ -128,9 +128,9 @@ fn run(tasks: &[Simulated], end: u64, lazy: u64, draw: &mut Draw) -> Seen {
         for &i in &run_now {
             let job = &mut ready[i][0];
             if job.done == job.read_at {
-                job.token = match (i, tasks[i].input, job.told) {
+                job.token = match (i, tasks[i].input, job.reported) {
                     (0, ..) => Some(Token { sampled: now, origin: job.arrival }),
-                    (_, _, Some(told)) => told.checked_sub(1).and_then(|at| by_job[i - 1][at]),
+                    (_, _, Some(reported)) => reported.checked_sub(1).and_then(|at| by_job[i - 1][at]),
                     (_, Input::Queue { .. }, _) => waiting[i - 1].pop_front(),
                     _ => newest[i - 1],
                 };

@@ -279,8 +279,8 @@ fn some_lockers() -> impl Strategy<Value = Vec<Locker>> {
 }
 
 /// Of each task: (its first arrival, and how late and how far into the job each of its two jobs is).
-type Course = Vec<Part>;
-type Part = (u64, [(u64, usize); 2]);
+type Course = Vec<Stretch>;
+type Stretch = (u64, [(u64, usize); 2]);
 
 fn some_courses() -> impl Strategy<Value = Vec<Course>> {
     let task = (0..25u64, [(0..20u64, 0..4usize), (0..20u64, 0..4usize)]);
@@ -296,7 +296,7 @@ fn check(lockers: &[Locker], guard: Guard, courses: &[Course]) -> Result<(), Tes
     let holds = verdict.expect("small").holds();
     let all: Vec<Response> = value(response::core(&set, 0, locks)).unwrap_or_default();
     for course in courses {
-        let arrivals = |(locker, &(first, jobs)): (&Locker, &Part)| {
+        let arrivals = |(locker, &(first, jobs)): (&Locker, &Stretch)| {
             // Jobs of a task are released in order.
             let release = |at: usize| first + at as u64 * locker.row.1 + jobs[at].0.min(locker.row.3);
             let releases = [release(0), release(0).max(release(1))];

@@ -232,7 +232,7 @@ impl std::error::Error for Unreadable {}
 pub fn import(text: &str, options: &Options) -> Result<Imported, Unreadable> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let source = kind::of(text, options.source)?;
-    let (unit, told) = match (options.unit, place::unit_note(text)) {
+    let (unit, reported) = match (options.unit, place::unit_note(text)) {
         (Some(unit), _) | (None, Some(unit)) => (unit, true),
         (None, None) => (source.unit(), false),
     };
@@ -246,7 +246,7 @@ pub fn import(text: &str, options: &Options) -> Result<Imported, Unreadable> {
     if sketch.name.is_empty() {
         sketch.name.clone_from(&options.name);
     }
-    if !told && sketch.unitless {
+    if !reported && sketch.unitless {
         sketch.lose(None, format!("its times have no unit: 1 is taken as {unit}; `--unit` says otherwise"));
     }
     settle::settle(&mut sketch)?;

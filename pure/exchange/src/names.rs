@@ -32,14 +32,14 @@ fn kebab(name: &str, fallback: &str) -> String {
     }
 }
 
-/// The wish, or the first of it with a number that is free: as many tries as there are names, at most.
-fn free(wish: &str, taken: &mut BTreeSet<String>) -> String {
-    let mut name = wish.to_owned();
+/// The wanted name, or the first of it with a number that is free: as many tries as there are names, at most.
+fn free(wanted: &str, taken: &mut BTreeSet<String>) -> String {
+    let mut name = wanted.to_owned();
     for number in 2.. {
         if taken.insert(name.clone()) {
             break;
         }
-        name = format!("{wish}-{number}");
+        name = format!("{wanted}-{number}");
     }
     name
 }

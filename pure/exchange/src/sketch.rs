@@ -97,7 +97,7 @@ pub(crate) struct Task {
     pub(crate) non_preemptive: bool,
     pub(crate) sections: Vec<Section>,
     /// Instead of sections.
-    pub(crate) parts: Vec<Part>,
+    pub(crate) segments: Vec<Segment>,
     pub(crate) service: Option<usize>,
     /// The server that it runs in.
     pub(crate) server: Option<usize>,
@@ -124,9 +124,9 @@ pub(crate) struct Section {
 
 /// A part of a job.
 #[derive(Clone, Debug)]
-pub(crate) enum Part {
+pub(crate) enum Segment {
     Run(Duration),
-    Hold(usize, Vec<Part>),
+    Hold(usize, Vec<Segment>),
 }
 
 #[derive(Debug)]
@@ -186,7 +186,7 @@ impl Task {
             priority: None,
             non_preemptive: false,
             sections: Vec::new(),
-            parts: Vec::new(),
+            segments: Vec::new(),
             service: None,
             server: None,
             release: 0,
@@ -195,16 +195,16 @@ impl Task {
 
     /// The resources that it uses, as often as it says so.
     pub(crate) fn uses(&self) -> Vec<usize> {
-        fn within(parts: &[Part], found: &mut Vec<usize>) {
-            for part in parts {
-                if let Part::Hold(resource, inside) = part {
+        fn within(segments: &[Segment], found: &mut Vec<usize>) {
+            for segment in segments {
+                if let Segment::Hold(resource, inside) = segment {
                     found.push(*resource);
                     within(inside, found);
                 }
             }
         }
         let mut found: Vec<usize> = self.sections.iter().map(|section| section.resource).collect();
-        within(&self.parts, &mut found);
+        within(&self.segments, &mut found);
         found
     }
 
@@ -221,11 +221,11 @@ impl Task {
 }
 
 /// How long parts last; `None` on overflow.
-pub(crate) fn length(parts: &[Part]) -> Option<Duration> {
-    parts.iter().try_fold(Duration::ZERO, |sum, part| {
-        sum.checked_add(match part {
-            Part::Run(time) => *time,
-            Part::Hold(_, inside) => length(inside)?,
+pub(crate) fn length(segments: &[Segment]) -> Option<Duration> {
+    segments.iter().try_fold(Duration::ZERO, |sum, segment| {
+        sum.checked_add(match segment {
+            Segment::Run(time) => *time,
+            Segment::Hold(_, inside) => length(inside)?,
         })
     })
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
 use crate::Source;
-use crate::sketch::{Arrival, Chain, Channel, Named, Part, Server, Sketch, Task};
+use crate::sketch::{Arrival, Chain, Channel, Named, Segment, Server, Sketch, Task};
 
 const MIB: u64 = 1 << 20;
 /// The longest comment, in characters.
@@ -129,7 +129,7 @@ fn one(out: &mut String, sketch: &Sketch, task: &Task) -> fmt::Result {
     comment(out, &[if task.guess { "the source does not say: measure it" } else { "" }])?;
     match task.server {
         Some(at) => served(out, sketch, at)?,
-        None => seat(out, task.core, task.priority)?,
+        None => placement(out, task.core, task.priority)?,
     }
     if task.non_preemptive {
         writeln!(out, "non-preemptive = \"{}\"", task.cost)?;
@@ -142,9 +142,9 @@ fn one(out: &mut String, sketch: &Sketch, task: &Task) -> fmt::Result {
     }
     let name =
         |at: usize| sketch.resources.get(at).map_or_else(String::new, |resource| resource.ours.clone());
-    if !task.parts.is_empty() {
+    if !task.segments.is_empty() {
         writeln!(out, "segments = [")?;
-        task.parts.iter().try_for_each(|part| writeln!(out, "    {},", of_part(part, &name)))?;
+        task.segments.iter().try_for_each(|segment| writeln!(out, "    {},", of_part(segment, &name)))?;
         return writeln!(out, "]");
     }
     let section = |section: &crate::sketch::Section| {
@@ -163,22 +163,22 @@ fn one(out: &mut String, sketch: &Sketch, task: &Task) -> fmt::Result {
     }
 }
 
-fn of_part(part: &Part, name: &dyn Fn(usize) -> String) -> String {
-    match part {
-        Part::Run(time) => format!("{{ run = \"{time}\" }}"),
-        Part::Hold(resource, inside) => {
+fn of_part(segment: &Segment, name: &dyn Fn(usize) -> String) -> String {
+    match segment {
+        Segment::Run(time) => format!("{{ run = \"{time}\" }}"),
+        Segment::Hold(resource, inside) => {
             let resource = name(*resource);
-            if let [Part::Run(time)] = inside.as_slice() {
+            if let [Segment::Run(time)] = inside.as_slice() {
                 return format!("{{ hold = \"{resource}\", run = \"{time}\" }}");
             }
-            let inside: Vec<_> = inside.iter().map(|part| of_part(part, name)).collect();
+            let inside: Vec<_> = inside.iter().map(|segment| of_part(segment, name)).collect();
             format!("{{ hold = \"{resource}\", segments = [{}] }}", inside.join(", "))
         }
     }
 }
 
 /// Where it runs, as far as that is said.
-fn seat(out: &mut String, core: Option<usize>, priority: Option<i64>) -> fmt::Result {
+fn placement(out: &mut String, core: Option<usize>, priority: Option<i64>) -> fmt::Result {
     core.map_or(Ok(()), |core| writeln!(out, "core = {core}"))?;
     priority.map_or(Ok(()), |priority| writeln!(out, "priority = {priority}"))
 }
@@ -195,7 +195,7 @@ fn server(out: &mut String, server: &Server) -> fmt::Result {
     table(out, "servers", &server.named)?;
     let Server { policy, budget, period, .. } = server;
     writeln!(out, "policy = \"{policy}\"\nbudget = \"{budget}\"\nperiod = \"{period}\"")?;
-    seat(out, server.core, server.priority)
+    placement(out, server.core, server.priority)
 }
 
 /// A task of which nothing is promised.

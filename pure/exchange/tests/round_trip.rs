@@ -153,7 +153,7 @@ fn differences(before: &Facts, after: &Facts, edf: bool) -> BTreeSet<&'static st
 }
 
 /// Whether what differs is told, and what is told differs.
-fn told(set: &TaskSet, exported: &Exported, after: &[Facts]) {
+fn reported(set: &TaskSet, exported: &Exported, after: &[Facts]) {
     let edf = set.cores().first() == Some(&Scheduler::Edf);
     let places: BTreeSet<&str> = exported.lost.iter().filter_map(|lost| lost.place.as_deref()).collect();
     let before = Facts::all(set);
@@ -172,15 +172,19 @@ fn told(set: &TaskSet, exported: &Exported, after: &[Facts]) {
             .map(|request| format!("resources.{}", set.resources()[request.resource].name));
         let used: Vec<String> = used.collect();
         for key in &differ {
-            let told = places.contains(format!("{place}.{key}").as_str())
+            let reported = places.contains(format!("{place}.{key}").as_str())
                 || *key == "sections" && used.iter().all(|used| places.contains(used.as_str()))
                 || *key == "sections" && places.contains(format!("{place}.wcet").as_str());
-            assert!(told, "{place}.{key} differs and is not told: {before:?}\n{after:?}\n{}", exported.text);
+            assert!(
+                reported,
+                "{place}.{key} differs and is not told: {before:?}\n{after:?}\n{}",
+                exported.text
+            );
         }
         for key in ["arrival", "deadline", "jitter", "wcet", "core", "priority", "sections"] {
-            let told = places.contains(format!("{place}.{key}").as_str());
+            let reported = places.contains(format!("{place}.{key}").as_str());
             assert!(
-                !told || differ.contains(key),
+                !reported || differ.contains(key),
                 "{place}.{key} is told and does not differ\n{}",
                 exported.text
             );
@@ -208,7 +212,7 @@ fn again(model: &Model, set: &TaskSet, target: Target) {
             Facts::all(&back)
         }
     };
-    told(set, &exported, &after);
+    reported(set, &exported, &after);
 }
 
 proptest! {

@@ -204,14 +204,14 @@ impl<'d> Reader<'d> {
                 Some(node) => self.value(&join(path, key.name), node, key),
                 None => {
                     let place = join(path, key.name);
-                    let told = hurt || misnamed.contains(&key.name) || self.faulty.contains(&place);
+                    let reported = hurt || misnamed.contains(&key.name) || self.faulty.contains(&place);
                     let wanted = matches!(key.need, Need::Required);
-                    if wanted && !told && chosen.is_none_or(|chosen| chosen.evident) {
+                    if wanted && !reported && chosen.is_none_or(|chosen| chosen.evident) {
                         self.missing(path, table, key);
                     }
                     // Entries of a misnamed map are known by their names.
                     let named = path.is_empty() && matches!(key.kind, Type::Map(..)) && !hurt;
-                    if (wanted || told) && !named {
+                    if (wanted || reported) && !named {
                         self.faulty.insert(place);
                     }
                     None

@@ -33,7 +33,7 @@ What is not here is refused. Editors know the same from [taut.schema.json](taut.
 
 /// The page of all keys, as Markdown.
 pub fn reference() -> String {
-    let mut page = Page { text: String::new(), told: Vec::new(), left: Vec::new() };
+    let mut page = Page { text: String::new(), reported: Vec::new(), left: Vec::new() };
     let scalars = Scalar::ALL.map(|(name, _)| format!("`{name}`")).join(" ");
     page.text.push_str(&HEAD.replace("SCALARS", &scalars));
     page.table(&ROOT, "The whole file.", None);
@@ -51,7 +51,7 @@ type Told = (&'static Table, String, Option<(&'static str, &'static str)>);
 struct Page {
     text: String,
     /// Nouns of what has a section, or will have.
-    told: Vec<&'static str>,
+    reported: Vec<&'static str>,
     /// What needs one.
     left: Vec<Told>,
 }
@@ -136,8 +136,8 @@ impl Page {
         path: String,
         chosen: Option<(&'static str, &'static str)>,
     ) -> String {
-        if !self.told.contains(&table.noun) {
-            self.told.push(table.noun);
+        if !self.reported.contains(&table.noun) {
+            self.reported.push(table.noun);
             self.left.push((table, path, chosen));
         }
         let anchor: String =

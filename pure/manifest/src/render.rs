@@ -66,7 +66,7 @@ fn group<'d>(
         }
         let others = diagnostic.secondary.iter().filter(|span| span.file == file);
         places.extend(others.map(|span| (AnnotationKind::Context, span)));
-        for (shown, places) in lines.parts(places, apart) {
+        for (shown, places) in lines.excerpts(places, apart) {
             let text = &source.text[lines.bytes(&shown)];
             let start = lines.starts[shown.start];
             let annotation = |(kind, span): (AnnotationKind, &'d Span)| -> Annotation<'d> {
@@ -99,7 +99,7 @@ struct Lines<'t> {
 }
 
 /// Lines that are shown together, and what is said there.
-type Part<'d> = (Range<usize>, Vec<(AnnotationKind, &'d Span)>);
+type Excerpt<'d> = (Range<usize>, Vec<(AnnotationKind, &'d Span)>);
 
 impl<'t> Lines<'t> {
     fn new(text: &'t str) -> Self {
@@ -120,31 +120,31 @@ impl<'t> Lines<'t> {
     }
 
     /// Places by the stretches of the text in which they are; the stretch of the first place comes first.
-    fn parts<'d>(&self, places: Vec<(AnnotationKind, &'d Span)>, apart: usize) -> Vec<Part<'d>> {
+    fn excerpts<'d>(&self, places: Vec<(AnnotationKind, &'d Span)>, apart: usize) -> Vec<Excerpt<'d>> {
         let mut stretches: Vec<Range<usize>> =
             places.iter().map(|(_, span)| self.around(&span.range)).collect();
         let first = stretches.first().map(|lines| lines.start);
         stretches.sort_by_key(|lines| lines.start);
-        let mut parts: Vec<Part<'d>> = Vec::new();
+        let mut excerpts: Vec<Excerpt<'d>> = Vec::new();
         for lines in stretches {
-            match parts.last_mut() {
+            match excerpts.last_mut() {
                 Some((last, _)) if lines.start <= last.end.saturating_add(apart) => {
                     last.end = last.end.max(lines.end);
                 }
-                _ => parts.push((lines, Vec::new())),
+                _ => excerpts.push((lines, Vec::new())),
             }
         }
         for (kind, span) in places {
             let line = self.around(&span.range).start;
-            let part = parts.partition_point(|(lines, _)| lines.start <= line);
-            parts[part - 1].1.push((kind, span));
+            let excerpt = excerpts.partition_point(|(lines, _)| lines.start <= line);
+            excerpts[excerpt - 1].1.push((kind, span));
         }
         if let Some(at) =
-            parts.iter().position(|(lines, _)| first.is_some_and(|first| lines.contains(&first)))
+            excerpts.iter().position(|(lines, _)| first.is_some_and(|first| lines.contains(&first)))
         {
-            parts[..=at].rotate_right(1);
+            excerpts[..=at].rotate_right(1);
         }
-        parts
+        excerpts
     }
 }
 
@@ -228,11 +228,11 @@ mod tests {
     }
 
     /// Parts of a text in their order.
-    fn in_order(text: &str, parts: &[&str]) {
+    fn in_order(text: &str, excerpts: &[&str]) {
         let mut rest = text;
-        for part in parts {
-            let at = rest.find(part).unwrap_or_else(|| panic!("{part:?} is not in {text}"));
-            rest = &rest[at + part.len()..];
+        for excerpt in excerpts {
+            let at = rest.find(excerpt).unwrap_or_else(|| panic!("{excerpt:?} is not in {text}"));
+            rest = &rest[at + excerpt.len()..];
         }
     }
 }

@@ -191,8 +191,8 @@ fn a_text_of_another_kind() {
     for text in [yaml, prose] {
         assert_eq!(places(&text).len(), 1, "{:?}", places(&text));
         let source = Source { name: "taut.toml".into(), text };
-        let told = to_json(&load(&source, &[]).diagnostics, &[&source]).to_string();
-        assert!(told.contains("lines cannot be read: is it a manifest?"), "{told}");
+        let reported = to_json(&load(&source, &[]).diagnostics, &[&source]).to_string();
+        assert!(reported.contains("lines cannot be read: is it a manifest?"), "{reported}");
     }
     // A manifest with as many mistakes, which are not most of it.
     let text = HEAD.to_owned() + &"[tasks.a]\n=\ndeadline = \"1ms\"\npriority = 1\n".repeat(9);
@@ -486,18 +486,21 @@ fn helps_that_can_be_followed() {
         )
     };
     for wrong in ["priority = \"high\"", "core = 1.5", "core = [0]"] {
-        let told = shown(&task(wrong, "1ms", "8ms"));
-        assert!(told.contains("must be a whole number, not") && told.contains(", or \"auto\""), "{told}");
+        let reported = shown(&task(wrong, "1ms", "8ms"));
+        assert!(
+            reported.contains("must be a whole number, not") && reported.contains(", or \"auto\""),
+            "{reported}"
+        );
     }
-    let told = shown(&task("", "1ns", "1ns"));
-    assert!(told.contains("no execution time fits: is the unit of the deadline right?"), "{told}");
+    let reported = shown(&task("", "1ns", "1ns"));
+    assert!(reported.contains("no execution time fits: is the unit of the deadline right?"), "{reported}");
     for (wrong, help) in [
         ("8m", "write \"8ms\" for milliseconds, \"8min\" for minutes"),
         ("8 hours", "write \"8h\""),
         ("1ms 2us", "one number and one unit"),
         ("18446744074s", "584 years"),
     ] {
-        let told = shown(&task("", "1ms", wrong));
-        assert!(told.contains(help), "{told}");
+        let reported = shown(&task("", "1ms", wrong));
+        assert!(reported.contains(help), "{reported}");
     }
 }

@@ -13,52 +13,52 @@ impl Model {
     ///
     /// None if the rules that a draft is checked by refuse that, or if the task is not real-time.
     #[must_use]
-    pub fn with_promise(&self, task: TaskId, promise: RealTime) -> Option<Self> {
+    pub fn with_promise(&self, task: TaskId, real_time: RealTime) -> Option<Self> {
         let Class::RealTime(now) = &self.task(task).class else { return None };
-        let same = promise.arrival == now.arrival
-            && promise.server == now.server
-            && promise.on_overrun == now.on_overrun
-            && (promise.persistent, promise.release) == (now.persistent, now.release);
-        if !same || !self.is_promise(task, &promise) {
+        let same = real_time.arrival == now.arrival
+            && real_time.server == now.server
+            && real_time.on_overrun == now.on_overrun
+            && (real_time.persistent, real_time.release) == (now.persistent, now.release);
+        if !same || !self.is_promise(task, &real_time) {
             return None;
         }
         let mut changed = self.clone();
-        changed.tasks[task.index()].class = Class::RealTime(promise);
+        changed.tasks[task.index()].class = Class::RealTime(real_time);
         Some(changed)
     }
 
-    fn is_promise(&self, task: TaskId, promise: &RealTime) -> bool {
-        let period = promise.arrival.period();
-        let deadline = !promise.deadline.is_zero()
-            && (promise.deadline <= period || promise.on_overrun == Overrun::RunOn)
-            && promise.jitter < promise.deadline;
-        let whole = promise.wcet.value;
-        let bound = promise.wcet.bound().unwrap_or(Duration::MAX);
+    fn is_promise(&self, task: TaskId, real_time: &RealTime) -> bool {
+        let period = real_time.arrival.period();
+        let deadline = !real_time.deadline.is_zero()
+            && (real_time.deadline <= period || real_time.on_overrun == Overrun::RunOn)
+            && real_time.jitter < real_time.deadline;
+        let whole = real_time.wcet.value;
+        let bound = real_time.wcet.bound().unwrap_or(Duration::MAX);
         let wcet =
-            !whole.is_zero() && bound <= promise.deadline.min(period) && promise.non_preemptive <= bound;
-        let sections = promise.sections.iter().try_fold(Duration::ZERO, |sum, section| {
+            !whole.is_zero() && bound <= real_time.deadline.min(period) && real_time.non_preemptive <= bound;
+        let sections = real_time.sections.iter().try_fold(Duration::ZERO, |sum, section| {
             sum.checked_add(section.longest.checked_mul(section.count.into())?)
         });
         let sections = sections.is_some_and(|sum| sum <= whole)
-            && promise
+            && real_time
                 .sections
                 .iter()
                 .all(|s| !s.longest.is_zero() && s.resource.index() < self.resources.len());
-        let segments = sum(&promise.segments).is_some_and(|sum| sum <= whole);
-        let place = promise.core.is_none_or(|core| core.index() < self.platform.cores.len());
+        let segments = sum(&real_time.segments).is_some_and(|sum| sum <= whole);
+        let place = real_time.core.is_none_or(|core| core.index() < self.platform.cores.len());
         // A number that is fixed is one task's on a core that is.
         let same_place = |other: &RealTime| {
-            other.core == promise.core && promise.core.is_some() && other.priority == promise.priority
+            other.core == real_time.core && real_time.core.is_some() && other.priority == real_time.priority
         };
-        let taken = promise.priority.is_some()
+        let taken = real_time.priority.is_some()
             && self.real_time().any(|(id, _, other)| id != task && same_place(other));
         // In a server there is nothing that others wait for, and no place of its own.
-        let in_server = promise.core.is_none()
-            && promise.priority.is_none()
-            && promise.non_preemptive.is_zero()
-            && promise.sections.is_empty()
-            && promise.segments.is_empty();
-        let served = promise.server.is_none() || in_server;
+        let in_server = real_time.core.is_none()
+            && real_time.priority.is_none()
+            && real_time.non_preemptive.is_zero()
+            && real_time.sections.is_empty()
+            && real_time.segments.is_empty();
+        let served = real_time.server.is_none() || in_server;
         served && deadline && wcet && sections && segments && place && !taken
     }
 }

@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What else there is to say of a task: other tests, and what would make it fit or how much room it has.
+//! Advice about a task: what other tests say, and what would make it fit or how much room it has.
 
 use std::fmt::Write;
 
 use taut_model::{Class, Model, RealTime, TaskId};
 
 use crate::alternatives::{self, Row};
+use crate::placement::Who;
 use crate::proof::{Effort, Proof};
 use crate::room::{self, Room, Stretch};
-use crate::seats::Who;
 
-/// Which other tests there are for a task and what they say; then, if it keeps its deadline, how much longer it could
-/// take and how much sooner it could be due, and if it does not, what would make it fit. `None` if there is no such
-/// task; empty if it has no deadline.
+/// Lists the tests for a task and what each says. Then, if the task keeps its deadline, says how much longer it
+/// could take and how much shorter its deadline could be; if it does not, what would make it fit. `None` if there
+/// is no such task; empty if it has no deadline.
 ///
-/// All figures were tried: with each alone, all else as it is, the plan keeps what it keeps now and this deadline. It
-/// takes some tens of analyses of the whole.
+/// Every figure was tried: with this change alone, everything else as it is, the plan keeps what it keeps now and
+/// this deadline. The call takes some tens of analyses of the whole application.
 pub fn advise_task(model: &Model, name: &str) -> Option<String> {
     let task = model.task_ids().find(|&id| model.task(id).name == name)?;
     let Class::RealTime(now) = &model.task(task).class else { return Some(String::new()) };
     let proof = Proof::find(model, Effort::Ask, &mut Vec::new());
     let mut text = String::from("tests\n");
     text += &lines(&tests(model, &proof, task, now));
-    let seat = proof.seats.seats.iter().position(|seat| seat.who == Who::Task(task));
-    let shared = proof.shared.as_ref().zip(seat);
-    if let Some(why) = shared.and_then(|(shared, seat)| shared.rests_on(model, &proof.seats, seat)) {
+    let placement = proof.placements.placements.iter().position(|placement| placement.who == Who::Task(task));
+    let shared = proof.shared.as_ref().zip(placement);
+    if let Some(why) =
+        shared.and_then(|(shared, placement)| shared.rests_on(model, &proof.placements, placement))
+    {
         let _ = writeln!(text, "\n{why}");
         return Some(text);
     }
@@ -60,15 +62,17 @@ fn tests(model: &Model, proof: &Proof<'_>, task: TaskId, now: &RealTime) -> Vec<
             ),
         ];
     }
-    let Some(seat) = proof.seats.seats.iter().position(|seat| seat.who == Who::Task(task)) else {
+    let Some(placement) =
+        proof.placements.placements.iter().position(|placement| placement.who == Who::Task(task))
+    else {
         return Vec::new();
     };
     let mut rows = match &proof.shared {
-        Some(shared) => shared.alternatives(model, &proof.seats, seat),
-        None => alternatives::by_core(model, &proof.seats, seat),
+        Some(shared) => shared.alternatives(model, &proof.placements, placement),
+        None => alternatives::by_core(model, &proof.placements, placement),
     };
     rows.push(Row::fails("server", "it runs in none"));
-    // What was used comes first, what does not apply last.
+    // Tests that were used come first, tests that do not apply come last.
     rows.sort_by_key(|row| match row.says.as_str() {
         says if says.starts_with("used") => 0,
         says if says.starts_with("does not apply") => 2,

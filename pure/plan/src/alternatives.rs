@@ -10,8 +10,8 @@ use taut_analysis::{Bound, Core, PROBE_COST, PROBE_PERIOD, Verdict, Why};
 use taut_model::Model;
 use taut_time::Duration;
 
+use crate::placement::Placements;
 use crate::proof::JOBS_ASKED_OFTEN;
-use crate::seats::Seats;
 use crate::timing::percent;
 use crate::waits;
 
@@ -34,23 +34,23 @@ impl Row {
 }
 
 /// For a task on a core of fixed priority, where nothing is shared.
-pub(crate) fn by_core(model: &Model, seats: &Seats<'_>, seat: usize) -> Vec<Row> {
-    let at = &seats.seats[seat];
-    let Ok(core) = &seats.cores[at.core].analysis else {
+pub(crate) fn by_core(model: &Model, placements: &Placements<'_>, placement: usize) -> Vec<Row> {
+    let at = &placements.placements[placement];
+    let Ok(core) = &placements.cores[at.core].analysis else {
         return vec![Row::new("all", "no answer: a cost with its overhead does not fit in 64 bits")];
     };
-    let [plain, long, phases] = responses(model, seats, seat, core);
+    let [plain, long, phases] = responses(model, placements, placement, core);
     let mut rows = vec![plain, long, phases];
-    rows.extend(quick(model, seats, seat, core));
-    let members = &seats.cores[at.core].members;
+    rows.extend(quick(model, placements, placement, core));
+    let members = &placements.cores[at.core].members;
     let cpu = model.platform().cores[at.core];
-    let keeps = members.iter().find(|&&i| !seats.seats[i].task.non_preemptive.is_zero());
+    let keeps = members.iter().find(|&&i| !placements.placements[i].task.non_preemptive.is_zero());
     rows.push(match keeps {
         Some(&i) => Row::fails(
             "limited preemption",
             format!(
                 "where in a job `{}` keeps the core is not said; it counts as blocking",
-                seats.seats[i].name
+                placements.placements[i].name
             ),
         ),
         None => Row::fails("limited preemption", format!("no task of core {cpu} is `non-preemptive`")),
@@ -61,11 +61,11 @@ pub(crate) fn by_core(model: &Model, seats: &Seats<'_>, seat: usize) -> Vec<Row>
 }
 
 /// Response times: of one job at a time, of several, and with offsets.
-fn responses(model: &Model, seats: &Seats<'_>, seat: usize, core: &Core) -> [Row; 3] {
-    let at = &seats.seats[seat];
+fn responses(model: &Model, placements: &Placements<'_>, placement: usize, core: &Core) -> [Row; 3] {
+    let at = &placements.placements[placement];
     let past_deadline = |past: &Bound| past.from_arrival.rounded_above(at.task.deadline);
     let by_phases = matches!(at.in_phase, Some(Verdict::Schedulable(_)));
-    let verdict = seats.verdict(seat);
+    let verdict = placements.verdict(placement);
     let says = match &verdict {
         Ok(Verdict::Schedulable(_)) => "used".to_owned(),
         Ok(Verdict::Unschedulable(past)) => {
@@ -100,8 +100,8 @@ fn responses(model: &Model, seats: &Seats<'_>, seat: usize, core: &Core) -> [Row
         (Some(Verdict::NotShown(Why::Steps(n))), _) => format!("no answer: given up after {n} steps"),
         (Some(_), _) => "no answer".to_owned(),
         (None, _) if !core.has_phases() => {
-            let mut here = seats.seats.iter().filter(|seat| seat.core == at.core);
-            let waits = here.any(|seat| waits::whose(model, seat.task).is_some());
+            let mut here = placements.placements.iter().filter(|placement| placement.core == at.core);
+            let waits = here.any(|placement| waits::whose(model, placement.task).is_some());
             let who = if waits { "are periodic and wait for nobody" } else { "are periodic" };
             format!("does not apply: fewer than two tasks of the core {who}, so no phases are known")
         }
@@ -127,11 +127,11 @@ fn responses(model: &Model, seats: &Seats<'_>, seat: usize, core: &Core) -> [Row
 ///
 /// With T' = min(T, D) − J for the task and T − J for those above, its blocking as execution, and none of those above
 /// with a longer T': the task is the last in rate order, and R ≤ D whatever the order of the others.
-fn quick(model: &Model, seats: &Seats<'_>, seat: usize, core: &Core) -> Vec<Row> {
+fn quick(model: &Model, placements: &Placements<'_>, placement: usize, core: &Core) -> Vec<Row> {
     let (layland, hyper) = ("utilisation, Liu & Layland", "utilisation, hyperbolic");
-    let own = seats.seats[seat].at;
-    let members = &seats.cores[seats.seats[seat].core].members;
-    let name = |task: usize| seats.seats[members[task]].name;
+    let own = placements.placements[placement].at;
+    let members = &placements.cores[placements.placements[placement].core].members;
+    let name = |task: usize| placements.placements[members[task]].name;
     let overheads = model.platform().overheads;
     let switches = overheads.context_switch.checked_mul(2).unwrap_or(Duration::MAX);
     let add = |a: Duration, b: Duration| a.checked_add(b).unwrap_or(Duration::MAX);

@@ -36,7 +36,7 @@
 use taut_model::{Overheads, Overrun, RealTime, Scheduler};
 use taut_time::Duration;
 
-use crate::seats::Seat;
+use crate::placement::Placement;
 
 /// B, if jobs that use it up are kept from the core.
 pub(crate) fn enforced(task: &RealTime) -> Option<Duration> {
@@ -70,11 +70,13 @@ fn longest(task: &RealTime) -> Option<Duration> {
 }
 
 /// Whether a budget does not say what its task's jobs may take: they use what other cores use.
-pub(crate) fn is_not_enough(seats: &[Seat<'_>], at: usize) -> bool {
-    let seat = &seats[at];
+pub(crate) fn is_not_enough(placements: &[Placement<'_>], at: usize) -> bool {
+    let placement = &placements[at];
     let elsewhere = |resource| {
-        let uses = |other: &&Seat<'_>| other.task.sections.iter().any(|section| section.resource == resource);
-        seats.iter().filter(uses).any(|other| other.core != seat.core)
+        let uses =
+            |other: &&Placement<'_>| other.task.sections.iter().any(|section| section.resource == resource);
+        placements.iter().filter(uses).any(|other| other.core != placement.core)
     };
-    enforced(seat.task).is_some() && seat.task.sections.iter().any(|section| elsewhere(section.resource))
+    enforced(placement.task).is_some()
+        && placement.task.sections.iter().any(|section| elsewhere(section.resource))
 }

@@ -1,77 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Which protocol carries a state, in how many buffers, and how each reader is kept from the writer.
+//! Chooses the protocol that carries a state, the number of its buffers, and how each reader is kept from the
+//! writer.
 //!
-//! Of the protocols that serve the parties the one is taken whose object is smallest. Those that rest on time count
-//! with response times that are proven, or, in a plan that is not proven and therefore not run, with deadlines. None
-//! of them believes in time: a reader that was overtaken all the same is told, and does not get a torn value.
+//! Of the protocols that serve the parties, the plan takes the one with the smallest object. Protocols that rest on
+//! time use proven response times, or deadlines in a plan that is not proven and therefore not run. None of them
+//! relies on time alone: a reader that was overtaken all the same detects it, and does not get a torn value.
 
 use taut_analysis::wait_free::writes_during_read::{self, Writer};
 use taut_analysis::wait_free::{buffers, partition};
 use taut_model::{Channel, ChannelId, Class, Fault, Mechanism, Model, Party, Place, STAMP_BYTES, Way, codes};
 
 use crate::ChannelPlan;
-use crate::flow::Promises;
+use crate::flow::ResponseBounds;
 
-/// The most buffers of an object whose readers are fast by time.
+/// The most buffers of an object whose readers are safe by time.
 const BUFFERS_MAX: u64 = 256;
-/// Spare buffers for readers that look on: that many writes more until one is overtaken.
+/// Spare buffers for readers that look on: the writer needs that many writes more to overtake a reader.
 const SPARE_TO_LOOK_ON: u64 = 2;
 
-/// Bytes up to which a value is copied so quickly that two buffers are enough for readers that all look on: with one, a
-/// writer that does not pause keeps them from ever reading it.
+/// Up to this many bytes, a copy is so quick that two buffers are enough if all readers look on. With one buffer, a
+/// writer that does not pause would keep them from ever reading the value.
 const SMALL: u32 = 1024;
 
-/// A state in a protocol that counts buffers.
+/// A protocol for a state, and its buffers.
 pub(crate) struct Choice {
     pub(crate) mechanism: Mechanism,
     pub(crate) buffers: u32,
-    /// By reader.
+    /// One per reader, in the order of the channel's readers.
     pub(crate) ways: Vec<Way>,
     bytes: u64,
     /// Writes that can touch a read, for readers that are safe by time.
     writes: Option<u64>,
 }
 
-/// Why a protocol cannot be used although it serves the parties.
+/// Why a protocol does not fit although it serves the parties.
 enum Misfit {
-    /// It would need so many buffers, for this reader's sake, whose reads so many writes can touch.
+    /// It would need `needed` buffers, because `writes` writes can touch a read of `reader`.
     Buffers { needed: u64, reader: usize, writes: u64 },
-    /// Its size is no number.
+    /// Its size is not known, or does not fit in 64 bits.
     Size,
 }
 
-/// How many readers have a place of their own.
+/// How many readers have an entry of their own in the object.
 pub(crate) fn claims(ways: impl IntoIterator<Item = Way>) -> u32 {
     ways.into_iter().filter(|way| *way == Way::Claims).fold(0, |claims, _| claims.saturating_add(1))
 }
 
-/// The mechanisms that serve a channel's parties, in the order in which equals are preferred.
+/// The mechanisms that serve a channel's parties, in the order of preference among equals.
 pub(crate) fn serving(model: &Model, id: ChannelId) -> Vec<Mechanism> {
     let (kind, parties) = (model.channel(id).kind, model.parties(id));
     Mechanism::ALL.into_iter().filter(|mechanism| mechanism.serves(kind, &parties)).collect()
 }
 
-/// Chooses among mechanisms that serve the channel and have [`Way`]s; the pinned one if there is one and it fits.
+/// Chooses among the mechanisms that serve the channel and have [`Way`]s: the pinned one if it fits, else the
+/// decided one, else the smallest. `None` if none fits.
 pub(crate) fn choose(
     model: &Model,
     id: ChannelId,
     serving: &[Mechanism],
-    promises: &Promises,
+    bounds: &ResponseBounds,
     faults: &mut Vec<Fault>,
 ) -> Option<(Choice, String)> {
     let channel = model.channel(id);
     let mut fit = Vec::new();
     let mut pin = None;
     for &mechanism in serving.iter().filter(|mechanism| mechanism.has_ways()) {
-        match candidate(model, id, promises, mechanism) {
+        match candidate(model, id, bounds, mechanism) {
             Ok(choice) => fit.push(choice),
             Err(misfit) if channel.mechanism == Some(mechanism) => pin = Some((mechanism, misfit)),
             Err(_) => {}
         }
     }
-    // Stable: of equals the first.
+    // The sort is stable: of equals the first stays first.
     fit.sort_by_key(|choice| choice.bytes);
     if let Some((pinned, misfit)) = pin {
         faults.push(refused(model, channel, (pinned, &misfit), &fit));
@@ -86,9 +88,15 @@ pub(crate) fn choose(
     Some((choice, reason))
 }
 
-/// Bytes of a state in a mechanism that serves it and has [`Way`]s; `None` if it cannot have that by these times.
-pub(crate) fn bytes(model: &Model, id: ChannelId, promises: &Promises, mechanism: Mechanism) -> Option<u64> {
-    candidate(model, id, promises, mechanism).ok().map(|choice| choice.bytes)
+/// Bytes of a state in a mechanism that serves it and has [`Way`]s; `None` if the mechanism does not fit these
+/// response bounds.
+pub(crate) fn bytes(
+    model: &Model,
+    id: ChannelId,
+    bounds: &ResponseBounds,
+    mechanism: Mechanism,
+) -> Option<u64> {
+    candidate(model, id, bounds, mechanism).ok().map(|choice| choice.bytes)
 }
 
 fn refused(
@@ -123,11 +131,11 @@ fn refused(
     fault.help(format!("write \"auto\", or one of {words}"))
 }
 
-/// A mechanism for a channel that it serves.
+/// The buffers, ways and bytes of a mechanism for a channel that it serves.
 fn candidate(
     model: &Model,
     id: ChannelId,
-    promises: &Promises,
+    bounds: &ResponseBounds,
     mechanism: Mechanism,
 ) -> Result<Choice, Misfit> {
     let channel = model.channel(id);
@@ -155,7 +163,7 @@ fn candidate(
         Mechanism::Hybrid if urgent == 0 => (if value > SMALL { 2 + SPARE_TO_LOOK_ON } else { 2 }, 0),
         Mechanism::Hybrid => (urgent + 2 + if looks_on { SPARE_TO_LOOK_ON } else { 0 }, urgent),
         Mechanism::ImprovedChen => {
-            let touch = touching(model, channel, promises).ok_or(Misfit::Size)?;
+            let touch = touching(model, channel, bounds).ok_or(Misfit::Size)?;
             let slots = |slow: u64, fast: Option<u64>| {
                 let slots = buffers::mixed(buffers::Protocol::Chen, slow, fast).ok()?;
                 (slots <= BUFFERS_MAX && slow <= mechanism.claims_max() as u64).then_some(slots)
@@ -172,13 +180,13 @@ fn candidate(
             (slots(slow, writes).ok_or(Misfit::Size)?, slow)
         }
         Mechanism::Nbw => {
-            let touch = touching(model, channel, promises).ok_or(Misfit::Size)?;
+            let touch = touching(model, channel, bounds).ok_or(Misfit::Size)?;
             for &(reader, _) in &touch {
                 ways[reader] = Way::ByTime;
             }
             let slowest = touch.iter().max_by_key(|(_, writes)| *writes);
             writes = slowest.map(|(_, writes)| *writes);
-            // One more than by time alone: whether a read was overtaken is seen by one word of the writer's.
+            // One more than time alone asks for: a reader sees by one word of the writer whether it was overtaken.
             let slots = writes.unwrap_or(0).checked_add(2).filter(|slots| *slots <= BUFFERS_MAX);
             (slots.ok_or_else(|| too_many(slowest))?, 0)
         }
@@ -202,7 +210,7 @@ fn candidate(
     Ok(Choice { mechanism, buffers: slots, ways, bytes, writes })
 }
 
-/// Too many buffers, for the sake of a reader, if there is one.
+/// The misfit for too many buffers, which this reader needs, if there is one.
 fn too_many(of: Option<&(usize, u64)>) -> Misfit {
     of.map_or(Misfit::Size, |&(reader, writes)| Misfit::Buffers {
         needed: writes.saturating_add(2),
@@ -211,18 +219,16 @@ fn too_many(of: Option<&(usize, u64)>) -> Misfit {
     })
 }
 
-/// Of each real-time reader, by its position among the readers, the writes that can touch a read of it; at least 2, as
-/// the objects want it. None if a party promises nothing.
-fn touching(model: &Model, channel: &Channel, promises: &Promises) -> Option<Vec<(usize, u64)>> {
-    let promise = |party: Party| match party {
-        Party::Task(task) => promises[task.index()].map(|promise| promise.response),
+/// For each real-time reader, its position among the readers and the number of writes that can touch one of its
+/// reads: at least 2, as the objects require. None if the writer or one of these readers has no response bound.
+fn touching(model: &Model, channel: &Channel, bounds: &ResponseBounds) -> Option<Vec<(usize, u64)>> {
+    let bound = |party: Party| match party {
+        Party::Task(task) => bounds[task.index()].map(|bound| bound.response),
         Party::Client(_) => None,
     };
     let writer = match channel.writer {
         Party::Task(task) => match &model.task(task).class {
-            Class::RealTime(task) => {
-                Writer { period: task.arrival.period(), within: promise(channel.writer)? }
-            }
+            Class::RealTime(task) => Writer { period: task.arrival.period(), within: bound(channel.writer)? },
             Class::BestEffort(_) => return None,
         },
         Party::Client(_) => return None,
@@ -230,8 +236,8 @@ fn touching(model: &Model, channel: &Channel, promises: &Promises) -> Option<Vec
     let urgent = channel.readers.iter().enumerate().filter(|(_, reader)| model.is_real_time(**reader));
     urgent
         .map(|(at, reader)| {
-            // A read lies within a job, and what a job writes within its own.
-            let jobs = *writes_during_read::most(promise(*reader)?, &writer).ok()?.bound()?;
+            // A read lies within a job of its reader, and a write within a job of the writer.
+            let jobs = *writes_during_read::most(bound(*reader)?, &writer).ok()?.bound()?;
             let writes = jobs.checked_mul(u64::from(channel.sends_per_release))?;
             Some((at, writes.max(2)))
         })
@@ -274,7 +280,7 @@ fn reason(model: &Model, channel: &Channel, choice: &Choice, next: Option<&Choic
 }
 
 impl ChannelPlan {
-    /// How many readers have a place of their own in the object.
+    /// How many readers have an entry of their own in the object.
     pub fn claims(&self) -> u32 {
         if self.mechanism.preserves_flow() {
             return u32::try_from(self.readers.len()).unwrap_or(u32::MAX);
@@ -282,7 +288,7 @@ impl ChannelPlan {
         claims(self.readers.iter().filter_map(|reader| reader.way))
     }
 
-    /// Which of those places is the reader's, from 0; `None` if it has none.
+    /// The index of the reader's entry, from 0; `None` if the reader has none.
     pub fn claim(&self, reader: &str) -> Option<u32> {
         let at =
             self.readers.iter().position(|known| known.name == reader && known.way == Some(Way::Claims))?;

@@ -17,15 +17,15 @@ use taut_model::{
 };
 use taut_time::Duration;
 
-use crate::flow::Promises;
-use crate::seats::{Seats, Who};
+use crate::flow::ResponseBounds;
+use crate::placement::{Placements, Who};
 use crate::{ChainPlan, StepPlan};
 
 /// What chains are bounded over.
 pub(crate) struct Known<'a> {
     pub(crate) model: &'a Model,
     pub(crate) places: &'a Places,
-    pub(crate) promises: &'a Promises,
+    pub(crate) bounds: &'a ResponseBounds,
 }
 
 /// Where tasks run.
@@ -38,11 +38,11 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    pub(crate) fn of(model: &Model, seats: &Seats<'_>) -> Self {
+    pub(crate) fn of(model: &Model, placements: &Placements<'_>) -> Self {
         let mut of = vec![None; model.tasks().len()];
-        for seat in &seats.seats {
-            if let Who::Task(id) = seat.who {
-                of[id.index()] = Some((seat.core, seat.priority));
+        for placement in &placements.placements {
+            if let Who::Task(id) = placement.who {
+                of[id.index()] = Some((placement.core, placement.priority));
             }
         }
         Self { of, waits: !model.resources().is_empty() }
@@ -134,7 +134,7 @@ impl Known<'_> {
     /// A task as the theorems see it: its jitter includes the overhead of its release, after which it is ready.
     fn task(&self, id: TaskId) -> Option<end_to_end::Task> {
         let task = self.real_time(id)?;
-        let response = self.promises[id.index()].filter(|promise| promise.proven)?.response;
+        let response = self.bounds[id.index()].filter(|bound| bound.proven)?.response;
         let release = self.model.platform().overheads.release;
         Some(end_to_end::Task {
             arrivals: match task.arrival {

@@ -156,7 +156,7 @@ fn short(value: &Value) -> String {
 mod tests {
     use super::*;
 
-    fn told(old: &str, new: &str) -> Vec<String> {
+    fn differences(old: &str, new: &str) -> Vec<String> {
         let table = |text: &str| text.parse::<Table>().expect("TOML");
         let mut lines = Vec::new();
         tables("", &table(old), &table(new), &mut lines);
@@ -166,30 +166,30 @@ mod tests {
     #[test]
     fn what_has_names_is_told_one_by_one() {
         let old = "x = [{ name = 'a', y = 1 }, { cpu = 3, y = 1 }]";
-        assert_eq!(told(old, &old.replacen("y = 1", "y = 2", 1)), ["x.a.y: 1 -> 2"]);
+        assert_eq!(differences(old, &old.replacen("y = 1", "y = 2", 1)), ["x.a.y: 1 -> 2"]);
         assert_eq!(
-            told(old, "x = [{ cpu = 3, y = 2 }, { name = 'b' }]"),
+            differences(old, "x = [{ cpu = 3, y = 2 }, { name = 'b' }]"),
             ["x.a: removed", "x.3.y: 1 -> 2", "x.b: added"]
         );
         assert_eq!(
-            told("x = [{ name = 'a' }, { name = 'b' }]", "x = [{ name = 'b' }, { name = 'a' }]"),
+            differences("x = [{ name = 'a' }, { name = 'b' }]", "x = [{ name = 'b' }, { name = 'a' }]"),
             ["x: in another order"]
         );
     }
 
     #[test]
     fn what_has_none_is_told_as_a_whole() {
-        assert_eq!(told("x = [1, 2]", "x = [1, 3]"), ["x: [1, 2] -> [1, 3]"]);
-        assert_eq!(told("x = [{ y = 1 }]", "x = [{ y = 2 }]"), ["x: changed"]);
+        assert_eq!(differences("x = [1, 2]", "x = [1, 3]"), ["x: [1, 2] -> [1, 3]"]);
+        assert_eq!(differences("x = [{ y = 1 }]", "x = [{ y = 2 }]"), ["x: changed"]);
         // A step of a chain has a place, and its name does not say which.
         assert_eq!(
-            told("x = [{ name = 'a', adds = 'b' }]", "x = [{ name = 'a', adds = 'c' }]"),
+            differences("x = [{ name = 'a', adds = 'b' }]", "x = [{ name = 'a', adds = 'c' }]"),
             ["x: changed"]
         );
         // On either side a name that is there twice, or not there.
         let (one, twice) = ("x = [{ name = 'a' }]", "x = [{ name = 'a' }, { name = 'a', y = 1 }]");
-        assert_eq!(told(one, twice), ["x: changed"]);
-        assert_eq!(told(twice, one), ["x: changed"]);
-        assert_eq!(told(one, "x = [{ name = 'a' }, { y = 1 }]"), ["x: changed"]);
+        assert_eq!(differences(one, twice), ["x: changed"]);
+        assert_eq!(differences(twice, one), ["x: changed"]);
+        assert_eq!(differences(one, "x = [{ name = 'a' }, { y = 1 }]"), ["x: changed"]);
     }
 }

@@ -7,35 +7,35 @@ use std::collections::BTreeSet;
 
 use taut_model::{Executor, Flow, Locking, Model, Overrun, Scheduler};
 
-use crate::seats::{Seats, Who};
+use crate::placement::{Placements, Who};
 use crate::{ArrivalPlan, ClassPlan, CorePlan, Plan, TaskPlan};
 
 /// Why a dispatcher decides on a core; none if Linux does. The model is the decided one: a state under a lock is a
 /// resource there.
-pub(crate) fn reason(model: &Model, seats: &Seats<'_>, core: usize) -> Option<String> {
+pub(crate) fn reason(model: &Model, placements: &Placements<'_>, core: usize) -> Option<String> {
     let platform = model.platform();
     if platform.scheduler == Scheduler::Edf {
         return Some(
             "jobs go by their deadlines, which Linux does not do for threads of one core".to_owned(),
         );
     }
-    let here = || seats.seats.iter().filter(move |seat| seat.core == core);
-    for seat in here() {
-        if let Who::Server(_) = seat.who {
-            return Some(format!("server `{}` has a budget", seat.name));
+    let here = || placements.placements.iter().filter(move |placement| placement.core == core);
+    for placement in here() {
+        if let Who::Server(_) = placement.who {
+            return Some(format!("server `{}` has a budget", placement.name));
         }
-        if let Some(section) = seat.task.sections.first() {
+        if let Some(section) = placement.task.sections.first() {
             let resource = &model.resources()[section.resource.index()].name;
-            return Some(format!("task `{}` locks `{resource}`", seat.name));
+            return Some(format!("task `{}` locks `{resource}`", placement.name));
         }
     }
-    for seat in here() {
-        if seat.task.budget.is_some() {
-            return Some(format!("task `{}` has a budget", seat.name));
+    for placement in here() {
+        if placement.task.budget.is_some() {
+            return Some(format!("task `{}` has a budget", placement.name));
         }
-        match seat.task.on_overrun {
-            Overrun::KillJob => return Some(format!("late jobs of task `{}` are ended", seat.name)),
-            Overrun::Demote => return Some(format!("late jobs of task `{}` are demoted", seat.name)),
+        match placement.task.on_overrun {
+            Overrun::KillJob => return Some(format!("late jobs of task `{}` are ended", placement.name)),
+            Overrun::Demote => return Some(format!("late jobs of task `{}` are demoted", placement.name)),
             Overrun::RunOn | Overrun::SkipNext | Overrun::StopApp => {}
         }
     }

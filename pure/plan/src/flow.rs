@@ -14,7 +14,7 @@ use crate::{buffers, synchronous};
 
 /// What is known about the response of a task: R if it is proven, and otherwise D, which it promises.
 #[derive(Clone, Copy)]
-pub(crate) struct Promise {
+pub(crate) struct ResponseBound {
     pub(crate) response: Duration,
     pub(crate) proven: bool,
     /// Its core and priority; none in a server, or where that is not asked.
@@ -22,7 +22,7 @@ pub(crate) struct Promise {
 }
 
 /// Promises by task; none for a best-effort task.
-pub(crate) type Promises = Vec<Option<Promise>>;
+pub(crate) type ResponseBounds = Vec<Option<ResponseBound>>;
 
 /// How a channel is realised.
 pub(crate) struct Realisation {
@@ -87,11 +87,10 @@ fn too_large(channel: &Channel) -> Fault {
 }
 
 /// The one reader of a queue, as the analysis needs it; none if nothing makes it look at the queue.
-pub(crate) fn reader(model: &Model, id: ChannelId, promises: &Promises) -> Option<(Reader, bool)> {
+pub(crate) fn reader(model: &Model, id: ChannelId, bounds: &ResponseBounds) -> Option<(Reader, bool)> {
     let channel = model.channel(id);
     let [Party::Task(task)] = channel.readers[..] else { return None };
-    let (Class::RealTime(real_time), Some(promise)) = (&model.task(task).class, promises[task.index()])
-    else {
+    let (Class::RealTime(real_time), Some(bound)) = (&model.task(task).class, bounds[task.index()]) else {
         return None;
     };
     let triggered = match &real_time.arrival {
@@ -101,16 +100,16 @@ pub(crate) fn reader(model: &Model, id: ChannelId, promises: &Promises) -> Optio
     };
     let period = real_time.arrival.period();
     let takes = channel.takes_per_release;
-    Some((Reader { period, response: promise.response, takes, triggered }, promise.proven))
+    Some((Reader { period, response: bound.response, takes, triggered }, bound.proven))
 }
 
 /// The writer of a queue, as the analysis needs it; none if it promises nothing.
-pub(crate) fn writer(model: &Model, channel: &Channel, promises: &Promises) -> Option<(Writer, bool)> {
+pub(crate) fn writer(model: &Model, channel: &Channel, bounds: &ResponseBounds) -> Option<(Writer, bool)> {
     let (period, response, proven) = match channel.writer {
         Party::Task(task) => match &model.task(task).class {
             Class::RealTime(real_time) => {
-                let promise = promises[task.index()]?;
-                (real_time.arrival.period(), promise.response, promise.proven)
+                let bound = bounds[task.index()]?;
+                (real_time.arrival.period(), bound.response, bound.proven)
             }
             // An activation ends before the next one starts, so all that it sends comes within the gap.
             Class::BestEffort(best_effort) => (best_effort.min_gap?, best_effort.min_gap?, true),
@@ -124,7 +123,7 @@ pub(crate) fn writer(model: &Model, channel: &Channel, promises: &Promises) -> O
 pub(crate) fn realise(
     model: &Model,
     id: ChannelId,
-    promises: &Promises,
+    bounds: &ResponseBounds,
     faults: &mut Vec<Fault>,
 ) -> Realisation {
     let channel = model.channel(id);
@@ -139,7 +138,7 @@ pub(crate) fn realise(
     let mechanism = pinned.or(decided).or(serving.first().copied()).unwrap_or(Mechanism::Sdrtw);
     let mut realisation = Realisation::of(mechanism);
     if mechanism.preserves_flow() {
-        match synchronous::choose(model, id, promises, faults) {
+        match synchronous::choose(model, id, bounds, faults) {
             Some((choice, reason)) => {
                 realisation.mechanism = choice.mechanism;
                 realisation.reason = reason;
@@ -150,7 +149,7 @@ pub(crate) fn realise(
         return realisation;
     }
     if mechanism.has_ways() {
-        match buffers::choose(model, id, &serving, promises, faults) {
+        match buffers::choose(model, id, &serving, bounds, faults) {
             Some((choice, reason)) => {
                 realisation.mechanism = choice.mechanism;
                 realisation.reason = reason;
@@ -172,7 +171,7 @@ pub(crate) fn realise(
     if channel.kind == Kind::State {
         return realisation;
     }
-    let ends = writer(model, channel, promises).zip(reader(model, id, promises));
+    let ends = writer(model, channel, bounds).zip(reader(model, id, bounds));
     let needed = ends.and_then(|((writer, _), (reader, _))| {
         let verdict = queue::capacity(&writer, &reader).ok()?;
         verdict.bound().map(|needed| (*needed, sized(*needed, &writer, &reader)))

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Cores, priorities, mechanisms, capacities and the memory map, with the verdict that justifies them.
+//! Decides cores, priorities, mechanisms, capacities and the memory map, and proves the result.
 //!
-//! [`Plan`] is what `taut.lock` holds: everything that booting and reporting need, so that neither reads a
+//! [`Plan`] is the content of `taut.lock`: everything that booting and reporting need, so that neither reads a
 //! manifest. It is made from a model alone, so the same model gives the same plan, byte for byte.
 #![forbid(unsafe_code)]
 
-// Systems drawn at random are made by one file, for the tests here and for those of what is public.
+// One file draws random systems for the tests in this crate and for the tests of its public items. It names this
+// crate `taut_plan`.
 #[cfg(test)]
 extern crate self as taut_plan;
 
@@ -25,9 +26,10 @@ mod flow;
 mod lock;
 mod make;
 mod map;
+mod overrides;
+mod placement;
 mod proof;
 mod room;
-mod seats;
 pub mod select;
 mod serve;
 mod set;
@@ -38,7 +40,6 @@ mod text;
 mod timing;
 mod valid;
 mod waits;
-mod wish;
 
 pub use advise::advise_task;
 pub use basis::{Basis, OverheadBasis, OverheadPlan, TimeBasis};
@@ -47,16 +48,16 @@ pub use difference::InputChange;
 pub use explain::{explain_chain, explain_channel, explain_task};
 pub use lock::{LockError, NotExecuted, digest};
 pub use make::Planned;
+pub use overrides::{OverrideError, Overrides, Pin};
 pub use serve::ServerPlan;
 pub use shape::{
     ArrivalPlan, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, DecisionPlan, Input, MemoryPlan,
     OtherPlan, Place, Plan, ReaderPlan, Region, ResourcePlan, ScopePlan, ServicePlan, StepPlan, TaskPlan,
     Term, WriterPlan,
 };
-/// The model's words that stand in a plan, so that who reads plans need not know the model.
+/// The model's types that occur in a plan, so that a reader of plans need not know the model.
 pub use taut_model::{
     Aim, Evidence, Flow, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overrun, STAMP_BYTES,
     Scheduler, ServerPolicy, Size, Way,
 };
 pub use valid::{Invalid, ValidPlan};
-pub use wish::{Pin, Wish, WishError};

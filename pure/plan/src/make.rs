@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_analysis::{Bound, Part, Verdict, Why};
+use taut_analysis::{Bound, BoundTerm, Verdict, Why};
 use taut_model::{Arrival, ChannelId, Class, Fault, Model, Party, Place, RealTime, Severity, codes};
 use taut_time::Duration;
 
@@ -11,12 +11,12 @@ use crate::decide;
 use crate::dispatch;
 use crate::flow::{self, Realisation};
 use crate::map::{self, Map};
+use crate::placement::{Placement, Placements, Who};
 use crate::proof::{Effort, Proof};
-use crate::seats::{Seat, Seats, Who};
 use crate::shared::Shared;
 use crate::{
-    ArrivalPlan, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, Input, MemoryPlan, Plan,
-    ReaderPlan, Region, ServicePlan, TaskPlan, Term, Wish, WishError, WriterPlan, serve, timing, waits,
+    ArrivalPlan, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, Input, MemoryPlan, OverrideError,
+    Overrides, Plan, ReaderPlan, Region, ServicePlan, TaskPlan, Term, WriterPlan, serve, timing, waits,
 };
 
 /// The largest number that TOML can hold; stands for any utilisation above it.
@@ -27,7 +27,7 @@ const PPM_MAX: u64 = i64::MAX as u64;
 pub struct Planned {
     /// The decisions, even where they are not proven: then [`Plan::proven`] is false.
     pub plan: Plan,
-    /// The application with what was decided: what [`Plan::task_set`] and [`crate::advise_task`] are to be asked of.
+    /// The application with all decisions: the model for [`Plan::task_set`] and [`crate::advise_task`].
     pub model: Model,
     /// Why it is not proven; in the order cores, tasks, channels, chains, memory.
     pub faults: Vec<Fault>,
@@ -36,53 +36,58 @@ pub struct Planned {
 impl Plan {
     /// Decides what the manifest left open, and proves the whole.
     ///
-    /// Depends on the model alone, `inputs` being copied: the same model gives the same plan. 100 tasks with 100
-    /// channels take a few milliseconds; where states may have locks, a tenth of a second, or at most about one if the
-    /// search for the best ones is stopped by its limit.
+    /// The result depends on the model alone; `inputs` are copied. The same model gives the same plan. 100 tasks with
+    /// 100 channels take a few milliseconds. If states may have locks, it takes a tenth of a second, or at most about
+    /// one second if the search for the best locks reaches its limit.
     pub fn make(model: &Model, inputs: Vec<Input>) -> Planned {
-        Self::of(model.clone(), inputs, Wish::default())
+        Self::of(model.clone(), inputs, Overrides::default())
     }
 
-    /// The same, with something else asked for beside the manifest.
+    /// Makes a plan with overrides of the manifest.
     ///
     /// # Errors
-    /// [`WishError`] if that cannot be had.
-    pub fn make_wished(model: &Model, inputs: Vec<Input>, wish: Wish) -> Result<Planned, WishError> {
-        Ok(Self::of(wish.on(model)?, inputs, wish))
+    /// [`OverrideError`] if the overrides cannot be applied.
+    pub fn make_with(
+        model: &Model,
+        inputs: Vec<Input>,
+        overrides: Overrides,
+    ) -> Result<Planned, OverrideError> {
+        Ok(Self::of(overrides.on(model)?, inputs, overrides))
     }
 
-    fn of(open: Model, inputs: Vec<Input>, wish: Wish) -> Planned {
+    fn of(open: Model, inputs: Vec<Input>, overrides: Overrides) -> Planned {
         let mut faults = Vec::new();
-        let aim = wish.minimise.unwrap_or(open.platform().minimise);
+        let aim = overrides.minimise.unwrap_or(open.platform().minimise);
         let decided = decide::decide(open, aim, &mut faults);
         let model = &decided.model;
-        let Proof { seats, shared, promises, served } = Proof::find(model, Effort::Plan, &mut faults);
+        let Proof { placements, shared, bounds, served } = Proof::find(model, Effort::Plan, &mut faults);
         let channels: Vec<Realisation> =
-            model.channel_ids().map(|id| flow::realise(model, id, &promises, &mut faults)).collect();
+            model.channel_ids().map(|id| flow::realise(model, id, &bounds, &mut faults)).collect();
         let chains = model.chains().iter().enumerate();
-        let places = chains::Places::of(model, &seats);
-        let known = chains::Known { model, places: &places, promises: &promises };
+        let places = chains::Places::of(model, &placements);
+        let known = chains::Known { model, places: &places, bounds: &bounds };
         let chains: Vec<_> =
             chains.map(|(at, chain)| chains::follow(&known, at, chain, &mut faults)).collect();
-        let (map, memory) = memory(model, &channels, &seats, shared.as_ref(), &mut faults);
+        let (map, memory) = memory(model, &channels, &placements, shared.as_ref(), &mut faults);
         let shown = served && chains.iter().all(ChainPlan::kept);
         let platform = model.platform();
-        let cores = seats.cores.iter().zip(&platform.cores).enumerate().map(|(at, (core, &cpu))| CorePlan {
-            cpu,
-            dispatched: dispatch::reason(model, &seats, at),
-            scheduler: platform.scheduler,
-            utilisation_ppm: core
-                .analysis
-                .as_ref()
-                .ok()
-                .and_then(|core| core.utilisation())
-                .map_or(PPM_MAX, |u| u.ppm().min(PPM_MAX)),
-        });
+        let cores =
+            placements.cores.iter().zip(&platform.cores).enumerate().map(|(at, (core, &cpu))| CorePlan {
+                cpu,
+                dispatched: dispatch::reason(model, &placements, at),
+                scheduler: platform.scheduler,
+                utilisation_ppm: core
+                    .analysis
+                    .as_ref()
+                    .ok()
+                    .and_then(|core| core.utilisation())
+                    .map_or(PPM_MAX, |u| u.ppm().min(PPM_MAX)),
+            });
         let proven = shown && faults.iter().all(|fault| fault.severity != Severity::Error);
         if !proven {
-            timing::unsaid(model, &promises, &mut faults);
+            timing::unsaid(model, &bounds, &mut faults);
         }
-        let choice = |id: ChannelId| decide::choice(&decided, &promises, id, &channels[id.index()]);
+        let choice = |id: ChannelId| decide::choice(&decided, &bounds, id, &channels[id.index()]);
         let choices: Vec<Option<ChoicePlan>> =
             model.channel_ids().map(|id| choice(id).filter(|_| proven)).collect();
         let plan = Self {
@@ -95,15 +100,15 @@ impl Plan {
             group: platform.group.clone(),
             housekeeping: platform.housekeeping.clone(),
             inputs,
-            wish,
+            overrides,
             decision: decided.decision.clone(),
             overheads: basis::overheads(model),
             memory,
             cores: cores.collect(),
             resources: shared.as_ref().map_or(Vec::new(), |shared| shared.resources(model)),
-            servers: serve::servers(model, &seats, shared.as_ref()),
+            servers: serve::servers(model, &placements, shared.as_ref()),
             services: services(model, &map),
-            tasks: tasks(model, &seats, shared.as_ref(), &map),
+            tasks: tasks(model, &placements, shared.as_ref(), &map),
             clients: model.clients().iter().map(|client| client.name.clone()).collect(),
             channels: channel_plans(model, &channels, &map, choices),
             chains,
@@ -116,13 +121,14 @@ impl Plan {
 pub(crate) fn memory(
     model: &Model,
     channels: &[Realisation],
-    seats: &Seats<'_>,
+    placements: &Placements<'_>,
     shared: Option<&Shared>,
     faults: &mut Vec<Fault>,
 ) -> (Map, MemoryPlan) {
-    let locks = Shared::locks(shared, seats);
-    let dispatched =
-        (0..seats.cores.len()).filter(|core| dispatch::reason(model, seats, *core).is_some()).count();
+    let locks = Shared::locks(shared, placements);
+    let dispatched = (0..placements.cores.len())
+        .filter(|core| dispatch::reason(model, placements, *core).is_some())
+        .count();
     let found = map::lay_out(model, channels)
         .and_then(|map| map::totals(model, &map, locks, dispatched, faults).map(|memory| (map, memory)));
     found.unwrap_or_else(|_| {
@@ -148,20 +154,20 @@ fn services(model: &Model, map: &Map) -> Vec<ServicePlan> {
         .collect()
 }
 
-fn tasks(model: &Model, seats: &Seats<'_>, shared: Option<&Shared>, map: &Map) -> Vec<TaskPlan> {
+fn tasks(model: &Model, placements: &Placements<'_>, shared: Option<&Shared>, map: &Map) -> Vec<TaskPlan> {
     let tasks = model.task_ids().zip(model.tasks());
     tasks
         .map(|(id, task)| {
-            let seat = seats.seats.iter().position(|seat| seat.who == Who::Task(id));
+            let placement = placements.placements.iter().position(|placement| placement.who == Who::Task(id));
             TaskPlan {
                 name: task.name.clone(),
                 service: task.service.map(|id| model.services()[id.index()].name.clone()),
-                class: match (&task.class, seat, map.tasks[id.index()]) {
-                    (Class::RealTime(_), Some(seat), Some(scopes)) => {
-                        real_time(model, seats, shared, seat, scopes)
+                class: match (&task.class, placement, map.tasks[id.index()]) {
+                    (Class::RealTime(_), Some(placement), Some(scopes)) => {
+                        real_time(model, placements, shared, placement, scopes)
                     }
                     (Class::RealTime(task), None, Some(scopes)) => {
-                        in_server(model, seats, shared, task, scopes)
+                        in_server(model, placements, shared, task, scopes)
                     }
                     _ => ClassPlan::BestEffort {},
                 },
@@ -170,69 +176,72 @@ fn tasks(model: &Model, seats: &Seats<'_>, shared: Option<&Shared>, map: &Map) -
         .collect()
 }
 
-/// What was found about a task: R if it is proven, the test, and R in parts.
-fn found(model: &Model, seats: &Seats<'_>, at: usize) -> (Option<Duration>, String, Vec<Term>) {
-    let seat = &seats.seats[at];
-    if let Some(Verdict::Schedulable(bound)) = &seat.in_phase {
+/// What the analysis found about a task: R if it is proven, the test, and the terms of R.
+fn found(model: &Model, placements: &Placements<'_>, at: usize) -> (Option<Duration>, String, Vec<Term>) {
+    let placement = &placements.placements[at];
+    if let Some(Verdict::Schedulable(bound)) = &placement.in_phase {
         let test = format!("{} (sufficient)", timing::TEST_IN_PHASE);
-        return (Some(bound.from_arrival), test, terms(model, seats, seat, bound));
+        return (Some(bound.from_arrival), test, terms(model, placements, placement, bound));
     }
-    let verdict = seats.verdict(at);
+    let verdict = placements.verdict(at);
     let (bound, holds) = match &verdict {
         Ok(Verdict::Schedulable(bound)) => (Some(bound), true),
         Ok(Verdict::Unschedulable(past) | Verdict::NotShown(Why::Passes(past))) => (Some(past), false),
         _ => (None, false),
     };
-    let analysis = seats.cores[seat.core].analysis.as_ref().ok();
-    let exact = analysis.and_then(|core| core.is_exact(seat.at).ok()).unwrap_or(false);
+    let analysis = placements.cores[placement.core].analysis.as_ref().ok();
+    let exact = analysis.and_then(|core| core.is_exact(placement.at).ok()).unwrap_or(false);
     let kind = if exact { "exact" } else { "sufficient: takes all tasks to be at their worst together" };
     let response = bound.filter(|_| holds).map(|bound| bound.from_arrival);
-    let terms = bound.map_or_else(Vec::new, |bound| terms(model, seats, seat, bound));
+    let terms = bound.map_or_else(Vec::new, |bound| terms(model, placements, placement, bound));
     (response, format!("{} ({kind})", timing::TEST), terms)
 }
 
 fn real_time(
     model: &Model,
-    seats: &Seats<'_>,
+    placements: &Placements<'_>,
     shared: Option<&Shared>,
     at: usize,
     scopes: (Region, Region),
 ) -> ClassPlan {
-    let seat = &seats.seats[at];
+    let placement = &placements.placements[at];
     let found = match shared {
-        Some(shared) => shared.found(model, seats, at),
-        None => found(model, seats, at),
+        Some(shared) => shared.found(model, placements, at),
+        None => found(model, placements, at),
     };
-    class(model, seat, seat.task, found, scopes)
+    class(model, placement, placement.task, found, scopes)
 }
 
 /// A task in a server: its core and priority are the server's.
 fn in_server(
     model: &Model,
-    seats: &Seats<'_>,
+    placements: &Placements<'_>,
     shared: Option<&Shared>,
     task: &RealTime,
     scopes: (Region, Region),
 ) -> ClassPlan {
-    let at = seats.seats.iter().position(|seat| task.server.map(Who::Server) == Some(seat.who));
+    let at = placements
+        .placements
+        .iter()
+        .position(|placement| task.server.map(Who::Server) == Some(placement.who));
     let (Some(at), Some(server)) = (at, task.server) else { return ClassPlan::BestEffort {} };
-    let found = serve::response(model, seats, shared, server, task);
-    class(model, &seats.seats[at], task, (found.response, found.test, found.terms), scopes)
+    let found = serve::response(model, placements, shared, server, task);
+    class(model, &placements.placements[at], task, (found.response, found.test, found.terms), scopes)
 }
 
 fn class(
     model: &Model,
-    seat: &Seat<'_>,
+    placement: &Placement<'_>,
     task: &RealTime,
     (response, test, terms): (Option<Duration>, String, Vec<Term>),
     (persistent, release): (Region, Region),
 ) -> ClassPlan {
     let served = task.server.map(|at| format!("that of server `{}`", model.servers()[at].name));
     ClassPlan::RealTime {
-        cpu: model.platform().cores[seat.core],
-        cpu_reason: served.clone().or_else(|| seat.core_reason.clone()),
-        priority: seat.priority,
-        priority_reason: served.or_else(|| seat.priority_reason.clone()),
+        cpu: model.platform().cores[placement.core],
+        cpu_reason: served.clone().or_else(|| placement.core_reason.clone()),
+        priority: placement.priority,
+        priority_reason: served.or_else(|| placement.priority_reason.clone()),
         arrival: match &task.arrival {
             Arrival::Periodic { period, offset } => {
                 ArrivalPlan::Periodic { periodic: *period, offset: *offset }
@@ -254,32 +263,36 @@ fn class(
     }
 }
 
-/// The parts of a bound, by name, in the order of the equation.
-fn terms(model: &Model, seats: &Seats<'_>, seat: &Seat<'_>, bound: &Bound) -> Vec<Term> {
-    let members = &seats.cores[seat.core].members;
+/// The terms of a bound, with names, in the order of the equation.
+fn terms(model: &Model, placements: &Placements<'_>, placement: &Placement<'_>, bound: &Bound) -> Vec<Term> {
+    let members = &placements.cores[placement.core].members;
     let term = |term: &taut_analysis::Term| {
         let task = |local: usize| {
-            let seat = &seats.seats[members[local]];
-            Some(if seat.is_server() { format!("server {}", seat.name) } else { seat.name.to_owned() })
+            let placement = &placements.placements[members[local]];
+            Some(if placement.is_server() {
+                format!("server {}", placement.name)
+            } else {
+                placement.name.to_owned()
+            })
         };
-        let (kind, of) = match term.part {
-            Part::Own => ("own", None),
-            Part::Section(j) => ("blocking", task(j)),
-            Part::Kernel => ("blocking", Some("kernel".to_owned())),
-            Part::Interference(j) => ("interference", task(j)),
-            Part::Backlog => ("interference", Some("jobs that came before, some its own".to_owned())),
-            Part::InPhase => {
+        let (kind, of) = match term.kind {
+            BoundTerm::Own => ("own", None),
+            BoundTerm::Section(j) => ("blocking", task(j)),
+            BoundTerm::Kernel => ("blocking", Some("kernel".to_owned())),
+            BoundTerm::Interference(j) => ("interference", task(j)),
+            BoundTerm::Backlog => ("interference", Some("jobs that came before, some its own".to_owned())),
+            BoundTerm::InPhase => {
                 ("others", Some("jitter, blocking and more urgent tasks, by their offsets".to_owned()))
             }
-            Part::Probe => ("interference", Some("platform probe".to_owned())),
-            Part::Switches => ("overhead", Some("context switch".to_owned())),
-            Part::Jitter => ("jitter", waits::whose(model, seat.task)),
-            Part::Release => ("overhead", Some("release".to_owned())),
+            BoundTerm::Probe => ("interference", Some("platform probe".to_owned())),
+            BoundTerm::Switches => ("overhead", Some("context switch".to_owned())),
+            BoundTerm::Jitter => ("jitter", waits::whose(model, placement.task)),
+            BoundTerm::Release => ("overhead", Some("release".to_owned())),
         };
         Term { kind: kind.to_owned(), of, count: term.count, time: term.time }
     };
     let mut terms: Vec<Term> = bound.terms.iter().map(term).collect();
-    let switching = seat.task.waits.switching;
+    let switching = placement.task.waits.switching;
     if let Some(own) = terms.iter_mut().find(|term| term.kind == "own" && !switching.is_zero()) {
         own.time = own.time.saturating_sub(switching);
         let of = Some(waits::SWITCHING.to_owned());

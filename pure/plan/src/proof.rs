@@ -7,17 +7,17 @@ use taut_analysis::{Core, Verdict, Why};
 use taut_model::{Fault, Model, Severity};
 use taut_time::Duration;
 
-use crate::flow::{self, Promise, Promises, Realisation};
+use crate::flow::{self, Realisation, ResponseBound, ResponseBounds};
 use crate::make::memory;
-use crate::seats::{Seats, Who};
+use crate::placement::{Placements, Who};
 use crate::shared::Shared;
 use crate::{ChainPlan, chains, serve, timing, waits};
 
 /// Places and what the tests say of them.
 pub(crate) struct Proof<'m> {
-    pub(crate) seats: Seats<'m>,
+    pub(crate) placements: Placements<'m>,
     pub(crate) shared: Option<Shared>,
-    pub(crate) promises: Promises,
+    pub(crate) bounds: ResponseBounds,
     /// Whether all tasks and servers keep what they promise.
     pub(crate) served: bool,
 }
@@ -38,51 +38,56 @@ pub(crate) const JOBS_ASKED_OFTEN: u64 = 12;
 
 impl<'m> Proof<'m> {
     pub(crate) fn find(model: &'m Model, effort: Effort, faults: &mut Vec<Fault>) -> Self {
-        let mut seats = Seats::choose(model, None);
-        timing::cores(model, &seats, faults);
-        waits::order(model, &seats, faults);
-        let shared = Shared::analyse(model, &seats, faults);
+        let mut placements = Placements::choose(model, None);
+        timing::cores(model, &placements, faults);
+        waits::order(model, &placements, faults);
+        let shared = Shared::analyse(model, &placements, faults);
         if shared.is_none() {
-            seats.look_at_phases((effort == Effort::Quick).then_some(JOBS_ASKED_OFTEN));
+            placements.look_at_phases((effort == Effort::Quick).then_some(JOBS_ASKED_OFTEN));
         }
         let mut served = true;
-        let mut promises: Promises = vec![None; model.tasks().len()];
-        for (i, seat) in seats.seats.iter().enumerate() {
+        let mut bounds: ResponseBounds = vec![None; model.tasks().len()];
+        for (i, placement) in placements.placements.iter().enumerate() {
             let bound = match &shared {
-                Some(shared) => shared.response(&seats, i),
-                None => seats.bound(i).map(|bound| bound.from_arrival),
+                Some(shared) => shared.response(&placements, i),
+                None => placements.bound(i).map(|bound| bound.from_arrival),
             };
-            let response = bound.unwrap_or(seat.task.deadline);
-            if let Who::Task(id) = seat.who {
-                let place = Some((seat.core, seat.priority));
-                promises[id.index()] = Some(Promise { response, proven: bound.is_some(), place });
+            let response = bound.unwrap_or(placement.task.deadline);
+            if let Who::Task(id) = placement.who {
+                let place = Some((placement.core, placement.priority));
+                bounds[id.index()] = Some(ResponseBound { response, proven: bound.is_some(), place });
             }
             served &= bound.is_some();
             match &shared {
                 _ if effort != Effort::Plan => {}
-                Some(shared) => shared.deadline(model, &seats, i, faults),
-                None => timing::deadline(model, &seats, i, faults),
+                Some(shared) => shared.deadline(model, &placements, i, faults),
+                None => timing::deadline(model, &placements, i, faults),
             }
         }
         for (id, task, real_time) in model.real_time() {
             let Some(server) = real_time.server else { continue };
-            let found = serve::response(model, &seats, shared.as_ref(), server, real_time);
+            let found = serve::response(model, &placements, shared.as_ref(), server, real_time);
             let response = found.response.unwrap_or(real_time.deadline);
-            promises[id.index()] = Some(Promise { response, proven: found.response.is_some(), place: None });
+            bounds[id.index()] =
+                Some(ResponseBound { response, proven: found.response.is_some(), place: None });
             served &= found.response.is_some();
             if effort == Effort::Plan {
                 serve::deadline(model, server, &task.name, real_time, &found, faults);
             }
         }
-        Self { seats, shared, promises, served }
+        Self { placements, shared, bounds, served }
     }
 
     /// R of a task that is past its deadline, as far as it is known.
     pub(crate) fn past(&self, name: &str) -> Option<Duration> {
-        let seat = self.seats.seats.iter().position(|seat| !seat.is_server() && seat.name == name)?;
+        let placement = self
+            .placements
+            .placements
+            .iter()
+            .position(|placement| !placement.is_server() && placement.name == name)?;
         match &self.shared {
-            Some(shared) => shared.past(seat),
-            None => match self.seats.verdict(seat) {
+            Some(shared) => shared.past(placement),
+            None => match self.placements.verdict(placement) {
                 Ok(Verdict::Unschedulable(past) | Verdict::NotShown(Why::Passes(past))) => {
                     Some(past.from_arrival)
                 }
@@ -94,14 +99,14 @@ impl<'m> Proof<'m> {
     /// Whether quick answers may show less than others: offsets may help, and looking at them takes long.
     pub(crate) fn is_hasty(&self) -> bool {
         let slow = |core: &Core| core.jobs_in_phase().is_none_or(|jobs| jobs > JOBS_ASKED_OFTEN);
-        let mut cores = self.seats.cores.iter().filter_map(|core| core.analysis.as_ref().ok());
+        let mut cores = self.placements.cores.iter().filter_map(|core| core.analysis.as_ref().ok());
         self.shared.is_none() && cores.any(|core| core.has_phases() && slow(core))
     }
 }
 
 /// What is kept, in a form that two can be compared in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct Feasibility {
     /// By task; those without a deadline keep it.
     pub(crate) tasks: Vec<bool>,
     servers: Vec<bool>,
@@ -110,29 +115,28 @@ pub(crate) struct Standing {
     errors: usize,
 }
 
-impl Standing {
+impl Feasibility {
     /// What is kept of an application.
     pub(crate) fn of(model: &Model, effort: Effort) -> Self {
         let mut faults = Vec::new();
         let model = &*waits::settle(model);
         let proof = Proof::find(model, effort, &mut faults);
-        let channels = model.channel_ids().map(|id| flow::realise(model, id, &proof.promises, &mut faults));
+        let channels = model.channel_ids().map(|id| flow::realise(model, id, &proof.bounds, &mut faults));
         let channels: Vec<Realisation> = channels.collect();
         // A response that grows may make queues grow.
-        memory(model, &channels, &proof.seats, proof.shared.as_ref(), &mut faults);
-        let places = chains::Places::of(model, &proof.seats);
-        let known = chains::Known { model, places: &places, promises: &proof.promises };
+        memory(model, &channels, &proof.placements, proof.shared.as_ref(), &mut faults);
+        let places = chains::Places::of(model, &proof.placements);
+        let known = chains::Known { model, places: &places, bounds: &proof.bounds };
         let follow = |(at, chain)| chains::follow(&known, at, chain, &mut faults);
         let chains: Vec<ChainPlan> = model.chains().iter().enumerate().map(follow).collect();
-        let server = |i: &usize| proof.shared.is_none() && proof.seats.bound(*i).is_some();
-        let seats = &proof.seats.seats;
+        let server = |i: &usize| proof.shared.is_none() && proof.placements.bound(*i).is_some();
+        let placements = &proof.placements.placements;
         Self {
-            tasks: proof
-                .promises
-                .iter()
-                .map(|promise| promise.is_none_or(|promise| promise.proven))
+            tasks: proof.bounds.iter().map(|bound| bound.is_none_or(|bound| bound.proven)).collect(),
+            servers: (0..placements.len())
+                .filter(|&i| placements[i].is_server())
+                .map(|i| server(&i))
                 .collect(),
-            servers: (0..seats.len()).filter(|&i| seats[i].is_server()).map(|i| server(&i)).collect(),
             chains: chains.iter().map(ChainPlan::kept).collect(),
             errors: faults.iter().filter(|fault| fault.severity == Severity::Error).count(),
         }

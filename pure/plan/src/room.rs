@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What would make a task fit, and how much room one that fits has.
+//! What would make a task fit, and how much room a task that fits has.
 //!
-//! Each figure is found by making the plan anew with it: it holds with the figure, all else as in the manifest, and
-//! not with a step more, unless [`Room::is_hasty`]. Steps are whole microseconds where the figure now is at least one, else nanoseconds. Nothing
-//! that is kept now is lost by it. What was chosen is chosen anew, so that between two figures that hold there may be
-//! one that does not.
+//! Each figure is found by making the plan anew with it: the plan holds with the figure, everything else as in the
+//! manifest, and not with one step more, unless [`Room::is_hasty`]. Steps are whole microseconds if the present
+//! figure is at least one, else nanoseconds. With the figure, the plan still keeps all that it keeps now. Open
+//! choices are made anew for each figure, so between two figures that hold there may be one that does not.
 
-use taut_analysis::{Part, Verdict, Why};
+use taut_analysis::{BoundTerm, Verdict, Why};
 use taut_model::{Class, Cost, Model, Overrun, RealTime, Segment, TaskId};
 use taut_time::Duration;
 
-use crate::proof::{Effort, Proof, Standing};
-use crate::seats::{Seats, Who};
+use crate::placement::{Placements, Who};
+use crate::proof::{Effort, Feasibility, Proof};
 
-/// Analyses of the whole after which no more is looked for. A figure takes fewer than 40.
+/// The number of analyses of the whole after which the search stops. A figure takes fewer than 40.
 const ASKED_MAX: u32 = 200;
-/// Other cores that are tried.
+/// The most other cores that are tried.
 const CORES_MAX: usize = 16;
-/// Periods up to which a deadline is looked for where jobs may wait for those before.
+/// The longest deadline tried, in periods, if jobs may wait for earlier jobs of their task.
 const PERIODS_MAX: u64 = 8;
 
-/// What another task does that can be shorter.
+/// What could be shorter in another task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stretch {
     /// A section: its position in the task's list.
     Section(usize),
     /// Its non-preemptive stretch.
     NonPreemptive,
-    /// All of it.
+    /// Its whole execution time.
     Whole,
 }
 
@@ -43,12 +43,12 @@ impl Stretch {
     }
 }
 
-/// What plans are made with instead.
+/// Makes plans with other parameters of a task, and remembers what the plan keeps now.
 pub(crate) struct Room<'m> {
     model: &'m Model,
     task: TaskId,
     now: &'m RealTime,
-    before: Standing,
+    before: Feasibility,
     effort: Effort,
     asked: u32,
 }
@@ -57,14 +57,14 @@ impl<'m> Room<'m> {
     /// None if the task has no deadline.
     pub(crate) fn of(model: &'m Model, task: TaskId) -> Option<Self> {
         let Class::RealTime(now) = &model.task(task).class else { return None };
-        // Where the plan rests on what quick answers do not look at, nothing less will do.
-        let before = Standing::of(model, Effort::Ask);
-        let quick = before == Standing::of(model, Effort::Quick);
+        // If quick answers keep less than the plan does now, use full answers.
+        let before = Feasibility::of(model, Effort::Ask);
+        let quick = before == Feasibility::of(model, Effort::Quick);
         let effort = if quick { Effort::Quick } else { Effort::Ask };
         Some(Self { model, task, now, before, effort, asked: 0 })
     }
 
-    /// Whether more than the figures say may hold: offsets were not looked at.
+    /// Whether more than the figures say may hold, because offsets were not looked at.
     pub(crate) fn is_hasty(&self) -> bool {
         self.effort == Effort::Quick && Proof::find(self.model, Effort::Quick, &mut Vec::new()).is_hasty()
     }
@@ -79,7 +79,7 @@ impl<'m> Room<'m> {
         self.before.is_proven()
     }
 
-    /// The largest value that its execution time may have, before the margin; none if no value does.
+    /// The largest value that its execution time may have, before the margin; none if no value fits.
     pub(crate) fn wcet(&mut self) -> Option<Duration> {
         let now = self.now;
         let value = now.wcet.value;
@@ -96,8 +96,8 @@ impl<'m> Room<'m> {
         (least < value && holds(self, least)).then(|| self.last(least, value, step, holds))
     }
 
-    /// The shortest deadline that it keeps; longer than now if it does not keep that. None if no deadline up to its
-    /// period does, or up to [`PERIODS_MAX`] periods if jobs may wait for those before.
+    /// The shortest deadline that the task keeps; longer than now if it does not keep the present one. None if it
+    /// keeps no deadline up to its period, or up to [`PERIODS_MAX`] periods if its jobs may wait for earlier ones.
     pub(crate) fn deadline(&mut self) -> Option<Duration> {
         let now = self.now;
         let step = step(now.deadline);
@@ -114,10 +114,14 @@ impl<'m> Room<'m> {
         (limit > now.deadline && holds(self, limit)).then(|| self.last(limit, now.deadline, step, holds))
     }
 
-    /// The CPUs of the cores, but its own, that would take it with nothing else changed; and whether all were tried.
+    /// The CPUs of the other cores on which the task fits with nothing else changed, and whether all were tried.
     pub(crate) fn cores(&mut self) -> (Vec<u16>, bool) {
-        let seats = Seats::choose(self.model, None);
-        let own = seats.seats.iter().find(|seat| seat.who == Who::Task(self.task)).map(|seat| seat.core);
+        let placements = Placements::choose(self.model, None);
+        let own = placements
+            .placements
+            .iter()
+            .find(|placement| placement.who == Who::Task(self.task))
+            .map(|placement| placement.core);
         let others: Vec<_> = self.model.cores().filter(|core| Some(core.index()) != own).collect();
         let tried = others.len().min(CORES_MAX);
         let now = self.now;
@@ -130,34 +134,35 @@ impl<'m> Room<'m> {
         (found, tried == others.len())
     }
 
-    /// The longest that something of another task may be; none if no length does.
+    /// The longest that a stretch of another task may be; none if no length fits.
     pub(crate) fn other(&mut self, task: TaskId, stretch: Stretch) -> Option<Duration> {
         let Class::RealTime(other) = &self.model.task(task).class else { return None };
         let length = stretch.length(other)?;
         let step = step(length);
         let holds = |room: &mut Self, length| {
-            let mut promise = other.clone();
+            let mut bound = other.clone();
             match stretch {
-                Stretch::Section(at) => promise.sections[at].longest = length,
-                Stretch::NonPreemptive => promise.non_preemptive = length,
-                Stretch::Whole => promise.wcet.value = length,
+                Stretch::Section(at) => bound.sections[at].longest = length,
+                Stretch::NonPreemptive => bound.non_preemptive = length,
+                Stretch::Whole => bound.wcet.value = length,
             }
-            room.holds(other, task, promise)
+            room.holds(other, task, bound)
         };
         let floor = if stretch == Stretch::Whole { least(other) } else { Duration::ZERO };
         let least = floor.max(Duration::from_ns(step));
         (least < length && holds(self, least)).then(|| self.last(least, length, step, holds))
     }
 
-    /// Whether the task is served with another promise of `of`, which has `now`.
-    fn holds(&mut self, now: &RealTime, of: TaskId, promise: RealTime) -> bool {
+    /// Whether the task keeps its deadline, and nothing is lost, with the parameters `bound` of `of` instead of
+    /// `now`.
+    fn holds(&mut self, now: &RealTime, of: TaskId, bound: RealTime) -> bool {
         self.asked += 1;
-        if self.asked > ASKED_MAX || promise == *now {
-            return promise == *now && self.is_kept();
+        if self.asked > ASKED_MAX || bound == *now {
+            return bound == *now && self.is_kept();
         }
-        let changed = self.model.with_promise(of, promise);
+        let changed = self.model.with_promise(of, bound);
         changed.is_some_and(|changed| {
-            Standing::of(&changed, self.effort).serves(self.task.index(), &self.before)
+            Feasibility::of(&changed, self.effort).serves(self.task.index(), &self.before)
         })
     }
 
@@ -173,7 +178,7 @@ impl<'m> Room<'m> {
         if good == limit || holds(self, limit) {
             return limit;
         }
-        // In steps. The far end does not hold.
+        // Count in steps. The far end does not hold.
         let (mut good, mut bad) =
             if from < to { (from / step, to.div_ceil(step)) } else { (from.div_ceil(step), to / step) };
         while good.abs_diff(bad) > 1 {
@@ -188,19 +193,19 @@ impl<'m> Room<'m> {
     }
 }
 
-/// What figures are whole multiples of, in ns.
+/// The step of a figure, in ns.
 fn step(now: Duration) -> u64 {
     if now >= Duration::from_us(1) { 1_000 } else { 1 }
 }
 
-/// The largest value that a model may state.
+/// The largest execution time that a model may state.
 fn most(now: &RealTime) -> Duration {
     let limit = u128::from(now.deadline.min(now.arrival.period()).as_ns()) * 1_000;
     let value = limit / (1_000 + u128::from(now.wcet.margin_permille));
     Duration::from_ns(u64::try_from(value).unwrap_or(u64::MAX))
 }
 
-/// A value that a model may state whatever the sections: no job is shorter than these.
+/// The least execution time that a model may state: no job is shorter than its sections and stretches.
 fn least(now: &RealTime) -> Duration {
     fn of(segments: &[Segment]) -> Duration {
         segments.iter().fold(Duration::ZERO, |sum, segment| {
@@ -218,7 +223,7 @@ fn least(now: &RealTime) -> Duration {
     sections.max(of(&now.segments)).max(now.non_preemptive)
 }
 
-/// What a wcet would have to be, as a help.
+/// A help text that says with which wcet the task fits; none if it keeps its deadline now, or if no wcet fits.
 pub(crate) fn help(model: &Model, task: TaskId) -> Option<String> {
     let mut room = Room::of(model, task).filter(|room| !room.is_kept())?;
     let margin = margin(room.now.wcet);
@@ -226,7 +231,7 @@ pub(crate) fn help(model: &Model, task: TaskId) -> Option<String> {
     Some(format!("it fits, with all that it delays, if its wcet is at most `value = \"{most}\"`{margin}"))
 }
 
-/// The margin that comes to a value.
+/// The margin on top of a value, in words.
 pub(crate) fn margin(cost: Cost) -> String {
     match cost.margin_permille {
         0 => String::new(),
@@ -235,19 +240,22 @@ pub(crate) fn margin(cost: Cost) -> String {
     }
 }
 
-/// What of other tasks makes a task wait: the section or stretch that blocks it longest, and the task that delays it
-/// longest.
+/// What makes a task wait: the section or stretch of another task that blocks it longest, and the task that delays
+/// it longest.
 pub(crate) fn delays(proof: &Proof<'_>, model: &Model, task: TaskId) -> Vec<(TaskId, Stretch)> {
-    let seats: &Seats<'_> = &proof.seats;
-    let Some(at) = seats.seats.iter().position(|seat| seat.who == Who::Task(task)) else { return Vec::new() };
-    let of = |seat: usize| match seats.seats[seat].who {
-        Who::Task(id) => Some((id, seats.seats[seat].task)),
+    let placements: &Placements<'_> = &proof.placements;
+    let Some(at) = placements.placements.iter().position(|placement| placement.who == Who::Task(task)) else {
+        return Vec::new();
+    };
+    let of = |placement: usize| match placements.placements[placement].who {
+        Who::Task(id) => Some((id, placements.placements[placement].task)),
         Who::Server(_) => None,
     };
     let mut found = Vec::new();
     if let Some(shared) = &proof.shared {
-        if let Some((resource, (id, other))) =
-            shared.blocked_by(seats, at).and_then(|(seat, resource)| Some((resource, of(seat)?)))
+        if let Some((resource, (id, other))) = shared
+            .blocked_by(placements, at)
+            .and_then(|(placement, resource)| Some((resource, of(placement)?)))
         {
             let section = other.sections.iter().position(|section| section.resource.index() == resource);
             match section.filter(|_| other.segments.is_empty()) {
@@ -256,25 +264,25 @@ pub(crate) fn delays(proof: &Proof<'_>, model: &Model, task: TaskId) -> Vec<(Tas
                 None => {}
             }
         }
-        let delays = shared.delayed_by(seats, at).and_then(of);
+        let delays = shared.delayed_by(placements, at).and_then(of);
         found.extend(delays.map(|(id, _)| (id, Stretch::Whole)));
         return found;
     }
-    let verdict = seats.verdict(at);
+    let verdict = placements.verdict(at);
     let (Ok(Verdict::Unschedulable(bound)) | Ok(Verdict::NotShown(Why::Passes(bound)))) = &verdict else {
         return found;
     };
-    let members = &seats.cores[seats.seats[at].core].members;
+    let members = &placements.cores[placements.placements[at].core].members;
     for term in &bound.terms {
-        if let Part::Section(j) = term.part {
+        if let BoundTerm::Section(j) = term.kind {
             found.extend(of(members[j]).map(|(id, _)| (id, Stretch::NonPreemptive)));
         }
     }
-    let others = bound.terms.iter().filter_map(|term| match term.part {
-        Part::Interference(j) => Some((term.time, members[j])),
+    let others = bound.terms.iter().filter_map(|term| match term.kind {
+        BoundTerm::Interference(j) => Some((term.time, members[j])),
         _ => None,
     });
-    let most = others.max_by_key(|(time, _)| *time).and_then(|(_, seat)| of(seat));
+    let most = others.max_by_key(|(time, _)| *time).and_then(|(_, placement)| of(placement));
     found.extend(most.map(|(id, _)| (id, Stretch::Whole)));
     found
 }

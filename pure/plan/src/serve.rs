@@ -3,12 +3,13 @@
 
 //! What the plan says of servers.
 //!
-//! To those below, a server is a task that uses its budget once per period, a deferrable one with jitter of T − C: two
-//! budgets back to back. It is charged two context switches per period, as a job; those of further requests within a
-//! budget are part of it. That it gets its budget within every period is shown as for a task without jitter.
+//! To tasks of lower priority, a server is a task that uses its budget once per period; a deferrable one has jitter
+//! of T − C, which allows two budgets back to back. Like a job, it is charged two context switches per period;
+//! those of further requests within a budget are part of the budget. The proof that it gets its budget within every
+//! period is that of a task without jitter.
 //!
-//! A real-time task in a server is alone in it. Its jobs are the server's requests, C + 2x each; J and the release latency
-//! come before a request. How the budget serves them is [`taut_analysis::uni::server`]'s.
+//! A real-time task in a server is alone in it. Its jobs are the server's requests, C + 2x each; J and the release
+//! latency come before a request. [`taut_analysis::uni::server`] bounds how the budget serves them.
 
 use serde::{Deserialize, Serialize};
 use taut_analysis::uni::server::{self, Requests, deferrable, polling, sporadic};
@@ -16,19 +17,19 @@ use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{Class, Fault, Model, Place, RealTime, ServerPolicy, Task, codes};
 use taut_time::Duration;
 
-use crate::seats::{Seats, Who};
+use crate::placement::{Placements, Who};
 use crate::shared::Shared;
 use crate::{ClassPlan, Plan, TaskPlan, Term};
 
-/// A share of a core.
+/// A server: a share of a core.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ServerPlan {
     /// Its name.
     pub name: String,
-    /// How its budget is lost and comes back.
+    /// When it loses its budget and when it gets it back.
     pub policy: ServerPolicy,
-    /// The CPU that it is on.
+    /// The CPU that it runs on.
     pub cpu: u16,
     /// Why that CPU, if the plan chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,12 +43,12 @@ pub struct ServerPlan {
     pub budget: Duration,
     /// T_s.
     pub period: Duration,
-    /// R_s: bound on the time from a replenishment until the budget is used, if there is that much to do; none if not
-    /// shown to be within the period.
+    /// R_s: bound on the time from a replenishment until the budget is used up, if there is that much work; none if
+    /// this is not shown to be within the period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Duration>,
-    /// Bound on the time from a request of a whole budget until it is served, if nothing waits before it. Of best-effort
-    /// tasks from when the thread could run: that is looked at once per period.
+    /// Bound on the time from a request of a whole budget until it is served, if nothing is queued ahead of it. For
+    /// best-effort tasks it counts from when the thread becomes ready: the server looks for that once per period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served: Option<Duration>,
     /// The tasks that run in it.
@@ -60,7 +61,8 @@ impl Plan {
         self.servers.iter().find(|server| server.tasks.iter().any(|other| other == task))
     }
 
-    /// The CPU that a task runs on: a real-time one's, or that of a server with a best-effort one.
+    /// The CPU that a task runs on: that of a real-time task, or that of the server of a best-effort task; none if it
+    /// has no server.
     pub fn cpu_of(&self, task: &TaskPlan) -> Option<u16> {
         match &task.class {
             ClassPlan::RealTime { cpu, .. } => Some(*cpu),
@@ -70,12 +72,16 @@ impl Plan {
 }
 
 /// All servers, in the manifest's order.
-pub(crate) fn servers(model: &Model, seats: &Seats<'_>, shared: Option<&Shared>) -> Vec<ServerPlan> {
+pub(crate) fn servers(
+    model: &Model,
+    placements: &Placements<'_>,
+    shared: Option<&Shared>,
+) -> Vec<ServerPlan> {
     let mut plans = Vec::with_capacity(model.servers().len());
-    for (i, seat) in seats.seats.iter().enumerate() {
-        let Who::Server(at) = seat.who else { continue };
+    for (i, placement) in placements.placements.iter().enumerate() {
+        let Who::Server(at) = placement.who else { continue };
         let server = &model.servers()[at];
-        let response = budget_used(seats, shared, i);
+        let response = budget_used(placements, shared, i);
         let runs_in_it = |class: &Class| match class {
             Class::BestEffort(best_effort) => best_effort.server.as_deref() == Some(&*server.name),
             Class::RealTime(real_time) => real_time.server == Some(at),
@@ -84,10 +90,10 @@ pub(crate) fn servers(model: &Model, seats: &Seats<'_>, shared: Option<&Shared>)
         plans.push(ServerPlan {
             name: server.name.clone(),
             policy: server.policy,
-            cpu: model.platform().cores[seat.core],
-            cpu_reason: seat.core_reason.clone(),
-            priority: seat.priority,
-            priority_reason: seat.priority_reason.clone(),
+            cpu: model.platform().cores[placement.core],
+            cpu_reason: placement.core_reason.clone(),
+            priority: placement.priority,
+            priority_reason: placement.priority_reason.clone(),
             budget: server.budget(),
             period: server.period(),
             response,
@@ -98,8 +104,8 @@ pub(crate) fn servers(model: &Model, seats: &Seats<'_>, shared: Option<&Shared>)
     plans
 }
 
-/// How long a request of a whole budget takes if nothing waits before it, whatever was served just before: until the
-/// first whole budget is used up, by [`taut_analysis::uni::server`].
+/// How long a request of a whole budget takes if nothing is queued ahead of it, whatever the server served just
+/// before: until it has used up the first whole budget, by [`taut_analysis::uni::server`].
 fn served(server: &taut_model::Server, response: Duration, tasks: &[&Task]) -> Option<Duration> {
     let first = match server.policy {
         ServerPolicy::Polling | ServerPolicy::Sporadic => server.period(),
@@ -111,25 +117,26 @@ fn served(server: &taut_model::Server, response: Duration, tasks: &[&Task]) -> O
 }
 
 /// R_s, if it is shown.
-fn budget_used(seats: &Seats<'_>, shared: Option<&Shared>, seat: usize) -> Option<Duration> {
-    let bound = seats.bound(seat).filter(|_| shared.is_none())?;
-    Some(bound.from_arrival).filter(|response| *response <= seats.seats[seat].task.arrival.period())
+fn budget_used(placements: &Placements<'_>, shared: Option<&Shared>, placement: usize) -> Option<Duration> {
+    let bound = placements.bound(placement).filter(|_| shared.is_none())?;
+    Some(bound.from_arrival)
+        .filter(|response| *response <= placements.placements[placement].task.arrival.period())
 }
 
-/// What was found about a real-time task in a server.
+/// What the analysis found about a real-time task in a server.
 pub(crate) struct Found {
     /// R, if it is shown.
     pub(crate) response: Option<Duration>,
     pub(crate) test: String,
     pub(crate) terms: Vec<Term>,
-    /// Why it is not shown, and a bound past the deadline; none if the server is what is not shown.
+    /// Why R is not shown, and a bound past the deadline; none if it is the server that is not shown.
     why: Option<(String, Option<Duration>)>,
 }
 
 /// Bounds the response time of a real-time task in a server.
 pub(crate) fn response(
     model: &Model,
-    seats: &Seats<'_>,
+    placements: &Placements<'_>,
     shared: Option<&Shared>,
     server: usize,
     task: &RealTime,
@@ -137,8 +144,10 @@ pub(crate) fn response(
     let test =
         "requests to a server with a budget per period (Sprunt et al. 1989; Shin & Lee 2003) (sufficient)";
     let mut found = Found { response: None, test: test.into(), terms: Vec::new(), why: None };
-    let seat = seats.seats.iter().position(|seat| seat.who == Who::Server(server));
-    let Some(used) = seat.and_then(|seat| budget_used(seats, shared, seat)) else { return found };
+    let placement = placements.placements.iter().position(|placement| placement.who == Who::Server(server));
+    let Some(used) = placement.and_then(|placement| budget_used(placements, shared, placement)) else {
+        return found;
+    };
     let asked = ask(model, server, used, task);
     let (time, late, switches) = match asked {
         Ok((Verdict::Schedulable(answer), late, switches)) => (answer.time, late, switches),
@@ -181,7 +190,7 @@ pub(crate) fn response(
     found
 }
 
-/// What the analysis says of a task's jobs from their release; how late that is, and what switching costs.
+/// The verdict on a task's jobs from their release, how late that release is, and what context switches cost.
 fn ask(
     model: &Model,
     server: usize,
@@ -204,8 +213,8 @@ fn ask(
     Ok((verdict, late, switches))
 }
 
-/// What is said of a real-time task in a server that is not shown to keep its deadline. Of the server itself that has
-/// been said.
+/// Reports a real-time task in a server that is not shown to keep its deadline. A server that is not shown has its
+/// own fault.
 pub(crate) fn deadline(
     model: &Model,
     server: usize,

@@ -6,7 +6,7 @@
 use taut_model::{Arrivals, Body, Model, Request, Resource, Segment, SetFault, SetTask, TaskSet};
 use taut_time::Duration;
 
-use crate::seats::{Seat, Seats};
+use crate::placement::{Placement, Placements};
 
 impl crate::Plan {
     /// The real-time tasks of a model on the cores and with the priorities that its plan gives them, in the manifest's
@@ -19,25 +19,29 @@ impl crate::Plan {
     /// # Errors
     /// What a set cannot hold; a model that has a plan gives sums that do not fit in 64 bits at most.
     pub fn task_set(model: &Model) -> Result<TaskSet, Vec<SetFault>> {
-        let seats = Seats::choose(model, None);
+        let placements = Placements::choose(model, None);
         let overheads = model.platform().overheads;
         let switches = overheads.context_switch.checked_mul(2).unwrap_or_default();
-        let tasks = seats.seats.iter().map(|seat| {
-            let own = seat.task.cost().unwrap_or(seat.cost);
+        let tasks = placements.placements.iter().map(|placement| {
+            let own = placement.task.cost().unwrap_or(placement.cost);
             let cost = own.checked_add(switches).unwrap_or(own);
-            let body = match seat.task.segments.as_slice() {
-                [] => anywhere(seat, cost),
-                segments => ordered(segments, seat, switches),
+            let body = match placement.task.segments.as_slice() {
+                [] => anywhere(placement, cost),
+                segments => ordered(segments, placement, switches),
             };
-            let jitter = seat.task.delay().checked_add(seat.back_to_back);
+            let jitter = placement.task.delay().checked_add(placement.back_to_back);
             let jitter = jitter.and_then(|jitter| jitter.checked_add(overheads.release));
             SetTask {
                 // Not the name of a task, whatever the server's is.
-                name: if seat.is_server() { format!("server {}", seat.name) } else { seat.name.to_owned() },
-                core: seat.core,
-                priority: seat.priority.into(),
-                arrivals: match &seat.task.arrival {
-                    _ if seat.is_server() => Arrivals::Sporadic,
+                name: if placement.is_server() {
+                    format!("server {}", placement.name)
+                } else {
+                    placement.name.to_owned()
+                },
+                core: placement.core,
+                priority: placement.priority.into(),
+                arrivals: match &placement.task.arrival {
+                    _ if placement.is_server() => Arrivals::Sporadic,
                     // Who starts a period late or more is in phase with one who does not.
                     taut_model::Arrival::Periodic { offset, period } => {
                         let phase = offset.as_ns().checked_rem(period.as_ns()).unwrap_or(0);
@@ -45,9 +49,13 @@ impl crate::Plan {
                     }
                     taut_model::Arrival::Sporadic { .. } => Arrivals::Sporadic,
                 },
-                period: seat.task.arrival.period(),
-                deadline: seat.task.deadline.checked_add(seat.back_to_back).unwrap_or(seat.task.deadline),
-                jitter: jitter.unwrap_or(seat.task.delay()),
+                period: placement.task.arrival.period(),
+                deadline: placement
+                    .task
+                    .deadline
+                    .checked_add(placement.back_to_back)
+                    .unwrap_or(placement.task.deadline),
+                jitter: jitter.unwrap_or(placement.task.delay()),
                 body,
             }
         });
@@ -57,34 +65,34 @@ impl crate::Plan {
     }
 }
 
-fn anywhere(seat: &Seat<'_>, cost: Duration) -> Body {
+fn anywhere(placement: &Placement<'_>, cost: Duration) -> Body {
     let request = |section: &taut_model::Section| Request {
         resource: section.resource.index(),
         count: section.count,
-        length: seat.task.wcet.with_margin(section.longest).unwrap_or(section.longest),
+        length: placement.task.wcet.with_margin(section.longest).unwrap_or(section.longest),
         outermost: true,
     };
-    Body::Anywhere { cost, requests: seat.task.sections.iter().map(request).collect() }
+    Body::Anywhere { cost, requests: placement.task.sections.iter().map(request).collect() }
 }
 
 /// Segments with their margins; context switches first, and last what is left of the execution time.
-fn ordered(segments: &[Segment], seat: &Seat<'_>, switches: Duration) -> Body {
-    fn parts(segments: &[Segment], seat: &Seat<'_>, left: &mut Duration) -> Vec<Segment> {
+fn ordered(segments: &[Segment], placement: &Placement<'_>, switches: Duration) -> Body {
+    fn parts(segments: &[Segment], placement: &Placement<'_>, left: &mut Duration) -> Vec<Segment> {
         let part = |segment: &Segment| match segment {
             Segment::Normal(time) => {
-                let time = seat.task.wcet.with_margin(*time).unwrap_or(*time);
+                let time = placement.task.wcet.with_margin(*time).unwrap_or(*time);
                 *left = left.saturating_sub(time);
                 Segment::Normal(time)
             }
             Segment::Section { resource, inside } => {
-                Segment::Section { resource: *resource, inside: parts(inside, seat, left) }
+                Segment::Section { resource: *resource, inside: parts(inside, placement, left) }
             }
         };
         segments.iter().map(part).collect()
     }
-    let mut left = seat.task.cost().unwrap_or(seat.cost);
+    let mut left = placement.task.cost().unwrap_or(placement.cost);
     let mut all = vec![Segment::Normal(switches)];
-    all.extend(parts(segments, seat, &mut left));
+    all.extend(parts(segments, placement, &mut left));
     all.push(Segment::Normal(left));
     Body::Segments(all)
 }

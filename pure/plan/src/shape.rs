@@ -8,7 +8,7 @@ use taut_model::{
 };
 use taut_time::Duration;
 
-use crate::{OverheadPlan, ServerPlan, Wish};
+use crate::{OverheadPlan, Overrides, ServerPlan};
 
 /// The decision for a whole application, and its proof in figures: the content of `taut.lock`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,8 +36,8 @@ pub struct Plan {
     /// The text that this was made from: the manifest, then the overlays in order.
     pub inputs: Vec<Input>,
     /// What else was asked for when it was made.
-    #[serde(default, skip_serializing_if = "Wish::is_empty")]
-    pub wish: Wish,
+    #[serde(default, alias = "wish", skip_serializing_if = "Overrides::is_empty")]
+    pub overrides: Overrides,
     /// What states whose mechanism was open were decided for, if locks were among what they could have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<DecisionPlan>,

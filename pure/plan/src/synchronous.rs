@@ -3,9 +3,9 @@
 
 //! A state with a synchronous flow: DBP or TCCP, in how many buffers.
 //!
-//! Of the two the one is taken whose object is smaller. DBP needs no times, TCCP counts with response times that are
-//! proven, or, in a plan that is not proven and therefore not run, with deadlines. If times are not kept all the same,
-//! nobody reads another value: whoever would take a buffer that is still read waits for it.
+//! The plan takes the one whose object is smaller. DBP needs no times. TCCP uses proven response times, or
+//! deadlines in a plan that is not proven and therefore not run. If a job does not keep its times all the same, no
+//! job reads a wrong value: a job that would take a buffer that is still being read waits for it.
 
 use taut_analysis::wait_free::flow::{self as counts, Cores, Reader, Writer};
 use taut_model::{
@@ -14,10 +14,10 @@ use taut_model::{
 use taut_time::Duration;
 
 use crate::ChannelPlan;
-use crate::flow::Promises;
+use crate::flow::ResponseBounds;
 use crate::waits;
 
-/// The most buffers of TCCP, as of all objects whose readers are safe by time; DBP has 64 by itself.
+/// The most buffers of TCCP, as of all objects whose readers are safe by time; DBP has at most 64 anyway.
 const BUFFERS_MAX: u64 = 256;
 
 /// A mechanism with its buffers.
@@ -27,19 +27,19 @@ pub(crate) struct Choice {
     bytes: u64,
 }
 
-/// Chooses between the two; the pinned one if there is one and it fits.
+/// Chooses between the two: the pinned or decided one if it fits, else the smaller one.
 pub(crate) fn choose(
     model: &Model,
     id: ChannelId,
-    promises: &Promises,
+    bounds: &ResponseBounds,
     faults: &mut Vec<Fault>,
 ) -> Option<(Choice, String)> {
     let channel = model.channel(id);
     let mut fit: Vec<Choice> = [Mechanism::Dbp, Mechanism::Tccp]
         .into_iter()
-        .filter_map(|mechanism| candidate(model, id, promises, mechanism))
+        .filter_map(|mechanism| candidate(model, id, bounds, mechanism))
         .collect();
-    // Stable: of equals DBP, which rests on nothing.
+    // The sort is stable: of equals DBP comes first, which rests on nothing.
     fit.sort_by_key(|choice| choice.bytes);
     let wanted = channel.mechanism.or(channel.decided);
     let position = wanted.and_then(|wanted| fit.iter().position(|fit| fit.mechanism == wanted));
@@ -50,7 +50,7 @@ pub(crate) fn choose(
         return None;
     }
     let choice = fit.remove(position.unwrap_or(0));
-    let reason = reason(model, id, promises, &choice, fit.first());
+    let reason = reason(model, id, bounds, &choice, fit.first());
     Some((choice, reason))
 }
 
@@ -62,13 +62,13 @@ fn real_time<'m>(model: &'m Model, party: &Party) -> Option<(TaskId, &'m RealTim
     }
 }
 
-fn candidate(model: &Model, id: ChannelId, promises: &Promises, mechanism: Mechanism) -> Option<Choice> {
+fn candidate(model: &Model, id: ChannelId, bounds: &ResponseBounds, mechanism: Mechanism) -> Option<Choice> {
     let channel = model.channel(id);
     let response =
-        |id: TaskId, task: &RealTime| promises[id.index()].map_or(task.deadline, |promise| promise.response);
+        |id: TaskId, task: &RealTime| bounds[id.index()].map_or(task.deadline, |bound| bound.response);
     let (from, task) = real_time(model, &channel.writer)?;
-    // Activations count by their nominal instants: the writer's come exactly every period, and a reader's job lasts from
-    // its arrival.
+    // Activations count at their nominal instants: those of the writer come exactly every period, and a reader's job
+    // lasts from its arrival.
     let writer =
         Writer { period: task.arrival.period(), response: response(from, task), jitter: Duration::ZERO };
     let reader = |(party, delayed): (&Party, &bool)| {
@@ -80,7 +80,7 @@ fn candidate(model: &Model, id: ChannelId, promises: &Promises, mechanism: Mecha
     let readers: Vec<Reader> =
         channel.readers.iter().zip(&channel.delayed).map(reader).collect::<Option<_>>()?;
     let verdict = match mechanism {
-        Mechanism::Dbp => counts::dbp(cores(model, id, promises, &writer, &readers), &writer, &readers),
+        Mechanism::Dbp => counts::dbp(cores(model, id, bounds, &writer, &readers), &writer, &readers),
         _ => counts::tccp(&writer, &readers),
     };
     let buffers = *verdict.ok()?.bound()?;
@@ -92,22 +92,28 @@ fn candidate(model: &Model, id: ChannelId, promises: &Promises, mechanism: Mecha
     Some(Choice { mechanism, buffers, bytes })
 }
 
-/// One, if all readers above the writer are done when it runs: then all that are active hold the same old value. They
-/// are on its core by fixed priorities, nobody is suspended or released late, and none lasts until the writer's next
-/// activation.
-fn cores(model: &Model, id: ChannelId, promises: &Promises, writer: &Writer, readers: &[Reader]) -> Cores {
+/// `One` if every reader above the writer is done when the writer runs: then all active readers hold the same old
+/// value. That is so if the tasks are on one core under fixed priorities, no task is suspended or released late,
+/// and no reader above the writer lasts until the writer's next activation.
+fn cores(
+    model: &Model,
+    id: ChannelId,
+    bounds: &ResponseBounds,
+    writer: &Writer,
+    readers: &[Reader],
+) -> Cores {
     let channel = model.channel(id);
     let Party::Task(from) = channel.writer else { return Cores::Several };
     let prompt = |party: &Party| real_time(model, party).is_some_and(|(_, task)| task.delay().is_zero());
     let as_said = |(at, party): (usize, &Party)| {
         let Party::Task(to) = *party else { return false };
-        // A reader above its writer is one below it the other way round.
+        // A reader above its writer: ask the same with the roles exchanged.
         let (below, above) =
             (Link { channel: id, writer: from, reader: to }, Link { channel: id, writer: to, reader: from });
         if channel.delayed[at] {
-            waits::is_behind(model, promises, &above) && readers[at].response <= writer.period
+            waits::is_behind(model, bounds, &above) && readers[at].response <= writer.period
         } else {
-            waits::is_behind(model, promises, &below)
+            waits::is_behind(model, bounds, &below)
         }
     };
     let all = [channel.writer].iter().chain(&channel.readers).all(prompt)
@@ -128,7 +134,7 @@ fn refused(channel: &Channel, pinned: Mechanism, fit: &[Choice]) -> Fault {
 fn reason(
     model: &Model,
     id: ChannelId,
-    promises: &Promises,
+    bounds: &ResponseBounds,
     choice: &Choice,
     next: Option<&Choice>,
 ) -> String {
@@ -147,8 +153,8 @@ fn reason(
             delayed.push(format!("`{name}`"));
         } else if let (Party::Task(writer), Party::Task(reader)) = (channel.writer, *party) {
             let link = Link { channel: id, writer, reader };
-            let by = waits::needed(model, promises, &link).rounded();
-            parts.push(match waits::is_behind(model, promises, &link) {
+            let by = waits::needed(model, bounds, &link).rounded();
+            parts.push(match waits::is_behind(model, bounds, &link) {
                 true => format!("`{name}` runs behind its writer"),
                 false => format!("`{name}` waits for it, {by} at most"),
             });
@@ -165,8 +171,8 @@ fn reason(
 }
 
 impl ChannelPlan {
-    /// Which reader of a synchronous flow a task is, from 0: those without a delay first, each kind in the manifest's
-    /// order; `None` if it is none.
+    /// The index of a task among the readers of a synchronous flow, from 0: readers without a delay come first, then
+    /// readers with one, each in the manifest's order; `None` if it is no reader.
     pub fn flow_reader(&self, name: &str) -> Option<u32> {
         let of = |delayed: bool| self.readers.iter().filter(move |reader| reader.delayed == delayed);
         let at = of(false).chain(of(true)).position(|reader| reader.name == name)?;

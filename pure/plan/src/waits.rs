@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What synchronous flows make tasks wait: who reads a value of the same instant begins when it is there.
+//! How long synchronous flows make tasks wait: a job that reads a value of the same instant begins once it is
+//! written.
 //!
-//! To an analysis that is release jitter, J' = max(J, R_w − g) over those that are waited for. R_w bounds the writer's
-//! response from its arrival; g is the least time from an activation of the writer to the reader's that reads it, (O_r −
-//! O_w) mod gcd(T_r, T_w), since both come at exact nominal instants. On one core by fixed priorities, below its writer,
-//! and nobody ever suspended, a reader waits for the writer's release alone, J_w − g: then the writer goes first by
-//! itself.
+//! To an analysis that wait is release jitter: J' = max(J, R_w − g) over the writers that a reader waits for. R_w
+//! bounds the writer's response from its arrival. g is the least time from an activation of the writer to the
+//! activation of the reader that reads its value: (O_r − O_w) mod gcd(T_r, T_w), since both come at exact nominal
+//! instants. A reader that is on one core with its writer, under fixed priorities, below its writer, waits for the
+//! writer's release alone, J_w − g, if no task is ever suspended: then the writer goes first by itself.
 //!
-//! R_w depends on such waits again, so they are raised from none until nothing changes, which is a fixed point and
-//! therefore sound (the argument of holistic analysis [TindellClark94]); each round raises one at least, up to the
-//! deadlines. A writer that is not shown to keep its deadline counts with that: then nothing is proven anyway, and if
-//! more effort shows it, less is waited than was counted.
+//! R_w depends on such waits in turn. The waits start from none and are raised until nothing changes, which is a
+//! fixed point and therefore sound (the argument of holistic analysis [TindellClark94]); each round raises at least
+//! one wait, up to the deadlines. A writer that is not shown to keep its deadline counts with that deadline: then
+//! nothing is proven anyway, and if more effort shows a bound, readers wait for less than was counted.
 
 use std::borrow::Cow;
 
@@ -20,14 +21,14 @@ use taut_analysis::uni::fp::assignment::Candidate;
 use taut_model::{Arrival, Class, Fault, Link, Model, Place, RealTime, Scheduler, TaskId, Waits, codes};
 use taut_time::Duration;
 
-use crate::flow::Promises;
+use crate::flow::ResponseBounds;
+use crate::placement::{Placement, Placements, Who};
 use crate::proof::{Effort, Proof};
-use crate::seats::{Seat, Seats, Who};
 
-/// Rounds after which a wait counts as one past every deadline.
+/// The number of rounds after which a wait that still grows counts as longer than every deadline.
 const ROUNDS_MAX: u32 = 1_000;
 
-/// An application with what its tasks wait for each other; itself if nobody does.
+/// The application with the waits of its tasks for one another; the application itself if no task waits.
 pub(crate) fn settle(model: &Model) -> Cow<'_, Model> {
     let links: Vec<Link> = model.links().collect();
     if links.is_empty() {
@@ -36,10 +37,10 @@ pub(crate) fn settle(model: &Model) -> Cow<'_, Model> {
     let mut waits = switching(model, &links);
     for round in 0..=ROUNDS_MAX {
         let now = model.waiting(&waits);
-        let promises = Proof::find(&now, Effort::Quick, &mut Vec::new()).promises;
+        let bounds = Proof::find(&now, Effort::Quick, &mut Vec::new()).bounds;
         let mut changed = false;
         for link in &links {
-            let by = if round < ROUNDS_MAX { needed(&now, &promises, link) } else { Duration::MAX };
+            let by = if round < ROUNDS_MAX { needed(&now, &bounds, link) } else { Duration::MAX };
             let wait = &mut waits[link.reader.index()];
             if by > wait.by {
                 (wait.by, wait.of) = (by, Some(link.channel));
@@ -53,12 +54,12 @@ pub(crate) fn settle(model: &Model) -> Cow<'_, Model> {
     Cow::Owned(model.waiting(&waits))
 }
 
-/// What going to sleep, waking up and waking others takes.
+/// How long it takes each task to go to sleep, to wake up and to wake others.
 fn switching(model: &Model, links: &[Link]) -> Vec<Waits> {
     let one = model.platform().overheads.context_switch;
     let times = |count: u64| one.checked_mul(count).unwrap_or(Duration::MAX);
     let count = |id: TaskId| {
-        // A job that looks too early sleeps once more, whatever the number of those that it waits for.
+        // A job that looks too early sleeps once and wakes once, however many writers it waits for.
         let waits = links.iter().any(|link| link.reader == id);
         let wakes = links.iter().filter(|link| link.writer == id).count() as u64;
         wakes + if waits { 2 } else { 0 }
@@ -73,23 +74,23 @@ fn real_time(model: &Model, id: TaskId) -> Option<&RealTime> {
     }
 }
 
-/// The longest time from a reader's arrival until the value of its writer is there, by what is promised.
-pub(crate) fn needed(model: &Model, promises: &Promises, link: &Link) -> Duration {
+/// The longest time from a reader's arrival until its writer has written the value, by the response bounds.
+pub(crate) fn needed(model: &Model, bounds: &ResponseBounds, link: &Link) -> Duration {
     let (Some(writer), Some(reader)) = (real_time(model, link.writer), real_time(model, link.reader)) else {
         return Duration::ZERO;
     };
-    let until = match promises[link.writer.index()] {
-        _ if is_behind(model, promises, link) => writer.delay(),
-        Some(promise) => promise.response,
+    let until = match bounds[link.writer.index()] {
+        _ if is_behind(model, bounds, link) => writer.delay(),
+        Some(bound) => bound.response,
         None => writer.deadline,
     };
     until.saturating_sub(gap(writer, reader))
 }
 
-/// Whether the reader cannot begin while its writer is ready: one core, fixed priorities, the writer more urgent, and
-/// nobody is ever suspended.
-pub(crate) fn is_behind(model: &Model, promises: &Promises, link: &Link) -> bool {
-    let place = |id: TaskId| promises[id.index()].and_then(|promise| promise.place);
+/// Whether the reader cannot begin while its writer is ready: one core, fixed priorities, the writer more urgent,
+/// and no task is ever suspended.
+pub(crate) fn is_behind(model: &Model, bounds: &ResponseBounds, link: &Link) -> bool {
+    let place = |id: TaskId| bounds[id.index()].and_then(|bound| bound.place);
     let fixed = model.platform().scheduler == Scheduler::FixedPriority && model.resources().is_empty();
     fixed
         && place(link.writer)
@@ -97,7 +98,7 @@ pub(crate) fn is_behind(model: &Model, promises: &Promises, link: &Link) -> bool
             .is_some_and(|(writer, reader)| writer.0 == reader.0 && writer.1 > reader.1)
 }
 
-/// The least time from an activation of the writer to one of the reader that comes at or behind it.
+/// The least time from an activation of the writer to one of the reader at or after it.
 fn gap(writer: &RealTime, reader: &RealTime) -> Duration {
     let phase = |task: &RealTime| match task.arrival {
         Arrival::Periodic { period, offset } => (u128::from(period.as_ns()), u128::from(offset.as_ns())),
@@ -117,29 +118,30 @@ fn gcd(a: u128, b: u128) -> u128 {
     a
 }
 
-/// What comes to a job for its waits, as a term of its bound says it.
+/// The name of the term that a job's waits add to its bound.
 pub(crate) const SWITCHING: &str = "waiting and waking";
 
-/// For whom a task waits longest, as a term of its bound says it; nobody if it does not, or if its release jitter is
-/// longer.
+/// What a task waits for longest, as a term of its bound says it; none if it does not wait, or if its release
+/// jitter is no shorter.
 pub(crate) fn whose(model: &Model, task: &RealTime) -> Option<String> {
     let of = task.waits.of.filter(|_| task.waits.by > task.jitter)?;
     Some(format!("waits for `{}`", model.channel(of).name))
 }
 
-/// Makes writers more urgent than who reads without a delay, in the candidates of one core: their laxity is at most
-/// their readers', and among equals they come first. Gives the order in which the candidates are to be asked.
+/// Makes writers more urgent than their readers without a delay, among the candidates of one core: a writer's
+/// laxity is at most that of its readers, and among equals writers come first. Returns the order in which to assign
+/// the candidates.
 pub(crate) fn writers_first(
     model: &Model,
-    seats: &[Seat<'_>],
+    placements: &[Placement<'_>],
     members: &[usize],
     candidates: &mut [Candidate],
 ) -> Vec<usize> {
     let mut order: Vec<usize> = (0..members.len()).collect();
-    let at = |id: TaskId| members.iter().position(|&i| seats[i].who == Who::Task(id));
+    let at = |id: TaskId| members.iter().position(|&i| placements[i].who == Who::Task(id));
     let links = model.links().filter_map(|link| at(link.writer).zip(at(link.reader)));
     let links: Vec<(usize, usize)> = links.collect();
-    // How many stand before it; there is no circle.
+    // The length of the longest chain of writers before each; there is no cycle.
     let mut depth = vec![0_usize; members.len()];
     for _ in 0..members.len() {
         let mut changed = false;
@@ -159,14 +161,16 @@ pub(crate) fn writers_first(
     order
 }
 
-/// Readers that are more urgent than who they wait for on their core: numbers of the manifest leave no other way.
-pub(crate) fn order(model: &Model, seats: &Seats<'_>, faults: &mut Vec<Fault>) {
+/// Reports readers that are more urgent than a writer on their core for which they wait: the manifest's priorities
+/// leave no other way.
+pub(crate) fn order(model: &Model, placements: &Placements<'_>, faults: &mut Vec<Fault>) {
     if model.platform().scheduler != Scheduler::FixedPriority {
         return;
     }
-    let seat = |id: TaskId| seats.seats.iter().find(|seat| seat.who == Who::Task(id));
+    let placement =
+        |id: TaskId| placements.placements.iter().find(|placement| placement.who == Who::Task(id));
     for link in model.links() {
-        let (Some(writer), Some(reader)) = (seat(link.writer), seat(link.reader)) else { continue };
+        let (Some(writer), Some(reader)) = (placement(link.writer), placement(link.reader)) else { continue };
         if writer.core != reader.core || reader.priority <= writer.priority {
             continue;
         }

@@ -305,25 +305,25 @@ fn what_if_is_what_a_draft_builds() {
         if faults.iter().any(|fault| fault.severity == Severity::Error) {
             continue;
         }
-        let mut promise = now.clone();
+        let mut bound = now.clone();
         let task = real_time(&mut draft.tasks[id.index()]);
-        let other = Duration::from_ns(promise.deadline.as_ns() * numbers.next(0, 20) / 10);
+        let other = Duration::from_ns(bound.deadline.as_ns() * numbers.next(0, 20) / 10);
         match numbers.next(0, 4) {
-            0 => (promise.deadline, task.deadline) = (other, other),
-            1 => (promise.wcet.value, task.wcet.value) = (other, other),
-            2 => (promise.non_preemptive, task.non_preemptive) = (other, other),
-            3 if !promise.sections.is_empty() => {
-                (promise.sections[0].longest, task.sections[0].longest) = (other, other);
+            0 => (bound.deadline, task.deadline) = (other, other),
+            1 => (bound.wcet.value, task.wcet.value) = (other, other),
+            2 => (bound.non_preemptive, task.non_preemptive) = (other, other),
+            3 if !bound.sections.is_empty() => {
+                (bound.sections[0].longest, task.sections[0].longest) = (other, other);
             }
             _ if task.server.is_none() => {
-                promise.core = model.cores().last();
-                task.core = promise.core.map(|core| model.cpu(core));
+                bound.core = model.cores().last();
+                task.core = bound.core.map(|core| model.cpu(core));
             }
             _ => continue,
         }
         let (built, faults) = draft.build();
         let built = built.filter(|_| faults.iter().all(|fault| fault.severity != Severity::Error));
-        let with = model.with_promise(id, promise);
+        let with = model.with_promise(id, bound);
         assert_eq!(with, built, "{seed}: {}", shown(&faults));
         taken += u32::from(with.is_some());
         refused += u32::from(with.is_none());

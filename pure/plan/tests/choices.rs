@@ -12,8 +12,8 @@ use taut_model::{ArrivalDraft, BestEffort, ClassDraft, ClientDraft, ClientKind, 
 use taut_plan::{ClassPlan, Place, Plan, Region};
 use taut_time::Duration;
 
-fn seats(plan: &Plan) -> Vec<(&str, u16, u8, Option<&str>)> {
-    let seat = |task: &'_ taut_plan::TaskPlan| match &task.class {
+fn placements(plan: &Plan) -> Vec<(&str, u16, u8, Option<&str>)> {
+    let placement = |task: &'_ taut_plan::TaskPlan| match &task.class {
         ClassPlan::RealTime { cpu, priority, priority_reason, .. } => {
             Some((*cpu, *priority, priority_reason.clone()))
         }
@@ -21,7 +21,7 @@ fn seats(plan: &Plan) -> Vec<(&str, u16, u8, Option<&str>)> {
     };
     let mut list = Vec::new();
     for task in &plan.tasks {
-        if let Some((cpu, priority, reason)) = seat(task) {
+        if let Some((cpu, priority, reason)) = placement(task) {
             let reason = match reason.as_deref() {
                 Some(r) if r.starts_with("deadline-monotonic") => Some("deadline"),
                 Some(_) => Some("none"),
@@ -44,7 +44,7 @@ fn priorities_by_deadline() {
     let planned = plan(&draft);
     assert!(planned.plan.proven, "{}", shown(&planned.faults));
     let by = Some("deadline");
-    assert_eq!(seats(&planned.plan), [("slow", 3, 88, by), ("fast", 3, 90, by), ("middle", 3, 89, by)]);
+    assert_eq!(placements(&planned.plan), [("slow", 3, 88, by), ("fast", 3, 90, by), ("middle", 3, 89, by)]);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_fixed_priority_is_kept() {
     ];
     let planned = plan(&draft);
     let by = Some("deadline");
-    assert_eq!(seats(&planned.plan), [("fixed", 0, 60, None), ("fast", 0, 90, by), ("slow", 0, 59, by)]);
+    assert_eq!(placements(&planned.plan), [("fixed", 0, 60, None), ("fast", 0, 90, by), ("slow", 0, 59, by)]);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn cores_are_filled_first_fit() {
     ];
     let planned = plan(&draft);
     assert!(planned.plan.proven, "{}", shown(&planned.faults));
-    let cpus: Vec<_> = seats(&planned.plan).into_iter().map(|(name, cpu, ..)| (name, cpu)).collect();
+    let cpus: Vec<_> = placements(&planned.plan).into_iter().map(|(name, cpu, ..)| (name, cpu)).collect();
     // By falling utilisation: b to 4, c to 6, a to 4, d to 6.
     assert_eq!(cpus, [("a", 4), ("b", 4), ("c", 6), ("d", 6)]);
     // Where nothing fits, it is said, and the rest is still planned.
@@ -88,7 +88,7 @@ fn two_cores_hold_one_priority_each() {
     draft.tasks = vec![fixed("a"), fixed("b")];
     let planned = plan(&draft);
     assert!(planned.plan.proven, "{}", shown(&planned.faults));
-    assert_eq!(seats(&planned.plan), [("a", 0, 50, None), ("b", 1, 50, None)]);
+    assert_eq!(placements(&planned.plan), [("a", 0, 50, None), ("b", 1, 50, None)]);
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn check_map(plan: &Plan) {
 }
 
 #[derive(Clone, Debug)]
-struct Wish {
+struct Overrides {
     period_us: u64,
     permille: u64,
     deadline_percent: u64,
@@ -208,10 +208,10 @@ struct Wish {
     scope: u64,
 }
 
-fn wish() -> impl Strategy<Value = Wish> {
+fn overrides() -> impl Strategy<Value = Overrides> {
     let core = prop::option::of(0usize..2);
     (2_000u64..50_000, 5u64..400, 40u64..=100, 0u64..60, 0u32..80, core, any::<bool>(), 0u64..3_000).prop_map(
-        |(period_us, permille, deadline_percent, section_percent, margin, core, fixed, scope)| Wish {
+        |(period_us, permille, deadline_percent, section_percent, margin, core, fixed, scope)| Overrides {
             period_us,
             permille,
             deadline_percent,
@@ -224,30 +224,31 @@ fn wish() -> impl Strategy<Value = Wish> {
     )
 }
 
-fn draft_of(wishes: &[Wish], cores: usize) -> Draft {
+fn draft_of(wishes: &[Overrides], cores: usize) -> Draft {
     let numbers: Vec<u16> = (0..cores).map(|i| 2 + 2 * i as u16).collect();
     let mut draft = empty(&numbers);
-    for (i, wish) in wishes.iter().enumerate() {
-        let period = Duration::from_us(wish.period_us);
-        let value = (wish.period_us * wish.permille / 1_000).max(1);
+    for (i, overrides) in wishes.iter().enumerate() {
+        let period = Duration::from_us(overrides.period_us);
+        let value = (overrides.period_us * overrides.permille / 1_000).max(1);
         let mut task = periodic(&format!("t{i}"), "1ms", "1ms", "1us");
         let real_time = drafts::real_time(&mut task);
         real_time.arrival = ArrivalDraft::Periodic { period, offset: Duration::ZERO };
-        real_time.wcet = cost("1us", wish.margin);
+        real_time.wcet = cost("1us", overrides.margin);
         real_time.wcet.value = Duration::from_us(value);
         let bound = real_time.wcet.bound().expect("small numbers");
-        real_time.deadline = Duration::from_us(wish.period_us * wish.deadline_percent / 100).max(bound);
+        real_time.deadline =
+            Duration::from_us(overrides.period_us * overrides.deadline_percent / 100).max(bound);
         if real_time.deadline > period {
             // The model refuses what cannot fit; ask for less.
             real_time.wcet = cost("500us", 0);
             real_time.deadline = period;
         }
-        let section = real_time.wcet.value.as_ns() * wish.section_percent / 100;
+        let section = real_time.wcet.value.as_ns() * overrides.section_percent / 100;
         real_time.non_preemptive = Duration::from_ns(section);
-        real_time.core = wish.core.map(|core| numbers[core % cores]);
-        real_time.priority = wish.fixed.then_some(10 + 7 * i as i64);
-        real_time.persistent = taut_model::Size::from_bytes(wish.scope);
-        real_time.release = taut_model::Size::from_bytes(wish.scope / 3);
+        real_time.core = overrides.core.map(|core| numbers[core % cores]);
+        real_time.priority = overrides.fixed.then_some(10 + 7 * i as i64);
+        real_time.persistent = taut_model::Size::from_bytes(overrides.scope);
+        real_time.release = taut_model::Size::from_bytes(overrides.scope / 3);
         draft.tasks.push(task);
     }
     draft
@@ -262,7 +263,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn plans_hold_together(wishes in prop::collection::vec(wish(), 1..9), cores in 1usize..=2) {
+    fn plans_hold_together(wishes in prop::collection::vec(overrides(), 1..9), cores in 1usize..=2) {
         let draft = draft_of(&wishes, cores);
         let planned = plan(&draft);
         check_map(&planned.plan);
@@ -290,7 +291,7 @@ proptest! {
     /// The advised value, with its margin, is followed: the task is proven then, whoever was proven before still
     /// is, and a microsecond more would not do where cores are given.
     #[test]
-    fn the_advised_value_fits(wishes in prop::collection::vec(wish(), 1..7), cores in 1usize..=2) {
+    fn the_advised_value_fits(wishes in prop::collection::vec(overrides(), 1..7), cores in 1usize..=2) {
         let draft = draft_of(&wishes, cores);
         let planned = plan(&draft);
         let missed = planned.faults.iter().filter(|fault| fault.code == codes::DEADLINE_MISSED);
@@ -382,14 +383,14 @@ fn of_many_tasks_those_that_take_most_are_shown() {
     let rest = "32 more tasks take ";
     assert!(fault.notes.iter().any(|note| note.starts_with(rest)), "{:?}", fault.notes);
     // One more than are shown, and all of them.
-    for (tasks, told) in [(9, Some("1 more task takes ")), (8, None)] {
+    for (tasks, reported) in [(9, Some("1 more task takes ")), (8, None)] {
         let mut few = draft.clone();
         few.tasks = (0..tasks).map(|i| periodic(&format!("t{i}"), "10ms", "10ms", "2ms")).collect();
         let planned = plan(&few);
         let fault = planned.faults.iter().find(|fault| fault.code == codes::CORE_OVERLOADED).unwrap();
         let more = fault.notes.iter().find(|note| note.contains(" more task"));
-        assert_eq!(more.is_some(), told.is_some(), "{:?}", fault.notes);
-        assert!(more.is_none_or(|note| note.starts_with(told.unwrap())), "{more:?}");
+        assert_eq!(more.is_some(), reported.is_some(), "{:?}", fault.notes);
+        assert!(more.is_none_or(|note| note.starts_with(reported.unwrap())), "{more:?}");
     }
 }
 

@@ -9,7 +9,7 @@ use drafts::{Edit, empty, model, payload, periodic, plan, shown, size, state, ta
 use taut_model::{
     Aim, ChainDraft, Draft, Evidence, Executor, Scalar, Scheduler, ServerDraft, ServerPolicy, Severity,
 };
-use taut_plan::{ClassPlan, Mechanism, Pin, Plan, Wish, why_channel};
+use taut_plan::{ClassPlan, Mechanism, Overrides, Pin, Plan, why_channel};
 use taut_time::Duration;
 
 fn sharing(cores: [u16; 3]) -> Draft {
@@ -30,27 +30,27 @@ fn sharing(cores: [u16; 3]) -> Draft {
     draft
 }
 
-fn why(draft: &Draft, wish: &Wish) -> String {
-    why_channel(&model(draft), wish, "map").expect("a channel")
+fn why(draft: &Draft, overrides: &Overrides) -> String {
+    why_channel(&model(draft), overrides, "map").expect("a channel")
 }
 
 /// The table of [`why`], words apart by one space, without its heading; by mechanism.
-fn rows(draft: &Draft, wish: &Wish) -> Vec<String> {
-    let text = why(draft, wish);
+fn rows(draft: &Draft, overrides: &Overrides) -> Vec<String> {
+    let text = why(draft, overrides);
     let (_, table) = text.split_once("\n\n").expect("a table");
     let line = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     table.lines().skip(1).map(line).collect()
 }
 
-fn minimising(aim: Aim) -> Wish {
-    Wish { minimise: Some(aim), pins: Vec::new() }
+fn minimising(aim: Aim) -> Overrides {
+    Overrides { minimise: Some(aim), pins: Vec::new() }
 }
 
 /// 4,096 bytes with the stamp, of which a copy takes 4 us; a lock takes 2 us.
 #[test]
 fn all_that_serve() {
     assert_eq!(
-        why(&sharing([0, 0, 0]), &Wish::default()),
+        why(&sharing([0, 0, 0]), &Overrides::default()),
         "map: writer -> near, far
 SRP: state of real-time tasks on one core, under a ceiling: who has it is preempted by nobody who wants it; one copy, held for 4.00 µs
 
@@ -68,7 +68,8 @@ SRP: state of real-time tasks on one core, under a ceiling: who has it is preemp
     // Three are sent and two taken by a job: each takes the lock, or copies what is copied again.
     let mut several = sharing([0, 0, 1]);
     (several.channels[0].sends_per_release, several.channels[0].takes_per_release) = (3, 2);
-    let pin = Wish { minimise: None, pins: vec![Pin { channel: "map".into(), mechanism: Mechanism::Chen }] };
+    let pin =
+        Overrides { minimise: None, pins: vec![Pin { channel: "map".into(), mechanism: Mechanism::Chen }] };
     assert_eq!(
         rows(&several, &pin),
         [
@@ -140,7 +141,7 @@ fn in_the_way_of_a_lock() {
         (late, due("889 µs"), due("1.65 ms"), ""),
         (long, copying.into(), copying.into(), ""),
     ] {
-        let rows = rows(&draft, &Wish::default());
+        let rows = rows(&draft, &Overrides::default());
         let row = |name: &str| rows.iter().find(|row| row.starts_with(name)).expect("it serves").clone();
         assert!(row("MSRP").ends_with(&format!("+2.00 µs +2.00 µs {shown}{msrp}")), "{rows:?}");
         assert!(row("MPCP").ends_with(&format!("+2.00 µs +2.00 µs {shown}{mpcp}")), "{rows:?}");
@@ -171,7 +172,7 @@ fn in_the_way_of_a_lock() {
             priority: None,
         }];
     });
-    assert!(rows(&served, &Wish::default())[0].starts_with("Improved Chen "));
+    assert!(rows(&served, &Overrides::default())[0].starts_with("Improved Chen "));
 }
 
 /// What is said of a plan that is not proven, and of what would not prove it either.
@@ -202,20 +203,23 @@ fn not_proven_as_it_is() {
         ),
         (with("1s", None, "1MiB"), memory, memory),
     ] {
-        let text = why(&draft, &Wish::default());
+        let text = why(&draft, &Overrides::default());
         assert_eq!(text.lines().nth(2), Some(&*format!("NOT PROVEN as it is: {now}")));
-        let rows = rows(&draft, &Wish::default());
+        let rows = rows(&draft, &Overrides::default());
         assert_eq!(rows[0], "MSRP 4224 +2.00 µs +2.00 µs taken");
         assert_eq!(rows[5], format!("Chen 16768 +0 ns +0 ns {chen}"));
     }
     let kept = with("5280us", Some("1s"), "64MiB");
-    assert!(rows(&kept, &Wish::default())[2].ends_with("taken"), "only without a lock is it within 5.28 ms");
+    assert!(
+        rows(&kept, &Overrides::default())[2].ends_with("taken"),
+        "only without a lock is it within 5.28 ms"
+    );
     assert!(plan(&kept).plan.proven);
-    let lock = &rows(&kept, &Wish::default())[0];
+    let lock = &rows(&kept, &Overrides::default())[0];
     assert!(lock.ends_with("chain `c` would take 5.70 ms, 5.28ms allowed"), "{lock}");
     // A latency that is all that is allowed is kept.
     let latency = plan(&with("1s", None, "64MiB")).plan.chains[0].latency.expect("a bound");
-    let text = why(&with(&latency.to_string(), Some("2ms"), "64MiB"), &Wish::default());
+    let text = why(&with(&latency.to_string(), Some("2ms"), "64MiB"), &Overrides::default());
     assert_eq!(text.lines().nth(2), Some("NOT PROVEN as it is: chain `c` would react too late"));
 }
 
@@ -269,7 +273,7 @@ fn nothing_is_nearer_to_the_aim() {
         }
         let open = model(&draft);
         for aim in [Aim::Memory, Aim::Response, Aim::Slack] {
-            let chosen = Plan::make_wished(&open, Vec::new(), minimising(aim)).expect("no pins").plan;
+            let chosen = Plan::make_with(&open, Vec::new(), minimising(aim)).expect("no pins").plan;
             let key = |(bytes, sum, slack): (u64, u64, u64)| match aim {
                 Aim::Memory => (bytes, u64::MAX - slack, sum),
                 Aim::Response => (sum, bytes, u64::MAX - slack),

@@ -100,16 +100,16 @@ fn locks_between_cores() {
     assert_eq!(with(Some(Mpcp), 5), (6 * 128, None), "for each task");
     assert_eq!(with(Some(FmlpPlus), 3).0, 4 * 128);
     assert_eq!(with(None, 64).1, None);
-    let told = with(None, 65).1;
-    let told = told.map(|not| [not.what, not.help]).unwrap_or_default();
-    assert_eq!(told[0], "MSRP for resource `bus` with 65 users, more than 64");
-    assert_eq!(told[1], "let 64 tasks at most use `bus`, or all of one core");
+    let reported = with(None, 65).1;
+    let reported = reported.map(|not| [not.what, not.help]).unwrap_or_default();
+    assert_eq!(reported[0], "MSRP for resource `bus` with 65 users, more than 64");
+    assert_eq!(reported[1], "let 64 tasks at most use `bus`, or all of one core");
 }
 
 /// Readers and the writer of a state count, and a lock of one core has no limit.
 #[test]
 fn locks_between_cores_for_states() {
-    let told = |mechanism, readers: usize| {
+    let reported = |mechanism, readers: usize| {
         let mut draft = empty(&[0, 1]);
         draft.platform.memory = drafts::size("256MiB");
         draft.payloads = vec![drafts::payload("Word", &[("", taut_model::Scalar::U64, 1)])];
@@ -124,16 +124,16 @@ fn locks_between_cores_for_states() {
         assert!(planned.plan.proven, "{}", shown(&planned.faults));
         planned.plan.not_executed()
     };
-    assert_eq!(told(Mechanism::Msrp, 63), None);
-    let what = told(Mechanism::Msrp, 64).map(|not| not.what);
+    assert_eq!(reported(Mechanism::Msrp, 63), None);
+    let what = reported(Mechanism::Msrp, 64).map(|not| not.what);
     assert_eq!(what.as_deref(), Some("MSRP for state `map` with 65 users, more than 64"));
-    assert_eq!(told(Mechanism::Srp, 64), None);
+    assert_eq!(reported(Mechanism::Srp, 64), None);
 }
 
 /// SRP and DFP on one core by deadlines, or on one each.
 #[test]
 fn two_protocols_of_one_core() {
-    let told = |cores: [u16; 2], scheduler| {
+    let reported = |cores: [u16; 2], scheduler| {
         let mut draft = two();
         draft.platform.scheduler = scheduler;
         let uses = [("left", "own", Locking::Srp), ("right", "shared", Locking::Dfp)];
@@ -155,16 +155,16 @@ fn two_protocols_of_one_core() {
         }
         plan(&draft).plan.not_executed().map(|not| not.what)
     };
-    assert_eq!(told([0, 0], Scheduler::Edf).as_deref(), Some("SRP and DFP on core 0"));
-    assert_eq!(told([1, 1], Scheduler::Edf).as_deref(), Some("SRP and DFP on core 1"));
-    assert_eq!(told([0, 1], Scheduler::Edf), None);
-    assert_eq!(told([1, 0], Scheduler::Edf), None);
+    assert_eq!(reported([0, 0], Scheduler::Edf).as_deref(), Some("SRP and DFP on core 0"));
+    assert_eq!(reported([1, 1], Scheduler::Edf).as_deref(), Some("SRP and DFP on core 1"));
+    assert_eq!(reported([0, 1], Scheduler::Edf), None);
+    assert_eq!(reported([1, 0], Scheduler::Edf), None);
 }
 
 /// What an executor has threads for: levels, not tasks; but each task that may leave its place in the rule.
 #[test]
 fn more_tasks_than_threads() {
-    let told = |tasks: usize, levels: usize, edit: fn(&mut taut_model::RealTimeDraft)| {
+    let reported = |tasks: usize, levels: usize, edit: fn(&mut taut_model::RealTimeDraft)| {
         let mut draft = empty(&[0]);
         draft.platform.memory = drafts::size("256MiB");
         draft.platform.scheduler = Scheduler::Edf;
@@ -181,11 +181,11 @@ fn more_tasks_than_threads() {
         let what = format!("{n} jobs of core 0 begun at once, more than 90");
         Some(NotExecuted { what, help: "move tasks to another core".to_owned() })
     };
-    assert_eq!(told(200, 10, |_| ()), None);
-    assert_eq!(told(90, 90, |_| ()), None);
-    assert_eq!(told(200, 91, |_| ()), refused(91));
-    assert_eq!(told(91, 10, |task| task.budget = Some(time("1ms"))), refused(91));
-    assert_eq!(told(91, 10, |task| task.on_overrun = Overrun::KillJob), refused(91));
+    assert_eq!(reported(200, 10, |_| ()), None);
+    assert_eq!(reported(90, 90, |_| ()), None);
+    assert_eq!(reported(200, 91, |_| ()), refused(91));
+    assert_eq!(reported(91, 10, |task| task.budget = Some(time("1ms"))), refused(91));
+    assert_eq!(reported(91, 10, |task| task.on_overrun = Overrun::KillJob), refused(91));
 }
 
 /// Which task has a thread of its own beside those of its level: 90 levels, and one task more on the first of them, which

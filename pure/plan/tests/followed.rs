@@ -198,14 +198,14 @@ fn each(seed: u64, draft: &Draft, seen: &mut BTreeMap<&'static str, (u32, u32)>)
     for fault in errors(draft) {
         for Followed { what, with, past } in ways(draft, &fault) {
             let now = wrong(&with);
-            let told = || drafts::shown(std::slice::from_ref(&fault));
+            let reported = || drafts::shown(std::slice::from_ref(&fault));
             let this = (fault.code, fault.primary.place.path().to_owned());
-            assert!(!now.contains(&this), "{seed}: {}{}", told(), drafts::shown(&errors(&with)));
+            assert!(!now.contains(&this), "{seed}: {}{}", reported(), drafts::shown(&errors(&with)));
             let (followed, last) = seen.entry(what).or_default();
             *followed += 1;
             if let Some(past) = past {
                 // It may be another deadline that the step is too much for.
-                assert!(!wrong(&past).is_subset(&now), "{seed}: a step past is enough: {}", told());
+                assert!(!wrong(&past).is_subset(&now), "{seed}: a step past is enough: {}", reported());
                 *last += 1;
             }
         }

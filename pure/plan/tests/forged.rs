@@ -243,15 +243,15 @@ fn edited_plans_are_refused_or_harmless() {
 #[test]
 fn rules() {
     let plans: Vec<String> = plans().iter().map(|plan| plan.to_lock().expect("text")).collect();
-    let mut told = String::new();
-    let mut tell = |which: usize, from: &str, to: &str| {
+    let mut reported = String::new();
+    let mut report = |which: usize, from: &str, to: &str| {
         let text = plans[which].replacen(from, to, 1);
         assert_ne!(text, plans[which], "{from}");
         let (_, text) = forged(&text).unwrap_or_else(|error| panic!("{from} -> {to}: {error}"));
         let error = ValidPlan::from_lock(&text).expect_err(to);
         assert_eq!(error.code(), Some(codes::LOCK_EDITED));
         let LockError::Invalid(what) = error else { panic!("{error}") };
-        told += &format!("{from} -> {to}\n    {what}\n");
+        reported += &format!("{from} -> {to}\n    {what}\n");
     };
     let offset = |which: usize, name: &str, nth: usize| {
         let text: &str = &plans[which];
@@ -259,37 +259,37 @@ fn rules() {
         let (found, _) = text[at..].match_indices("offset = ").nth(nth).expect("an offset");
         text[at + found..].lines().next().expect("a line").to_owned()
     };
-    tell(0, "offset = 262144, size = 16384", "offset = 0, size = 16384");
+    report(0, "offset = 262144, size = 16384", "offset = 0, size = 16384");
     let audio = offset(0, "audio", 0);
     let samples = offset(0, "samples", 0);
-    tell(0, &audio, &samples);
-    tell(0, "offset = 128", "offset = 0");
+    report(0, &audio, &samples);
+    report(0, "offset = 128", "offset = 0");
     // Onto the page of a client.
-    tell(0, "offset = 128", "offset = 4480");
-    tell(0, "segment = \"8KiB\"", "segment = \"4480B\"");
-    tell(0, "cpu = 0\nscheduler", "cpu = 7\nscheduler");
-    tell(0, "priority = 80", "priority = 99");
-    tell(0, "proven = true\n", "proven = true\nsafe-state = \"0ns\"\n");
-    tell(0, "proven = true\n", "proven = true\nsafe-state = \"1001ms\"\n");
-    tell(0, "capacity = 64", "capacity = 65");
-    tell(0, "capacity = 64", "capacity = 4294967295");
-    tell(0, "response = \"", "response = \"1");
-    tell(0, "deadline = \"2ms\"", "deadline = \"9ms\"");
-    tell(0, "periodic = \"8ms\"", "periodic = \"0ns\"");
-    tell(0, "name = \"recording\"", "name = \"output\"");
-    tell(0, "app = \"cochlear\"", "app = \"../cochlear\"");
-    tell(0, "place = \"segment\"", "place = \"process\"");
-    tell(0, "mechanism = \"hybrid\"", "mechanism = \"sdrtr\"");
-    tell(0, ", triggered = true", "");
-    tell(0, "trigger = \"electrodes\"", "trigger = \"audio\"");
-    tell(0, "service = \"sound\"", "service = \"vision\"");
-    tell(1, "users = [\"a\", \"b\"]", "users = [\"a\", \"x\"]");
-    tell(1, "protocol = \"msrp\"", "protocol = \"srp\"");
-    tell(4, "budget = \"1ms\"", "budget = \"1s\"");
-    tell(4, "tasks = [\"d\"]", "tasks = [\"d\", \"d\"]");
-    tell(2, "scheduler = \"edf\"", "scheduler = \"fp\"");
-    tell(3, "flow = \"synchronous\"\n", "");
-    assert_snapshot!(told);
+    report(0, "offset = 128", "offset = 4480");
+    report(0, "segment = \"8KiB\"", "segment = \"4480B\"");
+    report(0, "cpu = 0\nscheduler", "cpu = 7\nscheduler");
+    report(0, "priority = 80", "priority = 99");
+    report(0, "proven = true\n", "proven = true\nsafe-state = \"0ns\"\n");
+    report(0, "proven = true\n", "proven = true\nsafe-state = \"1001ms\"\n");
+    report(0, "capacity = 64", "capacity = 65");
+    report(0, "capacity = 64", "capacity = 4294967295");
+    report(0, "response = \"", "response = \"1");
+    report(0, "deadline = \"2ms\"", "deadline = \"9ms\"");
+    report(0, "periodic = \"8ms\"", "periodic = \"0ns\"");
+    report(0, "name = \"recording\"", "name = \"output\"");
+    report(0, "app = \"cochlear\"", "app = \"../cochlear\"");
+    report(0, "place = \"segment\"", "place = \"process\"");
+    report(0, "mechanism = \"hybrid\"", "mechanism = \"sdrtr\"");
+    report(0, ", triggered = true", "");
+    report(0, "trigger = \"electrodes\"", "trigger = \"audio\"");
+    report(0, "service = \"sound\"", "service = \"vision\"");
+    report(1, "users = [\"a\", \"b\"]", "users = [\"a\", \"x\"]");
+    report(1, "protocol = \"msrp\"", "protocol = \"srp\"");
+    report(4, "budget = \"1ms\"", "budget = \"1s\"");
+    report(4, "tasks = [\"d\"]", "tasks = [\"d\", \"d\"]");
+    report(2, "scheduler = \"edf\"", "scheduler = \"fp\"");
+    report(3, "flow = \"synchronous\"\n", "");
+    assert_snapshot!(reported);
 }
 
 #[test]
@@ -373,43 +373,43 @@ fn rules_of_cores_servers_and_sums() {
         assert_eq!(ValidPlan::new(plan.clone()).as_deref(), Ok(plan));
     }
     let [cochlear, locked, _, flow, served] = &plans[..] else { panic!("five plans") };
-    let told = refusal(cochlear, |plan| plan.housekeeping.push(0));
-    assert_eq!(told, "CPU 0 is a core and for housekeeping");
-    let told = refusal(cochlear, |plan| plan.cores[0].scheduler = Scheduler::Edf);
-    assert_eq!(told, "core 0 is under EDF, and nothing dispatches it");
-    let told = refusal(cochlear, |plan| plan.cores.push(plan.cores[0].clone()));
-    assert_eq!(told, "CPU 0 has two cores");
+    let reported = refusal(cochlear, |plan| plan.housekeeping.push(0));
+    assert_eq!(reported, "CPU 0 is a core and for housekeeping");
+    let reported = refusal(cochlear, |plan| plan.cores[0].scheduler = Scheduler::Edf);
+    assert_eq!(reported, "core 0 is under EDF, and nothing dispatches it");
+    let reported = refusal(cochlear, |plan| plan.cores.push(plan.cores[0].clone()));
+    assert_eq!(reported, "CPU 0 has two cores");
     // What nothing does there, asked for in either way.
     let nothing = "task `recording` asks for what nothing does on core 0, which is not dispatched";
-    let told = refusal(cochlear, |plan| {
+    let reported = refusal(cochlear, |plan| {
         real_time(plan, "recording", |class| {
             let ClassPlan::RealTime { budget, .. } = class else { panic!("real-time") };
             *budget = Some(time("1ms"));
         });
     });
-    assert_eq!(told, nothing);
+    assert_eq!(reported, nothing);
     for asked in [Overrun::KillJob, Overrun::Demote] {
-        let told = refusal(cochlear, |plan| {
+        let reported = refusal(cochlear, |plan| {
             real_time(plan, "recording", |class| {
                 let ClassPlan::RealTime { on_overrun, .. } = class else { panic!("real-time") };
                 *on_overrun = asked;
             });
         });
-        assert_eq!(told, nothing);
+        assert_eq!(reported, nothing);
     }
-    let told = refusal(locked, |plan| plan.cores[0].dispatched = None);
-    assert_eq!(told, "`a` uses `bus`, and no dispatcher decides on it");
+    let reported = refusal(locked, |plan| plan.cores[0].dispatched = None);
+    assert_eq!(reported, "`a` uses `bus`, and no dispatcher decides on it");
     // Servers: one that has no time, one that gets it late, and one that serves what it cannot.
-    let told = refusal(served, |plan| plan.servers[0].budget = taut_time::Duration::ZERO);
-    assert_eq!(told, "server `s` has a budget that is zero or longer than its period");
+    let reported = refusal(served, |plan| plan.servers[0].budget = taut_time::Duration::ZERO);
+    assert_eq!(reported, "server `s` has a budget that is zero or longer than its period");
     let mut late = served.clone();
     late.servers[0].response = Some(late.servers[0].period);
     assert!(ValidPlan::new(late).is_ok());
-    let told = refusal(served, |plan| plan.servers[0].response = Some(time("20000001ns")));
-    assert_eq!(told, "it is proven, and server `s` is not shown to have its budget");
-    let told = refusal(served, |plan| plan.servers[0].tasks.push("nobody".into()));
-    assert_eq!(told, "server `s` serves `nobody`, which is no task of its core");
-    let told = refusal(served, |plan| {
+    let reported = refusal(served, |plan| plan.servers[0].response = Some(time("20000001ns")));
+    assert_eq!(reported, "it is proven, and server `s` is not shown to have its budget");
+    let reported = refusal(served, |plan| plan.servers[0].tasks.push("nobody".into()));
+    assert_eq!(reported, "server `s` serves `nobody`, which is no task of its core");
+    let reported = refusal(served, |plan| {
         let other = taut_plan::CorePlan { cpu: 1, ..plan.cores[0].clone() };
         plan.cores.push(other);
         real_time(plan, "d", |class| {
@@ -417,16 +417,16 @@ fn rules_of_cores_servers_and_sums() {
             *cpu = 1;
         });
     });
-    assert_eq!(told, "server `s` serves `d`, which is no task of its core");
-    let told = refusal(served, |plan| plan.cores[0].dispatched = None);
-    assert_eq!(told, "task `d` asks for what nothing does on core 0, which is not dispatched");
+    assert_eq!(reported, "server `s` serves `d`, which is no task of its core");
+    let reported = refusal(served, |plan| plan.cores[0].dispatched = None);
+    assert_eq!(reported, "task `d` asks for what nothing does on core 0, which is not dispatched");
     // A map that is too short for what is in it.
-    let told = refusal(cochlear, |plan| plan.memory.process = drafts::size("128B"));
-    assert!(told.ends_with("ends behind its memory map"), "{told}");
-    let told = refusal(cochlear, |plan| {
+    let reported = refusal(cochlear, |plan| plan.memory.process = drafts::size("128B"));
+    assert!(reported.ends_with("ends behind its memory map"), "{reported}");
+    let reported = refusal(cochlear, |plan| {
         plan.memory.total = taut_model::Size::from_bytes(plan.memory.total.as_bytes() + 1);
     });
-    assert_eq!(told, "the memory's parts are not its total");
+    assert_eq!(reported, "the memory's parts are not its total");
     // As many resources and channels as a record can number, and one more.
     let crowd = |plan: &mut Plan| {
         let resource = locked.resources[0].clone();
@@ -488,12 +488,12 @@ fn ways_of_readers() {
                 let mut plan = plan.clone();
                 plan.channels[0].mechanism = mechanism;
                 plan.channels[0].readers[0].way = way;
-                let told = ValidPlan::new(plan).err().map(|error| error.to_string()).unwrap_or_default();
-                if told.ends_with("does not serve channel `x`") {
+                let reported = ValidPlan::new(plan).err().map(|error| error.to_string()).unwrap_or_default();
+                if reported.ends_with("does not serve channel `x`") {
                     continue;
                 }
-                let is_refused = told.ends_with("has no such reader");
-                assert_eq!(is_refused, !has, "{mechanism:?} {way:?} {writer} {reader}: {told}");
+                let is_refused = reported.ends_with("has no such reader");
+                assert_eq!(is_refused, !has, "{mechanism:?} {way:?} {writer} {reader}: {reported}");
                 if has { passed += 1 } else { refused += 1 }
             }
         }
@@ -510,7 +510,7 @@ fn mechanisms_serve_the_parties_there_are() {
         ("e", "b", Mechanism::Sdrtw),
         ("a", "ui", Mechanism::Nbw),
     ] {
-        let told = refusal(&parties(writer, reader), |plan| plan.channels[0].mechanism = mechanism);
-        assert_eq!(told, format!("{} does not serve channel `x`", mechanism.paper_name()));
+        let reported = refusal(&parties(writer, reader), |plan| plan.channels[0].mechanism = mechanism);
+        assert_eq!(reported, format!("{} does not serve channel `x`", mechanism.paper_name()));
     }
 }

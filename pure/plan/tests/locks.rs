@@ -13,7 +13,7 @@ use taut_model::{
     Aim, Draft, Evidence, Executor, Locking, Scalar, Scheduler, SectionDraft, SegmentDraft, Severity, Shared,
     codes,
 };
-use taut_plan::{ChannelPlan, ClassPlan, Mechanism, Pin, Plan, Wish, WishError, why_channel};
+use taut_plan::{ChannelPlan, ClassPlan, Mechanism, OverrideError, Overrides, Pin, Plan, why_channel};
 use taut_time::Duration;
 
 /// A writer and two readers; 4 KiB, which 4 us copy; the cost of a lock is stated, and dispatchers decide anyway.
@@ -83,7 +83,7 @@ fn who_is_in_the_way() {
     for other in &choice.cheaper {
         assert!(other.refused.as_ref().is_some_and(|why| why.contains("` would take")), "{other:?}");
     }
-    assert_snapshot!(why_channel(&model(&draft), &Wish::default(), "map").expect("a channel"));
+    assert_snapshot!(why_channel(&model(&draft), &Overrides::default(), "map").expect("a channel"));
 }
 
 #[test]
@@ -137,20 +137,20 @@ fn pinned() {
 fn wishes() {
     let draft = sharing([0, 0, 1]);
     let model = model(&draft);
-    let pin = |channel: &str, mechanism| Wish {
+    let pin = |channel: &str, mechanism| Overrides {
         minimise: None,
         pins: vec![Pin { channel: channel.into(), mechanism }],
     };
-    let planned = Plan::make_wished(&model, Vec::new(), pin("map", Mechanism::Chen)).expect("it can be had");
+    let planned = Plan::make_with(&model, Vec::new(), pin("map", Mechanism::Chen)).expect("it can be had");
     assert_eq!(map(&planned.plan).mechanism, Mechanism::Chen);
     let text = planned.plan.to_lock().expect("text");
     assert_eq!(Plan::from_lock(&text).expect("a plan"), planned.plan);
-    let aimed = Wish { minimise: Some(Aim::Response), pins: Vec::new() };
-    let planned = Plan::make_wished(&model, Vec::new(), aimed).expect("it can be had");
+    let aimed = Overrides { minimise: Some(Aim::Response), pins: Vec::new() };
+    let planned = Plan::make_with(&model, Vec::new(), aimed).expect("it can be had");
     assert_eq!(map(&planned.plan).mechanism.locking(), None);
-    let refused = |wish| Plan::make_wished(&model, Vec::new(), wish).expect_err("it cannot be had");
+    let refused = |overrides| Plan::make_with(&model, Vec::new(), overrides).expect_err("it cannot be had");
     let unknown = refused(pin("mapp", Mechanism::Chen));
-    assert_eq!(unknown, WishError::Channel("mapp".into(), Some("map".into())));
+    assert_eq!(unknown, OverrideError::Channel("mapp".into(), Some("map".into())));
     let misfit = refused(pin("map", Mechanism::Qrtr));
     assert_eq!(
         misfit.to_string(),
@@ -168,12 +168,12 @@ fn wishes_for_several_channels() {
     let wished = |channels: &[&str]| {
         let pin = |channel: &&str| Pin { channel: (*channel).into(), mechanism: Mechanism::Chen };
         let pins = channels.iter().map(pin).collect();
-        Plan::make_wished(&model, Vec::new(), Wish { minimise: None, pins })
+        Plan::make_with(&model, Vec::new(), Overrides { minimise: None, pins })
     };
     let planned = wished(&["map", "back"]).expect("it can be had");
     assert!(planned.plan.channels.iter().all(|channel| channel.mechanism == Mechanism::Chen));
     let refused = wished(&["map", "back", "map"]).expect_err("one of them twice");
-    assert_eq!(refused, WishError::Twice("map".into()));
+    assert_eq!(refused, OverrideError::Twice("map".into()));
 }
 
 /// Its parties are charged what Peterson copies more than once.

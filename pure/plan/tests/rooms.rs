@@ -242,9 +242,9 @@ fn what_delays() {
 #[test]
 fn offsets() {
     let says = "offsets were not looked at, which may allow more";
-    for (period, told) in [("10ms", false), ("130ms", true)] {
+    for (period, reported) in [("10ms", false), ("130ms", true)] {
         let draft =
             bare(&[0], vec![periodic("a", "10ms", "5ms", "1ms"), periodic("b", period, "10ms", "1ms")]);
-        assert_eq!(room(&draft, "a").iter().any(|row| row == says), told, "{period}");
+        assert_eq!(room(&draft, "a").iter().any(|row| row == says), reported, "{period}");
     }
 }

@@ -159,8 +159,8 @@ fn the_smaller_of_two() {
         on(&mut draft, 0, name, period, "100us");
     }
     draft.channels = vec![flow("x", "writer", &["slow", "fast", "slower", "faster"], &["fast", "faster"])];
-    let mut told = String::new();
-    let mut tell = |draft: &Draft| {
+    let mut reported = String::new();
+    let mut report = |draft: &Draft| {
         let planned = proven(draft);
         let channel = &planned.plan.channels[0];
         let bytes = channel.mechanism.bytes(channel.size + 16, channel.buffers.expect("some"), 4);
@@ -171,17 +171,17 @@ fn the_smaller_of_two() {
             [Some(0), Some(1), Some(2)]
         );
         assert_eq!(channel.flow_reader("writer"), None);
-        told += &format!("{}: {}\n", channel.mechanism.paper_name(), channel.reason);
+        reported += &format!("{}: {}\n", channel.mechanism.paper_name(), channel.reason);
     };
-    tell(&draft);
+    report(&draft);
     // Pinned.
     draft.channels[0].mechanism = Some(Mechanism::Dbp);
-    tell(&draft);
+    report(&draft);
     // A late release, and the readers above may not be done when the writer runs.
     task(&mut draft, "fast").jitter = time("100us");
-    tell(&draft);
-    assert_snapshot!(told);
-    assert_snapshot!(why_channel(&model(&draft), &taut_plan::Wish::default(), "x").expect("a channel"));
+    report(&draft);
+    assert_snapshot!(reported);
+    assert_snapshot!(why_channel(&model(&draft), &taut_plan::Overrides::default(), "x").expect("a channel"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use taut_time::{Duration, Instant};
 use crate::ceiling::{Immediate, Original};
 use crate::queue::{Fronted, Heap, HeapSlot, Node};
 use crate::ranked::ByRank;
-use crate::sections::{Light, Sections};
+use crate::sections::{Sections, Uncontended};
 use crate::{
     Answer, Core, Dfp, LocalResource, Locking, Misuse, Scheduler, Slot, Srp, SrpList, SrpListResource,
     SrpListTask, SrpTask,
@@ -134,12 +134,12 @@ impl AnyLocal {
     }
 
     /// Whether this rule has a short way, and nobody waits for a lock.
-    pub fn is_short(&self) -> bool {
+    pub fn has_fast_path(&self) -> bool {
         matches!(self, Self::Srp(_) | Self::DfpNext(_) | Self::Immediate(_))
     }
 
-    /// From now on the next release is not before an instant: floors count from then in [`AnyLocal::lock_short`] and
-    /// [`AnyLocal::lock_light`].
+    /// From now on the next release is not before an instant: floors count from then in [`AnyLocal::lock_fast`] and
+    /// [`AnyLocal::lock_uncontended`].
     pub fn expect(&mut self, next: Instant) {
         if let Self::DfpNext(rule) = self {
             rule.ranked.sections.count_from(next.as_ns());
@@ -158,7 +158,7 @@ impl AnyLocal {
     }
 
     #[inline(always)]
-    fn short(&mut self) -> Option<&mut Sections<Resources>> {
+    fn fast_path(&mut self) -> Option<&mut Sections<Resources>> {
         match self {
             Self::Srp(rule) => Some(&mut rule.sections),
             Self::DfpNext(rule) => Some(&mut rule.ranked.sections),
@@ -169,30 +169,30 @@ impl AnyLocal {
 
     /// [`Locking::lock`] by the short way, at the instant of [`AnyLocal::expect`]: whether it was granted. If not nothing has
     /// happened, and the long way tells why; without a short way it is never granted.
-    pub fn lock_short(&mut self, resource: usize) -> bool {
-        self.short().is_some_and(|sections| sections.lock_short(resource) == Ok(Answer::Granted))
+    pub fn lock_fast(&mut self, resource: usize) -> bool {
+        self.fast_path().is_some_and(|sections| sections.lock_fast(resource) == Ok(Answer::Granted))
     }
 
     /// [`Locking::unlock`] by the short way, and whether what runs goes on: if not [`Scheduler::decide`] must be asked.
     ///
     /// # Errors
     /// As [`Locking::unlock`]; [`Misuse::State`] without a short way.
-    pub fn unlock_short(&mut self, resource: usize) -> Result<bool, Misuse> {
-        self.short().ok_or(Misuse::State)?.unlock_short(resource)
+    pub fn unlock_fast(&mut self, resource: usize) -> Result<bool, Misuse> {
+        self.fast_path().ok_or(Misuse::State)?.unlock_fast(resource)
     }
 
-    /// The same as [`AnyLocal::lock_short`] where nobody holds anything: it is only noted, until something happens. False, and
+    /// The same as [`AnyLocal::lock_fast`] where nobody holds anything: it is only noted, until something happens. False, and
     /// nothing has been done, if somebody does, or it is not granted.
     #[inline(always)]
-    pub fn lock_light(&mut self, resource: Light) -> bool {
-        self.short().is_some_and(|sections| sections.lock_light(resource))
+    pub fn lock_uncontended(&mut self, resource: Uncontended) -> bool {
+        self.fast_path().is_some_and(|sections| sections.lock_uncontended(resource))
     }
 
-    /// The same as [`AnyLocal::unlock_short`] of what [`AnyLocal::lock_light`] has noted, if nothing has happened since: then
+    /// The same as [`AnyLocal::unlock_fast`] of what [`AnyLocal::lock_uncontended`] has noted, if nothing has happened since: then
     /// what runs goes on. Else false, and nothing has been done.
     #[inline(always)]
-    pub fn unlock_light(&mut self, resource: Light) -> bool {
-        self.short().is_some_and(|sections| sections.unlock_light(resource))
+    pub fn unlock_uncontended(&mut self, resource: Uncontended) -> bool {
+        self.fast_path().is_some_and(|sections| sections.unlock_uncontended(resource))
     }
 }
 

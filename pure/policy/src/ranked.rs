@@ -7,28 +7,28 @@ use crate::queue::{End, ReadyQueue};
 use crate::sections::{Last, Sections};
 use crate::{LocalResource, Misuse, Scheduler, Store};
 
-/// What a rule knows of a task.
+/// What a rule knows about a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// What the rule starts from: a rank under fixed priority, the relative deadline under EDF.
+    /// The base of its jobs' ranks: a rank under fixed priority, the relative deadline under EDF.
     pub(crate) base: u64,
-    /// Where it stands, while it does not run.
+    /// Its current rank, while it does not run.
     pub(crate) rank: u64,
     pub(crate) state: State,
-    /// What it took last, while it does not run.
+    /// The resource that it locked last, while it does not run.
     last: Last,
-    /// By the rule.
+    /// For the rule's own use.
     pub(crate) aux: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// No job, or its job is complete.
+    /// The task has no job, or its job is complete.
     Idle,
-    /// It runs, or is in the ready queue.
+    /// The task runs, or is in the ready queue.
     Ready,
     Suspended,
-    /// It waits for a local resource.
+    /// The task waits for a local resource.
     Blocked,
 }
 
@@ -37,11 +37,11 @@ impl Slot {
     pub const EMPTY: Self = Self { base: 0, rank: 0, state: State::Idle, last: Last::NOTHING, aux: u32::MAX };
 }
 
-/// Of rules without locks.
+/// The resources of rules without locks.
 pub(crate) type NoResources = [LocalResource; 0];
 
-/// What all rules share in which the ready task of least rank runs, and an equal one does not preempt. Where what runs
-/// stands is the bar of the sections.
+/// The common part of all rules under which the ready task of least rank runs and an equal one does not preempt. The
+/// rank of the running task is the ceiling of `sections`.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Ranked<Q, S, R> {
@@ -83,30 +83,30 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Ranked<Q, S, R> {
         &mut self.slots.as_mut()[task]
     }
 
-    /// What a task's jobs start from.
+    /// The base of a task's ranks.
     pub(crate) fn base(&self, task: usize) -> Result<u64, Misuse> {
         self.slots.as_ref().get(task).map(|slot| slot.base).ok_or(Misuse::Task)
     }
 
-    /// Changes it, of a task without a job.
+    /// Changes the base of a task that has no job.
     pub(crate) fn set_base(&mut self, task: usize, base: u64) -> Result<(), Misuse> {
         self.in_state(task, State::Idle)?;
         self.slot_mut(task).base = base;
         Ok(())
     }
 
-    /// Where a task stands now.
+    /// A task's current rank.
     pub(crate) fn rank(&self, task: usize) -> u64 {
-        if self.running() == Some(task) { self.sections.bar() } else { self.slot(task).rank }
+        if self.running() == Some(task) { self.sections.ceiling() } else { self.slot(task).rank }
     }
 
-    /// The task's slot if it exists and is in a state.
+    /// The task's slot, if the task exists and is in the given state.
     pub(crate) fn in_state(&self, task: usize, state: State) -> Result<&Slot, Misuse> {
         let slot = self.slots.as_ref().get(task).ok_or(Misuse::Task)?;
         if slot.state == state { Ok(slot) } else { Err(Misuse::State) }
     }
 
-    /// A task that was not ready comes behind its equals.
+    /// Makes a task ready, behind its equals.
     pub(crate) fn admit(&mut self, task: usize, from: State, rank: u64) -> Result<(), Misuse> {
         self.in_state(task, from)?;
         self.ready.insert(task, rank, End::Back)?;
@@ -116,7 +116,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Ranked<Q, S, R> {
         Ok(())
     }
 
-    /// What runs leaves.
+    /// The running task leaves the ready state.
     pub(crate) fn leave(&mut self, to: State) -> Result<usize, Misuse> {
         let task = self.sections.runner()?;
         if self.sections.holds() {
@@ -127,10 +127,11 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Ranked<Q, S, R> {
         Ok(task)
     }
 
-    /// What runs, in no light section, does so no longer: what it is and holds is kept in its slot.
+    /// Stops the running task, which is in no uncontended section, and saves its rank and the resource it locked last
+    /// in its slot.
     pub(crate) fn stop(&mut self) -> Option<usize> {
         let task = self.running()?;
-        let (rank, last) = (self.sections.bar(), self.sections.stop());
+        let (rank, last) = (self.sections.ceiling(), self.sections.stop());
         let slot = self.slot_mut(task);
         (slot.rank, slot.last) = (rank, last);
         Some(task)
@@ -144,7 +145,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Ranked<Q, S, R> {
 
     #[inline]
     pub(crate) fn decide(&mut self) -> Option<usize> {
-        // Of a band in which hardly ever anyone is, nothing more is asked.
+        // Returns early also for a band that is empty most of the time.
         if self.sections.goes_on() || self.running().is_none() && self.ready.first().is_none() {
             return self.running();
         }
@@ -154,7 +155,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Ranked<Q, S, R> {
     #[inline(never)]
     fn decide_anew(&mut self) -> Option<usize> {
         if let Some((first, rank)) = self.ready.first()
-            && (self.running().is_none() || rank < self.sections.bar())
+            && (self.running().is_none() || rank < self.sections.ceiling())
         {
             self.take_over(first, rank);
         }
@@ -162,19 +163,20 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Ranked<Q, S, R> {
         self.running()
     }
 
-    /// The first that is ready runs in place of who runs.
+    /// The first ready task replaces the running one.
     fn take_over(&mut self, first: usize, rank: u64) {
         self.ready.take_first();
         if let Some(running) = self.stop() {
             let own = self.slot(running).rank;
-            // It came out of this queue, so there is room, and its rank was accepted or is a ceiling's.
+            // The task came out of this queue, so there is room; its rank was accepted before, or is that of a
+            // ceiling.
             let _ = self.ready.insert(running, own, End::Front);
         }
         let last = self.slot(first).last;
         self.sections.start(first, last, rank);
     }
 
-    /// Nothing that is ready goes before what runs.
+    /// Checks that no ready task goes before the running one.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         let ready = |task| self.slot(task).state == State::Ready;
         let first = self.ready.first().map(|(_, rank)| rank);
@@ -182,13 +184,15 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Ranked<Q, S, R> {
         match (self.running(), first) {
             (None, Some(_)) => Err("a task is ready and none runs"),
             (Some(running), _) if !ready(running) => Err("what runs is not ready"),
-            (Some(_), Some(rank)) if rank < self.sections.bar() => Err("a task is ready before what runs"),
+            (Some(_), Some(rank)) if rank < self.sections.ceiling() => {
+                Err("a task is ready before what runs")
+            }
             _ => Ok(()),
         }
     }
 }
 
-/// A rule under which the ready task of least rank runs: all that its scheduler is but for where a job starts from.
+/// A rule under which the ready task of least rank runs. The rule only says with which rank a job starts.
 pub(crate) trait ByRank {
     type Ready: ReadyQueue;
     type Slots: Store<Slot>;
@@ -198,7 +202,7 @@ pub(crate) trait ByRank {
 
     fn ranked_mut(&mut self) -> &mut Ranked<Self::Ready, Self::Slots, Self::Resources>;
 
-    /// Where a job stands that arrives now, by its task's base.
+    /// The rank of a job with this arrival, from its task's base.
     fn rank(base: u64, arrival: Instant) -> u64;
 
     /// [`Scheduler::decide`].
@@ -219,7 +223,7 @@ impl<B: ByRank> Scheduler for B {
     }
 
     fn resume(&mut self, task: usize) -> Result<(), Misuse> {
-        // It held nothing when it left, so it stood where its job started.
+        // It held nothing when it suspended, so its rank was the one its job started with.
         let rank = self.ranked().in_state(task, State::Suspended)?.rank;
         self.ranked_mut().admit(task, State::Suspended, rank)
     }

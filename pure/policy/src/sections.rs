@@ -30,20 +30,20 @@ const NONE: u32 = u32::MAX;
 /// What was taken last: nothing, and the short way is open. As a position, like the next two, it is [`NONE`].
 const FREE: u64 = u64::MAX;
 /// Nothing.
-const NOTHING: u64 = FREE - LIGHT;
+const NOTHING: u64 = FREE - UNCONTENDED;
 /// Nothing, as nothing runs.
-const IDLE: u64 = NOTHING - LIGHT;
+const IDLE: u64 = NOTHING - UNCONTENDED;
 /// Added to the resource of a light section.
-const LIGHT: u64 = 1 << 32;
+const UNCONTENDED: u64 = 1 << 32;
 
-/// A resource as a light section notes it: made once, for [`AnyLocal::lock_light`](crate::AnyLocal::lock_light).
+/// A resource as a light section notes it: made once, for [`AnyLocal::lock_uncontended`](crate::AnyLocal::lock_light).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Light(u64);
+pub struct Uncontended(u64);
 
-impl Light {
+impl Uncontended {
     /// Of the resource at a position of its core.
     pub const fn new(resource: u32) -> Self {
-        Self(resource as u64 | LIGHT)
+        Self(resource as u64 | UNCONTENDED)
     }
 
     /// The resource's position.
@@ -96,13 +96,13 @@ impl Last {
 #[derive(Clone, Debug)]
 pub(crate) struct Sections<R> {
     resources: R,
-    /// What was taken last, [`NOTHING`], [`IDLE`], [`FREE`], or what is held by a light section and [`LIGHT`].
+    /// What was taken last, [`NOTHING`], [`IDLE`], [`FREE`], or what is held by a light section and [`UNCONTENDED`].
     last: u64,
     /// What limits count from in the short way.
     from: u64,
     next: u64,
     /// But for what a light section makes of it.
-    bar: u64,
+    ceiling: u64,
     /// What the bar is once what runs has given all back.
     outer: u64,
     runner: u32,
@@ -121,8 +121,8 @@ impl<R: Store<LocalResource>> Sections<R> {
         for (at, limit) in limits.enumerate() {
             places.get_mut(at).ok_or(Misuse::Resource)?.limit = limit;
         }
-        let (bar, outer) = (u64::MAX, u64::MAX);
-        Ok(Self { resources, last: IDLE, from: 0, next: 0, bar, outer, runner: NONE, others: 0 })
+        let (ceiling, outer) = (u64::MAX, u64::MAX);
+        Ok(Self { resources, last: IDLE, from: 0, next: 0, ceiling, outer, runner: NONE, others: 0 })
     }
 
     pub(crate) fn resources(&self) -> &[LocalResource] {
@@ -131,36 +131,36 @@ impl<R: Store<LocalResource>> Sections<R> {
 
     /// What is held.
     pub(crate) fn held(&self) -> impl Iterator<Item = LocalResource> + Clone {
-        let light = self.light().and_then(|at| self.whole(at));
-        self.resources().iter().copied().filter(|place| place.holder != NONE).chain(light)
+        let uncontended = self.uncontended().and_then(|at| self.whole(at));
+        self.resources().iter().copied().filter(|place| place.holder != NONE).chain(uncontended)
     }
 
     /// What a light section holds.
-    fn light(&self) -> Option<usize> {
-        self.is_light().then_some(self.last as u32 as usize)
+    fn uncontended(&self) -> Option<usize> {
+        self.is_uncontended().then_some(self.last as u32 as usize)
     }
 
     #[inline(always)]
-    fn is_light(&self) -> bool {
-        self.last >> 32 == LIGHT >> 32
+    fn is_uncontended(&self) -> bool {
+        self.last >> 32 == UNCONTENDED >> 32
     }
 
     /// A resource as it is written, if what runs holds nothing else.
     fn whole(&self, resource: usize) -> Option<LocalResource> {
         let place = self.resources().get(resource)?;
-        Some(LocalResource { before: self.bar, holder: self.runner, below: NONE, ..*place })
+        Some(LocalResource { before: self.ceiling, holder: self.runner, below: NONE, ..*place })
     }
 
     /// The bar.
     #[inline(always)]
-    pub(crate) fn bar(&self) -> u64 {
-        if self.is_light() { self.bar_lowered() } else { self.bar }
+    pub(crate) fn ceiling(&self) -> u64 {
+        if self.is_uncontended() { self.ceiling_of_uncontended() } else { self.ceiling }
     }
 
     #[cold]
-    fn bar_lowered(&self) -> u64 {
-        let light = self.light().and_then(|at| self.resources().get(at));
-        light.map_or(self.bar, |place| self.bar.min(self.from.saturating_add(place.limit)))
+    fn ceiling_of_uncontended(&self) -> u64 {
+        let uncontended = self.uncontended().and_then(|at| self.resources().get(at));
+        uncontended.map_or(self.ceiling, |place| self.ceiling.min(self.from.saturating_add(place.limit)))
     }
 
     /// What limits count from in the short way, from now on.
@@ -172,15 +172,15 @@ impl<R: Store<LocalResource>> Sections<R> {
     }
 
     /// The short way is never opened: under a rule that has none.
-    pub(crate) fn keep_closed(&mut self) {
+    pub(crate) fn close_fast_path(&mut self) {
         // As if another one always held something.
         self.others = 1;
     }
 
     /// Opens the short way if it may be.
     #[inline(always)]
-    pub(crate) fn open(&mut self) {
-        if self.last == NOTHING && self.others == 0 && self.next >= self.bar {
+    pub(crate) fn open_fast_path(&mut self) {
+        if self.last == NOTHING && self.others == 0 && self.next >= self.ceiling {
             self.last = FREE;
         }
     }
@@ -188,19 +188,19 @@ impl<R: Store<LocalResource>> Sections<R> {
     /// A light section becomes one like all others.
     #[inline(always)]
     fn write(&mut self) {
-        if self.is_light() {
-            self.write_light();
+        if self.is_uncontended() {
+            self.write_uncontended();
         }
     }
 
     #[cold]
-    fn write_light(&mut self) {
-        let Some(resource) = self.light() else { return };
-        let (bar, whole) = (self.bar(), self.whole(resource));
+    fn write_uncontended(&mut self) {
+        let Some(resource) = self.uncontended() else { return };
+        let (ceiling, whole) = (self.ceiling(), self.whole(resource));
         if let (Some(place), Some(whole)) = (self.resources.as_mut().get_mut(resource), whole) {
             *place = whole;
         }
-        (self.bar, self.last) = (bar, resource as u64);
+        (self.ceiling, self.last) = (ceiling, resource as u64);
     }
 
     #[inline]
@@ -217,20 +217,20 @@ impl<R: Store<LocalResource>> Sections<R> {
     /// Whether something runs that nothing ready can go before.
     #[inline]
     pub(crate) fn goes_on(&self) -> bool {
-        self.runner != NONE && self.next >= self.bar
+        self.runner != NONE && self.next >= self.ceiling
     }
 
     /// It has been decided who runs: nothing that is ready goes before it below this key.
     pub(crate) fn decided(&mut self, next: u64) {
         self.next = next;
-        self.open();
+        self.open_fast_path();
     }
 
     /// What runs holds nothing, and stands here from now on.
-    pub(crate) fn settle_at(&mut self, bar: u64) {
-        self.bar = bar;
+    pub(crate) fn settle_at(&mut self, ceiling: u64) {
+        self.ceiling = ceiling;
         if !self.holds() {
-            self.outer = bar;
+            self.outer = ceiling;
         }
     }
 
@@ -244,8 +244,8 @@ impl<R: Store<LocalResource>> Sections<R> {
     }
 
     /// A task runs, where none did, under this bar.
-    pub(crate) fn start(&mut self, task: usize, last: Last, bar: u64) {
-        (self.runner, self.last, self.bar, self.outer) = (task as u32, last.widen(), bar, bar);
+    pub(crate) fn start(&mut self, task: usize, last: Last, ceiling: u64) {
+        (self.runner, self.last, self.ceiling, self.outer) = (task as u32, last.widen(), ceiling, ceiling);
         if last != Last::NOTHING {
             self.others = self.others.saturating_sub(1);
         }
@@ -271,22 +271,22 @@ impl<R: Store<LocalResource>> Sections<R> {
 
     /// What runs takes a resource, if the short way is open: whether it is so; if not nothing has happened.
     #[inline(always)]
-    pub(crate) fn lock_light(&mut self, resource: Light) -> bool {
-        let light = self.last == FREE && (resource.resource() as usize) < self.resources.as_ref().len();
-        if light {
+    pub(crate) fn lock_uncontended(&mut self, resource: Uncontended) -> bool {
+        let uncontended = self.last == FREE && (resource.resource() as usize) < self.resources.as_ref().len();
+        if uncontended {
             self.last = resource.0;
         }
-        light
+        uncontended
     }
 
     /// What runs gives back all that it holds, which is this, and goes on: whether it is so; if not nothing has happened.
     #[inline(always)]
-    pub(crate) fn unlock_light(&mut self, resource: Light) -> bool {
-        let light = self.last == resource.0;
-        if light {
+    pub(crate) fn unlock_uncontended(&mut self, resource: Uncontended) -> bool {
+        let uncontended = self.last == resource.0;
+        if uncontended {
             self.last = FREE;
         }
-        light
+        uncontended
     }
 
     /// What runs takes a resource; `limit` makes the limit from the resource's own, `None` where it does not fit.
@@ -304,26 +304,26 @@ impl<R: Store<LocalResource>> Sections<R> {
         if place.holder != NONE {
             return if place.holder == self.runner { Err(Misuse::Again) } else { Ok(Answer::Broken) };
         }
-        (place.holder, place.before, place.below) = (self.runner, self.bar, self.last as u32);
+        (place.holder, place.before, place.below) = (self.runner, self.ceiling, self.last as u32);
         self.last = resource as u64;
         if let Some(limit) = limit(place.limit)
-            && limit < self.bar
+            && limit < self.ceiling
         {
-            self.bar = limit;
+            self.ceiling = limit;
         }
         Ok(Answer::Granted)
     }
 
     /// What runs takes a resource, under a rule that has a short way.
-    pub(crate) fn lock_short(&mut self, resource: usize) -> Result<Answer, Misuse> {
+    pub(crate) fn lock_fast(&mut self, resource: usize) -> Result<Answer, Misuse> {
         let from = self.from;
         self.lock(resource, |limit| from.checked_add(limit))
     }
 
     /// What runs gives back what it took last, and whether it goes on.
-    pub(crate) fn unlock_short(&mut self, resource: usize) -> Result<bool, Misuse> {
+    pub(crate) fn unlock_fast(&mut self, resource: usize) -> Result<bool, Misuse> {
         let goes_on = self.unlock_and_look(resource);
-        self.open();
+        self.open_fast_path();
         goes_on
     }
 
@@ -347,7 +347,7 @@ impl<R: Store<LocalResource>> Sections<R> {
         if place.below != NONE {
             return Ok(self.unlock_inner(resource));
         }
-        (self.bar, self.last) = (self.outer, NOTHING);
+        (self.ceiling, self.last) = (self.outer, NOTHING);
         Ok(self.next >= self.outer)
     }
 
@@ -356,7 +356,7 @@ impl<R: Store<LocalResource>> Sections<R> {
     #[inline(never)]
     fn unlock_inner(&mut self, resource: usize) -> bool {
         if let Some(place) = self.resources.as_ref().get(resource) {
-            (self.bar, self.last) = (place.before, Last(place.below).widen());
+            (self.ceiling, self.last) = (place.before, Last(place.below).widen());
         }
         self.goes_on()
     }
@@ -367,7 +367,7 @@ impl<R: Store<LocalResource>> Sections<R> {
         match (self.running(), self.resources().get(resource)) {
             (None, _) => Err(Misuse::State),
             (_, None) => Err(Misuse::Resource),
-            _ if self.light() != Some(resource) => Err(Misuse::NotHolder),
+            _ if self.uncontended() != Some(resource) => Err(Misuse::NotHolder),
             _ => {
                 self.last = FREE;
                 Ok(true)
@@ -392,7 +392,7 @@ impl<R: Store<LocalResource>> Sections<R> {
     }
 
     pub(crate) fn holder(&self, resource: usize) -> Option<usize> {
-        if self.light() == Some(resource) {
+        if self.uncontended() == Some(resource) {
             return self.running();
         }
         self.resources().get(resource)?.holder()
@@ -400,13 +400,13 @@ impl<R: Store<LocalResource>> Sections<R> {
 
     /// That `next` is not above the key of what could go before what runs, and the bar not above what it was.
     pub(crate) fn check_next(&self, key: Option<u64>) -> Result<(), &'static str> {
-        if self.last == FREE || self.light().is_some() {
+        if self.last == FREE || self.uncontended().is_some() {
             let holders = self.resources().iter().filter(|place| place.holder != NONE);
             if holders.count() > 0 || !self.goes_on() {
                 return Err("the short way is open, and must not be");
             }
         }
-        if self.runner != NONE && (self.bar > self.outer || !self.holds() && self.bar < self.outer) {
+        if self.runner != NONE && (self.ceiling > self.outer || !self.holds() && self.ceiling < self.outer) {
             return Err("a lock has raised the bar, or an unlock has not");
         }
         match key {

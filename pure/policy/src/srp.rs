@@ -163,7 +163,7 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Srp<Q, S, R> {
         let mut next = u64::MAX;
         if let Some(task) = self.sooner() {
             next = self.task(task).relative;
-            if self.height == 0 || next < self.sections.bar() {
+            if self.height == 0 || next < self.sections.ceiling() {
                 self.start(task);
                 // It was first of the heap: none of the rest is due sooner.
                 next = u64::MAX;
@@ -171,7 +171,7 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Srp<Q, S, R> {
         }
         let top = self.top()?;
         if self.sections.running().is_none() {
-            self.sections.start(top, self.task(top).last, self.sections.bar());
+            self.sections.start(top, self.task(top).last, self.sections.ceiling());
         }
         self.sections.decided(next);
         Some(top)
@@ -257,7 +257,7 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Locking for Srp<
 
     fn check_state(&self) -> Result<(), &'static str> {
         let held = self.sections.held();
-        if held.clone().map(|place| place.limit).min().unwrap_or(u64::MAX) != self.sections.bar() {
+        if held.clone().map(|place| place.limit).min().unwrap_or(u64::MAX) != self.sections.ceiling() {
             return Err("the system ceiling is not that of what is held");
         }
         for place in held {

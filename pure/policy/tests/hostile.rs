@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Servers told anything at any instant: nothing wraps, and what must always hold does.
+//! Servers that get any call at any instant: nothing wraps, and the invariants hold.
 
 mod core_units;
 
@@ -9,11 +9,11 @@ use core_units::{AnyServer, at, ns};
 use proptest::prelude::*;
 use taut_policy::queue::{List, Node};
 use taut_policy::server::{
-    Any, ConstantBandwidth, Deferrable, Part, Polling, Seat, Served, Server, Sporadic, Turn,
+    Any, ConstantBandwidth, Deferrable, Polling, Replenishment, Served, Server, ServerEntry, Sporadic, Turn,
 };
 use taut_policy::{FixedPriority, Scheduler, Slot};
 
-/// Small, or anything, or close to the end of time.
+/// Small, or any value, or close to the end of time.
 fn time() -> impl Strategy<Value = u64> {
     prop_oneof![4 => 0_u64..60, 1 => any::<u64>(), 1 => (0_u64..60).prop_map(|less| u64::MAX - less)]
 }
@@ -25,7 +25,9 @@ fn any_server() -> impl Strategy<Value = AnyServer> {
         match kind {
             0 => Any::Polling(Polling::new(budget, period, at(start)).expect("fits")),
             1 => Any::Deferrable(Deferrable::new(budget, period, at(start)).expect("fits")),
-            2 => Any::Sporadic(Sporadic::new(budget, period, vec![Part::EMPTY; places]).expect("fits")),
+            2 => Any::Sporadic(
+                Sporadic::new(budget, period, vec![Replenishment::EMPTY; places]).expect("fits"),
+            ),
             _ => Any::ConstantBandwidth(ConstantBandwidth::new(budget, period).expect("fits")),
         }
     })
@@ -34,17 +36,17 @@ fn any_server() -> impl Strategy<Value = AnyServer> {
 fn check(server: &AnyServer, now: u64) {
     let _ = (server.left(), server.arrival(), server.is_ready(true));
     assert!(server.now() >= at(0));
-    // One that has not been told of its beginning begins at 0.
+    // A server whose driver has not reported its beginning begins at 0.
     if let Some(next) = server.next(true).filter(|_| !server.is_ready(true) && now > 0) {
         assert!(next > server.now(), "{server:?} at {now}");
     }
     if let Any::Sporadic(sporadic) = server {
-        let parts: Vec<_> = sporadic.parts().collect();
-        let all = parts.iter().map(|part| part.amount.as_ns()).sum::<u64>();
-        let mut fresh = parts.clone();
+        let replenishments: Vec<_> = sporadic.replenishments().collect();
+        let all = replenishments.iter().map(|part| part.amount.as_ns()).sum::<u64>();
+        let mut fresh = replenishments.clone();
         fresh.sort_by_key(|part| part.at);
-        assert_eq!(parts, fresh, "in order, what is used of the first last");
-        assert!((1..9).contains(&all) && parts.iter().all(|part| !part.amount.is_zero()));
+        assert_eq!(replenishments, fresh, "in order, what is used of the first last");
+        assert!((1..9).contains(&all) && replenishments.iter().all(|part| !part.amount.is_zero()));
     }
 }
 
@@ -67,8 +69,8 @@ proptest! {
         }
     }
 
-    /// Three servers and two tasks on a core, with time going on as it likes, drivers that forget to decide, and calls that
-    /// are refused.
+    /// Three servers and two tasks on a core, with arbitrary time steps, drivers that forget to decide, and calls
+    /// that are refused.
     #[test]
     fn a_core_told_anything(
         servers in prop::collection::vec(any_server(), 3),
@@ -76,8 +78,8 @@ proptest! {
     ) {
         let ready = List::new([Node::EMPTY; 5]);
         let rule = FixedPriority::new(ready, [Slot::EMPTY; 5], &[2, 4, 1, 3, 5]).expect("fits");
-        let seats: Vec<_> = servers.into_iter().map(Seat::new).collect();
-        let mut core = Served::new(rule, 2, seats);
+        let entries: Vec<_> = servers.into_iter().map(ServerEntry::new).collect();
+        let mut core = Served::new(rule, 2, entries);
         let mut now = 0_u64;
         let mut waiting = [0_u64; 3];
         for (by, what, whom) in steps {
@@ -122,10 +124,10 @@ proptest! {
                 }
             }
             for (server, waiting) in waiting.iter().enumerate() {
-                let seat = core.seat(server).expect("there are three");
-                prop_assert_eq!(seat.backlog(), *waiting);
-                if seat.server().now() == at(now) {
-                    check(seat.server(), now);
+                let entry = core.entry(server).expect("there are three");
+                prop_assert_eq!(entry.backlog(), *waiting);
+                if entry.server().now() == at(now) {
+                    check(entry.server(), now);
                 }
             }
         }

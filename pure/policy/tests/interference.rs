@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What servers take from others, over all small cases: never more than `taut_analysis::uni::server` says.
+//! What servers take from other tasks, over all small cases: never more than `taut_analysis::uni::server` says.
 
 mod core_units;
 
 use core_units::{AnyServer, Driver, Task, at, ns, run};
 use taut_analysis::uni::fp::preemptive::{self, Release, Subject};
 use taut_analysis::uni::server as bounds;
-use taut_policy::server::{Any, Deferrable, Part, Polling, Sporadic};
+use taut_policy::server::{Any, Deferrable, Polling, Replenishment, Sporadic};
 use taut_time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ enum Kind {
     Polling,
     Deferrable,
     Sporadic,
-    /// With two places for parts.
+    /// With two places for replenishments.
     Sporadic2,
 }
 
@@ -27,8 +27,12 @@ fn server(kind: Kind, budget: u64, period: u64, start: u64) -> AnyServer {
     match kind {
         Kind::Polling => Any::Polling(Polling::new(budget, period, start).expect("fits")),
         Kind::Deferrable => Any::Deferrable(Deferrable::new(budget, period, start).expect("fits")),
-        Kind::Sporadic => Any::Sporadic(Sporadic::new(budget, period, vec![Part::EMPTY; 9]).expect("fits")),
-        Kind::Sporadic2 => Any::Sporadic(Sporadic::new(budget, period, vec![Part::EMPTY; 2]).expect("fits")),
+        Kind::Sporadic => {
+            Any::Sporadic(Sporadic::new(budget, period, vec![Replenishment::EMPTY; 9]).expect("fits"))
+        }
+        Kind::Sporadic2 => {
+            Any::Sporadic(Sporadic::new(budget, period, vec![Replenishment::EMPTY; 2]).expect("fits"))
+        }
     }
 }
 
@@ -57,13 +61,14 @@ fn plain(cost: u64, period: u64) -> preemptive::Task {
     preemptive::Task { cost: ns(cost), period: ns(period), jitter: Duration::ZERO, release: Release::Free }
 }
 
-/// Requests of a length at all units, of eight, whose bit is set.
+/// Requests of one length, at those of eight units whose bits are set.
 fn requests(pattern: u64, from: u64, cost: u64) -> Vec<(u64, u64)> {
     (0..8).filter(|unit| pattern >> unit & 1 == 1).map(|unit| (from + unit, cost)).collect()
 }
 
-/// The most urgent server, with all requests of 1 and 2 that may come at eight units: it never serves more than C_s in any
-/// T_s, but a deferrable one, that serves 2·C_s where they fit, and never more than ⌈(t + T_s − C_s) / T_s⌉ · C_s in t.
+/// The most urgent server, with all requests of 1 and 2 that may arrive at eight units: it never serves more than C_s
+/// in any T_s, except a deferrable one, which serves 2·C_s where they fit, and never more than ⌈(t + T_s − C_s) /
+/// T_s⌉ · C_s in t.
 #[test]
 fn budgets_are_conserved() {
     for (budget, period) in (1..=6).flat_map(|period| (1..=period).map(move |budget| (budget, period))) {
@@ -90,9 +95,9 @@ fn budgets_are_conserved() {
     }
 }
 
-/// A task below a server, and above both another or none: over all requests and all phases, no response is above its bound.
-/// Bounds are attained, so a sporadic server costs just what a periodic task would; but for those of a deferrable server
-/// below another task, whose worst cases do not come together.
+/// A task below a server, and above both another task or none: over all requests and all phases, no response exceeds
+/// its bound. The bounds are attained, so a sporadic server costs just what a periodic task would; except those of a
+/// deferrable server below another task, whose worst cases do not coincide.
 #[test]
 fn others_see_no_more_than_the_analysis_says() {
     let mut checked = 0;
@@ -104,7 +109,7 @@ fn others_see_no_more_than_the_analysis_says() {
                     let above: Vec<_> = high.iter().map(|(cost, period)| plain(*cost, *period)).collect();
                     let higher = [above.clone(), vec![interference(kind, budget, period)]].concat();
                     let served = plain(budget, period);
-                    // A1 of the analysis: the server keeps its period as a task.
+                    // Assumption A1 of the analysis: the server keeps its period as a task.
                     if response(served, &above).is_none() {
                         continue;
                     }
@@ -134,9 +139,9 @@ fn others_see_no_more_than_the_analysis_says() {
     assert!(attained.iter().all(|attained| *attained >= 15), "{attained:?}");
 }
 
-/// Requests between a more urgent task and nobody, of a sporadic server with one place for parts, with two, and with one
-/// more than there can be requests within T_s: with any, no request takes longer than its bound, unless that is one for
-/// a budget that is always at hand. That needs the places.
+/// Requests to a sporadic server below a more urgent task, with one place for replenishments, with two, and with one
+/// more than requests can arrive within T_s: with any number, no request takes longer than its bound, unless the
+/// bound assumes a budget that is always at hand. That bound needs the places.
 #[test]
 fn requests_take_no_longer_than_the_analysis_says() {
     let mut seed = 0x05e7_0e75_u64;
@@ -175,8 +180,8 @@ fn requests_take_no_longer_than_the_analysis_says() {
         let tasks = [Task { priority: 2, cost: high.0, period: high.1, first: high.2 }];
         let enough = usize::try_from(within).expect("few") + 1;
         for places in [1, 2, enough] {
-            let parts = vec![Part::EMPTY; places];
-            let server = Any::Sporadic(Sporadic::new(ns(budget), ns(period), parts).expect("fits"));
+            let replenishments = vec![Replenishment::EMPTY; places];
+            let server = Any::Sporadic(Sporadic::new(ns(budget), ns(period), replenishments).expect("fits"));
             let ran = run(Driver::Due, &tasks, (1, server), &requests, 400);
             let times =
                 requests.iter().zip(&ran.ends).map(|(request, end)| end.map_or(400, |end| end - request.0));

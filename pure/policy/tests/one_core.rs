@@ -43,7 +43,7 @@ fn one_list_breaks_on_nested_locks() {
 fn a_floor_in_the_queue_breaks_on_nested_locks_at_equal_deadlines() {
     let a = [Run, Lock(0), Run, Run, Lock(1), Run, Unlock(1), Run, Unlock(0)];
     let mut jobs = [job(0, 20, &a), job(1, 10, &[Lock(0), Run, Lock(1), Run, Unlock(1), Unlock(0)])];
-    jobs[1].told = 2;
+    jobs[1].reported = 2;
     let queue = dfp_queue(&jobs);
     assert_eq!((queue.broken, &*queue.schedule), (Some((4, 1)), "A A* A* A*"));
     assert_eq!(dfp(&jobs).schedule, "A A* A* A* A* B* B*");
@@ -54,7 +54,7 @@ fn a_floor_in_the_queue_breaks_on_nested_locks_at_equal_deadlines() {
 #[test]
 fn release_jitter_breaks_a_floor_without_it() {
     let mut jobs = [job(0, 20, &[Run, Lock(0), Run, Run, Unlock(0)]), job(0, 10, &inside(0, 1))];
-    jobs[1].told = 2;
+    jobs[1].reported = 2;
     assert_eq!(dfp_with(&jobs, 0).broken, Some((2, 1)));
     let with = dfp_with(&jobs, 2);
     assert_eq!((with.broken, &*with.schedule), (None, "A A* A* B*"));
@@ -146,7 +146,8 @@ fn sets(nested: bool) -> impl Strategy<Value = Vec<Job>> {
     });
     let part = prop_oneof![(1_usize..3).prop_map(|length| vec![Run; length]), section];
     let one = (0_u64..8, 2_u64..16, prop::collection::vec(part, 1..3));
-    let one = one.prop_map(|(arrival, deadline, parts)| job(arrival, deadline, &parts.concat()));
+    let one =
+        one.prop_map(|(arrival, deadline, replenishments)| job(arrival, deadline, &replenishments.concat()));
     prop::collection::vec(one, 2..=TASKS)
 }
 
@@ -193,7 +194,7 @@ proptest! {
     #[test]
     fn a_floor_with_jitter_holds(jobs in sets(true), late in prop::collection::vec(0_u64..4, TASKS)) {
         let mut jobs = jobs;
-        jobs.iter_mut().zip(late).for_each(|(job, late)| job.told = job.arrival + late);
+        jobs.iter_mut().zip(late).for_each(|(job, late)| job.reported = job.arrival + late);
         prop_assert_eq!(dfp_with(&jobs, 3).broken, None);
         prop_assert_eq!(dfp_next(&jobs).broken, None, "and one from the next release knows none");
     }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Servers beside tasks, unit by unit: published examples, and what drivers that come late or places that are few change.
+//! Servers beside tasks, unit by unit: published examples, and the effects of late drivers and of few places.
 
 mod core_units;
 
 use core_units::{AnyServer, Driver, Ran, Task, at, ns, run};
 use taut_policy::Misuse;
-use taut_policy::server::{Any, Deferrable, Part, Polling, Seat, Served, Server, Sporadic, Turn, Unfit};
+use taut_policy::server::{
+    Any, Deferrable, Polling, Replenishment, Served, Server, ServerEntry, Sporadic, Turn, Unfit,
+};
 use taut_policy::{FixedPriority, Scheduler, Slot, queue};
 use taut_time::Duration;
 
@@ -20,25 +22,25 @@ fn deferrable(budget: u64, period: u64, start: u64) -> AnyServer {
 }
 
 fn sporadic(budget: u64, period: u64, places: usize) -> AnyServer {
-    let parts = vec![Part::EMPTY; places];
-    Any::Sporadic(Sporadic::new(ns(budget), ns(period), parts).expect("fits"))
+    let replenishments = vec![Replenishment::EMPTY; places];
+    Any::Sporadic(Sporadic::new(ns(budget), ns(period), replenishments).expect("fits"))
 }
 
 fn task(priority: u32, cost: u64, period: u64) -> Task {
     Task { priority, cost, period, first: 0 }
 }
 
-/// Deciding when told to is as good as always deciding.
+/// To decide when [`Served::next`] says so is as good as to decide always.
 fn both(tasks: &[Task], server: (u32, AnyServer), requests: &[(u64, u64)], units: u64) -> Ran {
     let ran = run(Driver::Due, tasks, server.clone(), requests, units);
     assert_eq!(ran, run(Driver::Always, tasks, server, requests, units));
     ran
 }
 
-/// [Buttazzo11, Figure 5.3]: C_s = 2, T_s = 5 between tasks of (1, 4) and (2, 6); requests of 2, 1, 2 and 1, the first at
-/// 2. It waits until 5, as the server found nothing at 1. The second uses half of its budget and the rest is given up; the
-/// third is preempted at 16, and the budget is kept. When the later ones come, in the period before they are served, is
-/// all the same: all of it is tried.
+/// [Buttazzo11, Figure 5.3]: C_s = 2, T_s = 5 between tasks of (1, 4) and (2, 6); requests of 2, 1, 2 and 1, the
+/// first at 2. It waits until 5, as the server found nothing at 1. The second uses half of its budget, and the server
+/// gives up the rest; the third is preempted at 16, and the server keeps the budget. It does not matter when the
+/// later requests arrive in the period before they are served: all instants are tried.
 #[test]
 fn buttazzo11_figure_5_3() {
     let tasks = [task(3, 1, 4), task(1, 2, 6)];
@@ -52,33 +54,33 @@ fn buttazzo11_figure_5_3() {
     }
 }
 
-/// [Buttazzo11, Figure 5.18]: C_s = 2, T_s = 8, the most urgent, above (3, 10) and (4, 15); two requests of 2, the first at
-/// 2. It uses up the budget, which is back at 10; the second, which comes meanwhile, is served then, and what it uses is
-/// back at 18.
+/// [Buttazzo11, Figure 5.18]: C_s = 2, T_s = 8, the most urgent, above (3, 10) and (4, 15); two requests of 2, the
+/// first at 2. The first uses up the budget, which comes back at 10. The second, which arrives meanwhile, is served
+/// then, and what it uses comes back at 18.
 #[test]
 fn buttazzo11_figure_5_18() {
     let tasks = [task(2, 3, 10), task(1, 4, 15)];
     for second in 4..=10 {
         let requests = [(2, 2), (second, 2)];
         let early = both(&tasks, (3, sporadic(2, 8, 3)), &requests, 10);
-        assert_eq!((early.parts, early.ends), (vec![(10, 2)], vec![Some(4), None]));
+        assert_eq!((early.replenishments, early.ends), (vec![(10, 2)], vec![Some(4), None]));
         let ran = both(&tasks, (3, sporadic(2, 8, 3)), &requests, 15);
-        assert_eq!((ran.parts, ran.ends), (vec![(18, 2)], vec![Some(4), Some(12)]));
+        assert_eq!((ran.replenishments, ran.ends), (vec![(18, 2)], vec![Some(4), Some(12)]));
     }
 }
 
-/// [Buttazzo11, Figure 5.17], but for a request before 4 of which our source does not say when it comes: C_s = 5, T_s = 10
-/// between (1, 5) and (4, 15). A request of 2 at 4 is preempted at 5, goes on at 6 and is done at 7: one replenishment of
-/// 2, at 14. One of 2 at 8 is back at 18.
+/// [Buttazzo11, Figure 5.17], except for a request before 4 whose arrival our source does not give: C_s = 5, T_s = 10
+/// between (1, 5) and (4, 15). A request of 2 at 4 is preempted at 5, continues at 6 and is done at 7: one
+/// replenishment of 2, at 14. What a request of 2 at 8 uses comes back at 18.
 #[test]
 fn buttazzo11_figure_5_17() {
     let ran = both(&[task(3, 1, 5), task(1, 4, 15)], (2, sporadic(5, 10, 4)), &[(4, 2), (8, 2)], 11);
     assert_eq!((&*ran.schedule, ran.ends), ("abbbsasbssa", vec![Some(7), Some(10)]));
-    assert_eq!(ran.parts, [(8, 1), (14, 2), (18, 2)]);
+    assert_eq!(ran.replenishments, [(8, 1), (14, 2), (18, 2)]);
 }
 
-/// Requests of half a budget, so that parts come back one by one: a polling server looks once a period, a deferrable one
-/// serves two budgets back to back, a sporadic one what it used a period ago.
+/// Requests of half a budget, so that the budget comes back piece by piece: a polling server looks once a period, a
+/// deferrable one serves two budgets back to back, a sporadic one serves what it used a period ago.
 #[test]
 fn three_servers_by_hand() {
     let requests = [(1, 1), (7, 3)];
@@ -88,15 +90,16 @@ fn three_servers_by_hand() {
     assert_eq!(schedule(sporadic(2, 5, 3)), ".s.....ss...s.");
 }
 
-/// The budgets of before the start: none of a polling server, a whole one of a deferrable one.
+/// The budgets before the start: a polling server has none, a deferrable one a whole one.
 #[test]
 fn before_the_first_period() {
     assert_eq!(both(&[], (1, polling(1, 5, 3)), &[(0, 2)], 10).schedule, "...s....s.");
     assert_eq!(both(&[], (1, deferrable(1, 5, 3)), &[(0, 3)], 10).schedule, "s..s....s.");
 }
 
-/// Every server, on a driver that comes up to 3 late: a server that runs for longer than it may gets that much less
-/// later. If that were forgotten, as POSIX has it \[Stanovich10\], one of 1 in 8 would get 4 of 8 from a driver that is 3 late.
+/// Every server, with a driver that is up to `late` units late: a server that runs for longer than it may gets that
+/// much less later. Without this, as in POSIX \[Stanovich10\], a server of 1 in 8 would get 4 of 8 from a driver that
+/// is 3 late.
 #[test]
 fn what_is_used_too_much_is_kept_back() {
     let busy = [(0, 10_000)];
@@ -112,8 +115,8 @@ fn what_is_used_too_much_is_kept_back() {
     }
 }
 
-/// A driver that sleeps over many periods. A server that could not run has one budget after it; one that ran all the
-/// time owes all that it took too much.
+/// A driver that sleeps for many periods. A server that did not run has one budget after it; a server that ran all
+/// the time owes its overrun.
 #[test]
 fn long_after() {
     for mut server in [polling(2, 5, 0), deferrable(2, 5, 0), sporadic(2, 5, 3)] {
@@ -124,15 +127,15 @@ fn long_after() {
         assert_eq!(server.left(), ns(2));
         assert!(ran.pass(at(20), true), "its turn is over");
         assert_eq!(ran.left(), Duration::ZERO);
-        // It has had what comes at 0, 5, and so on up to 45.
+        // It has used the budgets of 0, 5, and so on up to 45.
         assert_eq!(ran.next(true), Some(at(50)), "{ran:?}");
         ran.pass(at(50), false);
         assert_eq!(ran.left(), ns(2));
     }
 }
 
-/// Waits that begin more often than there are places: no server gets more for it, none loses its budget for longer than a
-/// period, and with a place more than waits can begin within a period nothing changes.
+/// Waits begin more often than there are places: no server gets more by it, none loses its budget for longer than a
+/// period, and with one place more than waits can begin within a period nothing changes.
 #[test]
 fn few_places() {
     let mut fewer = 0;
@@ -152,10 +155,10 @@ fn few_places() {
             for from in 0..49 {
                 assert!(ran.used(from..from + period as usize) <= budget);
             }
-            assert_eq!(ran.parts.iter().map(|part| part.1).sum::<u64>(), budget);
-            assert!(ran.parts.len() <= places + 1);
+            assert_eq!(ran.replenishments.iter().map(|part| part.1).sum::<u64>(), budget);
+            assert!(ran.replenishments.len() <= places + 1);
             fewer += u32::from(ran.ends != free.ends);
-            // Any request is served within a period of what is before it.
+            // Every request is served within a period after the one before it.
             let mut free_at = 0;
             for (request, end) in requests.iter().zip(&ran.ends) {
                 let end = end.expect("served in the end");
@@ -174,11 +177,11 @@ fn what_does_not_fit() {
         [refused(0, 5), refused(6, 5), refused(5, 5)],
         [Some(Unfit::Budget), Some(Unfit::Budget), None]
     );
-    assert_eq!(Sporadic::new(ns(1), ns(2), [Part::EMPTY; 0]).err(), Some(Unfit::Parts));
+    assert_eq!(Sporadic::new(ns(1), ns(2), [Replenishment::EMPTY; 0]).err(), Some(Unfit::Replenishments));
     let list = queue::List::new([queue::Node::EMPTY; 2]);
     let rule = FixedPriority::new(list, [Slot::EMPTY; 2], &[1, 2]).expect("fits");
-    // The server is not in the rule: there is a task too many.
-    let mut core = Served::new(rule, 2, [Seat::new(deferrable(1, 5, 0))]);
+    // The server is not in the rule: `tasks` is one too many.
+    let mut core = Served::new(rule, 2, [ServerEntry::new(deferrable(1, 5, 0))]);
     assert_eq!(core.request(1, at(0)), Err(Misuse::Task));
     assert_eq!(core.served(at(0)), Err(Misuse::State));
     assert_eq!(core.request(0, at(0)), Ok(()));
@@ -211,38 +214,39 @@ fn the_end_of_time() {
     }
 }
 
-/// Two servers and a task: who has the core gives its turn to nobody else's budget.
+/// Two servers and a task: a server that runs does not use another one's budget.
 #[test]
 fn two_servers_on_a_core() {
     let list = queue::List::new([queue::Node::EMPTY; 3]);
     let rule = FixedPriority::new(list, [Slot::EMPTY; 3], &[1, 2, 3]).expect("fits");
-    let mut core = Served::new(rule, 1, [Seat::new(deferrable(3, 10, 0)), Seat::new(sporadic(2, 10, 2))]);
+    let mut core =
+        Served::new(rule, 1, [ServerEntry::new(deferrable(3, 10, 0)), ServerEntry::new(sporadic(2, 10, 2))]);
     core.rule_mut().release(0, at(0)).expect("idle");
     core.request(0, at(0)).expect("there is one");
     assert_eq!((core.decide(at(0)), core.next()), (Ok(Some(Turn::Server(0))), Some(at(3))));
     core.request(1, at(1)).expect("there is one");
     assert_eq!((core.decide(at(1)), core.next()), (Ok(Some(Turn::Server(1))), Some(at(3))));
     assert_eq!((core.decide(at(3)), core.next()), (Ok(Some(Turn::Server(0))), Some(at(5))));
-    // The other one waits for 11, and this one for 10.
+    // The other server waits for 11, and this one for 10.
     assert_eq!((core.decide(at(5)), core.next()), (Ok(Some(Turn::Task(0))), Some(at(10))));
-    assert_eq!(core.seat(0).map(Seat::backlog), Some(1));
+    assert_eq!(core.entry(0).map(ServerEntry::backlog), Some(1));
     assert_eq!((core.decide(at(10)), core.next()), (Ok(Some(Turn::Server(0))), Some(at(11))));
     assert_eq!(core.served(at(10)), Ok(0));
     assert_eq!((core.decide(at(10)), core.next()), (Ok(Some(Turn::Task(0))), Some(at(11))));
 }
 
-/// A request that is done in the background, when its server has no budget, or withdrawn while a more urgent task runs.
+/// A request is served in the background, when its server has no budget, or withdrawn while a more urgent task runs.
 #[test]
 fn requests_that_go_away() {
     let list = queue::List::new([queue::Node::EMPTY; 2]);
     let rule = FixedPriority::new(list, [Slot::EMPTY; 2], &[2, 1]).expect("fits");
-    let mut core = Served::new(rule, 1, [Seat::new(sporadic(2, 10, 2))]);
+    let mut core = Served::new(rule, 1, [ServerEntry::new(sporadic(2, 10, 2))]);
     core.request(0, at(0)).expect("there is one");
     assert_eq!(core.decide(at(0)), Ok(Some(Turn::Server(0))));
     assert_eq!((core.decide(at(2)), core.next()), (Ok(None), Some(at(10))));
     assert_eq!((core.withdraw(0, at(4)), core.withdraw(0, at(4))), (Ok(()), Err(Misuse::State)));
     assert_eq!((core.decide(at(4)), core.next()), (Ok(None), None), "nothing to wait for");
-    // Its turn waits below the task, and nobody asks for it any more, and then again.
+    // Its turn waits below the task; its only request is withdrawn, and then another one arrives.
     core.request(0, at(12)).expect("there is one");
     core.rule_mut().release(0, at(12)).expect("idle");
     assert_eq!(core.decide(at(12)), Ok(Some(Turn::Task(0))));
@@ -256,14 +260,14 @@ fn requests_that_go_away() {
     assert_eq!(again.next(), Some(at(22)), "as if it had asked since 12");
 }
 
-/// A server of 3 every 10 has the core from 0 to 8, but others that no rule knows of had it for 6 of those: it has 1 left, of
-/// the period that began last if they had it until then. By the clock it has none.
+/// A server of 3 every 10 has the core from 0 to 8, but threads that no rule knows had it for 6 of those: it has 1
+/// left, of the period that began last, if they had it until then. By the clock it has none.
 #[test]
 fn what_others_had_is_not_charged() {
     let core = |server: AnyServer| {
         let list = queue::List::new([queue::Node::EMPTY; 1]);
         let rule = FixedPriority::new(list, [Slot::EMPTY; 1], &[1]).unwrap();
-        (rule, taut_policy::server::Servers::new(0, vec![Seat::new(server)]))
+        (rule, taut_policy::server::Servers::new(0, vec![ServerEntry::new(server)]))
     };
     for server in [polling(3, 10, 0), deferrable(3, 10, 0), sporadic(3, 10, 4)] {
         let begun = || {
@@ -281,22 +285,22 @@ fn what_others_had_is_not_charged() {
         assert_eq!(servers.decide(&mut rule, at(8)), Ok(None), "1 more than it may");
         let (mut rule, mut servers) = begun();
         servers.pass_beside(&mut rule, ns(99), at(8)).unwrap();
-        assert!(servers.seat(0).unwrap().server().left() >= ns(3));
+        assert!(servers.entry(0).unwrap().server().left() >= ns(3));
         assert_eq!(servers.decide(&mut rule, at(8)), Ok(Some(Turn::Server(0))), "all of it, and no more");
         let (mut rule, mut servers) = core(server.clone());
         servers.pass_beside(&mut rule, ns(6), at(8)).unwrap();
-        assert_eq!(servers.seat(0).unwrap().server().now(), at(0), "it has not the core");
+        assert_eq!(servers.entry(0).unwrap().server().now(), at(0), "it has not the core");
     }
 }
 
-/// Over the beginning of a period: what was the server's counts as the last.
+/// Across the beginning of a period: the server's share of the time counts as the last part.
 #[test]
 fn what_others_had_counts_as_the_first() {
     let list = queue::List::new([queue::Node::EMPTY; 1]);
     let mut rule = FixedPriority::new(list, [Slot::EMPTY; 1], &[1]).unwrap();
-    let mut servers = taut_policy::server::Servers::new(0, vec![Seat::new(deferrable(3, 10, 0))]);
+    let mut servers = taut_policy::server::Servers::new(0, vec![ServerEntry::new(deferrable(3, 10, 0))]);
     servers.request(&mut rule, 0, at(8)).unwrap();
     servers.decide(&mut rule, at(8)).unwrap();
     servers.pass_beside(&mut rule, ns(2), at(12)).unwrap();
-    assert_eq!(servers.seat(0).unwrap().server().left(), ns(1), "2 of the budget that came at 10");
+    assert_eq!(servers.entry(0).unwrap().server().left(), ns(1), "2 of the budget that came at 10");
 }

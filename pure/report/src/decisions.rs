@@ -50,7 +50,7 @@ impl Decisions {
         // What a dispatcher alone writes, and what threads write of locks, too.
         let (mut dispatched, mut locked) = (vec![false; plan.cores.len()], vec![false; plan.cores.len()]);
         for record in records {
-            let told = match record.kind {
+            let reported = match record.kind {
                 Kind::Release => record.value,
                 Kind::Start
                 | Kind::Complete
@@ -65,9 +65,9 @@ impl Decisions {
             };
             let Some(core) = core_of.get(usize::from(record.subject)).copied().flatten() else { continue };
             dispatched[core] |=
-                told > 0 || matches!(record.kind, Kind::Preempt | Kind::Resume | Kind::Granted);
+                reported > 0 || matches!(record.kind, Kind::Preempt | Kind::Resume | Kind::Granted);
             locked[core] |= record.kind as u8 >= Kind::Locked as u8;
-            cores[core].push(Decision { at: record.at.as_ns().saturating_add(told), record: *record });
+            cores[core].push(Decision { at: record.at.as_ns().saturating_add(reported), record: *record });
         }
         let urgency = |task: u16| match plan.tasks.get(usize::from(task)).map(|task| &task.class) {
             Some(taut_plan::ClassPlan::RealTime { priority, .. }) => *priority,

@@ -84,7 +84,7 @@ pub(crate) fn entries(trace: &[u8]) -> Vec<Entry> {
 }
 
 /// Who ran on each CPU, as lines; checks that who leaves is who ran.
-pub(crate) fn lanes(trace: &[u8]) -> Vec<String> {
+pub(crate) fn cpu_tracks(trace: &[u8]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut running: BTreeMap<u64, u64> = BTreeMap::new();
     let mut last: BTreeMap<u64, u64> = BTreeMap::new();
@@ -129,6 +129,6 @@ pub(crate) fn lines(trace: &[u8]) -> String {
         }
         assert!(uuid > 0);
     }
-    lanes(trace).into_iter().for_each(|line| text += &(line + "\n"));
+    cpu_tracks(trace).into_iter().for_each(|line| text += &(line + "\n"));
     text
 }

@@ -59,15 +59,15 @@ impl Values {
     pub(crate) fn curve(&self, points: u32) -> Vec<(u64, u64)> {
         let total = self.histogram.len();
         let mut curve: Vec<(u64, u64)> = Vec::new();
-        let (mut seen, mut told) = (0, None);
+        let (mut seen, mut reported) = (0, None);
         for step in self.histogram.iter_recorded() {
             seen += step.count_since_last_iteration();
             let above = total - seen;
             // Even steps over the body; every value of the last hundredth, where it matters.
             let level = seen.saturating_mul(u64::from(points)) / total.max(1);
-            if told != Some(level) || above.saturating_mul(100) < total {
+            if reported != Some(level) || above.saturating_mul(100) < total {
                 curve.push((step.value_iterated_to().min(self.max), above));
-                told = Some(level);
+                reported = Some(level);
             }
         }
         curve

@@ -10,28 +10,28 @@ use taut_time::Duration;
 use crate::ages::{self, History};
 use crate::blame::Stalls;
 use crate::figures::{ChainFigures, ChannelFigures, ReactionFigures, StepFigures, TaskFigures, Values};
-use crate::judge::{Judge, Promise};
+use crate::judge::{Judge, PlannedTiming};
 use crate::verdict::{Breach, Warning};
 
 impl Judge<'_> {
-    fn promise(&self, task: &str) -> Option<&Promise> {
-        self.promises.get(self.plan.task(task)?)?.as_ref()
+    fn planned(&self, task: &str) -> Option<&PlannedTiming> {
+        self.planned.get(self.plan.task(task)?)?.as_ref()
     }
 
     /// Whether an excess of what reached its end at `at` after `way` is the machine's; `tasks` are the
     /// real-time tasks on its way, in order. What queued behind others looks back to `since`, where the first of them
     /// was sent.
     fn excused(&self, tasks: &[&str], at: u64, way: u64, limit: u64, since: Option<u64>) -> bool {
-        let promises: Vec<&Promise> = tasks.iter().filter_map(|task| self.promise(task)).collect();
-        let mut cpus: Vec<u16> = promises.iter().map(|promise| promise.cpu).collect();
+        let planned: Vec<&PlannedTiming> = tasks.iter().filter_map(|task| self.planned(task)).collect();
+        let mut cpus: Vec<u16> = planned.iter().map(|planned| planned.cpu).collect();
         cpus.sort_unstable();
         cpus.dedup();
         let from = at.saturating_sub(way);
         let from = since.map_or(from, |since| since.min(from));
         let on = |cpu: &u16| self.stalls.get(cpu).map_or(0, |stalls: &Stalls| stalls.stolen(from, at));
         let stolen = cpus.iter().map(on).fold(0, u64::saturating_add);
-        let later = promises.iter().skip(1).filter(|promise| promise.periodic);
-        let waits = later.map(|promise| promise.period).fold(0, u64::saturating_add);
+        let later = planned.iter().skip(1).filter(|planned| planned.periodic);
+        let waits = later.map(|planned| planned.period).fold(0, u64::saturating_add);
         stolen > 0 && way.saturating_sub(limit) <= stolen.saturating_add(waits)
     }
 
@@ -39,7 +39,7 @@ impl Judge<'_> {
         let channel = &self.plan.channels[at];
         let mut parties = vec![channel.writer.name.as_str()];
         parties.extend(channel.readers.iter().map(|reader| reader.name.as_str()));
-        let proven = parties.iter().all(|party| self.promise(party).is_some());
+        let proven = parties.iter().all(|party| self.planned(party).is_some());
         let bound = channel.latency.map(Duration::as_ns);
         let mut figures = ChannelFigures {
             name: channel.name.clone(),
@@ -92,7 +92,7 @@ impl Judge<'_> {
             }
         }
         if proven {
-            let period = self.promise(parties[0]).map_or(0, |writer| writer.period);
+            let period = self.planned(parties[0]).map_or(0, |writer| writer.period);
             let span = period.saturating_mul(u64::from(channel.capacity).saturating_add(1));
             for record in self.of(Kind::Drop, at) {
                 let (end, dropped) = (record.at.as_ns(), record.value);

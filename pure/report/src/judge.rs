@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! From records to figures and a verdict. The rules of blame are in [`crate::blame`].
+//! Turns records into figures and a verdict. The rules of blame are in [`crate::blame`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,21 +24,21 @@ use crate::report::{Lateness, Report, facts, frame};
 use crate::verdict::{Breach, Cause, Ended, MAIN, Verdict, Warning};
 use crate::waits::{Awaited, Waits};
 
-/// What the plan promises of a real-time task.
-pub(crate) struct Promise {
+/// The plan's timing of a real-time task.
+pub(crate) struct PlannedTiming {
     pub(crate) cpu: u16,
     priority: u8,
     pub(crate) period: u64,
     pub(crate) periodic: bool,
     deadline: u64,
     wcet: u64,
-    /// R, if shown and within the deadline.
+    /// R, if the plan shows it and it is within the deadline.
     bound: Option<u64>,
-    /// What the plan allows from a release to the first instruction.
+    /// The time that the plan allows from a release to the first instruction.
     release_overhead: u64,
 }
 
-impl Promise {
+impl PlannedTiming {
     fn of(class: &ClassPlan) -> Option<Self> {
         let ClassPlan::RealTime { cpu, priority, arrival, deadline, wcet, response, terms, .. } = class
         else {
@@ -71,7 +71,8 @@ impl Promise {
     }
 }
 
-/// A job that was released before the records begin, as long ago as can be. Its own WCET is nobody's to judge.
+/// A job that was released before the records begin, with the earliest release possible. Its own WCET cannot be
+/// judged.
 fn early(task: usize, priority: u8, job: &Early) -> Pending {
     let &Early { number, start, complete } = job;
     let (start, complete) = (start.unwrap_or(0), complete.unwrap_or(u64::MAX));
@@ -81,33 +82,33 @@ fn early(task: usize, priority: u8, job: &Early) -> Pending {
 pub(crate) struct Judge<'a> {
     pub(crate) plan: &'a Plan,
     records: BTreeMap<(Kind, u16), Vec<&'a Record>>,
-    pub(crate) promises: Vec<Option<Promise>>,
+    pub(crate) planned: Vec<Option<PlannedTiming>>,
     pub(crate) stalls: BTreeMap<u16, Stalls>,
     outside: Outside,
     pub(crate) pauses: Pauses,
     begin: u64,
     last: u64,
-    /// If what came before made room: the records are all that happened after this instant.
+    /// If older records were dropped: the records are all that happened after this instant.
     since: Option<u64>,
     pub(crate) breaches: Vec<Breach>,
     pub(crate) warnings: Vec<Warning>,
     pub(crate) machine: u64,
-    /// Late, and laid to nobody.
+    /// Late, but the cause may be before the recording.
     pub(crate) not_judged: u64,
-    /// Late, as a service was paused.
+    /// Late because a service was paused.
     pub(crate) paused: u64,
 }
 
 /// `State::Stopped` of `taut_run`, as recorded.
 const STOPPED: u64 = 3;
-/// How much longer than two of its periods a task may be without a release while others have some: at the end they stop one
-/// after another, and a machine that stands still holds some of them up.
+/// How much longer than two of its periods a task may go without a release while others have some. At the end of a
+/// run tasks stop one after another, and a stalled machine delays some of them.
 const SILENCE_NS: u64 = 1_000_000_000;
 
-/// The fact that says that no probe watched the machine.
+/// The machine fact that means that no probe watched the machine.
 const NO_PROBE: &str = "lost-priorities";
 
-/// The fact that says that threads were not kept on their CPUs.
+/// The machine fact that means that threads were not pinned to their CPUs.
 const NO_CORES: &str = "lost-cores";
 
 pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
@@ -135,7 +136,7 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
     let mut judge = Judge {
         plan,
         records: by_kind,
-        promises: plan.tasks.iter().map(|task| Promise::of(&task.class)).collect(),
+        planned: plan.tasks.iter().map(|task| PlannedTiming::of(&task.class)).collect(),
         outside: Outside::of(plan, &run.records, &by_cpu),
         pauses: Pauses::of(plan, &run.records),
         stalls: by_cpu,
@@ -158,14 +159,14 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
     let (tasks, found) = judge.tasks(&joined, ending, &decisions);
     let channels: Vec<ChannelFigures> = (0..plan.channels.len()).map(|at| judge.channel(at)).collect();
     let chains = (0..plan.chains.len()).map(|at| judge.chain(at, &tasks, &channels, &history)).collect();
-    let real_time = judge.promises.iter().any(Option::is_some);
+    let real_time = judge.planned.iter().any(Option::is_some);
     for (at, core) in plan.cores.iter().enumerate() {
         let records = judge.of(Kind::CoreLost, at).map(|record| record.value).fold(0, u64::saturating_add);
         if records > 0 {
             judge.breaches.push(Breach::LostOnCore { cpu: core.cpu, records });
         }
     }
-    // What somebody else did comes before what it led to.
+    // Interference from outside comes before the lateness that it caused.
     let mut causes = judge.moves(&machine);
     causes.extend(judge.outside.breaches(begin));
     judge.breaches.splice(before_jobs..before_jobs, causes);
@@ -203,7 +204,7 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
     let mut values: Vec<Record> =
         run.records.iter().filter(|r| matches!(r.kind, Kind::Send | Kind::Receive)).copied().collect();
     values.sort_by_key(|record| record.at);
-    // Without priorities there is no probe: nobody was above the tasks to tell how late the machine was.
+    // Without real-time priorities there is no probe: no thread above the tasks measured how late the machine was.
     let watched = machine.iter().all(|(key, _)| key != NO_PROBE);
     let probes = plan.cores.iter().filter(|_| watched).map(|core| {
         let of_core = stalls.iter().filter(|&&(cpu, _, _)| cpu == core.cpu).map(|&(_, _, lateness)| lateness);
@@ -247,7 +248,7 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
 }
 
 impl Judge<'_> {
-    /// The records of that kind about that position of the plan, in the order they were drained.
+    /// The records of this kind and subject (position in the plan), in the order in which they were drained.
     pub(crate) fn of(&self, kind: Kind, subject: usize) -> impl Iterator<Item = Record> + Clone + '_ {
         let found = u16::try_from(subject).ok().and_then(|subject| self.records.get(&(kind, subject)));
         found.into_iter().flatten().map(|record| **record)
@@ -257,18 +258,18 @@ impl Judge<'_> {
         at.saturating_sub(self.begin)
     }
 
-    /// Whether an instant is before the recording: what was then, nobody knows.
+    /// Whether an instant is before the recording.
     pub(crate) fn is_unrecorded(&self, at: u64) -> bool {
         self.since.is_some_and(|since| at < since)
     }
 
     fn about_the_run(&mut self, run: &Run) {
-        // First: what else is found is to be read in its light.
+        // First, because the reader needs it to interpret the other findings.
         let damaged =
             |damage: Damage| Breach::Damaged { byte: damage.at, bytes: damage.bytes, cut: damage.cut };
         self.breaches.extend(run.damage.map(damaged));
         let ended = Ended::of(run.ending(), self.plan);
-        // That the end is not there follows from the damage.
+        // The missing end follows from the damage.
         let ended = ended.filter(|ended| run.damage.is_none() || *ended != Ended::Unrecorded);
         self.breaches.extend(ended.map(|ending| Breach::Ended { ending }));
         self.breaches.extend(run.records.iter().filter_map(|record| end::stood(self.plan, record)));
@@ -295,12 +296,13 @@ impl Judge<'_> {
         }
     }
 
-    /// What is not recorded, or cannot be so, was not shown.
+    /// Reports jobs with missing or impossible records, and tasks without releases: they are not shown to keep their
+    /// bounds.
     fn about_the_records(&mut self, joined: &[TaskJobs]) {
-        let tasks = joined.iter().zip(&self.promises).zip(&self.plan.tasks);
-        let real_time = tasks.filter_map(|((found, promise), task)| Some((found, promise.as_ref()?, task)));
+        let tasks = joined.iter().zip(&self.planned).zip(&self.plan.tasks);
+        let real_time = tasks.filter_map(|((found, planned), task)| Some((found, planned.as_ref()?, task)));
         let newest = real_time.clone().flat_map(|(found, ..)| found.jobs.last()).map(|job| job.release).max();
-        for (found, promise, task) in real_time {
+        for (found, planned, task) in real_time {
             if found.faulty > 0 {
                 self.breaches.push(Breach::Faulty { task: task.name.clone(), jobs: found.faulty });
             }
@@ -313,14 +315,14 @@ impl Judge<'_> {
                 continue;
             };
             let due = match (found.newest, self.since) {
-                // When it was released last was before the records.
+                // Its last release was before the records.
                 (None, Some(since)) => self.since_begin(since),
                 (newest, _) => {
                     let number = newest.map_or(0, |newest| newest.saturating_add(1));
-                    promise.period.saturating_mul(number).saturating_add(offset.as_ns())
+                    planned.period.saturating_mul(number).saturating_add(offset.as_ns())
                 }
             };
-            let patience = promise.period.saturating_mul(2).saturating_add(SILENCE_NS);
+            let patience = planned.period.saturating_mul(2).saturating_add(SILENCE_NS);
             let newest = newest.map_or(0, |at| self.since_begin(at));
             if !stopped && newest.saturating_sub(due) > patience {
                 self.breaches.push(Breach::Silent { task: task.name.clone(), at_ns: due });
@@ -328,7 +330,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The runtime writes what it lacked to the machine's facts: `lost-priorities = why`, `no-switch-mark = why`.
+    /// The runtime adds what it lacked to the machine's facts: `lost-priorities = why`, `no-switch-mark = why`.
     fn about_the_machine(&mut self, facts: &[(String, String)]) {
         for (key, why) in facts {
             if let Some(guarantee) = key.strip_prefix("lost-") {
@@ -349,10 +351,10 @@ impl Judge<'_> {
         decisions: &Decisions,
     ) -> (Vec<TaskFigures>, Vec<Vec<(Job, Lateness)>>) {
         let mut cores: BTreeMap<u16, Vec<Pending>> = BTreeMap::new();
-        let tasks = joined.iter().zip(&self.promises).zip(&self.plan.tasks).enumerate();
-        for (at, ((found, promise), task)) in tasks {
-            let Some(promise) = promise else {
-                // Turns that a best-effort task had in its server: they took time from others.
+        let tasks = joined.iter().zip(&self.planned).zip(&self.plan.tasks).enumerate();
+        for (at, ((found, planned), task)) in tasks {
+            let Some(planned) = planned else {
+                // The turns of a best-effort task in its server, which took time from other tasks.
                 if let Some(server) = self.plan.server_of(&task.name) {
                     let turn = |job: &Job| {
                         let Job { task, number, release, start, complete, cpu, .. } = *job;
@@ -373,53 +375,59 @@ impl Judge<'_> {
                 }
                 continue;
             };
-            let on_core = cores.entry(promise.cpu).or_default();
-            on_core.extend(found.jobs.iter().map(|job| promise.pending(job)));
-            on_core.extend(found.early.iter().map(|job| early(at, promise.priority, job)));
+            let on_core = cores.entry(planned.cpu).or_default();
+            on_core.extend(found.jobs.iter().map(|job| planned.pending(job)));
+            on_core.extend(found.early.iter().map(|job| early(at, planned.priority, job)));
         }
         let cores: BTreeMap<u16, CoreJobs> =
             cores.into_iter().map(|(cpu, jobs)| (cpu, CoreJobs::new(jobs))).collect();
-        let places = self.promises.iter().map(|promise| promise.as_ref().map(|of| (of.cpu, of.priority)));
+        let places = self.planned.iter().map(|planned| planned.as_ref().map(|of| (of.cpu, of.priority)));
         let whole = self.since.is_none();
         let waits = Waits::new(self.plan, places.collect(), joined, &cores, (decisions, whole));
-        let promises = std::mem::take(&mut self.promises);
-        let all = joined.iter().zip(&promises).enumerate().map(|(at, (found, promise))| {
-            let mut figures = self.figures(at, found, promise.as_ref(), ending);
+        let planned = std::mem::take(&mut self.planned);
+        let all = joined.iter().zip(&planned).enumerate().map(|(at, (found, planned))| {
+            let mut figures = self.figures(at, found, planned.as_ref(), ending);
             let mut judged: Vec<(Job, Lateness)> =
                 found.jobs.iter().map(|job| (*job, Lateness::InTime)).collect();
-            if let Some(promise) = promise {
+            if let Some(planned) = planned {
                 let empty = (CoreJobs::default(), Stalls::default());
-                let on_core = cores.get(&promise.cpu).unwrap_or(&empty.0);
-                let stalls = self.stalls.get(&promise.cpu).cloned().unwrap_or(empty.1);
+                let on_core = cores.get(&planned.cpu).unwrap_or(&empty.0);
+                let stalls = self.stalls.get(&planned.cpu).cloned().unwrap_or(empty.1);
                 for (job, lateness) in &mut judged {
-                    *lateness = self.job(&mut figures, promise, job, None, (on_core, &stalls, &waits));
+                    *lateness = self.job(&mut figures, planned, job, None, (on_core, &stalls, &waits));
                 }
                 for open in &found.open {
-                    // A job that its deadline lets run is not late yet.
-                    if self.last.saturating_sub(open.release) > promise.deadline {
+                    // A job that may still meet its deadline is not late yet.
+                    if self.last.saturating_sub(open.release) > planned.deadline {
                         let (number, release, complete) = (open.number, open.release, self.last);
                         let start = release;
                         let job = Job { task: at, number, release, start, complete, cpu: 0, missed: true };
                         let place = (on_core, &stalls, &waits);
-                        self.job(&mut figures, promise, &job, Some(open), place);
+                        self.job(&mut figures, planned, &job, Some(open), place);
                     }
                 }
-                self.conduct(&mut figures, promise, found, &stalls);
+                self.conduct(&mut figures, planned, found, &stalls);
                 self.sleeps(at, &figures, found, &stalls);
             }
-            self.losses(at, &figures, promise.is_some());
+            self.losses(at, &figures, planned.is_some());
             (figures, judged)
         });
         let all = all.collect::<Vec<_>>();
-        self.promises = promises;
+        self.planned = planned;
         all.into_iter().unzip()
     }
 
-    fn figures(&self, at: usize, found: &TaskJobs, promise: Option<&Promise>, ending: Ending) -> TaskFigures {
+    fn figures(
+        &self,
+        at: usize,
+        found: &TaskJobs,
+        planned: Option<&PlannedTiming>,
+        ending: Ending,
+    ) -> TaskFigures {
         let sum = |kind| self.of(kind, at).map(|record| record.value).fold(0, u64::saturating_add);
         let count = |count: Count| {
             let mut of_it = self.of(Kind::Counted, at).filter(move |record| record.job == count as u64);
-            // What nobody counted is not zero.
+            // A count that was not taken is not zero.
             let first = of_it.next()?.value;
             Some(of_it.map(|record| record.value).fold(first, u64::saturating_add))
         };
@@ -431,15 +439,15 @@ impl Judge<'_> {
         };
         TaskFigures {
             name: task.name.clone(),
-            cpu: promise.map(|p| p.cpu),
-            priority: promise.map(|p| p.priority),
-            period_ns: promise.map(|p| p.period),
-            deadline_ns: promise.map(|p| p.deadline),
-            wcet_ns: promise.map(|p| p.wcet),
-            bound_ns: promise.and_then(|p| p.bound),
+            cpu: planned.map(|p| p.cpu),
+            priority: planned.map(|p| p.priority),
+            period_ns: planned.map(|p| p.period),
+            deadline_ns: planned.map(|p| p.deadline),
+            wcet_ns: planned.map(|p| p.wcet),
+            bound_ns: planned.and_then(|p| p.bound),
             test,
-            releases: if promise.is_some() { found.releases } else { 0 },
-            completions: if promise.is_some() { found.jobs.len() as u64 } else { 0 },
+            releases: if planned.is_some() { found.releases } else { 0 },
+            completions: if planned.is_some() { found.jobs.len() as u64 } else { 0 },
             skipped: found.skipped,
             overruns: self.of(Kind::Overrun, at).count() as u64,
             exhausted: self.of(Kind::Exhausted, at).count() as u64,
@@ -467,23 +475,23 @@ impl Judge<'_> {
     fn job(
         &mut self,
         figures: &mut TaskFigures,
-        promise: &Promise,
+        planned: &PlannedTiming,
         job: &Job,
         open: Option<&Open>,
         (on_core, stalls, waits): (&CoreJobs, &Stalls, &Waits<'_>),
     ) -> Lateness {
         let response = job.response();
         let unfinished = open.is_some();
-        let missed = unfinished || job.missed || response > promise.deadline;
+        let missed = unfinished || job.missed || response > planned.deadline;
         figures.missed += u64::from(missed);
-        if !missed && response <= promise.limit() {
+        if !missed && response <= planned.limit() {
             return Lateness::InTime;
         }
-        let late = promise.pending(job);
+        let late = planned.pending(job);
         let awaited: Vec<Awaited> =
             on_core.before(&late).flat_map(|job| waits.of(job.task, job.number)).collect();
-        // What the plan does not prove is ours, whatever was before.
-        if promise.bound.is_some() {
+        // Lateness without a proven bound is our fault, whatever happened before.
+        if planned.bound.is_some() {
             let begin = on_core.busy_since(late.priority, late.release);
             let first = awaited.iter().map(|awaited| awaited.from).fold(begin, u64::min);
             if self.is_unrecorded(first) {
@@ -493,7 +501,7 @@ impl Judge<'_> {
             }
         }
         let others = self.stalls_elsewhere(&awaited);
-        let (stolen_ns, wcet) = match on_core.judge(&late, promise.bound, stalls, &others) {
+        let (stolen_ns, wcet) = match on_core.judge(&late, planned.bound, stalls, &others) {
             Finding::Machine => {
                 figures.late_machine += 1;
                 self.machine += 1;
@@ -501,10 +509,10 @@ impl Judge<'_> {
             }
             Finding::Ours { stolen, wcet } => (stolen, wcet),
         };
-        let outside = self.outside_cause(promise, on_core, &late, (stolen_ns, wcet.is_some()), waits);
+        let outside = self.outside_cause(planned, on_core, &late, (stolen_ns, wcet.is_some()), waits);
         let lateness = if outside.is_some() { Lateness::Outside } else { Lateness::Ours };
         *(if outside.is_some() { &mut figures.late_outside } else { &mut figures.late_ours }) += 1;
-        let ours = || match (wcet, promise.bound) {
+        let ours = || match (wcet, planned.bound) {
             (Some((of, used_ns)), _) => Cause::Wcet {
                 of: self.plan.tasks[of].name.clone(),
                 wcet_ns: match &self.plan.tasks[of].class {
@@ -514,10 +522,10 @@ impl Judge<'_> {
                 used_ns,
             },
             (None, None) => Cause::NotProven,
-            (None, Some(_)) if let Some(open) = open => self.unfinished(job.task, promise, open, on_core),
+            (None, Some(_)) if let Some(open) = open => self.unfinished(job.task, planned, open, on_core),
             (None, Some(_)) => {
                 let (late_ns, planned_ns) =
-                    (on_core.stood_free(&promise.pending(job)), promise.release_overhead);
+                    (on_core.stood_free(&planned.pending(job)), planned.release_overhead);
                 if late_ns > planned_ns { Cause::Release { late_ns, planned_ns } } else { Cause::Unknown }
             }
         };
@@ -527,7 +535,7 @@ impl Judge<'_> {
             job: job.number,
             at_ns: self.since_begin(job.release),
             response_ns: response,
-            limit_ns: promise.limit(),
+            limit_ns: planned.limit(),
             missed,
             unfinished,
             stolen_ns,
@@ -537,36 +545,36 @@ impl Judge<'_> {
         lateness
     }
 
-    /// What the records tell of a job that is not complete at their end.
-    fn unfinished(&self, task: usize, promise: &Promise, open: &Open, on_core: &CoreJobs) -> Cause {
+    /// What the records say about a job that is not complete when they end.
+    fn unfinished(&self, task: usize, planned: &PlannedTiming, open: &Open, on_core: &CoreJobs) -> Cause {
         let ran = |start| self.last.saturating_sub(start).saturating_sub(on_core.within(start));
         let stood = self.of(Kind::Stood, task).filter(|record| record.job == open.number);
         Cause::Unfinished {
             began_ns: open.start.map(|start| start.saturating_sub(open.release)),
             ran_ns: open.start.map_or(0, ran),
-            wcet_ns: promise.wcet,
+            wcet_ns: planned.wcet,
             stood: stood.last().and_then(|record| end::place(self.plan, &record)),
         }
     }
 
-    /// Whether somebody outside is the cause of a lateness that would be ours.
+    /// The cause from outside, if any, of a lateness that would otherwise be our fault.
     fn outside_cause(
         &mut self,
-        promise: &Promise,
+        planned: &PlannedTiming,
         on_core: &CoreJobs,
         late: &Pending,
         (stolen_ns, wcet): (u64, bool),
         waits: &Waits<'_>,
     ) -> Option<Cause> {
         let from = on_core.busy_since(late.priority, late.release);
-        let due = late.release.saturating_add(promise.limit());
+        let due = late.release.saturating_add(planned.limit());
         let unexplained = late.complete.saturating_sub(due).saturating_sub(stolen_ns);
         let awaited = on_core.before(late).flat_map(|job| waits.of(job.task, job.number));
-        let cpus: Vec<u16> = awaited.map(|awaited| awaited.cpu).chain([promise.cpu]).collect();
+        let cpus: Vec<u16> = awaited.map(|awaited| awaited.cpu).chain([planned.cpu]).collect();
         self.outside.cause((from, late.complete), &cpus, unexplained, wcet)
     }
 
-    /// The stalls of other cores that a late job, or one that was before it, has waited for.
+    /// The stalls of other cores for which a late job, or a job ahead of it, waited.
     fn stalls_elsewhere(&self, awaited: &[Awaited]) -> Vec<(u64, u64)> {
         let inside = awaited
             .iter()
@@ -574,10 +582,10 @@ impl Judge<'_> {
         inside.flatten().collect()
     }
 
-    /// Threads that somebody has moved, as the runtime saw it, or as their records say where they ran.
+    /// Threads that were moved from outside, as the runtime observed it, or as the CPUs in their records show.
     fn moves(&self, machine: &[(String, String)]) -> Vec<Breach> {
-        let tasks = self.promises.iter().enumerate();
-        let tasks = tasks.filter_map(|(at, promise)| Some((Kind::Moved, at, promise.as_ref()?.cpu)));
+        let tasks = self.planned.iter().enumerate();
+        let tasks = tasks.filter_map(|(at, planned)| Some((Kind::Moved, at, planned.as_ref()?.cpu)));
         let cores = self.plan.cores.iter().enumerate();
         let probes = cores.clone().map(|(at, core)| (Kind::ProbeMoved, at, core.cpu));
         let pinned = machine.iter().all(|(key, _)| key != NO_CORES);
@@ -608,13 +616,13 @@ impl Judge<'_> {
             let main = self.of(kind, at).find(mains);
             found.extend(main.map(|record| moved(None, Some(MAIN.to_owned()), cpu, record)));
             let seen = self.of(kind, at).find(|record| !mains(record));
-            // A CPU that does not fit into a record says nothing.
+            // A CPU number that does not fit into a record shows nothing.
             let ran = [Kind::Start, Kind::Complete].into_iter().flat_map(|kind| self.of(kind, at));
             let elsewhere = |record: &Record| record.cpu != u8::MAX && u16::from(record.cpu) != cpu;
             let ran = ran.filter(|record| task.is_some() && pinned && elsewhere(record));
             let ran = ran.min_by_key(|record| record.at).map(|record| {
-                let promise = self.promises.get(at).and_then(Option::as_ref);
-                let priority = promise.map_or(0, |promise| u64::from(promise.priority));
+                let planned = self.planned.get(at).and_then(Option::as_ref);
+                let priority = planned.map_or(0, |planned| u64::from(planned.priority));
                 Record { value: 1 | priority << 8 | 1 << 16, ..record }
             });
             found.extend(seen.or(ran).map(|record| moved(task, thread, cpu, record)));
@@ -622,16 +630,22 @@ impl Judge<'_> {
         found
     }
 
-    /// What a task's thread must not do, and whose WCET its jobs exceeded.
-    fn conduct(&mut self, figures: &mut TaskFigures, promise: &Promise, found: &TaskJobs, stalls: &Stalls) {
-        // Whoever traces a thread makes it use time that is not its own.
+    /// Forbidden actions of a task's thread, and jobs beyond their WCET.
+    fn conduct(
+        &mut self,
+        figures: &mut TaskFigures,
+        planned: &PlannedTiming,
+        found: &TaskJobs,
+        stalls: &Stalls,
+    ) {
+        // A tracer makes a thread use processor time that is not its own.
         let over = found.jobs.iter().filter(|job| {
-            blame::exceeds(&promise.pending(job), stalls) && !self.outside.is_held(job.start, job.complete)
+            blame::exceeds(&planned.pending(job), stalls) && !self.outside.is_held(job.start, job.complete)
         });
         if let Some(used_ns) = over.clone().map(|job| job.cpu).max() {
             let (task, jobs) = (figures.name.clone(), over.count() as u64);
             figures.beyond_wcet = jobs;
-            self.warnings.push(Warning::Wcet { task, wcet_ns: promise.wcet, used_ns, jobs });
+            self.warnings.push(Warning::Wcet { task, wcet_ns: planned.wcet, used_ns, jobs });
         }
         let counts = figures.counts.unwrap_or_default();
         for (what, count) in [
@@ -645,15 +659,15 @@ impl Judge<'_> {
         }
     }
 
-    /// Jobs that slept while they held a resource. One that may have been stopped instead, from outside or by the machine, is
-    /// told and not blamed: then the probe of its core stood still, too.
+    /// Jobs that slept while they held a resource. If the core's probe stood still as well, the job may instead have
+    /// been stopped, from outside or by the machine: that is a warning, not a breach.
     fn sleeps(&mut self, at: usize, figures: &TaskFigures, found: &TaskJobs, stalls: &Stalls) {
         let (mut slept, mut stopped) = (0u64, 0u64);
         let early: BTreeSet<u64> = found.early.iter().map(|job| job.number).collect();
         let starts: BTreeMap<u64, u64> = found.jobs.iter().map(|job| (job.number, job.start)).collect();
         let records: Vec<Record> = self.of(Kind::Slept, at).collect();
         for record in records {
-            // From its start on the probe must not have stood still, and that was before the records.
+            // The judgement needs the probe's records from the job's start on, and that was before the records.
             if early.contains(&record.job) {
                 self.not_judged = self.not_judged.saturating_add(record.value);
                 continue;
@@ -672,7 +686,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Errors of jobs, and records that are missing.
+    /// Errors of jobs, dropped releases, and missing records.
     fn losses(&mut self, at: usize, figures: &TaskFigures, real_time: bool) {
         let name = || figures.name.clone();
         let failed = self.of(Kind::Failed, at).count() as u64;
@@ -683,7 +697,7 @@ impl Judge<'_> {
         if exceeded > 0 {
             self.warnings.push(Warning::ScopeExceeded { task: name(), times: exceeded });
         }
-        // Others are the overrun policy's or a pause's.
+        // The overrun policy or a pause dropped the other ones.
         let beyond: Vec<u64> = self
             .of(Kind::Skip, at)
             .filter(|record| record.value == 1)

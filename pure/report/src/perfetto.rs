@@ -13,7 +13,7 @@
 use taut_time::Duration;
 
 use crate::protobuf::Message;
-use crate::tracks::{Lane, Mark, Note, Task, Tracks, What};
+use crate::tracks::{InstantEvent, Note, Task, Track, Tracks, What};
 
 const SEQUENCE: u64 = 1;
 const PROCESS: u64 = 1;
@@ -75,8 +75,8 @@ pub(crate) fn write(tracks: &Tracks) -> Vec<u8> {
         trace.mark(&tracks.tasks[mark.task].name, mark);
     }
     trace.notes(VERDICT, &tracks.verdict);
-    for lane in &tracks.lanes {
-        trace.lane(&tracks.tasks, lane);
+    for track in &tracks.cpu_tracks {
+        trace.track(&tracks.tasks, track);
     }
     trace.bytes
 }
@@ -146,9 +146,9 @@ impl Trace {
             let name = format!("{}: held by", resource.name);
             self.packet(Message::new().message(60, &under(resource_track(at), &name)));
         }
-        for lane in &tracks.lanes {
-            let name = format!("machine stalls, cpu {}", lane.cpu);
-            self.packet(Message::new().message(60, &under(stall_track(lane.cpu), &name)));
+        for track in &tracks.cpu_tracks {
+            let name = format!("machine stalls, cpu {}", track.cpu);
+            self.packet(Message::new().message(60, &under(stall_track(track.cpu), &name)));
         }
     }
 
@@ -267,7 +267,7 @@ impl Trace {
     }
 
     /// A response beside its bound: how far one goes, then how much further the other.
-    fn mark(&mut self, task: &str, mark: &Mark) {
+    fn mark(&mut self, task: &str, mark: &InstantEvent) {
         let Some((arrival, complete)) = mark.seen else { return };
         let response = complete.saturating_sub(arrival);
         let slices = match mark.bound {
@@ -298,15 +298,15 @@ impl Trace {
     }
 
     /// Who ran on a CPU, as the kernel would tell it.
-    fn lane(&mut self, tasks: &[Task], lane: &Lane) {
+    fn track(&mut self, tasks: &[Task], track: &Track) {
         // Nobody of ours runs: the idle thread.
         let mut last = ("swapper", 0, 120);
         let who = |to: Option<usize>| match to {
             Some(at) => (tasks[at].name.as_str(), tid(at), kernel_priority(tasks[at].priority)),
             None => ("swapper", 0, 120),
         };
-        for steps in lane.steps.chunks(BUNDLE) {
-            let mut bundle = Message::new().uint(1, u64::from(lane.cpu));
+        for steps in track.steps.chunks(BUNDLE) {
+            let mut bundle = Message::new().uint(1, u64::from(track.cpu));
             for step in steps {
                 let event = match step.what {
                     What::Wakes(task) => {
@@ -316,7 +316,7 @@ impl Trace {
                             .uint(2, tid)
                             .uint(3, priority)
                             .uint(4, 1)
-                            .uint(5, u64::from(lane.cpu));
+                            .uint(5, u64::from(track.cpu));
                         Message::new().uint(2, 0).message(20, &thread)
                     }
                     What::Switch { to, sleeps } => {

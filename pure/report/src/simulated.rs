@@ -22,7 +22,7 @@ use crate::decisions;
 use crate::jobs::Job;
 use crate::perfetto;
 use crate::report::Report;
-use crate::tracks::{Lane, Mark, Resource, Task, Tracks};
+use crate::tracks::{InstantEvent, Resource, Task, Track, Tracks};
 
 /// What is shown of a run.
 #[derive(Clone, Copy, Debug)]
@@ -150,11 +150,11 @@ impl Simulated {
         let cpu = |core: usize| {
             plan.cores.get(core).map_or(u16::try_from(core).unwrap_or(u16::MAX), |core| core.cpu)
         };
-        let lanes = 0..set.cores().len().max(plan.cores.len());
-        tracks.lanes = lanes.map(|core| Lane { cpu: cpu(core), steps: Vec::new() }).collect();
+        let cpu_tracks = 0..set.cores().len().max(plan.cores.len());
+        tracks.cpu_tracks = cpu_tracks.map(|core| Track { cpu: cpu(core), steps: Vec::new() }).collect();
         let resource = |of: &taut_model::Resource| Resource { name: of.name.clone(), ..Resource::default() };
         tracks.resources = set.resources().iter().map(resource).collect();
-        tracks.mark = window.focus.filter(|focus| focus.task < tasks.len()).map(|focus| Mark {
+        tracks.mark = window.focus.filter(|focus| focus.task < tasks.len()).map(|focus| InstantEvent {
             task: tasks[focus.task].track,
             job: focus.job,
             title: focus.title.to_owned(),
@@ -162,7 +162,7 @@ impl Simulated {
             seen: None,
         });
         Self {
-            cores: vec![Core::default(); tracks.lanes.len()],
+            cores: vec![Core::default(); tracks.cpu_tracks.len()],
             tracks,
             from: window.from.as_ns(),
             until: window.until.as_ns(),
@@ -196,7 +196,7 @@ impl Simulated {
         let resources: Vec<Resource> = decisions::resources(plan).into_iter().map(resource).collect();
         let tracks = Tracks {
             tasks: vec![Task::default(); plan.tasks.len()],
-            lanes: plan.cores.iter().map(|core| Lane { cpu: core.cpu, steps: Vec::new() }).collect(),
+            cpu_tracks: plan.cores.iter().map(|core| Track { cpu: core.cpu, steps: Vec::new() }).collect(),
             ..Tracks::default()
         };
         let mut seen = Self {

@@ -23,14 +23,14 @@ pub(crate) struct Tracks {
     pub(crate) app: String,
     pub(crate) tasks: Vec<Task>,
     /// By core of the plan.
-    pub(crate) lanes: Vec<Lane>,
+    pub(crate) cpu_tracks: Vec<Track>,
     /// Core, when the probe woke, how late it was; by time.
     pub(crate) stalls: Vec<(u16, u64, u64)>,
     /// Of each resource, by name, who held it.
     pub(crate) resources: Vec<Resource>,
     /// By time.
     pub(crate) values: Vec<Value>,
-    pub(crate) mark: Option<Mark>,
+    pub(crate) mark: Option<InstantEvent>,
     /// What the report says of the run, behind its last record: the verdict, and what speaks against it.
     pub(crate) verdict: Vec<Note>,
     /// When the last thing happened; deadlines after that are not shown.
@@ -106,7 +106,7 @@ pub(crate) struct Held {
 
 /// Who ran on a CPU.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Lane {
+pub(crate) struct Track {
     pub(crate) cpu: u16,
     /// In order.
     pub(crate) steps: Vec<Step>,
@@ -143,7 +143,7 @@ pub(crate) struct Value {
 
 /// A response to look at, beside what is said of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct InstantEvent {
     pub(crate) task: usize,
     pub(crate) job: u64,
     pub(crate) title: String,
@@ -174,10 +174,10 @@ impl Tracks {
             notes: report.notes.tasks.get(at).cloned().unwrap_or_default(),
             ..Task::default()
         };
-        let lane = |(at, core): (usize, &taut_plan::CorePlan)| Lane {
+        let track = |(at, core): (usize, &taut_plan::CorePlan)| Track {
             cpu: core.cpu,
-            steps: match decided.lanes.get(at) {
-                Some(lane) if !lane.steps.is_empty() => lane.steps.clone(),
+            steps: match decided.cpu_tracks.get(at) {
+                Some(track) if !track.steps.is_empty() => track.steps.clone(),
                 _ => steps(report, core.cpu),
             },
         };
@@ -188,7 +188,7 @@ impl Tracks {
         Self {
             app: report.plan.app.clone(),
             tasks: report.tasks.iter().enumerate().map(task).collect(),
-            lanes: report.plan.cores.iter().enumerate().map(lane).collect(),
+            cpu_tracks: report.plan.cores.iter().enumerate().map(track).collect(),
             stalls: report.stalls.clone(),
             values: values(report),
             mark: None,
@@ -210,8 +210,8 @@ fn verdict(report: &Report) -> Vec<Note> {
     };
     let note = |text, value| Note { at, text, category: "verdict", what: "number", value };
     let word = note(report.verdict().word().to_owned(), breaches.len() as u64);
-    let told = (1..).zip(breaches).take(BREACHES_SHOWN);
-    std::iter::once(word).chain(told.map(|(number, breach)| note(breach_text(breach), number))).collect()
+    let reported = (1..).zip(breaches).take(BREACHES_SHOWN);
+    std::iter::once(word).chain(reported.map(|(number, breach)| note(breach_text(breach), number))).collect()
 }
 
 fn whose(late: Lateness) -> Option<&'static str> {

@@ -501,8 +501,9 @@ fn errors_of_jobs_are_told_and_break_no_promise() {
     let report = Report::new(&plan(), &run);
     assert_eq!(report.verdict(), &Verdict::Kept);
     let task = || "output".to_owned();
-    let told = [Warning::Failed { task: task(), jobs: 2 }, Warning::ScopeExceeded { task: task(), times: 1 }];
-    assert_eq!(report.warnings(), told);
+    let reported =
+        [Warning::Failed { task: task(), jobs: 2 }, Warning::ScopeExceeded { task: task(), times: 1 }];
+    assert_eq!(report.warnings(), reported);
 }
 
 #[test]
@@ -1019,8 +1020,8 @@ fn only_a_stopped_service_may_be_silent() {
     let is_silent = |service: u16, state: u64| {
         let mut run = quiet.clone();
         let at = Instant::from_ns(BEGIN + 1_060 * 8 * MS);
-        let told = Record { at, kind: Kind::Service, cpu: 0, subject: service, job: 0, value: state };
-        run.records.push(told);
+        let reported = Record { at, kind: Kind::Service, cpu: 0, subject: service, job: 0, value: state };
+        run.records.push(reported);
         let report = Report::new(&plan, &run);
         let Verdict::Broken(breaches) = report.verdict() else { return false };
         breaches.iter().any(|breach| matches!(breach, Breach::Silent { task, .. } if task == "processing"))

@@ -6,19 +6,21 @@
 //! | server | budget | source |
 //! |---|---|---|
 //! | polling | full when a period begins; given up when the server runs and finds no request | [Lehoczky 1987] |
-//! | deferrable | full when a period begins; kept until then | [Lehoczky 1987], [Strosnider 1995] |
+//! | deferrable | full when a period begins; kept until it ends | [Lehoczky 1987], [Strosnider 1995] |
 //! | sporadic | what is used comes back a period after the server, backlogged, could begin to use it | [Sprunt 1989], with the corrections of [Stanovich 2010] |
 //!
-//! The rules are those of [`taut_policy::server`], with as many places for parts of a budget as can be needed. A core of its
-//! own kind: tasks have no sections here, as a server's requests are not bounded where they could lock. At one instant come
-//! what is done, replenishments, releases and requests, and then who runs.
+//! The rules are those of [`taut_policy::server`], with as many places for replenishments as can be needed. The core
+//! is of its own kind: its tasks have no sections, as the requests of a server that could lock are not bounded. At
+//! one instant the order is: completions, replenishments, releases and requests, and then the decision.
 
 use core::fmt;
 use std::collections::VecDeque;
 
 use taut_model::{Scheduler, TaskSet};
 use taut_policy::queue::{Heap, HeapSlot};
-use taut_policy::server::{Any, Deferrable, Part, Polling, Seat, Served as Policy, Sporadic, Turn};
+use taut_policy::server::{
+    Any, Deferrable, Polling, Replenishment, Served as Policy, ServerEntry, Sporadic, Turn,
+};
 use taut_policy::{FixedPriority, Misuse, Scheduler as _, Slot};
 use taut_time::{Duration, Instant};
 
@@ -27,37 +29,37 @@ use crate::calendar::NEVER;
 use crate::random::Random;
 use crate::{Execution, Scenario};
 
-/// How a budget is lost and comes back.
+/// How a budget is consumed and replenished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Looks for requests once a period.
     Polling,
     /// Keeps its budget until the period ends.
     Deferrable,
-    /// Gets back what it used, a period after.
+    /// Gets back what it used, a period later.
     Sporadic,
 }
 
 /// A server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// Of which kind.
+    /// The kind of its budget.
     pub kind: Kind,
-    /// Larger = more urgent, and no task's of the core.
+    /// Larger = more urgent; no task of the core has the same priority.
     pub priority: u32,
     /// C_s: how much it serves per period, more than 0.
     pub budget: Duration,
     /// T_s, at least the budget.
     pub period: Duration,
-    /// When its first whole period begins, at most a period after the start. Until then a polling one has no budget,
-    /// and the others have theirs.
+    /// When its first whole period begins, at most a period after the start of the run. Before that a polling server
+    /// has no budget, and the others have theirs.
     pub start: Duration,
 }
 
-/// Something to serve.
+/// A request to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// When it comes.
+    /// When it arrives.
     pub arrival: Duration,
     /// How long it takes, more than 0.
     pub cost: Duration,
@@ -66,19 +68,19 @@ pub struct Request {
 /// Why there is no such run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerFault {
-    /// There is no such core, or it is not one of fixed priorities.
+    /// There is no such core, or it does not run fixed priorities.
     Core,
     /// A task of the core has critical sections.
     Sections,
     /// A task has the server's priority.
     Priority,
-    /// Not 0 < C_s ≤ T_s, or the start comes after a period.
+    /// Not 0 < C_s ≤ T_s, or the start is more than a period away.
     Budget,
     /// Requests are not in the order of their arrivals, or one takes no time.
     Requests,
     /// Times do not fit in 64 bits.
     Overflow,
-    /// A rule refused what happened: a mistake of this crate.
+    /// A rule refused an event: a bug in this crate.
     Misuse,
 }
 
@@ -106,19 +108,19 @@ impl fmt::Display for ServerFault {
 
 impl core::error::Error for ServerFault {}
 
-/// What a run was.
+/// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Served {
-    /// From each request until it was served, in order; fewer than requests if the step limit came first.
+    /// The response time of each request, in order; fewer than requests if the step limit came first.
     pub requests: Vec<Duration>,
-    /// The longest response time from an arrival, for each task of the set; those on other cores have none.
+    /// The longest response time from an arrival, for each task of the set; 0 for tasks of other cores.
     pub tasks: Vec<Duration>,
 }
 
-/// Runs one core of a set with a server. Releases are those of the scenario; a job's execution is one part.
+/// Runs one core of a set with a server. Releases are those of the scenario; a job executes in one part.
 ///
 /// # Errors
-/// What does not fit together.
+/// The reason why set, core, server and requests do not fit together.
 pub fn run(
     set: &TaskSet,
     core: usize,
@@ -134,23 +136,23 @@ pub fn run(
     Ok(run.served)
 }
 
-/// A task of the core, whose position there is that in the list of all.
+/// A task of the core; its position on the core is that in the list of all tasks.
 struct Task {
-    /// Position in the set.
+    /// Its position in the set.
     at: usize,
     cost: u64,
     source: Source,
     /// Arrivals of jobs that are not complete.
     open: VecDeque<u64>,
-    /// Of the first of them.
+    /// What the first of them still executes.
     remaining: u64,
 }
 
 type Rule = FixedPriority<Heap<Box<[HeapSlot]>>, Box<[Slot]>>;
-type AnyServer = Any<Box<[Part]>>;
-type Core = Policy<Rule, AnyServer, [Seat<AnyServer>; 1]>;
+type AnyServer = Any<Box<[Replenishment]>>;
+type Core = Policy<Rule, AnyServer, [ServerEntry<AnyServer>; 1]>;
 
-/// The most urgent first; of two equal ones the lower position, which preempts the other.
+/// A rule that runs the most urgent task first; of two equal ones the lower position, which preempts the other.
 fn rule(priorities: &[u32]) -> Result<Rule, Misuse> {
     let mut order: Vec<_> = (0..priorities.len()).collect();
     order.sort_by_key(|at| (priorities[*at], usize::MAX - at));
@@ -167,8 +169,8 @@ fn policy(server: &Server, requests: usize) -> Result<AnyServer, ServerFault> {
         Kind::Polling => Polling::new(budget, period, start).map(Any::Polling),
         Kind::Deferrable => Deferrable::new(budget, period, start).map(Any::Deferrable),
         Kind::Sporadic => {
-            // A wait splits at most one part.
-            let parts = vec![Part::EMPTY; requests.saturating_add(1)].into();
+            // A wait splits at most one replenishment.
+            let parts = vec![Replenishment::EMPTY; requests.saturating_add(1)].into();
             Sporadic::new(budget, period, parts).map(Any::Sporadic)
         }
     };
@@ -182,9 +184,9 @@ fn release(core: &mut Core, task: usize, arrival: u64) -> Result<(), Misuse> {
 struct Run<'a> {
     core: Core,
     requests: &'a [Request],
-    /// Requests that have come.
+    /// How many requests have arrived.
     come: usize,
-    /// What the first unserved one still takes.
+    /// What the first unserved request still takes.
     remaining: u64,
     tasks: Vec<Task>,
     now: u64,
@@ -231,11 +233,11 @@ impl<'a> Run<'a> {
             requests: Vec::with_capacity(requests.len()),
             tasks: vec![Duration::ZERO; set.tasks().len()],
         };
-        let core = Policy::new(rule, tasks.len(), [Seat::new(policy)]);
+        let core = Policy::new(rule, tasks.len(), [ServerEntry::new(policy)]);
         Ok(Self { core, requests, come: 0, remaining: 0, tasks, now: 0, random, served })
     }
 
-    /// To the next instant; whether there is more.
+    /// Advances to the next instant; returns whether there is more.
     fn step(&mut self, scenario: &Scenario) -> Result<bool, ServerFault> {
         self.arrive(scenario)?;
         let turn = self.core.decide(Instant::from_ns(self.now))?;
@@ -262,7 +264,7 @@ impl<'a> Run<'a> {
         Ok(true)
     }
 
-    /// Releases and requests by now.
+    /// Takes the releases and requests up to now.
     fn arrive(&mut self, scenario: &Scenario) -> Result<(), ServerFault> {
         for (at, task) in self.tasks.iter_mut().enumerate() {
             while task.source.release <= self.now {

@@ -136,11 +136,11 @@ impl Waits {
 }
 
 /// Execution, and a section behind it: resource and length.
-type Part = (u64, Option<(usize, u64)>);
+type Piece = (u64, Option<(usize, u64)>);
 
 /// Three tasks of different deadlines, all that they may be in a few units of time.
 fn small() -> impl Iterator<Item = (TaskSet, Vec<u64>, Vec<u64>)> {
-    let bodies: [&[Part]; 4] = [
+    let bodies: [&[Piece]; 4] = [
         &[(1, None)],
         &[(0, Some((0, 2))), (1, None)],
         &[(1, Some((0, 2)))],

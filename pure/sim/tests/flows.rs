@@ -15,7 +15,7 @@ use taut_analysis::wait_free::{flow as preserving, lifetime, reader_instances, w
 use taut_analysis::{chain, queue};
 use taut_model::{Arrivals, Body, Scheduler, SetTask, TaskSet};
 use taut_sim::flow::{
-    Channel, Fill, FlowFault, Flows, Full, Got, Latch, Mechanism, Path, Queue, Read, Until,
+    Channel, Fill, FlowFault, Flows, Full, Got, Mechanism, Path, Queue, Read, SamplingPoint, Until,
 };
 use taut_sim::{Execution, Gaps, GlobalRule, Jitter, Rules, Scenario, Simulation, Start};
 use taut_time::Duration;
@@ -54,7 +54,7 @@ fn channel(writer: usize, readers: &[usize], mechanism: Mechanism) -> Channel {
     Channel { writer, readers: readers.to_vec(), mechanism }
 }
 
-const NEWEST: Mechanism = Mechanism::Newest(Latch::Start);
+const NEWEST: Mechanism = Mechanism::Newest(SamplingPoint::Start);
 
 /// Values that jobs read, as far as they read one.
 fn values(flows: &Flows, channel: usize, reader: usize) -> Vec<Option<u64>> {
@@ -100,7 +100,7 @@ fn a_more_urgent_reader_reads_the_one_before() {
     let mut slow = task(0, 1, 500, 2000);
     slow.arrivals = Arrivals::Phased(Duration::ZERO);
     let set = set(vec![fast, slow]);
-    let channels = [NEWEST, Mechanism::Newest(Latch::Activation), Mechanism::Dbp];
+    let channels = [NEWEST, Mechanism::Newest(SamplingPoint::Activation), Mechanism::Dbp];
     let flows = run(&set, channels.map(|how| channel(1, &[0], how)).to_vec(), &Scenario::worst(ns(5000)));
     assert_eq!(values(&flows, 0, 0), [0, 0, 1, 1, 2].map(Some));
     assert_eq!(values(&flows, 1, 0), values(&flows, 0, 0));
@@ -187,7 +187,7 @@ fn everyone(case: &Case, writer: usize, mechanism: Mechanism) -> Channel {
 fn flows_are_preserved_on_one_core() {
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     let tccp = Mechanism::Tccp { buffers: 64, preserving: true };
-    let mechanisms = [Mechanism::Dbp, tccp, NEWEST, Mechanism::Newest(Latch::Activation)];
+    let mechanisms = [Mechanism::Dbp, tccp, NEWEST, Mechanism::Newest(SamplingPoint::Activation)];
     let (mut reads, mut differ, mut direct) = (0, [0; 4], [0; 4]);
     for _ in 0..400 {
         let count = 2 + random.below(5);

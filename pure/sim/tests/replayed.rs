@@ -33,7 +33,7 @@ fn replay(case: &Case, records: &[Record], slack: u64) -> Replayed {
 }
 
 /// A replay for a person.
-fn told(replayed: &Replayed) -> String {
+fn reported(replayed: &Replayed) -> String {
     let names = |what: &str| (0..16).map(|at| format!("{what}{at}")).collect::<Vec<_>>();
     let (tasks, resources) = (names("t"), names("r"));
     let names = Names { tasks: &tasks, resources: &resources, begin: Instant::from_ns(0) };
@@ -50,7 +50,7 @@ fn what_a_machine_records_is_what_is_simulated() {
         let mut machine = Machine::new(&case, seed);
         let records = machine.run(400);
         let replayed = replay(&case, &records, 0);
-        assert!(replayed.is_equal(), "seed {seed}, {:?}:\n{}", case.rules, told(&replayed));
+        assert!(replayed.is_equal(), "seed {seed}, {:?}:\n{}", case.rules, reported(&replayed));
         assert_eq!(replayed.reordered, 0);
         // Releases behind a job that were dropped at the end are of no account.
         assert_eq!(replayed.events() + machine.dropped, records.iter().filter(counts).count() as u64);
@@ -84,7 +84,7 @@ fn what_is_changed_is_found_first() {
             }
             let replayed = replay(&case, &other, 0);
             let found = replayed.difference.as_ref().map(|found| found.recorded.0);
-            assert_eq!(found, Some(wrong), "seed {seed}, {:?}:\n{}", case.rules, told(&replayed));
+            assert_eq!(found, Some(wrong), "seed {seed}, {:?}:\n{}", case.rules, reported(&replayed));
             changed += 1;
         }
     }
@@ -119,7 +119,7 @@ fn what_is_too_close_to_tell_is_told_by_who_holds() {
         let mut random = Random(seed);
         record_late(&case, &mut records, || random.below(41));
         let replayed = replay(&case, &records, 100);
-        assert!(replayed.is_equal(), "seed {seed}, {:?}:\n{}", case.rules, told(&replayed));
+        assert!(replayed.is_equal(), "seed {seed}, {:?}:\n{}", case.rules, reported(&replayed));
         reordered += replayed.reordered;
         differ += u64::from(!replay(&case, &records, 0).is_equal());
     }
@@ -136,7 +136,7 @@ fn what_was_recorded_much_later_is_told_by_who_holds() {
         let mut random = Random(seed);
         record_late(&case, &mut records, || if random.below(4) == 0 { random.below(100_000) } else { 0 });
         let replayed = replay(&case, &records, 1_000_000);
-        assert!(replayed.is_equal(), "seed {seed}, {:?}:\n{}", case.rules, told(&replayed));
+        assert!(replayed.is_equal(), "seed {seed}, {:?}:\n{}", case.rules, reported(&replayed));
         reordered += replayed.reordered;
     }
     println!("{reordered} steps in the other order");
@@ -157,7 +157,7 @@ fn what_threads_do_at_a_lock_is_told_by_who_holds() {
         let mut machine = Machine::new(&case, seed).by_steps();
         let records = machine.run(600);
         let replayed = replay(&case, &records, 1_000_000);
-        assert!(replayed.is_equal(), "seed {seed}, {:?}:\n{}", case.rules, told(&replayed));
+        assert!(replayed.is_equal(), "seed {seed}, {:?}:\n{}", case.rules, reported(&replayed));
         reordered += replayed.reordered;
         waited += machine.waited;
     }
@@ -190,7 +190,7 @@ fn slack_is_no_licence() {
             Replay::new(&case.set, &case.rules).slack(Duration::from_ns(slack)).overlap(Duration::ZERO);
         let replayed = replay.run(&records, &mut ()).expect("well-formed");
         let place = replayed.difference.as_ref().map(|found| found.recorded.0);
-        assert!(place.is_some(), "seed {seed}: {}", told(&replayed));
+        assert!(place.is_some(), "seed {seed}: {}", reported(&replayed));
         found += 1;
     }
     assert!(found > 30, "{found}");
@@ -218,12 +218,12 @@ fn a_recording_may_end_anywhere_and_begin_late() {
         let mut killed = vec![begin];
         killed.extend(cut(0, until));
         let replayed = replay(&case, &killed, 0);
-        assert!(replayed.is_equal(), "seed {seed}: {}", told(&replayed));
+        assert!(replayed.is_equal(), "seed {seed}: {}", reported(&replayed));
         // Decided, and not recorded by then: no more than what follows from one instant.
         assert!(replayed.pending.iter().all(|event| event.at.as_ns() < until));
         let from = 1_000 + random.below(last.saturating_sub(1_000) / 2 + 1);
         let replayed = replay(&case, &cut(from, u64::MAX), 0);
-        assert!(replayed.difference.is_none(), "seed {seed}, from {from}: {}", told(&replayed));
+        assert!(replayed.difference.is_none(), "seed {seed}, from {from}: {}", reported(&replayed));
         let stops = replayed.cores.iter().filter_map(|core| core.stop);
         assert!(stops.clone().all(|stop| matches!(stop.why, Why::NoBeginning | Why::With(_))));
         skipped += replayed.cores.iter().map(|core| core.before).sum::<u64>();
@@ -245,7 +245,7 @@ fn what_is_lost_is_not_compared() {
         records.insert(told_at + 1, Record { kind, subject, value: 1, job: 0, ..record });
         records.remove(gone);
         let replayed = replay(&case, &records, 0);
-        assert_eq!(replayed.difference, None, "seed {seed}: {}", told(&replayed));
+        assert_eq!(replayed.difference, None, "seed {seed}: {}", reported(&replayed));
         let stop = replayed.cores[0].stop.expect("it lost something");
         assert_eq!(stop.why, Why::Lost(1));
         assert!(!replayed.is_equal() && replayed.cores[0].events + 10 >= own.len() as u64 / 2);
@@ -264,7 +264,7 @@ fn locks_that_are_not_recorded_are_told() {
             !matches!(record.kind, Kind::Locked | Kind::Unlock | Kind::Spin | Kind::Suspend | Kind::Granted)
         });
         let replayed = replay(&case, &records, 0);
-        assert_eq!(replayed.difference, None, "seed {seed}: {}", told(&replayed));
+        assert_eq!(replayed.difference, None, "seed {seed}: {}", reported(&replayed));
         let stops = replayed.cores.iter().filter_map(|core| core.stop);
         assert!(stops.clone().all(|stop| matches!(stop.why, Why::NoLocks | Why::With(_))));
         told_of += u64::from(stops.count() > 0);
@@ -301,7 +301,7 @@ fn nonsense_is_answered() {
                 malformed += 1;
             }
             Ok(replayed) => {
-                assert!(!told(&replayed).is_empty());
+                assert!(!reported(&replayed).is_empty());
                 differ += u64::from(replayed.difference.is_some());
             }
         }
@@ -397,7 +397,7 @@ fn who_waits_for_a_rival_is_as_close_as_the_slack() {
         let replay = Replay::new(&set, &rules).slack(ns(slack)).patience(ns(0)).overlap(ns(0));
         replay.dispatched(&[0, 1]).run(&records, &mut ()).expect("well-formed")
     };
-    assert!(with(5).is_equal(), "{}", told(&with(5)));
+    assert!(with(5).is_equal(), "{}", reported(&with(5)));
     let difference = with(4).difference.expect("nobody had it");
     assert_eq!(difference.recorded.0, 5);
 }

@@ -115,13 +115,13 @@ fn ordinary(random: &mut Random, core: CoreRule, global: GlobalRule) -> Digest {
     let set = TaskSet::new(vec![Scheduler::FixedPriority; 2], resources, tasks).expect("valid");
     let mut simulation = Simulation::new(&set, &Rules::all(&set, core, global)).expect("fits");
     let mut digest = Digest::START;
-    let told = &mut |event: Event| {
+    let reported = &mut |event: Event| {
         digest.put(event.at.as_ns());
         digest.put(event.task as u64);
         digest.put(event.job);
         format!("{:?}", event.kind).bytes().for_each(|byte| digest.put(byte.into()));
     };
-    let outcome = simulation.run(&Scenario::random(ns(2000), random.below(1 << 40)), told).expect("fits");
+    let outcome = simulation.run(&Scenario::random(ns(2000), random.below(1 << 40)), reported).expect("fits");
     let (last, events) = (outcome.last.as_ns(), outcome.events);
     digest.put(last);
     digest.put(events);

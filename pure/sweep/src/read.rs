@@ -184,8 +184,8 @@ impl<'t> Value<'t> {
         if within.contains(&time) {
             return Some(time);
         }
-        let told = |ns: &u64| Duration::from_ns(*ns).to_string();
-        self.out_of_range(faults, &told(within.start()), &told(within.end()))
+        let reported = |ns: &u64| Duration::from_ns(*ns).to_string();
+        self.out_of_range(faults, &reported(within.start()), &reported(within.end()))
     }
 
     /// A size in bytes, 2³² at most.

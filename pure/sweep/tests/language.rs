@@ -15,7 +15,7 @@ fn with(from: &str, to: &str) -> String {
 }
 
 /// Line, column, code, message and help of every fault.
-fn told(text: &str) -> Vec<String> {
+fn reported(text: &str) -> Vec<String> {
     Generator::parse(text).expect_err("this is wrong").iter().map(ToString::to_string).collect()
 }
 
@@ -90,21 +90,22 @@ fn each_fault_is_told_at_its_place() {
             "34:70: TAUT0102: `dbp` has no key `indx` (did you mean `index`?)",
         ),
     ];
-    let told: Vec<String> = cases.iter().map(|(from, to, _)| told(&with(from, to)).join(" AND ")).collect();
+    let reported: Vec<String> =
+        cases.iter().map(|(from, to, _)| reported(&with(from, to)).join(" AND ")).collect();
     let expected: Vec<&str> = cases.iter().map(|(.., expected)| *expected).collect();
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
 }
 
 #[test]
 fn all_faults_at_once_and_none_of_what_follows() {
     let text =
         with("cores = 2", "cores = 0").replace("seed = 1", "seed = -1").replace("mpcp = {", "mpcq = {");
-    let faults = told(&text);
+    let faults = reported(&text);
     let starts: Vec<_> = faults.iter().map(|fault| fault.split(": ").take(2).collect::<Vec<_>>()).collect();
     let expected = [["4:8", "TAUT0112"], ["10:9", "TAUT0112"], ["33:1", "TAUT0102"]];
     assert_eq!(starts, expected, "{faults:#?}");
-    assert_eq!(told("generator = ").len(), 1, "what is not TOML says nothing about its keys");
-    assert!(told("").iter().all(|fault| fault.contains("TAUT0103")), "{:#?}", told(""));
+    assert_eq!(reported("generator = ").len(), 1, "what is not TOML says nothing about its keys");
+    assert!(reported("").iter().all(|fault| fault.contains("TAUT0103")), "{:#?}", reported(""));
 }
 
 proptest! {

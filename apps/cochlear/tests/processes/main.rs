@@ -231,11 +231,11 @@ fn deaths() -> Option<Report> {
         })
     };
     screen.until(quiet);
-    assert_eq!(place.doors(), ["cochlear.sock"]);
+    assert_eq!(place.sockets(), ["cochlear.sock"]);
     screen.kill();
     assert_eq!(settled(&application), holdings);
     application.stop();
-    assert_eq!(place.doors(), [""; 0]);
+    assert_eq!(place.sockets(), [""; 0]);
     assert_eq!(shared(), before);
     kept(&place, "out")
 }
@@ -267,7 +267,7 @@ fn outlives() -> Option<Report> {
     screen.until(half);
     assert_eq!(first.kill().signal(), Some(libc::SIGKILL));
     assert_eq!(line(&screen.until(says("died"))).unwrap()["levels"], Value::from(vec![0; 22]));
-    assert_eq!(place.doors(), ["cochlear.sock"], "what a dead application leaves");
+    assert_eq!(place.sockets(), ["cochlear.sock"], "what a dead application leaves");
 
     let mut second = place.application("second", &["--wav", place.path("tone.wav").to_str().unwrap()]);
     assert!(second.seen.iter().any(|line| line.starts_with("note: removed")), "{:?}", second.seen);
@@ -275,7 +275,7 @@ fn outlives() -> Option<Report> {
     screen.until(half);
     second.stop();
     screen.until(says("ended"));
-    assert_eq!(place.doors(), [""; 0]);
+    assert_eq!(place.sockets(), [""; 0]);
     let mut third = hear_beside(&place);
     screen.until(half);
     third.stop();
@@ -359,6 +359,6 @@ fn sounds_of_another_kind_are_refused_before_anything_runs() {
         assert_eq!(application.end().code(), Some(2), "{name}");
         let said = application.seen.join("\n");
         assert!(said.starts_with("error: ") && said.contains(why), "{name}: {said}");
-        assert!(!place.path("out").exists() && place.doors().is_empty());
+        assert!(!place.path("out").exists() && place.sockets().is_empty());
     }
 }

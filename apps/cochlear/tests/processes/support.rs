@@ -32,7 +32,7 @@ impl Place {
     pub(crate) fn new() -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("doors")).unwrap();
+        std::fs::create_dir(folder.path().join("sockets")).unwrap();
         Self { folder, _turn: turn }
     }
 
@@ -41,13 +41,13 @@ impl Place {
     }
 
     /// Names in the folder of doors.
-    pub(crate) fn doors(&self) -> Vec<String> {
-        names(&self.path("doors"))
+    pub(crate) fn sockets(&self) -> Vec<String> {
+        names(&self.path("sockets"))
     }
 
     fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
-        command.env("TAUT_RUNTIME_DIR", self.path("doors")).stdin(Stdio::null());
+        command.env("TAUT_RUNTIME_DIR", self.path("sockets")).stdin(Stdio::null());
         command
     }
 

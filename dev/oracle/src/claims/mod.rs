@@ -103,24 +103,24 @@ impl fmt::Display for Protocol {
 /// The sets of a seed. One analysis may be weakened on purpose: it forgets that less urgent tasks are in the way.
 pub(crate) fn of_seed(seed: u64, canary: Option<&str>) -> Result<Vec<Claimed>, String> {
     let mut draw = Draw::new(seed);
-    let wish = draw::wish(&mut draw);
-    let (mut tasks, resources) = draw::tasks(&mut draw, &wish);
-    let set = draw::set(wish.cores, Scheduler::FixedPriority, &tasks, resources)?;
-    let protocols = fixed::protocols(&set, wish.shares, canary)?;
+    let requirements = draw::requirements(&mut draw);
+    let (mut tasks, resources) = draw::tasks(&mut draw, &requirements);
+    let set = draw::set(requirements.cores, Scheduler::FixedPriority, &tasks, resources)?;
+    let protocols = fixed::protocols(&set, requirements.shares, canary)?;
     let mut all = vec![Claimed { set, protocols }];
-    if wish.shares == Shares::Nothing {
-        let (set, protocols) = regions::of(&mut draw, wish.cores, &tasks, canary)?;
+    if requirements.shares == Shares::Nothing {
+        let (set, protocols) = regions::of(&mut draw, requirements.cores, &tasks, canary)?;
         all.push(Claimed { set, protocols });
     }
     // With global resources, EDF alone knows deadlines past the period.
-    if wish.shares == Shares::Global && draw.chance(33) {
+    if requirements.shares == Shares::Global && draw.chance(33) {
         for task in &mut tasks {
             let times = draw.pick(100, 300);
             task.deadline = Duration::from_ns(task.period.as_ns() * times / 100).max(task.deadline);
         }
     }
-    let set = draw::set(wish.cores, Scheduler::Edf, &tasks, resources)?;
-    let protocols = edf::protocols(&set, wish.shares, canary)?;
+    let set = draw::set(requirements.cores, Scheduler::Edf, &tasks, resources)?;
+    let protocols = edf::protocols(&set, requirements.shares, canary)?;
     all.push(Claimed { set, protocols });
     Ok(all)
 }

@@ -13,7 +13,7 @@ use taut_time::Duration;
 use super::values::{equal, said, same_count, shown, times, verdict};
 use super::{Found, STEP};
 use crate::case::Case;
-use crate::table::{Compared, Standing};
+use crate::table::{Agreement, Compared};
 
 /// What came of a result, if its name is one of these.
 pub(super) fn result_of(
@@ -38,7 +38,7 @@ pub(super) fn result_of(
             let theirs = theirs.iter().enumerate().all(fits);
             let ours = all_cores(&set, demand::core)?;
             compared.take(theirs == ours, || format!("schedulable: {theirs}, ours {ours}"));
-            Ok(Found::Compared("uni::edf::response, demand", Standing::Equal, compared))
+            Ok(Found::Compared("uni::edf::response, demand", Agreement::Equal, compared))
         }
         ("rta_crate", "edf_floating_np") => {
             let set = set()?;
@@ -47,7 +47,7 @@ pub(super) fn result_of(
                 lengths.max().map_or(Duration::ZERO, |length| length.saturating_sub(STEP))
             };
             let compared = bounds(result, &without_locks(&set, longest)?)?;
-            Ok(Found::Compared("uni::edf::response", Standing::Equal, compared))
+            Ok(Found::Compared("uni::edf::response", Agreement::Equal, compared))
         }
         ("own_simulator", "edf_srp") => {
             let locks = Locks::Srp(srp::Levels::Deadline);
@@ -151,5 +151,5 @@ fn missed(
     if compared.values == 0 {
         return Ok(Found::Left("a deadline was missed, and ours does not say otherwise"));
     }
-    Ok(Found::Compared(name, Standing::Reached, compared))
+    Ok(Found::Compared(name, Agreement::Reached, compared))
 }

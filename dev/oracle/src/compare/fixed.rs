@@ -13,7 +13,7 @@ use taut_time::Duration;
 use super::values::{equal, said, same, same_count, settled, times};
 use super::{Found, STEP, done, edf};
 use crate::case::Case;
-use crate::table::{Compared, Standing};
+use crate::table::{Agreement, Compared};
 
 /// The crate for response times was asked for bounds below this.
 const CRATE_LIMIT: Duration = Duration::from_us(20_000_000);
@@ -139,7 +139,7 @@ fn ceilings(case: &Case, result: &Value) -> Result<Found, String> {
     let mut compared = Compared::default();
     equal(&mut compared, "B", &blocking, |at| Some(found[at].blocking.time));
     equal(&mut compared, "R", &responses, |at| found[at].verdict.bound().map(|r| r.from_arrival));
-    Ok(Found::Compared("uni::fp::ceiling, local_locks", Standing::Equal, compared))
+    Ok(Found::Compared("uni::fp::ceiling, local_locks", Agreement::Equal, compared))
 }
 
 /// Its clock is a float in milliseconds, rounded down somewhere below a microsecond: what it reached is looked at with
@@ -154,7 +154,7 @@ pub(super) fn simso(case: &Case, scheduler: &str, result: &Value) -> Result<Foun
             return Ok(Found::Left("ours proves nothing of the set, so no run can contradict it"));
         }
         compared.take(misses == 0, || format!("{misses} deadlines missed in a set that ours accepts"));
-        return Ok(Found::Compared("uni::edf::demand", Standing::Reached, compared));
+        return Ok(Found::Compared("uni::edf::demand", Agreement::Reached, compared));
     }
     if scheduler != "FP" {
         return Ok(Found::Left("the name is not known here"));
@@ -170,5 +170,5 @@ pub(super) fn simso(case: &Case, scheduler: &str, result: &Value) -> Result<Foun
             format!("task {at} reached {reached} ms, ours {bound_ms} ms")
         });
     }
-    Ok(Found::Compared("uni::fp::arbitrary", Standing::Reached, compared))
+    Ok(Found::Compared("uni::fp::arbitrary", Agreement::Reached, compared))
 }

@@ -16,7 +16,7 @@ use taut_time::Duration;
 use super::Found;
 use super::values::{List, equal, said, same_count, schedulable, settled, shown, times, verdict};
 use crate::case::Case;
-use crate::table::{Compared, Standing};
+use crate::table::{Agreement, Compared};
 
 /// What came of a result, if its name is one of these.
 pub(super) fn result_of(
@@ -42,7 +42,7 @@ pub(super) fn result_of(
             let set = fixed()?;
             let bounds = bounds(msrp_holistic::response_times(&set))?;
             Ok(match spinning("multi::msrp_holistic", result, &bounds, set.tasks().len())? {
-                Found::Compared(ours, _, compared) => Found::Compared(ours, Standing::Hint, compared),
+                Found::Compared(ours, _, compared) => Found::Compared(ours, Agreement::Hint, compared),
                 left @ Found::Left(_) => left,
             })
         }
@@ -80,12 +80,12 @@ pub(super) fn result_of(
             let reached = times(&result["max_R"])?;
             let mut compared = reached_within(&reached, &bounds(msrp_gai01::response_times(&set))?)?;
             compared.join(reached_within(&reached, &bounds(msrp_holistic::response_times(&set))?)?);
-            Ok(Found::Compared("multi::msrp_gai01, _holistic", Standing::Reached, compared))
+            Ok(Found::Compared("multi::msrp_gai01, _holistic", Agreement::Reached, compared))
         }
         ("own_simulator", "mpcp") => {
             let bounds = bounds(mpcp_lnr09_sound::response_times(&fixed()?))?;
             let compared = reached_within(&times(&result["max_R"])?, &bounds)?;
-            Ok(Found::Compared("multi::mpcp_lnr09_sound", Standing::Reached, compared))
+            Ok(Found::Compared("multi::mpcp_lnr09_sound", Agreement::Reached, compared))
         }
         ("schedcat", "mpcp_lnr09_vspin") => Ok(Found::Left("another protocol: virtual spinning is not ours")),
         ("schedcat", "pfifo_spin_lp") | ("rts_sysu", "pwlp_new") => {
@@ -146,8 +146,8 @@ fn spinning(name: &'static str, result: &Value, ours: &Outcome, tasks: usize) ->
     let spin = take(|task| task.terms.spin);
     let all: [List<'_>; 3] = [("R", &response), ("B.arrival", &arrival), ("B.spin", &spin)];
     // Not every tool tells the terms.
-    let told = if result["B"].is_object() { &all[..] } else { &all[..1] };
-    settled(name, result, told, tasks)
+    let reported = if result["B"].is_object() { &all[..] } else { &all[..1] };
+    settled(name, result, reported, tasks)
 }
 
 /// Another implementation's program, with rows of its own: its R where both accept the set, beside ours.
@@ -162,7 +162,7 @@ fn hint(name: &'static str, result: &Value, ours: &Outcome) -> Result<Found, Str
         same_count(&times, ours.tasks.len())?;
         equal(&mut compared, "R", &times, |at| Some(ours.tasks[at].from_arrival));
     }
-    Ok(Found::Compared(name, Standing::Hint, compared))
+    Ok(Found::Compared(name, Agreement::Hint, compared))
 }
 
 fn suspending(name: &'static str, result: &Value, ours: &Outcome, tasks: usize) -> Result<Found, String> {
@@ -180,9 +180,9 @@ fn suspending(name: &'static str, result: &Value, ours: &Outcome, tasks: usize) 
     settled(name, result, &all, tasks)
 }
 
-type Part = (&'static str, fn(&Terms) -> Duration);
+type TermOf = (&'static str, fn(&Terms) -> Duration);
 
-fn part(key: &'static str, of: fn(&Terms) -> Duration) -> Part {
+fn part(key: &'static str, of: fn(&Terms) -> Duration) -> TermOf {
     (key, of)
 }
 
@@ -198,14 +198,14 @@ fn waiting(terms: &Terms) -> Duration {
     terms.local_blocking.checked_add(terms.remote_blocking).unwrap_or(Duration::MAX)
 }
 
-fn of_terms(name: &'static str, result: &Value, ours: &[Terms], parts: &[Part]) -> Result<Found, String> {
+fn of_terms(name: &'static str, result: &Value, ours: &[Terms], parts: &[TermOf]) -> Result<Found, String> {
     let mut compared = Compared::default();
     for (key, part) in parts {
         let theirs = times(&result[key])?;
         same_count(&theirs, ours.len())?;
         equal(&mut compared, key, &theirs, |at| Some(part(&ours[at])));
     }
-    Ok(Found::Compared(name, Standing::Equal, compared))
+    Ok(Found::Compared(name, Agreement::Equal, compared))
 }
 
 /// The equation as it was published: R null means that the deadline is not claimed to be kept.
@@ -233,7 +233,7 @@ fn paper(set: &TaskSet, result: &Value, [remote, local]: [&str; 2]) -> Result<Fo
             compared.take(theirs == ours, || format!("schedulable: {theirs}, ours {ours}"));
         }
     }
-    Ok(Found::Compared("multi::mpcp_lnr09_paper", Standing::Equal, compared))
+    Ok(Found::Compared("multi::mpcp_lnr09_paper", Agreement::Equal, compared))
 }
 
 /// What was reached, beside every bound that is proven.

@@ -15,12 +15,12 @@ use serde_json::Value;
 use taut_time::Duration;
 
 use crate::case::Case;
-use crate::table::{Compared, Standing, Table};
+use crate::table::{Agreement, Compared, Table};
 
 /// What came of a result.
 enum Found {
     /// It was compared with ours, of this name.
-    Compared(&'static str, Standing, Compared),
+    Compared(&'static str, Agreement, Compared),
     /// It was not, for this reason.
     Left(&'static str),
 }
@@ -61,7 +61,7 @@ pub(crate) fn case(case: &Case, table: &mut Table) {
 fn note(case: &Case, tool: &str, analysis: &str, found: Result<Found, String>, table: &mut Table) {
     let key = [case.group.clone(), tool.to_owned(), analysis.to_owned()];
     match found {
-        Ok(Found::Compared(ours, standing, compared)) => table.add(key, ours, standing, &case.id, compared),
+        Ok(Found::Compared(ours, agreement, compared)) => table.add(key, ours, agreement, &case.id, compared),
         Ok(Found::Left(why)) => table.leave(key, why),
         Err(why) => table.fault(format!("{}: {tool} {analysis}: {why}", case.id)),
     }

@@ -11,7 +11,7 @@ use taut_time::Duration;
 use super::values::{equal, said, same_count, times};
 use super::{Found, done};
 use crate::case::{Case, MOST_US};
-use crate::table::{Compared, Standing};
+use crate::table::{Agreement, Compared};
 
 /// Scenarios per activity that are looked at.
 const SCENARIOS: u64 = 10_000_000;
@@ -84,12 +84,12 @@ fn transactions(case: &Case, name: &'static str, method: Method, result: &Value)
         // Ours bounds the whole set or nothing. So the set is one value: whether each activity has a bound.
         let bounded = theirs.iter().flatten().all(Option::is_some);
         compared.take(!bounded, || "all activities have bounds, ours none".into());
-        return Ok(Found::Compared(name, Standing::Equal, compared));
+        return Ok(Found::Compared(name, Agreement::Equal, compared));
     };
     for (at, (theirs, ours)) in theirs.iter().zip(&ours).enumerate() {
         equal(&mut compared, &format!("R of transaction {at}"), theirs, |at| Some(ours[at]));
     }
-    Ok(Found::Compared(name, Standing::Equal, compared))
+    Ok(Found::Compared(name, Agreement::Equal, compared))
 }
 
 /// Their bounds, an activity each; none of a set that they call not schedulable and give nothing of.

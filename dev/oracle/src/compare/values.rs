@@ -9,7 +9,7 @@ use taut_time::Duration;
 
 use super::Found;
 use crate::case::MOST_US;
-use crate::table::{Compared, Standing};
+use crate::table::{Agreement, Compared};
 
 /// What others' results that mean no bound look like: 32 bits of ones.
 const UNBOUNDED: u64 = u32::MAX as u64;
@@ -82,7 +82,7 @@ pub(super) fn same(name: &'static str, result: &Value, ours: &[Option<Duration>]
     same_count(&theirs, ours.len())?;
     let mut compared = Compared::default();
     equal(&mut compared, "R", &theirs, |at| ours[at]);
-    Ok(Found::Compared(name, Standing::Equal, compared))
+    Ok(Found::Compared(name, Agreement::Equal, compared))
 }
 
 /// What a list is of, by where it stands in a result, and ours.
@@ -110,7 +110,7 @@ pub(super) fn settled(
             equal(&mut compared, path, &theirs, ours);
         }
     }
-    Ok(Found::Compared(name, Standing::Equal, compared))
+    Ok(Found::Compared(name, Agreement::Equal, compared))
 }
 
 pub(super) fn verdict(name: &'static str, result: &Value, ours: bool) -> Result<Found, String> {
@@ -119,5 +119,5 @@ pub(super) fn verdict(name: &'static str, result: &Value, ours: bool) -> Result<
     };
     let mut compared = Compared::default();
     compared.take(theirs == ours, || format!("schedulable: {theirs}, ours {ours}"));
-    Ok(Found::Compared(name, Standing::Equal, compared))
+    Ok(Found::Compared(name, Agreement::Equal, compared))
 }

@@ -9,7 +9,7 @@ use taut_time::Duration;
 
 use super::charge::{Overheads, WHOLE, charged};
 use crate::claims;
-use crate::draw::{self, Draw, Shares, Wish};
+use crate::draw::{self, Draw, Requirements, Shares};
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
@@ -132,7 +132,7 @@ impl Kind {
     fn drawn(&self, draw: &mut Draw, load: u64, add: &Overheads) -> Result<Option<Proven>, String> {
         let (global, placed) = (draw.pick(1, 4), draw.chance(25));
         let (cores, shares) = (self.cores(), self.shares);
-        let wish = Wish {
+        let requirements = Requirements {
             cores,
             tasks: 5,
             tasks_least: 2,
@@ -145,7 +145,7 @@ impl Kind {
             placed,
             phased: false,
         };
-        let (mut tasks, resources) = draw::tasks(draw, &wish);
+        let (mut tasks, resources) = draw::tasks(draw, &requirements);
         // A calendar releases them: so a floor counts from there.
         tasks.iter_mut().for_each(|task| task.arrivals = Arrivals::Periodic);
         let set = draw::set(cores, self.scheduler, &tasks, resources)?;

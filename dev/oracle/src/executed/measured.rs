@@ -52,13 +52,13 @@ pub(crate) fn overheads(cores: usize) -> Result<Overheads, String> {
 }
 
 fn once(cores: usize) -> Result<Overheads, String> {
-    let told = |why: taut_gauge::Refused| format!("cannot measure: {why}");
-    let cpus = thread::affinity().map_err(|error| told(error.into()))?;
+    let reported = |why: taut_gauge::Refused| format!("cannot measure: {why}");
+    let cpus = thread::affinity().map_err(|error| reported(error.into()))?;
     let mut worst = Overheads::default();
     for &cpu in cpus.iter().take(cores) {
-        let idle = releases(cpu, FEW).map_err(told)?;
-        let beside = releases_beside_calls(cpu, FEW).map_err(told)?;
-        let switched = switches(cpu, MANY).map_err(told)?;
+        let idle = releases(cpu, FEW).map_err(reported)?;
+        let beside = releases_beside_calls(cpu, FEW).map_err(reported)?;
+        let switched = switches(cpu, MANY).map_err(reported)?;
         let (locks, reads) = sections(cpu)?;
         let most = |value: &mut u64, ns: u64| *value = (*value).max(ns);
         most(&mut worst.release_ns, idle.quantile(PERMILLE));

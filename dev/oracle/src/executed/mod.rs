@@ -27,7 +27,7 @@ use std::time::{Duration as Wall, Instant};
 
 use serde::{Deserialize, Serialize};
 use taut_event::Kind as Event;
-use taut_exec::Posture;
+use taut_exec::Enforcement;
 use taut_sim::replay::{Names, Replay};
 use taut_sys::{clock, machine, memory, thread};
 use taut_time::Duration;
@@ -38,7 +38,7 @@ use self::judge::Judged;
 use self::kind::{KINDS, Kind, Proven};
 use self::load::{Load, Watchdog};
 use self::others::Others;
-use self::threads::{Fault, Wish};
+use self::threads::{Fault, Requirements};
 use crate::draw::Draw;
 
 /// What is asked for.
@@ -96,7 +96,7 @@ struct Found {
     /// Sets that did not come to their end.
     stuck: u64,
     rows: Vec<Row>,
-    told: Vec<String>,
+    reported: Vec<String>,
 }
 
 /// Seeds that are tried for each set that is asked for.
@@ -211,9 +211,9 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<End, String> {
                 caught = settings.canary.is_some_and(|canary| is_caught(canary, &failed));
                 let more = failed.len().saturating_sub(TOLD_OF_SET);
                 let more = (more > 0).then(|| format!("and {more} more"));
-                let told = failed.into_iter().map(|(_, text)| text).take(TOLD_OF_SET).chain(more);
-                let told = told.map(|what| format!("seed {seed}, {}: {what}", kind.name));
-                found.told.extend(told.take(TOLD.saturating_sub(found.told.len())));
+                let reported = failed.into_iter().map(|(_, text)| text).take(TOLD_OF_SET).chain(more);
+                let reported = reported.map(|what| format!("seed {seed}, {}: {what}", kind.name));
+                found.reported.extend(reported.take(TOLD.saturating_sub(found.reported.len())));
             }
         }
         found.seconds = before + begin.elapsed().as_secs_f64();
@@ -309,11 +309,11 @@ fn one(
         _ => Fault::None,
     };
     let Proven { set, rules, .. } = proven;
-    let wish = Wish { time: settings.time, fault };
+    let requirements = Requirements { time: settings.time, fault };
     let begin_ns = clock::monotonic_ns();
-    let ran = threads::run(set, rules, wish, load, draw)?;
-    if ran.posture != Posture::Strict {
-        return Err(format!("it ran {}", ran.posture));
+    let ran = threads::run(set, rules, requirements, load, draw)?;
+    if ran.enforcement != Enforcement::Strict {
+        return Err(format!("it ran {}", ran.enforcement));
     }
     let mut failed = Vec::new();
     // 1. What was decided is what is simulated.
@@ -416,7 +416,7 @@ fn print(found: &Found) -> bool {
         all.nearest = all.nearest.max(row.nearest);
     }
     line("all", &all);
-    for line in &found.told {
+    for line in &found.reported {
         println!("{line}");
     }
     println!(
@@ -433,7 +433,7 @@ fn print(found: &Found) -> bool {
         all.beside,
         found.refused,
     );
-    all.sets > 0 && found.stuck == 0 && found.told.is_empty()
+    all.sets > 0 && found.stuck == 0 && found.reported.is_empty()
 }
 
 fn line(name: &str, row: &Row) {
@@ -469,10 +469,10 @@ fn read(path: &Path) -> Result<Option<Found>, String> {
 /// Beside it first, so that one who is killed leaves what was there.
 fn keep(settings: &Settings<'_>, found: &Found) -> Result<(), String> {
     let Some(path) = settings.state else { return Ok(()) };
-    let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let text = serde_json::to_string(found).map_err(|error| told(&error))?;
+    let reported = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let text = serde_json::to_string(found).map_err(|error| reported(&error))?;
     let new = path.with_extension("new");
-    std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, path)).map_err(|error| told(&error))
+    std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, path)).map_err(|error| reported(&error))
 }
 
 #[cfg(test)]

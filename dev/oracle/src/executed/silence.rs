@@ -41,7 +41,7 @@ pub(crate) type Handed = (u64, JobOf);
 
 /// What is on the axis of time. Arrivals first: they open what is late from then on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Mark {
+enum Occurrence {
     Arrival(JobOf),
     /// A job that waited need not any more.
     Handed(JobOf),
@@ -66,7 +66,7 @@ enum Change {
     Other,
 }
 
-impl Mark {
+impl Occurrence {
     /// What is charged for it.
     fn costs_ns(self, add: &Overheads) -> u64 {
         match self {
@@ -138,16 +138,18 @@ impl Jobs {
         self.spins = self.spins.filter(|spins| *spins != job);
     }
 
-    fn take(&mut self, mark: Mark) {
+    fn take(&mut self, mark: Occurrence) {
         match mark {
-            Mark::Arrival(job) => drop(self.open.insert(job)),
-            Mark::Handed(job) | Mark::Told(Change::Returns | Change::Locks, job) => self.waits_no_more(job),
-            Mark::Told(Change::Closes, job) => {
+            Occurrence::Arrival(job) => drop(self.open.insert(job)),
+            Occurrence::Handed(job) | Occurrence::Told(Change::Returns | Change::Locks, job) => {
+                self.waits_no_more(job)
+            }
+            Occurrence::Told(Change::Closes, job) => {
                 self.open.remove(&job);
                 self.waits_no_more(job);
             }
-            Mark::Told(Change::Spins, job) => self.spins = Some(job),
-            Mark::Told(Change::Leaves, job) if self.open.contains(&job) => drop(self.away.insert(job)),
+            Occurrence::Told(Change::Spins, job) => self.spins = Some(job),
+            Occurrence::Told(Change::Leaves, job) if self.open.contains(&job) => drop(self.away.insert(job)),
             _ => {}
         }
     }
@@ -161,8 +163,8 @@ pub(crate) fn stalls<'r>(
     handed: &[Handed],
     add: &Overheads,
 ) -> Vec<Stall> {
-    let mut marks: Vec<(u64, u64, Mark)> =
-        handed.iter().map(|(at, job)| (*at, *at, Mark::Handed(*job))).collect();
+    let mut marks: Vec<(u64, u64, Occurrence)> =
+        handed.iter().map(|(at, job)| (*at, *at, Occurrence::Handed(*job))).collect();
     for record in records {
         let (at, job) = (record.at.as_ns(), (record.subject, record.job));
         let change = match record.kind {
@@ -176,10 +178,10 @@ pub(crate) fn stalls<'r>(
             _ => Change::Other,
         };
         if record.kind == Kind::Release {
-            marks.push((at, at, Mark::Arrival(job)));
+            marks.push((at, at, Occurrence::Arrival(job)));
         }
-        let told = if record.kind == Kind::Release { at + record.value } else { at };
-        marks.push((told, told, Mark::Told(change, job)));
+        let reported = if record.kind == Kind::Release { at + record.value } else { at };
+        marks.push((reported, reported, Occurrence::Told(change, job)));
     }
     let (mut found, mut spare) = (Vec::new(), Vec::new());
     for sign in signs {
@@ -189,9 +191,9 @@ pub(crate) fn stalls<'r>(
                 if seen_ns > heard {
                     found.push((heard, seen_ns));
                 }
-                marks.push((seen_ns, seen_ns, Mark::Look));
+                marks.push((seen_ns, seen_ns, Occurrence::Look));
             }
-            Sign::Alive { from_ns, to_ns } => marks.push((from_ns, to_ns, Mark::Computes)),
+            Sign::Alive { from_ns, to_ns } => marks.push((from_ns, to_ns, Occurrence::Computes)),
             Sign::Spare { from_ns, to_ns } => spare.push((from_ns, to_ns)),
         }
     }
@@ -206,10 +208,10 @@ pub(crate) fn stalls<'r>(
             continue;
         }
         pause.charged += mark.costs_ns(add);
-        if could && (mark == Mark::Computes || !jobs.can_run()) {
+        if could && (mark == Occurrence::Computes || !jobs.can_run()) {
             found.extend(pause.stall(from, &spare));
         }
-        if mark == Mark::Computes {
+        if mark == Occurrence::Computes {
             pause = Pause { since: to, latency: 0, charged: add.read_ns };
         } else if !could {
             let latency = mark.begins_ns(add, spins);

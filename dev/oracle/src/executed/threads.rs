@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration as Time;
 
 use taut_event::{Kind, Record};
-use taut_exec::{Global, Job, Level, Posture, Protocol, Release, Resource, Rule, Setup, TaskSetup, Wanted};
+use taut_exec::{
+    Enforcement, Global, Job, Level, Protocol, Release, Resource, Rule, Setup, TaskSetup, Wanted,
+};
 use taut_lock::{Line, Memory};
 use taut_model::{Body, Segment, TaskSet};
 use taut_sim::{CoreRule, GlobalRule, Rules};
@@ -41,15 +43,15 @@ const UNLOCKED_NS: u64 = 100_000;
 
 /// A part of a job.
 #[derive(Clone, Debug)]
-enum Part {
+enum Step {
     Spin(u64),
-    Section(usize, Vec<Part>),
+    Section(usize, Vec<Step>),
 }
 
 /// What became of a run.
 pub(crate) struct Ran {
     pub(crate) records: Vec<Record>,
-    pub(crate) posture: Posture,
+    pub(crate) enforcement: Enforcement,
     pub(crate) released: u64,
     pub(crate) completed: u64,
     /// How often somebody was in a section beside another.
@@ -95,11 +97,11 @@ struct Needs<'m> {
 }
 
 impl Needs<'_> {
-    fn execute(&self, parts: &[Part], job: &mut Job<'_>) {
-        for part in parts {
-            match part {
-                Part::Spin(ns) => self.seen.spin(*ns),
-                Part::Section(resource, inside) => {
+    fn execute(&self, steps: &[Step], job: &mut Job<'_>) {
+        for step in steps {
+            match step {
+                Step::Spin(ns) => self.seen.spin(*ns),
+                Step::Section(resource, inside) => {
                     let done = match &self.guards[*resource] {
                         Guard::Local(guard) => {
                             job.lock(guard, |(), job| self.section(*resource, inside, job)).is_ok()
@@ -108,8 +110,8 @@ impl Needs<'_> {
                             job.lock_global(guard, |(), job| self.section(*resource, inside, job)).is_ok()
                         }
                         Guard::Nothing => {
-                            let longer: Vec<Part> =
-                                inside.iter().cloned().chain([Part::Spin(UNLOCKED_NS)]).collect();
+                            let longer: Vec<Step> =
+                                inside.iter().cloned().chain([Step::Spin(UNLOCKED_NS)]).collect();
                             self.section(*resource, &longer, job);
                             true
                         }
@@ -122,10 +124,10 @@ impl Needs<'_> {
         }
     }
 
-    fn section(&self, resource: usize, parts: &[Part], job: &mut Job<'_>) {
+    fn section(&self, resource: usize, steps: &[Step], job: &mut Job<'_>) {
         let me = self.task as u64;
         let alone = self.inside[resource].enter(me);
-        self.execute(parts, job);
+        self.execute(steps, job);
         if !(self.inside[resource].leave(me) && alone) {
             self.beside.fetch_add(1, Ordering::Relaxed);
         }
@@ -133,30 +135,30 @@ impl Needs<'_> {
 }
 
 /// What a job of a task does; where sections have no places they get some.
-fn program(draw: &mut Draw, body: &Body) -> Vec<Part> {
-    fn of(segments: &[Segment]) -> Vec<Part> {
-        let part = |segment: &Segment| match segment {
-            Segment::Normal(time) => Part::Spin(time.as_ns()),
-            Segment::Section { resource, inside } => Part::Section(*resource, of(inside)),
+fn program(draw: &mut Draw, body: &Body) -> Vec<Step> {
+    fn of(segments: &[Segment]) -> Vec<Step> {
+        let step = |segment: &Segment| match segment {
+            Segment::Normal(time) => Step::Spin(time.as_ns()),
+            Segment::Section { resource, inside } => Step::Section(*resource, of(inside)),
         };
-        let parts = segments.iter().map(part);
-        parts.filter(|part| !matches!(part, Part::Spin(0))).collect()
+        let steps = segments.iter().map(step);
+        steps.filter(|step| !matches!(step, Step::Spin(0))).collect()
     }
     match body {
         Body::Segments(segments) => of(segments),
         Body::Anywhere { cost, requests } => {
-            let mut sections: Vec<Part> = Vec::new();
+            let mut sections: Vec<Step> = Vec::new();
             let mut rest = cost.as_ns();
             for request in requests {
                 for _ in 0..request.count {
                     let length = request.length.as_ns();
                     rest = rest.saturating_sub(length);
                     let place = draw.pick(0, sections.len() as u64) as usize;
-                    sections.insert(place, Part::Section(request.resource, vec![Part::Spin(length)]));
+                    sections.insert(place, Step::Section(request.resource, vec![Step::Spin(length)]));
                 }
             }
             // What is not in sections comes before all, so that the parts are no more than were charged for.
-            let mut all = vec![Part::Spin(0); 1 + sections.len()];
+            let mut all = vec![Step::Spin(0); 1 + sections.len()];
             let mut gaps: Vec<u64> = draw.cut(rest, sections.len() + 1);
             // Parts of a microsecond and less are looks at the clock and nothing else.
             for at in 1..gaps.len() {
@@ -164,15 +166,15 @@ fn program(draw: &mut Draw, body: &Body) -> Vec<Part> {
                     gaps[0] += std::mem::take(&mut gaps[at]);
                 }
             }
-            for (part, ns) in all.iter_mut().zip(&gaps) {
-                *part = Part::Spin(*ns);
+            for (step, ns) in all.iter_mut().zip(&gaps) {
+                *step = Step::Spin(*ns);
             }
-            let mut parts = vec![all.remove(0)];
+            let mut steps = vec![all.remove(0)];
             for (section, gap) in sections.into_iter().zip(all) {
-                parts.extend([section, gap]);
+                steps.extend([section, gap]);
             }
-            parts.retain(|part| !matches!(part, Part::Spin(0)));
-            parts
+            steps.retain(|step| !matches!(step, Step::Spin(0)));
+            steps
         }
     }
 }
@@ -198,7 +200,7 @@ fn protocol(global: GlobalRule) -> Protocol {
 
 /// How a run is made.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wish {
+pub(crate) struct Requirements {
     pub(crate) time: Time,
     pub(crate) fault: Fault,
 }
@@ -207,12 +209,12 @@ pub(crate) struct Wish {
 pub(crate) fn run(
     set: &TaskSet,
     rules: &Rules,
-    wish: Wish,
+    requirements: Requirements,
     load: &Load,
     draw: &mut Draw,
 ) -> Result<Ran, String> {
-    let told = |error: &dyn std::fmt::Display| error.to_string();
-    let cpus = thread::affinity().map_err(|error| told(&error))?;
+    let reported = |error: &dyn std::fmt::Display| error.to_string();
+    let cpus = thread::affinity().map_err(|error| reported(&error))?;
     let count = set.resources().len();
     let mut lines: Vec<[Line; LINES]> = (0..count).map(|_| [const { Line::new() }; LINES]).collect();
     let mut setup = Setup::new();
@@ -231,15 +233,17 @@ pub(crate) fn run(
         if set.is_local(at) {
             let core = set.users(at).next().map_or(0, |user| set.tasks()[user].core);
             let one = Guard::Local(setup.resource(cores[core], ()));
-            let other = match wish.fault {
+            let other = match requirements.fault {
                 Fault::Split => Guard::Local(setup.resource_recorded_as(cores[core], at as u32, ())),
                 Fault::None | Fault::Unlocked => one.clone(),
             };
             guards.push([one, other]);
         } else {
             let kind = protocol(rules.resources[at]);
-            let global = setup.global(kind, Memory::new(lines), PARTIES, ()).map_err(|error| told(&error))?;
-            let guard = if wish.fault == Fault::Unlocked { Guard::Nothing } else { Guard::Global(global) };
+            let global =
+                setup.global(kind, Memory::new(lines), PARTIES, ()).map_err(|error| reported(&error))?;
+            let guard =
+                if requirements.fault == Fault::Unlocked { Guard::Nothing } else { Guard::Global(global) };
             guards.push([guard.clone(), guard]);
         }
     }
@@ -263,7 +267,7 @@ pub(crate) fn run(
                 own = own.uses(guard);
             }
         }
-        let parts = program(draw, &task.body);
+        let steps = program(draw, &task.body);
         let needs = Needs {
             task: at,
             guards: mine.clone(),
@@ -272,10 +276,10 @@ pub(crate) fn run(
             beside: Arc::clone(&beside),
             refused: Arc::clone(&refused),
         };
-        let id = setup.task(cores[task.core], own, move |job: &mut Job<'_>| needs.execute(&parts, job));
+        let id = setup.task(cores[task.core], own, move |job: &mut Job<'_>| needs.execute(&steps, job));
         for resource in &used {
             if let Guard::Global(guard) = &mine[*resource] {
-                setup.uses_global(id, guard).map_err(|error| told(&error))?;
+                setup.uses_global(id, guard).map_err(|error| reported(&error))?;
             }
         }
     }
@@ -294,7 +298,7 @@ pub(crate) fn run(
                     scope.spawn(move || watch(*cpu, origin_ns, calendar, seen, stop))
                 })
                 .collect();
-            exec.wait(Some(wish.time));
+            exec.wait(Some(requirements.time));
             exec.stop();
             // Jobs that have begun end meanwhile.
             std::thread::sleep(Time::from_millis(2));
@@ -305,7 +309,7 @@ pub(crate) fn run(
         exec.origin()
     });
     load.watch(&[]);
-    let (origin, outcome) = run.map_err(|error| told(&error))?;
+    let (origin, outcome) = run.map_err(|error| reported(&error))?;
     let begin = Record { at: origin, kind: Kind::Begin, cpu: 0, subject: 0, job: 0, value: 0 };
     let mut records = vec![begin];
     for drain in &mut drains {
@@ -313,7 +317,7 @@ pub(crate) fn run(
     }
     Ok(Ran {
         records,
-        posture: outcome.posture,
+        enforcement: outcome.enforcement,
         released: outcome.tasks.iter().map(|task| task.released).sum(),
         completed: outcome.tasks.iter().map(|task| task.completed).sum(),
         beside: beside.load(Ordering::Relaxed),

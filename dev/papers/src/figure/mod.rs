@@ -55,7 +55,7 @@ pub(crate) struct Style {
     /// 0 to 5, of the palette.
     pub(crate) colour: usize,
     pub(crate) stroke: Stroke,
-    pub(crate) mark: Mark,
+    pub(crate) marker: Marker,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub(crate) enum Stroke {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub(crate) enum Marker {
     None,
     Dot,
     Square,
@@ -76,13 +76,13 @@ pub(crate) enum Mark {
 }
 
 /// A line in this colour.
-pub(crate) const fn line(colour: usize, stroke: Stroke, mark: Mark) -> Style {
-    Style { colour, stroke, mark }
+pub(crate) const fn line(colour: usize, stroke: Stroke, marker: Marker) -> Style {
+    Style { colour, stroke, marker }
 }
 
 /// A part of a bar in this colour.
 pub(crate) const fn part(colour: usize) -> Style {
-    Style { colour, stroke: Stroke::Filled, mark: Mark::None }
+    Style { colour, stroke: Stroke::Filled, marker: Marker::None }
 }
 
 /// An axis: where it begins and ends, and what stands at it.

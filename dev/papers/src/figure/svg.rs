@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{Axis, Body, Figure, Line, Mark, Named, Panel, Stroke, Style};
+use super::{Axis, Body, Figure, Line, Marker, Named, Panel, Stroke, Style};
 
 const WIDTH: f64 = 1000.0;
 const EDGE: f64 = 16.0;
@@ -93,7 +93,7 @@ fn legend(svg: &mut String, figure: &Figure, top: f64) -> f64 {
             );
         } else {
             stroke(svg, &[(x, y - 4.0), (x + 26.0, y - 4.0)], *style);
-            mark(svg, x + 13.0, y - 4.0, *style);
+            marker(svg, x + 13.0, y - 4.0, *style);
         }
         text(svg, [x + 33.0, y], "start", "n", name);
         x += width;
@@ -134,7 +134,7 @@ fn panel(svg: &mut String, panel: &Panel, left: f64, top: f64, width: f64) -> f6
                 let points: Vec<_> = points.iter().map(|(x, y)| (across(*x), up(*y))).collect();
                 stroke(svg, &points, *style);
                 for (x, y) in points {
-                    mark(svg, x, y, *style);
+                    marker(svg, x, y, *style);
                 }
             }
         }
@@ -209,18 +209,20 @@ fn stroke(svg: &mut String, points: &[(f64, f64)], style: Style) {
     );
 }
 
-fn mark(svg: &mut String, x: f64, y: f64, style: Style) {
+fn marker(svg: &mut String, x: f64, y: f64, style: Style) {
     let class = style.colour;
-    let _ = match style.mark {
-        Mark::None => Ok(()),
-        Mark::Dot => writeln!(svg, r#"<circle class="f{class}" cx="{x:.1}" cy="{y:.1}" r="3"/>"#),
-        Mark::Square => writeln!(
+    let _ = match style.marker {
+        Marker::None => Ok(()),
+        Marker::Dot => writeln!(svg, r#"<circle class="f{class}" cx="{x:.1}" cy="{y:.1}" r="3"/>"#),
+        Marker::Square => writeln!(
             svg,
             r#"<rect class="f{class}" x="{:.1}" y="{:.1}" width="5.6" height="5.6"/>"#,
             x - 2.8,
             y - 2.8
         ),
-        Mark::Triangle => writeln!(svg, r#"<path class="f{class}" d="M{x:.1} {:.1}l3.4 6h-6.8z"/>"#, y - 3.8),
+        Marker::Triangle => {
+            writeln!(svg, r#"<path class="f{class}" d="M{x:.1} {:.1}l3.4 6h-6.8z"/>"#, y - 3.8)
+        }
     };
 }
 
@@ -252,13 +254,13 @@ mod tests {
                 body,
             }],
             columns: 1,
-            legend: vec![("MSRP".into(), line(1, Stroke::Dashed, Mark::Dot))],
+            legend: vec![("MSRP".into(), line(1, Stroke::Dashed, Marker::Dot))],
         }
     }
 
     #[test]
     fn lines_have_their_marks_where_their_values_are() {
-        let style = line(1, Stroke::Dashed, Mark::Dot);
+        let style = line(1, Stroke::Dashed, Marker::Dot);
         let svg = svg(&figure(Body::Lines(vec![Line { style, points: vec![(40.0, 0.0), (95.0, 100.0)] }])));
         // Two points and the legend's.
         assert_eq!(svg.matches("<circle").count(), 3);

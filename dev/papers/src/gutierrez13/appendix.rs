@@ -121,7 +121,7 @@ fn by_rule() -> Result<Vec<(&'static str, Ran)>, Misuse> {
 ///
 /// # Errors
 /// A rule that does not do what it must.
-pub(super) fn tell(values: &mut Values) -> Result<Figure, String> {
+pub(super) fn report(values: &mut Values) -> Result<Figure, String> {
     let all = by_rule().map_err(|misuse| format!("a rule refused: {misuse}"))?;
     let schedule = |ran: &Ran| {
         let unit = |(task, holds): &(usize, bool)| {
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn gutierrez13_appendix_a() {
         let mut values = Values::default();
-        tell(&mut values).expect("rules do what they must");
+        report(&mut values).expect("rules do what they must");
         let page = values.fill("{{schedules}}|{{queues}}|{{same}}").expect("all");
         let expected = "`A A* A* A* A* A* A* B B* C C A A`";
         assert_eq!(page.matches(expected).count(), 4, "{page}");

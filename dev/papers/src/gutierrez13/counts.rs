@@ -18,7 +18,7 @@ use crate::callgrind;
 /// Operations of each.
 pub(super) const TIMES: u32 = 500;
 /// The command of this program that is counted.
-pub(crate) const COMMAND: &str = "counted-004";
+pub(crate) const COMMAND: &str = "counted-gutierrez13";
 
 /// Instructions of an operation, by what was looked at.
 pub(super) type Counts = BTreeMap<Cell, f64>;

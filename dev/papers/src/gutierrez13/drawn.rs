@@ -7,18 +7,18 @@ use super::measured::{Measured, Unit};
 use super::rules::Variant;
 use super::threads::{Activations, OTHERS, VARIANTS};
 use super::trials::Test;
-use crate::figure::{Axis, Body, Figure, Line, Mark, Panel, Stroke, Style, line};
+use crate::figure::{Axis, Body, Figure, Line, Marker, Panel, Stroke, Style, line};
 use crate::fit::spread;
 
 fn style(variant: Variant, without_clock: bool) -> Style {
     let (colour, mark) = match variant {
-        Variant::SrpList => (1, Mark::Dot),
-        Variant::DfpList => (2, Mark::Square),
-        Variant::DfpHeap => (0, Mark::Triangle),
-        Variant::Srp => (3, Mark::Dot),
-        Variant::Dfp => (4, Mark::Square),
+        Variant::SrpList => (1, Marker::Dot),
+        Variant::DfpList => (2, Marker::Square),
+        Variant::DfpHeap => (0, Marker::Triangle),
+        Variant::Srp => (3, Marker::Dot),
+        Variant::Dfp => (4, Marker::Square),
     };
-    if without_clock { line(colour, Stroke::Dotted, Mark::None) } else { line(colour, Stroke::Solid, mark) }
+    if without_clock { line(colour, Stroke::Dotted, Marker::None) } else { line(colour, Stroke::Solid, mark) }
 }
 
 /// The lines of a test's charts: rules, and in ns for A also without the clock.
@@ -56,10 +56,10 @@ pub(super) fn figure(measured: &Measured, test: Test) -> Figure {
     let mut legend: Vec<_> =
         Variant::ALL.iter().map(|variant| (variant.name().to_owned(), style(*variant, false))).collect();
     if test == Test::Activation && measured.threads.is_ok() {
-        legend.push(("a bare loop, on threads".into(), line(5, Stroke::Dashed, Mark::None)));
+        legend.push(("a bare loop, on threads".into(), line(5, Stroke::Dashed, Marker::None)));
     }
     if test == Test::Pair {
-        legend.push(("without a look at the clock".into(), line(5, Stroke::Dotted, Mark::None)));
+        legend.push(("without a look at the clock".into(), line(5, Stroke::Dotted, Marker::None)));
     }
     let clock = if test == Test::Activation {
         "Instructions are those of the rule alone. On threads: from the instant of a release to the job's first instruction."
@@ -110,7 +110,7 @@ fn on_threads(threads: &Activations, from: u32, to: u32) -> Panel {
     let mut lines: Vec<_> = VARIANTS.map(of).into();
     let bare = spread(&threads.bare)[1];
     let ends = [from, to].map(|others| (f64::from(others), bare));
-    lines.push(Line { style: line(5, Stroke::Dashed, Mark::None), points: ends.into() });
+    lines.push(Line { style: line(5, Stroke::Dashed, Marker::None), points: ends.into() });
     let most = lines.iter().flat_map(|line| &line.points).map(|point| point.1).fold(0.0, f64::max);
     Panel {
         title: format!("us on threads, {}", if to == 10 { "up to 10 others" } else { "10 to 89 others" }),

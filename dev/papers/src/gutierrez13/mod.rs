@@ -36,7 +36,7 @@ use crate::output::Output;
 use crate::page::{Values, table};
 
 /// The page in which the figures stand.
-const PAGE: &str = include_str!("../../pages/papers-004.md.in");
+const PAGE: &str = include_str!("../../pages/gutierrez13.md.in");
 /// What is worth recording; a look is shorter.
 const EFFORT: Effort = Effort { rounds: 21, pairs: 2_000, samples: 300 };
 
@@ -45,7 +45,7 @@ const THREADS: threads::Effort = threads::Effort { rounds: 3, releases: 150 };
 
 /// What is asked for.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Wish {
+pub(crate) struct Options {
     /// Where the page and its figures go
     #[arg(long, required_unless_present = "json")]
     out: Option<PathBuf>,
@@ -64,20 +64,20 @@ enum Only {
 }
 
 /// Measures, and writes or prints.
-pub(crate) fn run(wish: &Wish) -> Result<(), String> {
-    let Some(folder) = wish.out.as_ref().filter(|_| !wish.json) else {
+pub(crate) fn run(options: &Options) -> Result<(), String> {
+    let Some(folder) = options.out.as_ref().filter(|_| !options.json) else {
         println!("{}", times_told(&trials::times(&EFFORT)?));
         return Ok(());
     };
     let output = Output::new(folder.clone())?;
     if let Err(why) = recorded::written(&output) {
         // What else there is needs no privilege.
-        if wish.only.is_some() {
+        if options.only.is_some() {
             return Err(why);
         }
         println!("Appendix A is not run on threads: {why}");
     }
-    if wish.only.is_some() {
+    if options.only.is_some() {
         return Ok(());
     }
     let measured = Measured {
@@ -102,14 +102,14 @@ fn times_told(times: &trials::Times) -> Value {
 fn written(output: &Output, measured: &Measured, effort: &Effort) -> Result<(), String> {
     let mut values = Values::default();
     for (name, test) in [("fig6", Test::Pair), ("fig7", Test::Unlock), ("fig8", Test::Activation)] {
-        output.figure(&format!("papers-004-{name}"), &drawn::figure(measured, test))?;
+        output.figure(&format!("gutierrez13-{name}"), &drawn::figure(measured, test))?;
         values.set(&format!("table {name}"), numbers(measured, test));
     }
     values.set("threads", on_threads(&measured.threads));
-    output.text("papers-004.csv", &measured.csv())?;
-    output.figure("papers-004-fig9", &appendix::tell(&mut values)?)?;
+    output.text("gutierrez13.csv", &measured.csv())?;
+    output.figure("gutierrez13-fig9", &appendix::report(&mut values)?)?;
     let findings = shapes::findings(measured);
-    values.set("findings", shapes::told(&findings));
+    values.set("findings", shapes::reported(&findings));
     values.set("rounds", effort.rounds);
     let counted = match &measured.counts {
         Ok(_) => format!(
@@ -120,8 +120,8 @@ fn written(output: &Output, measured: &Measured, effort: &Effort) -> Result<(), 
         Err(why) => format!("Instructions could not be counted here: {}.", why.trim()),
     };
     values.set("counted", counted);
-    sizes::tell(&mut values);
-    output.text("papers-004.md", &values.fill(PAGE)?)
+    sizes::report(&mut values);
+    output.text("gutierrez13.md", &values.fill(PAGE)?)
 }
 
 /// Some of a test's figures: instructions, and ns with the spread of rounds.
@@ -149,18 +149,23 @@ fn on_threads(threads: &Result<threads::Activations, String>) -> String {
         Ok(threads) => threads,
         Err(why) => return format!("It could not be run here: {}.", why.trim()),
     };
-    let told = |rounds: &[f64]| {
+    let reported = |rounds: &[f64]| {
         let [least, middle, most] = spread(rounds);
         format!("{middle:.1} [{least:.1}, {most:.1}]")
     };
     let mut rows = vec![["other ready tasks", "SRP, ours", "DFP, ours"].map(str::to_owned).to_vec()];
     for others in [0, 1, 3, 7, 10, 50, 89] {
-        let of =
-            |variant| threads.dispatched.get(&(variant, others)).map_or("-".into(), |rounds| told(rounds));
+        let of = |variant| {
+            threads.dispatched.get(&(variant, others)).map_or("-".into(), |rounds| reported(rounds))
+        };
         let times = threads::VARIANTS.map(of);
         rows.push(std::iter::once(others.to_string()).chain(times).collect());
     }
-    format!("us; a bare loop that sleeps until each release: {}.\n\n{}", told(&threads.bare), table(&rows))
+    format!(
+        "us; a bare loop that sleeps until each release: {}.\n\n{}",
+        reported(&threads.bare),
+        table(&rows)
+    )
 }
 
 #[cfg(test)]
@@ -181,10 +186,10 @@ mod tests {
         };
         let measured = Measured { times, counts: Err("not asked for".into()), threads: Ok(threads) };
         written(&output, &measured, &effort).expect("every place has its value");
-        let page = std::fs::read_to_string(folder.path().join("papers-004.md")).expect("written");
+        let page = std::fs::read_to_string(folder.path().join("gutierrez13.md")).expect("written");
         assert!(page.contains("could not be counted here: not asked for.") && !page.contains("{{"), "{page}");
         assert!(page.contains("| 3 | 21.5 [20.0, 21.5] | - |"), "{page}");
-        for name in ["papers-004-fig6.svg", "papers-004-fig9.svg", "papers-004.csv"] {
+        for name in ["gutierrez13-fig6.svg", "gutierrez13-fig9.svg", "gutierrez13.csv"] {
             assert!(folder.path().join(name).exists(), "{name}");
         }
     }

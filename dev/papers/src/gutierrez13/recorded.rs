@@ -20,7 +20,7 @@ use crate::output::Output;
 use crate::page::Values;
 
 /// The page of it.
-const PAGE: &str = include_str!("../../pages/papers-004-appendix.md.in");
+const PAGE: &str = include_str!("../../pages/gutierrez13-appendix.md.in");
 
 /// A unit of the paper's.
 const UNIT: Duration = Duration::from_ms(5);
@@ -95,8 +95,8 @@ fn manifest(cpu: u16, decides: Decides) -> String {
 fn plan(cpu: u16, decides: Decides) -> Result<Plan, String> {
     let source = Source { name: "taut.toml".into(), text: manifest(cpu, decides) };
     let loaded = taut_manifest::load(&source, &[]);
-    let told = || taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
-    let model = loaded.model.as_ref().ok_or_else(told)?;
+    let reported = || taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
+    let model = loaded.model.as_ref().ok_or_else(reported)?;
     let input = Input { path: source.name.clone(), hash: digest(source.text.as_bytes()) };
     Ok(Plan::make(model, vec![input]).plan)
 }
@@ -203,27 +203,27 @@ pub(super) fn written(output: &Output) -> Result<(), String> {
         thread::affinity().map_err(|error| error.to_string())?.first().copied().ok_or("no processor")?;
     let mut values = Values::default();
     let mut panels = vec![panel("expected", &expected())];
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for decides in RULES {
         let plan = plan(cpu, decides)?;
         let (count, recorded) = attempts(cpu, decides.rule)?;
         let seen = unit_by_unit(&recorded.spans);
         let found = if seen == EXPECTED { "as expected" } else { "**other than expected**" };
-        told.push(format!("| {} | `{seen}` | {found} | {count} |", decides.protocol));
+        reported.push(format!("| {} | `{seen}` | {found} | {count} |", decides.protocol));
         panels.push(panel(&format!("{}, recorded by threads", decides.protocol), &recorded.spans));
         let text = plan.to_lock().map_err(|error| error.to_string())?;
         let mut run = Run::of(recorded.records);
         run.plan = text;
         let trace = Report::new(&plan, &run).perfetto();
-        output.bytes(&format!("papers-004-appendix-{}.perfetto-trace", decides.word), &trace)?;
+        output.bytes(&format!("gutierrez13-appendix-{}.perfetto-trace", decides.word), &trace)?;
     }
     let head =
         "| rule | in the middle of each unit | | runs until one was not disturbed |\n|---|---|---|---:|\n";
-    values.set("runs", format!("{head}{}", told.join("\n")));
+    values.set("runs", format!("{head}{}", reported.join("\n")));
     values.set("expected", EXPECTED);
     values.set("unit", UNIT);
-    output.figure("papers-004-appendix", &figure(panels))?;
-    output.text("papers-004-appendix.md", &values.fill(PAGE)?)
+    output.figure("gutierrez13-appendix", &figure(panels))?;
+    output.text("gutierrez13-appendix.md", &values.fill(PAGE)?)
 }
 
 /// As its text says.

@@ -50,7 +50,7 @@ pub(super) fn findings(measured: &Measured) -> Vec<Finding> {
 }
 
 /// As a table.
-pub(super) fn told(findings: &[Finding]) -> String {
+pub(super) fn reported(findings: &[Finding]) -> String {
     let mut rows = vec![["what the paper says", "by", "found", "numbers"].map(str::to_owned).to_vec()];
     for (at, finding) in findings.iter().enumerate() {
         let again = at > 0 && findings[at - 1].said == finding.said;
@@ -263,11 +263,11 @@ fn activation(looked: Looked<'_>) -> Finding {
 
 /// Not the paper's, which holds that a heap cannot be used with SRP.
 fn flat(looked: Looked<'_>) -> Finding {
-    let told = |variant: Variant| {
+    let reported = |variant: Variant| {
         let at = |others| looked.at(variant, Unlock, others);
         (at(100) - at(0), format!("{}: {:.1}, {:.1} and {:.1}", variant.name(), at(0), at(10), at(100)))
     };
-    let (srp, dfp) = (told(Srp), told(Dfp));
+    let (srp, dfp) = (reported(Srp), reported(Dfp));
     // As many instructions as a task more costs in a list.
     let most = if looked.unit == Unit::Ns { 1.0 } else { 20.0 };
     looked.finding(
@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn findings_are_a_table() {
-        let text = told(&findings(&by(paper)));
+        let text = reported(&findings(&by(paper)));
         assert_eq!(text.lines().count(), 2 + 22);
         assert!(
             text.starts_with("| what the paper says | by | found | numbers |\n|---|---|---|---|\n| lists: ")

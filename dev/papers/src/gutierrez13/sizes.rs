@@ -145,7 +145,7 @@ impl Source {
 }
 
 /// The table.
-pub(super) fn tell(values: &mut Values) {
+pub(super) fn report(values: &mut Values) {
     let ours = [(&SRP_LIST, &DFP_QUEUE), (&DFP_QUEUE, &SRP_LIST), (&SRP, &DFP), (&DFP, &SRP)];
     let row = |name: &str, printed: [u32; 2], of: &dyn Fn(&Source, &Source) -> String| {
         let mut row = vec![name.to_owned()];

@@ -96,7 +96,7 @@ pub(super) fn csv(sound: &Rows, printed: &Rows) -> String {
     text
 }
 
-pub(super) fn tell(sound: &Rows, printed: &Rows, values: &mut Values) {
+pub(super) fn report(sound: &Rows, printed: &Rows, values: &mut Values) {
     let head = ["", "the least", "to 1 %", "1 to 5 %", "5 to 10 %", "more", "mean", "most"];
     let mut lines = vec![head.map(str::to_owned).to_vec()];
     let mut add = |name: String, classes: [f64; 5], rest: [String; 2]| {

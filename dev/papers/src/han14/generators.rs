@@ -6,7 +6,7 @@
 use taut_plan::select::{Equations, Problem};
 use taut_sweep::{Generator, System};
 
-const SYSTEMS: &str = include_str!("../../002/systems.toml");
+const SYSTEMS: &str = include_str!("../../han14/systems.toml");
 
 /// Where an object's offers stand: the file has all mechanisms.
 pub(crate) const MSRP: usize = 0;
@@ -60,11 +60,11 @@ impl Drawn {
 
     fn own(self) -> &'static str {
         match self {
-            Self::Fig14 => include_str!("../../002/fig14.toml"),
-            Self::Fig15 | Self::Fig15Narrow => include_str!("../../002/fig15.toml"),
-            Self::Fig16 => include_str!("../../002/fig16.toml"),
-            Self::Fig17 => include_str!("../../002/fig17.toml"),
-            Self::Fig18 => include_str!("../../002/fig18.toml"),
+            Self::Fig14 => include_str!("../../han14/fig14.toml"),
+            Self::Fig15 | Self::Fig15Narrow => include_str!("../../han14/fig15.toml"),
+            Self::Fig16 => include_str!("../../han14/fig16.toml"),
+            Self::Fig17 => include_str!("../../han14/fig17.toml"),
+            Self::Fig18 => include_str!("../../han14/fig18.toml"),
         }
     }
 
@@ -108,11 +108,11 @@ impl Drawn {
 
     /// What the file says.
     pub(crate) fn generator(self, long: bool, equations: Equations) -> Result<Generator, String> {
-        let told = |faults: Vec<taut_sweep::Fault>| {
+        let reported = |faults: Vec<taut_sweep::Fault>| {
             let faults: Vec<_> = faults.into_iter().map(|fault| fault.message).collect();
             format!("{}: {}", self.name(), faults.join("; "))
         };
-        Generator::parse(&self.text(long, equations)?).map_err(told)
+        Generator::parse(&self.text(long, equations)?).map_err(reported)
     }
 }
 

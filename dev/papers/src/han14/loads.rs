@@ -5,20 +5,20 @@
 
 use super::cases::Found;
 use super::scaled::Needed;
-use crate::figure::{Axis, Body, Figure, Line, Mark, Panel, Stroke, Style, grouped, line};
+use crate::figure::{Axis, Body, Figure, Line, Marker, Panel, Stroke, Style, grouped, line};
 use crate::page::{Values, table};
 use crate::surrogate::PRINTED;
 
 /// What is drawn, from the dearest.
 type Curve = (&'static str, Style, fn(&Needed) -> Option<u64>);
 const CURVES: [Curve; 5] = [
-    ("WF-DBP for all", line(5, Stroke::Dashed, Mark::None), |needed| needed.alone[2]),
-    ("the cheaper of WF-DBP and WF-TCCP for each", line(0, Stroke::Dashed, Mark::None), |needed| {
+    ("WF-DBP for all", line(5, Stroke::Dashed, Marker::None), |needed| needed.alone[2]),
+    ("the cheaper of WF-DBP and WF-TCCP for each", line(0, Stroke::Dashed, Marker::None), |needed| {
         needed.wait_free
     }),
-    ("Algorithm 6, depth 5", line(1, Stroke::Solid, Mark::Square), |needed| needed.heuristic),
-    ("ours", line(2, Stroke::Solid, Mark::Dot), |needed| needed.ours),
-    ("the values alone", line(5, Stroke::Dotted, Mark::None), |needed| Some(needed.data)),
+    ("Algorithm 6, depth 5", line(1, Stroke::Solid, Marker::Square), |needed| needed.heuristic),
+    ("ours", line(2, Stroke::Solid, Marker::Dot), |needed| needed.ours),
+    ("the values alone", line(5, Stroke::Dotted, Marker::None), |needed| Some(needed.data)),
 ];
 
 /// Of a case by some equations, by load.
@@ -65,7 +65,7 @@ fn bytes(bytes: Option<u64>) -> String {
     bytes.map_or("–".into(), |bytes| grouped(bytes as f64))
 }
 
-pub(super) fn tell(found: &Found, case: &str, values: &mut Values) {
+pub(super) fn report(found: &Found, case: &str, values: &mut Values) {
     let head = [
         "load",
         "WF-TCCP",
@@ -90,7 +90,7 @@ pub(super) fn tell(found: &Found, case: &str, values: &mut Values) {
         lines.push(line);
     }
     values.set(case, table(&lines));
-    let told = |rows: &[(u64, &Needed)]| {
+    let reported = |rows: &[(u64, &Needed)]| {
         let slowest =
             |time: fn(&Needed) -> f64| rows.iter().map(|(_, needed)| time(needed)).fold(0.0, f64::max);
         let [ours, heuristic] = [slowest(|needed| needed.ours_ms), slowest(|needed| needed.heuristic_ms)];
@@ -98,7 +98,7 @@ pub(super) fn tell(found: &Found, case: &str, values: &mut Values) {
     };
     values.set(
         &format!("{case} times"),
-        format!("{} by the sound equations, {} by the printed ones", told(&sound), told(&printed)),
+        format!("{} by the sound equations, {} by the printed ones", reported(&sound), reported(&printed)),
     );
     let all = || sound.iter().chain(&printed).map(|(_, needed)| needed);
     let worse =
@@ -170,7 +170,7 @@ mod tests {
         let Body::Lines(lines) = &figure.panels[0].body else { panic!("lines are shown") };
         assert_eq!(lines[3].points, [(50.0, 10.0), (55.0, 21.0)]);
         let mut values = Values::default();
-        tell(&found, "a", &mut values);
+        report(&found, "a", &mut values);
         let page = values.fill("{{a}}|{{a times}}|{{a worse}}").expect("both are there");
         assert!(page.ends_with("|1 of 3") && page.contains("12\\*"), "{page}");
     }

@@ -5,7 +5,7 @@
 
 use super::rows::{Row, Rows};
 use super::schedulable::SCHEMES;
-use crate::figure::{Axis, Body, Figure, Line, Mark, Panel, Stroke, Style, line};
+use crate::figure::{Axis, Body, Figure, Line, Marker, Panel, Stroke, Style, line};
 use crate::page::{Values, table};
 
 /// Of a lock, as the mechanisms have it.
@@ -15,9 +15,9 @@ const TOGETHER: u64 = 4;
 /// A mean of fewer systems is not shown.
 const FEWEST: u64 = 5;
 const WAYS: [(&str, Style); 3] = [
-    ("MSRP, MPCP", line(1, Stroke::Solid, Mark::Square)),
-    ("WF-DBP", line(0, Stroke::Solid, Mark::Dot)),
-    ("WF-TCCP", line(2, Stroke::Solid, Mark::Triangle)),
+    ("MSRP, MPCP", line(1, Stroke::Solid, Marker::Square)),
+    ("WF-DBP", line(0, Stroke::Solid, Marker::Dot)),
+    ("WF-TCCP", line(2, Stroke::Solid, Marker::Triangle)),
 ];
 
 /// Means of a scheme over systems with about as many objects: locks, DBP, TCCP.
@@ -90,7 +90,7 @@ pub(super) fn csv(rows: &Rows) -> String {
     text
 }
 
-pub(super) fn tell(rows: &Rows, values: &mut Values) {
+pub(super) fn report(rows: &Rows, values: &mut Values) {
     let head = ["scheme", "systems", "resources", "MSRP, MPCP", "WF-DBP", "WF-TCCP", "TCCP below DBP in"];
     let mut lines = vec![head.map(str::to_owned).to_vec()];
     for scheme in SCHEMES {

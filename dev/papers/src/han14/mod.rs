@@ -35,11 +35,11 @@ use crate::output::Output;
 use crate::page::Values;
 
 /// The page in which the figures stand.
-const PAGE: &str = include_str!("../../pages/papers-002.md.in");
+const PAGE: &str = include_str!("../../pages/han14.md.in");
 
 /// What is asked for.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Wish {
+pub(crate) struct Options {
     /// As many systems as the paper, and all depths
     #[arg(long)]
     long: bool,
@@ -75,46 +75,48 @@ fn drawn(text: &str) -> Result<Drawn, String> {
 }
 
 /// Makes rows, figures and the page.
-pub(crate) fn run(wish: &Wish) -> Result<(), String> {
-    fs::create_dir_all(&wish.rows).map_err(|error| format!("{}: {error}", wish.rows.display()))?;
+pub(crate) fn run(options: &Options) -> Result<(), String> {
+    fs::create_dir_all(&options.rows).map_err(|error| format!("{}: {error}", options.rows.display()))?;
     let sweeps = Sweeps {
-        taut: wish.taut.clone(),
-        folder: wish.rows.clone(),
-        long: wish.long,
-        shard: wish.shard,
-        seed: wish.seed,
+        taut: options.taut.clone(),
+        folder: options.rows.clone(),
+        long: options.long,
+        shard: options.shard,
+        seed: options.seed,
     };
-    let output = Output::new(wish.out.clone())?;
+    let output = Output::new(options.out.clone())?;
     let mut values = Values::default();
-    for drawn in Drawn::ALL.into_iter().filter(|drawn| wish.only.is_empty() || wish.only.contains(drawn)) {
+    for drawn in
+        Drawn::ALL.into_iter().filter(|drawn| options.only.is_empty() || options.only.contains(drawn))
+    {
         let mut made: Vec<Rows> = Vec::new();
         for &equations in drawn.equations() {
             made.extend(sweeps.rows(drawn, equations)?);
         }
         show(drawn, &made, &output, &mut values)?;
     }
-    if wish.shard.is_some() || !wish.only.is_empty() {
+    if options.shard.is_some() || !options.only.is_empty() {
         return Ok(());
     }
-    let found = cases::find(wish.long, &wish.rows.join("cases.csv"))?;
+    let found = cases::find(options.long, &options.rows.join("cases.csv"))?;
     show_cases(&found, &output, &mut values)?;
-    values.set("form", if wish.long { "long" } else { "short" });
-    values.set("speed", speed::told(&Drawn::Fig15.generator(true, Equations::Sound)?)?);
-    output.text("papers-002.md", &values.fill(PAGE)?)
+    values.set("form", if options.long { "long" } else { "short" });
+    values.set("speed", speed::reported(&Drawn::Fig15.generator(true, Equations::Sound)?)?);
+    output.text("han14.md", &values.fill(PAGE)?)
 }
 
 /// The figure of these rows; nothing if there are none.
 fn show(drawn: Drawn, made: &[Rows], output: &Output, values: &mut Values) -> Result<(), String> {
-    let name = format!("papers-002-{}", drawn.name());
+    let name = format!("han14-{}", drawn.name());
     let (figure, csv) = match (drawn, made) {
         (Drawn::Fig14, [rows]) => {
             let caption = "All systems whose deadlines are kept without locks, by how many resources they share; means.";
-            memory::tell(rows, values);
+            memory::report(rows, values);
             (memory::figure(rows, vec![caption.into()]), memory::csv(rows))
         }
         (Drawn::Fig18, [sound, printed]) => {
             let caption = "Systems of which the least memory is known. What is printed does not say of which depth it is.";
-            gap::tell(sound, printed, values);
+            gap::report(sound, printed, values);
             (gap::figure(sound, printed, vec![caption.into()]), gap::csv(sound, printed))
         }
         (_, [sound, printed]) => {
@@ -122,7 +124,7 @@ fn show(drawn: Drawn, made: &[Rows], output: &Output, values: &mut Values) -> Re
             let ways = if drawn == Drawn::Fig17 { [LOCKS, MSRP, MPCP] } else { [DBP, MSRP, MPCP] };
             let shown = Shown { sound, printed, ways: &ways, among };
             let (title, caption) = words(drawn);
-            shown.tell(drawn.name(), values);
+            shown.report(drawn.name(), values);
             (shown.figure(title, vec![caption.into()]), shown.csv())
         }
         _ => return Ok(()),
@@ -175,12 +177,12 @@ fn show_cases(found: &cases::Found, output: &Output, values: &mut Values) -> Res
         vec![channels.into()],
     );
     for (name, figure) in [("fig19", fig19), ("fig20", fig20), ("others", others)] {
-        output.figure(&format!("papers-002-{name}"), &figure)?;
+        output.figure(&format!("han14-{name}"), &figure)?;
     }
     let lines: Vec<_> = found.iter().map(|(key, needed)| needed.line(key)).collect();
-    output.text("papers-002-loads.csv", &format!("{}\n{}\n", scaled::Needed::head(), lines.join("\n")))?;
+    output.text("han14-loads.csv", &format!("{}\n{}\n", scaled::Needed::head(), lines.join("\n")))?;
     for case in ["fuel-injection", "allocation-42", "mobstr", "rosace"] {
-        loads::tell(found, case, values);
+        loads::report(found, case, values);
     }
     loads::tell_printed(found, values);
     Ok(())

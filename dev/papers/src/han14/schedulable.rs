@@ -6,17 +6,17 @@
 use std::collections::BTreeMap;
 
 use super::rows::Rows;
-use crate::figure::{Axis, Body, Figure, Line, Mark, Panel, Stroke, line};
+use crate::figure::{Axis, Body, Figure, Line, Marker, Panel, Stroke, line};
 use crate::page::{Values, table};
 
 pub(super) const SCHEMES: [&str; 3] = ["light", "medium", "heavy"];
 
 /// A mechanism or a choice of them, for all objects: its name, its columns, its colour and mark.
-pub(super) type Way = (&'static str, &'static str, usize, Mark);
-pub(super) const MSRP: Way = ("MSRP", "msrp", 1, Mark::Square);
-pub(super) const MPCP: Way = ("MPCP", "mpcp", 2, Mark::Triangle);
-pub(super) const DBP: Way = ("WF-DBP", "dbp", 0, Mark::Dot);
-pub(super) const LOCKS: Way = ("both, at the best split", "locks", 3, Mark::None);
+pub(super) type Way = (&'static str, &'static str, usize, Marker);
+pub(super) const MSRP: Way = ("MSRP", "msrp", 1, Marker::Square);
+pub(super) const MPCP: Way = ("MPCP", "mpcp", 2, Marker::Triangle);
+pub(super) const DBP: Way = ("WF-DBP", "dbp", 0, Marker::Dot);
+pub(super) const LOCKS: Way = ("both, at the best split", "locks", 3, Marker::None);
 
 /// What is shown of two sweeps of the same systems, by both equations.
 pub(super) struct Shown<'r> {
@@ -54,7 +54,7 @@ impl Shown<'_> {
                 for &way in self.ways {
                     let points = self.counts(rows, scheme, way).into_iter();
                     let points = points.map(|(load, counts)| (load as f64 / 10.0, percent(counts))).collect();
-                    let mark = if stroke == Stroke::Solid { way.3 } else { Mark::None };
+                    let mark = if stroke == Stroke::Solid { way.3 } else { Marker::None };
                     lines.push(Line { style: line(way.2, stroke, mark), points });
                 }
             }
@@ -67,8 +67,8 @@ impl Shown<'_> {
         });
         let mut legend: Vec<_> =
             self.ways.iter().map(|way| (way.0.to_owned(), line(way.2, Stroke::Solid, way.3))).collect();
-        legend.push(("sound equations".into(), line(5, Stroke::Solid, Mark::None)));
-        legend.push(("printed equations, which are unsound".into(), line(5, Stroke::Dashed, Mark::None)));
+        legend.push(("sound equations".into(), line(5, Stroke::Solid, Marker::None)));
+        legend.push(("printed equations, which are unsound".into(), line(5, Stroke::Dashed, Marker::None)));
         Figure { title: title.into(), caption, panels: panels.into(), columns: 3, legend }
     }
 
@@ -88,7 +88,7 @@ impl Shown<'_> {
     }
 
     /// A table of one scheme, the mean over loads of all, and where MPCP overtakes MSRP.
-    pub(super) fn tell(&self, prefix: &str, values: &mut Values) {
+    pub(super) fn report(&self, prefix: &str, values: &mut Values) {
         let mut head = vec!["load".to_owned()];
         for (_, _, equations) in self.both() {
             head.extend(self.ways.iter().map(|way| format!("{}, {equations}", way.0)));

@@ -38,7 +38,7 @@ pub(crate) fn rate(generator: &Generator) -> Result<f64, String> {
 }
 
 /// The same in words, and what all rows would take.
-pub(super) fn told(generator: &Generator) -> Result<String, String> {
+pub(super) fn reported(generator: &Generator) -> Result<String, String> {
     let (rate, rows) = (rate(generator)?, generator.rows());
     Ok(format!(
         "{rate:.0} rows a second on all processors, so that the {rows} rows of the long form take {:.0} s for each set of equations",

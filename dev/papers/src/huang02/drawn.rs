@@ -2,17 +2,17 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use super::space::{CASES, Point, Reads, saved};
-use crate::figure::{Axis, Body, Figure, Line, Mark, Panel, Stroke, Style, line};
+use crate::figure::{Axis, Body, Figure, Line, Marker, Panel, Stroke, Style, line};
 
 /// In the order of the protocols.
-const MARKS: [(&str, usize, Mark); 3] =
-    [("Chen", 0, Mark::Dot), ("Double Buffer", 1, Mark::Square), ("Peterson", 2, Mark::Triangle)];
-const LOCK: Style = line(5, Stroke::Solid, Mark::None);
-const NBW: Style = line(4, Stroke::Solid, Mark::None);
-const EMERALDS: Style = line(4, Stroke::Dashed, Mark::None);
+const MARKS: [(&str, usize, Marker); 3] =
+    [("Chen", 0, Marker::Dot), ("Double Buffer", 1, Marker::Square), ("Peterson", 2, Marker::Triangle)];
+const LOCK: Style = line(5, Stroke::Solid, Marker::None);
+const NBW: Style = line(4, Stroke::Solid, Marker::None);
+const EMERALDS: Style = line(4, Stroke::Dashed, Marker::None);
 
 fn original(at: usize) -> Style {
-    line(MARKS[at].1, Stroke::Dashed, Mark::None)
+    line(MARKS[at].1, Stroke::Dashed, Marker::None)
 }
 
 fn with_fast(at: usize) -> Style {
@@ -48,7 +48,7 @@ pub(super) fn figure(points: &[Point]) -> Figure {
     let mut lines = Vec::new();
     for (reads, stroke) in [(Reads::Short, Stroke::Solid), (Reads::Long, Stroke::Dotted)] {
         for (at, (_, colour, mark)) in MARKS.into_iter().enumerate() {
-            let mark = if reads == Reads::Short { mark } else { Mark::None };
+            let mark = if reads == Reads::Short { mark } else { Marker::None };
             let shown = points.iter().filter(|point| (point.readers, point.value) == CASES[0]);
             let points = shown.map(|point| (point.share as f64, saved(point, reads)[at])).collect();
             lines.push(Line { style: line(colour, stroke, mark), points });
@@ -66,8 +66,10 @@ pub(super) fn figure(points: &[Point]) -> Figure {
         legend.push((format!("{name} with fast readers"), with_fast(at)));
     }
     legend.extend([("NBW".to_owned(), NBW), ("EMERALDS".to_owned(), EMERALDS), ("lock".to_owned(), LOCK)]);
-    legend
-        .push(("reads as long as a reader's period (right)".to_owned(), line(5, Stroke::Dotted, Mark::None)));
+    legend.push((
+        "reads as long as a reader's period (right)".to_owned(),
+        line(5, Stroke::Dotted, Marker::None),
+    ));
     Figure {
         title: "Space of one state message, by how many of its readers are fast".into(),
         caption: vec![

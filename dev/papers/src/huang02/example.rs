@@ -9,7 +9,7 @@ use taut_analysis::wait_free::partition::{self, Partition};
 use taut_analysis::wait_free::writes_during_read::{self, Writer};
 use taut_time::Duration;
 
-use crate::figure::{Axis, Body, Figure, Line, Mark, Panel, Stroke, line};
+use crate::figure::{Axis, Body, Figure, Line, Marker, Panel, Stroke, line};
 use crate::page::{Values, table};
 
 /// R_max as printed, by reader, and N_max as printed.
@@ -40,10 +40,10 @@ pub(super) fn counts() -> Result<Counts, Overflow> {
 
 pub(super) fn figure(counts: &Counts) -> Figure {
     let styles = [
-        line(0, Stroke::Solid, Mark::Dot),
-        line(1, Stroke::Solid, Mark::Square),
-        line(1, Stroke::Dotted, Mark::None),
-        line(1, Stroke::Dashed, Mark::None),
+        line(0, Stroke::Solid, Marker::Dot),
+        line(1, Stroke::Solid, Marker::Square),
+        line(1, Stroke::Dotted, Marker::None),
+        line(1, Stroke::Dashed, Marker::None),
     ];
     let lines = counts.ways.iter().zip(styles).map(|((_, found), style)| {
         let points = found.by_fast.iter().enumerate().map(|(fast, count)| (fast as f64, *count as f64));
@@ -80,7 +80,7 @@ pub(super) fn csv(counts: &Counts) -> String {
     text
 }
 
-pub(super) fn tell(counts: &Counts, values: &mut Values) {
+pub(super) fn report(counts: &Counts, values: &mut Values) {
     let mut rows =
         vec![vec!["reader".to_owned(), "R_max".into(), "N_max, printed".into(), "N_max, ours".into()]];
     for (at, (read, printed)) in READS.iter().zip(PRINTED_WRITES).enumerate() {

@@ -12,7 +12,7 @@ use crate::output::Output;
 use crate::page::Values;
 
 /// The page in which the figures stand.
-const PAGE: &str = include_str!("../../pages/papers-001.md.in");
+const PAGE: &str = include_str!("../../pages/huang02.md.in");
 /// Of the readers that are drawn.
 const SEED: u64 = 1;
 /// Sets of readers at a point.
@@ -22,14 +22,14 @@ const SETS: u64 = 1_000;
 pub(crate) fn run(output: &Output) -> Result<(), String> {
     let mut values = Values::default();
     let counts = example::counts().map_err(|_| "a count of buffers overflows")?;
-    example::tell(&counts, &mut values);
-    output.figure("papers-001-fig9", &example::figure(&counts))?;
-    output.text("papers-001-fig9.csv", &example::csv(&counts))?;
+    example::report(&counts, &mut values);
+    output.figure("huang02-fig9", &example::figure(&counts))?;
+    output.text("huang02-fig9.csv", &example::csv(&counts))?;
     let points = space::points(SETS, SEED).map_err(|_| "a count of buffers overflows")?;
-    space::tell(&points, &mut values);
-    output.figure("papers-001-fig14", &drawn::figure(&points))?;
-    output.text("papers-001-fig14.csv", &space::csv(&points))?;
+    space::report(&points, &mut values);
+    output.figure("huang02-fig14", &drawn::figure(&points))?;
+    output.text("huang02-fig14.csv", &space::csv(&points))?;
     values.set("sets", SETS);
     values.set("seed", SEED);
-    output.text("papers-001.md", &values.fill(PAGE)?)
+    output.text("huang02.md", &values.fill(PAGE)?)
 }

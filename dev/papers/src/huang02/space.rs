@@ -140,7 +140,7 @@ pub(super) fn csv(points: &[Point]) -> String {
     text
 }
 
-pub(super) fn tell(points: &[Point], values: &mut Values) {
+pub(super) fn report(points: &[Point], values: &mut Values) {
     let head = [
         "fast readers",
         "lock",

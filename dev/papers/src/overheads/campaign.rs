@@ -5,13 +5,13 @@
 //! all alike.
 
 use taut_exec::Wanted;
-use taut_lock::Bell;
+use taut_lock::EventCount;
 use taut_sys::thread;
 
 use super::mechanism::Mechanism;
 use super::meter::{Sample, clock_ns};
-use super::part::{Ground, parts};
 use super::system::{Scheme, System};
+use super::task_code::{Ground, task_codes};
 use super::{dispatched, native};
 
 /// Who schedules.
@@ -93,16 +93,18 @@ fn run(system: &System, key: Key, effort: &Effort, (cpus, clock_ns): ([u16; 2], 
     let Key { mode, mechanism, .. } = key;
     let mut ground = Ground::new(system, mechanism);
     let (steps, flows) = ground.stand(system, mechanism)?;
-    let bells: Vec<Bell> = system.tasks.iter().map(|_| Bell::new()).collect();
-    let mut parts = parts(system, steps, (&flows, &bells), clock_ns);
+    let event_counts: Vec<EventCount> = system.tasks.iter().map(|_| EventCount::new()).collect();
+    let mut task_codes = task_codes(system, steps, (&flows, &event_counts), clock_ns);
     let origin_ns = match mode {
         Mode::Dispatched => {
             let how = (cpus, effort.wanted, effort.ticks);
-            dispatched::run(system, mechanism, (&mut parts, &bells), how)?
+            dispatched::run(system, mechanism, (&mut task_codes, &event_counts), how)?
         }
-        Mode::Native => native::run(system, mechanism, (&mut parts, &bells), (cpus, effort.ticks))?,
+        Mode::Native => {
+            native::run(system, mechanism, (&mut task_codes, &event_counts), (cpus, effort.ticks))?
+        }
     };
-    let refused = parts.iter().map(|part| part.meter.refused).sum();
-    let samples = parts.iter().flat_map(|part| part.meter.samples(origin_ns)).collect();
+    let refused = task_codes.iter().map(|task_code| task_code.meter.refused).sum();
+    let samples = task_codes.iter().flat_map(|task_code| task_code.meter.samples(origin_ns)).collect();
     Ok(Run { key, ticks: effort.ticks, samples, refused })
 }

@@ -15,7 +15,7 @@ use taut_share::state::{chen, dbp, tccp};
 use crate::callgrind;
 
 /// The command of this program that is counted.
-pub(crate) const COMMAND: &str = "counted-002";
+pub(crate) const COMMAND: &str = "counted-han14";
 /// Calls of each.
 pub(super) const TIMES: u32 = 500;
 /// Numbers of readers.
@@ -64,8 +64,8 @@ fn counted<R>(work: impl FnOnce() -> R) -> R {
 
 /// When this returns, what was counted is written down.
 #[inline(never)]
-fn part_is_over(part: u32) -> u32 {
-    black_box(part)
+fn part_is_over(task_code: u32) -> u32 {
+    black_box(task_code)
 }
 
 /// Runs each of some calls in turns, and counts one of them: round by round all, so that each is as it is in use.
@@ -178,35 +178,35 @@ macro_rules! flow {
                 $protocol::group::<Value>(Memory::new(&mut room), shape).map_err(said)?;
             let mut all: Vec<_> = all.collect();
             let mut at = 0;
-            let parts: &[u32] = if JOBS { &[0, 1, 2, 3] } else { &[0, 2] };
-            for &part in parts {
+            let task_codes: &[u32] = if JOBS { &[0, 1, 2, 3] } else { &[0, 2] };
+            for &task_code in task_codes {
                 for _ in 0..TIMES {
                     at += 1;
                     let mut activate = || dispatcher.activate_writer(black_box(at));
-                    black_box(if part == 0 { counted(activate) } else { activate() }).map_err(said)?;
+                    black_box(if task_code == 0 { counted(activate) } else { activate() }).map_err(said)?;
                     let mut write = || {
                         if let Some(mut job) = writer.job() {
                             job.write(black_box(&value));
                         }
                     };
-                    if part == 1 {
+                    if task_code == 1 {
                         counted(write)
                     } else {
                         write()
                     }
                     for (which, reader) in (0..).zip(&mut all) {
                         let mut activate = || dispatcher.activate_reader(which, black_box(at));
-                        let first = part == 2 && which == 0;
+                        let first = task_code == 2 && which == 0;
                         black_box(if first { counted(activate) } else { activate() }).map_err(said)?;
                         let mut read = || {
                             if let Some(mut job) = reader.job() {
                                 let _ = black_box(job.read());
                             }
                         };
-                        if part == 3 && which == 0 { counted(read) } else { read() }
+                        if task_code == 3 && which == 0 { counted(read) } else { read() }
                     }
                 }
-                part_is_over(part);
+                part_is_over(task_code);
             }
             Ok(())
         }

@@ -7,13 +7,13 @@ use std::time::Duration as Time;
 
 use taut_atomic::{LINE_BYTES, Line, Memory};
 use taut_exec::{Global, Job, Protocol, Release, Resource, Rule, Setup, TaskSetup, Wanted, Work};
-use taut_lock::{Bell, queued, spin};
+use taut_lock::{EventCount, queued, spin};
 use taut_time::Duration;
 
 use super::mechanism::Mechanism;
 use super::meter::{Call, now};
-use super::part::{Locks, Part, Value};
 use super::system::{BYTES_MAX, System, TICK_NS, TICKS};
+use super::task_code::{Locks, TaskCode, Value};
 
 /// An object's lock.
 #[derive(Clone)]
@@ -40,27 +40,27 @@ impl Locks for OfJob<'_, '_, '_> {
 
 /// What a task does.
 struct OfTask<'w, 'f, 'p, 'm> {
-    part: &'w mut Part<'f, 'p>,
+    task_code: &'w mut TaskCode<'f, 'p>,
     handles: &'w [Handle<'m>],
     ticks: u64,
 }
 
 impl Work for OfTask<'_, '_, '_, '_> {
     fn run(&mut self, job: &mut Job<'_>) {
-        if job.number() * self.part.task.ticks < self.ticks {
-            self.part.job(&mut OfJob { job, handles: self.handles });
+        if job.number() * self.task_code.task.ticks < self.ticks {
+            self.task_code.job(&mut OfJob { job, handles: self.handles });
         }
     }
 
     /// As `taut run` does: activations at the release; the job when what it reads is there.
     fn admit(&mut self, next: u64, begins: bool) -> bool {
-        self.part.activate(next * self.part.task.ticks);
+        self.task_code.activate(next * self.task_code.task.ticks);
         if !begins {
             return true;
         }
         let begin = now();
-        let Some((_, touch)) = self.part.missing() else { return true };
-        self.part.meter.took(Call::Wait, touch, &[(begin, now())]);
+        let Some((_, touch)) = self.task_code.missing() else { return true };
+        self.task_code.meter.took(Call::Wait, touch, &[(begin, now())]);
         false
     }
 }
@@ -72,7 +72,7 @@ impl Work for OfTask<'_, '_, '_, '_> {
 pub(super) fn run(
     system: &System,
     mechanism: Mechanism,
-    (parts, bells): (&mut [Part<'_, '_>], &[Bell]),
+    (task_codes, event_counts): (&mut [TaskCode<'_, '_>], &[EventCount]),
     (cpus, wanted, ticks): ([u16; 2], Wanted, u64),
 ) -> Result<u64, String> {
     let protocol = if mechanism == Mechanism::Msrp { Protocol::Msrp } else { Protocol::Mpcp };
@@ -95,8 +95,8 @@ pub(super) fn run(
         });
     }
     let handles = &handles[..];
-    for (at, part) in parts.iter_mut().enumerate() {
-        let task = part.task.clone();
+    for (at, task_code) in task_codes.iter_mut().enumerate() {
+        let task = task_code.task.clone();
         let release =
             Release::Periodic { period: Duration::from_ns(task.ticks * TICK_NS), offset: Duration::ZERO };
         let mut made = TaskSetup::new(&format!("t{at}"), release).priority(task.priority);
@@ -109,22 +109,22 @@ pub(super) fn run(
                 }
             }
         }
-        if !part.flows.is_empty() {
+        if !task_code.flows.is_empty() {
             made = made.admitted();
         }
-        let id = setup.task(cores[task.core], made, OfTask { part, handles, ticks });
+        let id = setup.task(cores[task.core], made, OfTask { task_code, handles, ticks });
         for global in uses {
             setup.uses_global(id, global).map_err(|error| error.to_string())?;
         }
     }
-    for (writer, bell) in bells.iter().enumerate().filter(|_| mechanism.preserves()) {
+    for (writer, events) in event_counts.iter().enumerate().filter(|_| mechanism.preserves()) {
         // On the writer's core as well: its job may have to be admitted itself.
         let written = || system.objects.iter().filter(|object| object.writer == writer);
         let reads = |core: usize| {
             written().flat_map(|object| &object.readers).any(|&reader| system.tasks[reader].core == core)
         };
         for (_, core) in cores.iter().enumerate().filter(|(at, _)| reads(*at)) {
-            setup.admission_bell(*core, bell.listener()).map_err(|error| error.to_string())?;
+            setup.listen_for_admission(*core, events.listener()).map_err(|error| error.to_string())?;
         }
     }
     let ran = setup.run(wanted, |exec| {

@@ -155,7 +155,7 @@ fn system_calls(gathered: &Gathered) -> Finding {
         overall(gathered, Native, mechanism, average) / overall(gathered, Dispatched, mechanism, average)
     };
     let ratios = CONSISTENT.map(ratio);
-    let told: Vec<_> = CONSISTENT
+    let reported: Vec<_> = CONSISTENT
         .iter()
         .zip(ratios)
         .map(|(mechanism, times)| format!("{} {times:.2}", mechanism.word()))
@@ -163,7 +163,7 @@ fn system_calls(gathered: &Gathered) -> Finding {
     Finding {
         said: "with calls of the kernel MPCP is noticeably larger; the other mechanisms are approximately the same (Fig. 10)",
         found: ratios[0] > 1.5 && ratios[1..].iter().all(|times| (0.67..1.5).contains(times)),
-        numbers: format!("native over dispatched: {}", told.join(", ")),
+        numbers: format!("native over dispatched: {}", reported.join(", ")),
     }
 }
 
@@ -195,11 +195,11 @@ fn constant(gathered: &Gathered, counts: Option<&Counts>) -> Finding {
         (FlowDbp, FlowTccp, Call::ActivateWriter),
         (FlowDbp, FlowTccp, Call::ActivateReader),
     ];
-    let told = |&(dbp, tccp, call): &(Mechanism, Mechanism, Call)| {
+    let reported = |&(dbp, tccp, call): &(Mechanism, Mechanism, Call)| {
         let (dbp, tccp) = (range(gathered, dbp, call), range(gathered, tccp, call));
         (tccp < dbp, format!("{} {tccp:.0} and {dbp:.0}", call.word()))
     };
-    let all: Vec<_> = pairs.iter().map(told).collect();
+    let all: Vec<_> = pairs.iter().map(reported).collect();
     let numbers: Vec<_> = all.iter().map(|(_, numbers)| numbers.as_str()).collect();
     let writes = [["WF-TCCP, write, 1 reader", "WF-TCCP, write, 5 readers"], ACTIVATIONS_BY_TIME];
     let steady = writes.iter().all(|names| counted(counts, *names).is_none_or(|[one, more]| one == more));
@@ -249,7 +249,7 @@ fn by_readers(gathered: &Gathered, counts: Option<&Counts>) -> Finding {
     };
     let all = [Dbp, FlowDbp, Tccp, FlowTccp]
         .map(|mechanism| (mechanism, middle(mechanism, true), middle(mechanism, false)));
-    let told = all.map(|(mechanism, one, more)| format!("{} {one:.0} and {more:.0}", mechanism.word()));
+    let reported = all.map(|(mechanism, one, more)| format!("{} {one:.0} and {more:.0}", mechanism.word()));
     let writes = [
         ("WF-DBP", ["WF-DBP, write, 1 reader", "WF-DBP, write, 5 readers"]),
         (
@@ -271,12 +271,12 @@ fn by_readers(gathered: &Gathered, counts: Option<&Counts>) -> Finding {
     Finding {
         said: "the time by DBP to find a free buffer depends on the number of buffers and readers",
         found: all[..2].iter().all(|(_, one, more)| more > one),
-        numbers: format!("ns of a writer with 1 reader and with more: {}{instructions}", told.join(", ")),
+        numbers: format!("ns of a writer with 1 reader and with more: {}{instructions}", reported.join(", ")),
     }
 }
 
 /// As a table.
-pub(super) fn told(findings: &[Finding]) -> String {
+pub(super) fn reported(findings: &[Finding]) -> String {
     let mut rows = vec![["what the paper says", "found", "numbers"].map(str::to_owned).to_vec()];
     for finding in findings {
         let found = if finding.found { "yes" } else { "**no**" };
@@ -330,7 +330,7 @@ mod tests {
     fn the_papers_shapes_are_found() {
         let findings = findings(&paper(), None);
         assert!(findings.iter().all(|finding| finding.found), "{findings:?}");
-        assert_eq!(told(&findings).lines().count(), 2 + 10);
+        assert_eq!(reported(&findings).lines().count(), 2 + 10);
     }
 
     #[test]

@@ -48,9 +48,9 @@ pub(super) struct Gathered {
 }
 
 /// The value at a part of sorted ones; NaN if there is none.
-pub(super) fn at(sorted: &[f64], part: f64) -> f64 {
+pub(super) fn at(sorted: &[f64], task_code: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
-    sorted.get((part * last as f64).round() as usize).copied().unwrap_or(f64::NAN)
+    sorted.get((task_code * last as f64).round() as usize).copied().unwrap_or(f64::NAN)
 }
 
 fn sort<K: Ord>(lists: &mut BTreeMap<K, Vec<f64>>) {

@@ -137,9 +137,9 @@ impl Meter {
 
     /// A call that took from one look at the clock to another; in several parts: each pair.
     #[inline]
-    pub(super) fn took(&mut self, call: Call, touch: Touch, parts: &[(u64, u64)]) {
-        let spans = parts.iter().map(|(from, to)| (to - from).saturating_sub(self.clock_ns));
-        self.spent(call, touch, parts.first().map_or(0, |part| part.0), spans.sum());
+    pub(super) fn took(&mut self, call: Call, touch: Touch, task_codes: &[(u64, u64)]) {
+        let spans = task_codes.iter().map(|(from, to)| (to - from).saturating_sub(self.clock_ns));
+        self.spent(call, touch, task_codes.first().map_or(0, |task_code| task_code.0), spans.sum());
     }
 
     /// A call that took so long.

@@ -6,7 +6,7 @@
 //! | | what it is |
 //! |---|---|
 //! | `system` | what runs: drawn as the paper draws it |
-//! | `mechanism`, `flows`, `part` | what a job does, whoever schedules it |
+//! | `mechanism`, `flows`, `task_code` | what a job does, whoever schedules it |
 //! | `dispatched`, `native` | who does |
 //! | `meter`, `campaign` | what calls took, run by run |
 //! | `counts` | the same calls in instructions |
@@ -22,10 +22,10 @@ mod gathered;
 mod mechanism;
 mod meter;
 mod native;
-mod part;
 mod per_call;
 mod per_period;
 mod system;
+mod task_code;
 
 pub(crate) use counts::{COMMAND, everything};
 
@@ -42,11 +42,11 @@ use crate::output::Output;
 use crate::page::Values;
 
 /// The page in which the figures stand.
-const PAGE: &str = include_str!("../../pages/papers-002-overheads.md.in");
+const PAGE: &str = include_str!("../../pages/han14-overheads.md.in");
 
 /// What is asked for.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Wish {
+pub(crate) struct Options {
     /// Where the page and its figures go
     #[arg(long)]
     out: PathBuf,
@@ -56,16 +56,16 @@ pub(crate) struct Wish {
 }
 
 /// Measures, and writes.
-pub(crate) fn run(wish: &Wish) -> Result<(), String> {
-    let output = Output::new(wish.out.clone())?;
+pub(crate) fn run(options: &Options) -> Result<(), String> {
+    let output = Output::new(options.out.clone())?;
     let effort = Effort {
         objects: vec![1, 5, 10, 15, 20, 25, 30],
-        systems: wish.systems,
+        systems: options.systems,
         ticks: TICKS,
         wanted: Wanted::Strict,
     };
     let gathered = Gathered::new(&campaign::runs(&effort)?);
-    written(&output, &gathered, &counts::counts(&wish.out), &effort)
+    written(&output, &gathered, &counts::counts(&options.out), &effort)
 }
 
 /// The page, its figures and its rows.
@@ -84,16 +84,14 @@ fn written(
         ("fig10-11", Mode::Native, consistent, "Overhead in a timer period, native (Figs. 10, 11)"),
         ("fig12-13", Mode::Native, flows, "The same of flows that are preserved, native (Figs. 12, 13)"),
     ] {
-        output.figure(
-            &format!("papers-002-overheads-{name}"),
-            &per_period::figure(gathered, mode, &which, title),
-        )?;
+        output
+            .figure(&format!("han14-overheads-{name}"), &per_period::figure(gathered, mode, &which, title))?;
         values.set(name, per_period::table(gathered, mode, &which));
     }
-    output.figure("papers-002-overheads-fig5", &per_call::figure(gathered, Mode::Dispatched))?;
-    output.text("papers-002-overheads.csv", &gathered.csv())?;
-    output.text("papers-002-overheads-calls.csv", &per_call::csv(gathered))?;
-    values.set("findings", findings::told(&findings::findings(gathered, counts.as_ref().ok())));
+    output.figure("han14-overheads-fig5", &per_call::figure(gathered, Mode::Dispatched))?;
+    output.text("han14-overheads.csv", &gathered.csv())?;
+    output.text("han14-overheads-calls.csv", &per_call::csv(gathered))?;
+    values.set("findings", findings::reported(&findings::findings(gathered, counts.as_ref().ok())));
     values.set("table 1", per_call::accesses(gathered, Mode::Dispatched));
     values.set("table 2", per_call::calls(gathered));
     values.set("table 3 dispatched", per_call::likely(gathered, Mode::Dispatched));
@@ -131,7 +129,7 @@ fn written(
     let facts = taut_sys::machine::machine_facts();
     let fact = |(name, value): &(String, String)| format!("{name} {value}");
     values.set("machine", facts.iter().map(fact).collect::<Vec<_>>().join("; "));
-    output.text("papers-002-overheads.md", &values.fill(PAGE)?)
+    output.text("han14-overheads.md", &values.fill(PAGE)?)
 }
 
 #[cfg(test)]
@@ -157,10 +155,10 @@ mod tests {
         let output = Output::new(folder.path().to_owned()).expect("writable");
         written(&output, &Gathered::new(&runs), &Err("not asked for".into()), &effort)
             .expect("every place has its value");
-        let page = std::fs::read_to_string(folder.path().join("papers-002-overheads.md")).expect("written");
+        let page = std::fs::read_to_string(folder.path().join("han14-overheads.md")).expect("written");
         assert!(page.contains("could not be counted here: not asked for.") && !page.contains("{{"), "{page}");
         for name in ["fig5.svg", "fig6-7.svg", "fig8-9.svg", "fig10-11.svg", "fig12-13.svg", "calls.csv"] {
-            assert!(folder.path().join(format!("papers-002-overheads-{name}")).exists(), "{name}");
+            assert!(folder.path().join(format!("han14-overheads-{name}")).exists(), "{name}");
         }
     }
 }

@@ -17,13 +17,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration as Time;
 
 use taut_atomic::{LINE_BYTES, Line, Memory};
-use taut_lock::{Bell, Queued, Spin, queued, spin};
+use taut_lock::{EventCount, Queued, Spin, queued, spin};
 use taut_sys::{clock, thread};
 
 use super::mechanism::Mechanism;
 use super::meter::{Call, now};
-use super::part::{Locks, Part, Value};
 use super::system::{BYTES_MAX, Object, System, TICK_NS};
+use super::task_code::{Locks, TaskCode, Value};
 
 /// A task's own priority is above this.
 const OWN: u8 = 5;
@@ -116,15 +116,15 @@ fn ends<'m>(
 const PATIENCE_NS: u64 = 2_000_000;
 
 /// Sleeps until what the job reads is there. Only the processor time of that is its own.
-fn wait(part: &mut Part<'_, '_>, bells: &[Bell]) {
+fn wait(task_code: &mut TaskCode<'_, '_>, event_counts: &[EventCount]) {
     let until = now() + PATIENCE_NS;
-    while let Some((writer, touch)) = part.missing() {
+    while let Some((writer, touch)) = task_code.missing() {
         let (at, begin) = (now(), clock::thread_cpu_ns());
         let looked = clock::thread_cpu_ns();
-        let there = || part.missing().is_none_or(|(other, _)| other != writer).then_some(());
-        let came = bells[writer].listener().until(Some(until), there).is_some();
+        let there = || task_code.missing().is_none_or(|(other, _)| other != writer).then_some(());
+        let came = event_counts[writer].listener().until(Some(until), there).is_some();
         let spent = (clock::thread_cpu_ns() - looked).saturating_sub(looked - begin);
-        part.meter.spent(Call::Wait, touch, at, spent);
+        task_code.meter.spent(Call::Wait, touch, at, spent);
         if !came {
             return;
         }
@@ -138,7 +138,7 @@ fn wait(part: &mut Part<'_, '_>, bells: &[Bell]) {
 pub(super) fn run(
     system: &System,
     mechanism: Mechanism,
-    (parts, bells): (&mut [Part<'_, '_>], &[Bell]),
+    (task_codes, event_counts): (&mut [TaskCode<'_, '_>], &[EventCount]),
     (cpus, ticks): ([u16; 2], u64),
 ) -> Result<u64, String> {
     let lines = |object: &Object| {
@@ -161,15 +161,15 @@ pub(super) fn run(
         }
     }
     let (ready, origin) = (AtomicU32::new(0), AtomicU64::new(0));
-    let count = parts.len() as u32;
+    let count = task_codes.len() as u32;
     std::thread::scope(|scope| {
-        let threads: Vec<_> = parts
+        let threads: Vec<_> = task_codes
             .iter_mut()
             .zip(threads)
-            .map(|(part, mut locks)| {
+            .map(|(task_code, mut locks)| {
                 let (ready, origin) = (&ready, &origin);
                 scope.spawn(move || {
-                    let stationed = thread::set_affinity(&[cpus[part.task.core]])
+                    let stationed = thread::set_affinity(&[cpus[task_code.task.core]])
                         .and_then(|()| thread::timer_slack(1))
                         .and_then(|()| thread::set_fifo(locks.own));
                     ready.fetch_add(1, Ordering::Release);
@@ -180,11 +180,11 @@ pub(super) fn run(
                         }
                     };
                     stationed?;
-                    for tick in (0..ticks).step_by(part.task.ticks as usize) {
+                    for tick in (0..ticks).step_by(task_code.task.ticks as usize) {
                         clock::sleep_until(origin_ns + tick * TICK_NS);
-                        part.activate(tick);
-                        wait(part, bells);
-                        part.job(&mut locks);
+                        task_code.activate(tick);
+                        wait(task_code, event_counts);
+                        task_code.job(&mut locks);
                     }
                     taut_sys::Result::Ok(())
                 })

@@ -8,7 +8,7 @@ use super::counts::{Counts, NAMES};
 use super::gathered::{Gathered, at};
 use super::mechanism::Mechanism;
 use super::meter::Call;
-use crate::figure::{Axis, Body, Figure, Line, Mark, Panel, Stroke, line};
+use crate::figure::{Axis, Body, Figure, Line, Marker, Panel, Stroke, line};
 use crate::page::table;
 
 /// Ends of the intervals of Table III, in ns.
@@ -88,8 +88,8 @@ pub(super) fn likely(gathered: &Gathered, mode: Mode) -> String {
         for (lock, call) in &columns {
             let times = gathered.calls.get(&(mode, *lock, *call)).map_or(&[][..], Vec::as_slice);
             let inside = times.iter().filter(|ns| (from..end).contains(*ns)).count();
-            let part = 100.0 * inside as f64 / times.len().max(1) as f64;
-            row.push(if inside == 0 { "-".into() } else { format!("{part:.1}%") });
+            let task_code = 100.0 * inside as f64 / times.len().max(1) as f64;
+            row.push(if inside == 0 { "-".into() } else { format!("{task_code:.1}%") });
         }
         rows.push(row);
         from = end;
@@ -109,9 +109,11 @@ pub(super) fn figure(gathered: &Gathered, mode: Mode) -> Figure {
         let of = |(mechanism, colour, stroke): (Mechanism, usize, Stroke)| {
             let call = if mechanism.preserves() { at_release } else { now };
             let times = gathered.calls.get(&(mode, mechanism, call)).map_or(&[][..], Vec::as_slice);
-            let parts = (0..=100_u8).map(|percent| f64::from(percent) / 100.0);
-            let points = parts.map(|part| (at(times, part), part)).filter(|point| point.0.is_finite());
-            Line { style: line(colour, stroke, Mark::None), points: points.collect() }
+            let task_codes = (0..=100_u8).map(|percent| f64::from(percent) / 100.0);
+            let points = task_codes
+                .map(|task_code| (at(times, task_code), task_code))
+                .filter(|point| point.0.is_finite());
+            Line { style: line(colour, stroke, Marker::None), points: points.collect() }
         };
         Panel {
             title: title.into(),
@@ -133,7 +135,7 @@ pub(super) fn figure(gathered: &Gathered, mode: Mode) -> Figure {
         columns: 2,
         legend: styles
             .map(|(mechanism, colour, stroke)| {
-                (mechanism.word().to_owned(), line(colour, stroke, Mark::None))
+                (mechanism.word().to_owned(), line(colour, stroke, Marker::None))
             })
             .into(),
     }
@@ -143,7 +145,7 @@ pub(super) fn figure(gathered: &Gathered, mode: Mode) -> Figure {
 pub(super) fn csv(gathered: &Gathered) -> String {
     let mut text = String::from("mode,mechanism,call,calls,ns_p5,ns_p50,ns_p95,ns_p99\n");
     for ((mode, mechanism, call), times) in &gathered.calls {
-        let [p5, p50, p95, p99] = [0.05, 0.5, 0.95, 0.99].map(|part| at(times, part));
+        let [p5, p50, p95, p99] = [0.05, 0.5, 0.95, 0.99].map(|task_code| at(times, task_code));
         let (mode, mechanism, call) = (mode.word(), mechanism.word(), call.word());
         text +=
             &format!("{mode},{mechanism},\"{call}\",{},{p5:.0},{p50:.0},{p95:.0},{p99:.0}\n", times.len());

@@ -7,16 +7,16 @@ use super::campaign::Mode;
 use super::gathered::{Gathered, Period};
 use super::mechanism::Mechanism;
 use super::system::Scheme;
-use crate::figure::{Axis, Body, Figure, Line, Mark, Panel, Stroke, Style, line};
+use crate::figure::{Axis, Body, Figure, Line, Marker, Panel, Stroke, Style, line};
 
 fn style(mechanism: Mechanism, scheme: Scheme) -> Style {
     let (colour, mark) = match mechanism {
-        Mechanism::Mpcp => (1, Mark::Dot),
-        Mechanism::Msrp => (2, Mark::Square),
-        Mechanism::Dbp => (0, Mark::Triangle),
-        Mechanism::Tccp => (3, Mark::Dot),
-        Mechanism::FlowDbp => (4, Mark::Square),
-        Mechanism::FlowTccp => (5, Mark::Triangle),
+        Mechanism::Mpcp => (1, Marker::Dot),
+        Mechanism::Msrp => (2, Marker::Square),
+        Mechanism::Dbp => (0, Marker::Triangle),
+        Mechanism::Tccp => (3, Marker::Dot),
+        Mechanism::FlowDbp => (4, Marker::Square),
+        Mechanism::FlowTccp => (5, Marker::Triangle),
     };
     line(colour, if scheme == Scheme::Heavy { Stroke::Solid } else { Stroke::Dashed }, mark)
 }

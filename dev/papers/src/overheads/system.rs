@@ -6,8 +6,8 @@
 
 use taut_sweep::Generator;
 
-const OWN: &str = include_str!("../../002/overheads.toml");
-const SYSTEMS: &str = include_str!("../../002/systems.toml");
+const OWN: &str = include_str!("../../han14/overheads.toml");
+const SYSTEMS: &str = include_str!("../../han14/systems.toml");
 
 /// A timer period of the paper's.
 const PRINTED_TICK_NS: u64 = 5_000_000;

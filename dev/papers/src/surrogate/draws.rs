@@ -15,7 +15,7 @@ pub(super) fn sections(case: &mut Case, draw: &mut Draw) {
     for task in 0..case.tasks.len() {
         let used: Vec<usize> = (0..case.objects.len()).filter(|&object| case.uses(task, object)).collect();
         let parts = draw.cut(SECTIONS, used.len().max(1));
-        case.tasks[task].sections = used.into_iter().zip(parts.into_iter().map(Section::Part)).collect();
+        case.tasks[task].sections = used.into_iter().zip(parts.into_iter().map(Section::Fraction)).collect();
     }
 }
 

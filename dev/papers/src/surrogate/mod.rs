@@ -50,7 +50,7 @@ pub(crate) struct Task {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Section {
     /// In millionths of the task's execution time.
-    Part(u64),
+    Fraction(u64),
     /// As long whatever the load.
     Fixed(Duration),
 }
@@ -65,7 +65,7 @@ impl Task {
 
     fn section(&self, load: u64, section: Section) -> Duration {
         match section {
-            Section::Part(millionths) => {
+            Section::Fraction(millionths) => {
                 let length = u128::from(self.cost(load).as_ns()) * u128::from(millionths) / 1_000_000;
                 Duration::from_ns(u64::try_from(length).unwrap_or(u64::MAX).max(1))
             }

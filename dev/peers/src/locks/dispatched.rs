@@ -16,7 +16,7 @@ use super::partner::{Row, repeated};
 use super::releases::{PERIOD, RELEASES, percentiles};
 use crate::clock::now;
 use crate::figures::Figures;
-use crate::stage::Stage;
+use crate::surroundings::Surroundings;
 
 /// Other ready tasks: as many as a core can have beside the one that is looked at.
 const READY: usize = 89;
@@ -27,17 +27,21 @@ const TIMES: u32 = 300;
 pub(super) fn rows() -> Vec<Box<dyn Row>> {
     let row = |name, trial, run| Box::new(Dispatched { name, trial, run }) as Box<dyn Row>;
     vec![
-        row("SRP, dispatched", "alone", |stage| locks(stage, Rule::Srp, 0)),
-        row("SRP, dispatched, 89 ready", "alone", |stage| locks(stage, Rule::Srp, READY)),
-        row("DFP, dispatched", "alone", |stage| locks(stage, Rule::Dfp, 0)),
-        row("DFP, dispatched, 89 ready", "alone", |stage| locks(stage, Rule::Dfp, READY)),
-        row("ceilings, dispatched", "alone", |stage| locks(stage, Rule::Immediate, 0)),
-        row("dispatched", "release", |stage| releases(stage, false)),
-        row("dispatched, preempting", "release", |stage| releases(stage, true)),
-        row("at an unlock, dispatched", "preempt", |stage| handed_over(stage).map(|[unlock, ..]| unlock)),
-        row("to the next job, dispatched", "completion", |stage| handed_over(stage).map(|[_, next, _]| next)),
-        row("to a preempted job, dispatched", "completion", |stage| {
-            handed_over(stage).map(|[.., preempted]| preempted)
+        row("SRP, dispatched", "alone", |surroundings| locks(surroundings, Rule::Srp, 0)),
+        row("SRP, dispatched, 89 ready", "alone", |surroundings| locks(surroundings, Rule::Srp, READY)),
+        row("DFP, dispatched", "alone", |surroundings| locks(surroundings, Rule::Dfp, 0)),
+        row("DFP, dispatched, 89 ready", "alone", |surroundings| locks(surroundings, Rule::Dfp, READY)),
+        row("ceilings, dispatched", "alone", |surroundings| locks(surroundings, Rule::Immediate, 0)),
+        row("dispatched", "release", |surroundings| releases(surroundings, false)),
+        row("dispatched, preempting", "release", |surroundings| releases(surroundings, true)),
+        row("at an unlock, dispatched", "preempt", |surroundings| {
+            handed_over(surroundings).map(|[unlock, ..]| unlock)
+        }),
+        row("to the next job, dispatched", "completion", |surroundings| {
+            handed_over(surroundings).map(|[_, next, _]| next)
+        }),
+        row("to a preempted job, dispatched", "completion", |surroundings| {
+            handed_over(surroundings).map(|[.., preempted]| preempted)
         }),
     ]
 }
@@ -45,7 +49,7 @@ pub(super) fn rows() -> Vec<Box<dyn Row>> {
 struct Dispatched {
     name: &'static str,
     trial: &'static str,
-    run: fn(&Stage) -> Result<Figures, String>,
+    run: fn(&Surroundings) -> Result<Figures, String>,
 }
 
 impl Row for Dispatched {
@@ -61,8 +65,8 @@ impl Row for Dispatched {
         self.trial
     }
 
-    fn run(&self, stage: &Stage) -> Result<Figures, String> {
-        (self.run)(stage)
+    fn run(&self, surroundings: &Surroundings) -> Result<Figures, String> {
+        (self.run)(surroundings)
     }
 }
 
@@ -80,13 +84,13 @@ fn said(error: impl std::fmt::Display) -> String {
 
 /// Runs jobs on the near processor until `done` is set, from one job of the task that `tasks` gives.
 fn ran<'w>(
-    stage: &Stage,
+    surroundings: &Surroundings,
     rule: Rule,
     done: &AtomicBool,
     tasks: impl FnOnce(&mut Setup<'w>, CoreId) -> Option<TaskId>,
 ) -> Result<(), String> {
     let mut setup = Setup::new();
-    let core = setup.core(stage.cpus[0], rule);
+    let core = setup.core(surroundings.cpus[0], rule);
     let first = tasks(&mut setup, core);
     let wait = |exec: &Exec<'_>| {
         if let Some(first) = first {
@@ -113,9 +117,9 @@ fn leave<T>(place: &Mutex<T>, value: T) {
 }
 
 /// Lock and unlock by a job, while others wait for the core.
-fn locks(stage: &Stage, rule: Rule, ready: usize) -> Result<Figures, String> {
+fn locks(surroundings: &Surroundings, rule: Rule, ready: usize) -> Result<Figures, String> {
     let (done, figures, refused) = (AtomicBool::new(false), Mutex::new(Figures::new()), Mutex::new(None));
-    ran(stage, rule, &done, |setup, core| {
+    ran(surroundings, rule, &done, |setup, core| {
         let resource = setup.resource(core, ());
         let waiting: Vec<TaskId> = (0..ready)
             .map(|at| setup.task(core, by_hand("waits", 2_000 + at as u64), |_: &mut Job<'_>| {}))
@@ -124,7 +128,7 @@ fn locks(stage: &Stage, rule: Rule, ready: usize) -> Result<Figures, String> {
         let work = move |job: &mut Job<'_>| {
             let released = waiting.iter().try_for_each(|task| job.release(*task));
             let mut first = released.err();
-            let timed = repeated(stage, || {
+            let timed = repeated(surroundings, || {
                 if let Err(error) = job.lock(black_box(&ours), |(), _| black_box(())) {
                     first = Some(error);
                 }
@@ -142,10 +146,10 @@ fn locks(stage: &Stage, rule: Rule, ready: usize) -> Result<Figures, String> {
 }
 
 /// ns from each release of a periodic task to the first instruction of its job; `preempting` a job that runs all the time.
-fn releases(stage: &Stage, preempting: bool) -> Result<Figures, String> {
-    let count = (RELEASES / stage.haste) as usize;
+fn releases(surroundings: &Surroundings, preempting: bool) -> Result<Figures, String> {
+    let count = (RELEASES / surroundings.haste) as usize;
     let (done, late) = (AtomicBool::new(false), Mutex::new(Vec::<f64>::with_capacity(count)));
-    ran(stage, Rule::Srp, &done, |setup, core| {
+    ran(surroundings, Rule::Srp, &done, |setup, core| {
         let (done, late) = (&done, &late);
         let period = taut_time::Duration::from_ns(PERIOD.as_nanos() as u64);
         let each = taut_exec::Release::Periodic { period, offset: taut_time::Duration::ZERO };
@@ -173,8 +177,8 @@ fn releases(stage: &Stage, preempting: bool) -> Result<Figures, String> {
 /// ns of: preemption at an unlock, from the end of the section to the first instruction of the job that was kept out;
 /// completion to the first instruction of the next job, which has not run; and to the next instruction of one that was
 /// preempted.
-fn handed_over(stage: &Stage) -> Result<[Figures; 3], String> {
-    let count = TIMES / stage.haste;
+fn handed_over(surroundings: &Surroundings) -> Result<[Figures; 3], String> {
+    let count = TIMES / surroundings.haste;
     let stamp = AtomicU64::new(0);
     let since = |stamp: &AtomicU64| now().wrapping_sub(stamp.load(Relaxed));
     let mark = |stamp: &AtomicU64| stamp.store(now(), Relaxed);
@@ -184,7 +188,7 @@ fn handed_over(stage: &Stage) -> Result<[Figures; 3], String> {
     let add = |place: &Mutex<Vec<u64>>, ticks: u64| {
         place.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(ticks);
     };
-    ran(stage, Rule::Srp, &done, |setup, core| {
+    ran(surroundings, Rule::Srp, &done, |setup, core| {
         let resource = setup.resource(core, ());
         let (stamp, unlock, next, preempted) = (&stamp, &unlock, &next, &preempted);
         // Both are kept out of the section, as its ceiling is the first one's.
@@ -218,7 +222,7 @@ fn handed_over(stage: &Stage) -> Result<[Figures; 3], String> {
         return Err(LockError::to_string(&error));
     }
     let figures = |place: &Mutex<Vec<u64>>| {
-        percentiles(left(place).into_iter().map(|ticks| stage.clock.ns(ticks)).collect())
+        percentiles(left(place).into_iter().map(|ticks| surroundings.clock.ns(ticks)).collect())
     };
     Ok([figures(&unlock), figures(&next), figures(&preempted)])
 }
@@ -229,9 +233,9 @@ mod tests {
 
     #[test]
     fn each_has_figures_or_needs_the_privilege() {
-        let stage = Stage::new(40).expect("two processors");
+        let surroundings = Surroundings::new(40).expect("two processors");
         for row in rows() {
-            match row.run(&stage) {
+            match row.run(&surroundings) {
                 Ok(figures) => assert!(figures["ns"] > 0.0, "{}: {figures:?}", row.name()),
                 Err(why) => {
                     assert!(why.contains("sched") || why.contains("in time"), "{}: {why}", row.name())

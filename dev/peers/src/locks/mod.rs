@@ -21,8 +21,8 @@ mod libraries;
 mod ours;
 mod partner;
 mod releases;
+mod report;
 mod rules;
-mod told;
 
 use std::fs;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ use self::partner::Row;
 use crate::figures::Figures;
 use crate::plan::Random;
 use crate::raw;
-use crate::stage::Stage;
+use crate::surroundings::Surroundings;
 
 /// Locks and releases, ours beside others', in one run.
 #[derive(Debug, Parser)]
@@ -94,22 +94,22 @@ struct Rounds {
 pub(crate) fn run(words: &[String]) -> Result<(), String> {
     let arguments = Arguments::parse_from(std::iter::once("locks".to_owned()).chain(words.iter().cloned()));
     let Arguments { quick, rounds, only, seed, out } = arguments;
-    let stage = Stage::new(if quick { 10 } else { 1 })?;
+    let surroundings = Surroundings::new(if quick { 10 } else { 1 })?;
     let rounds = rounds.unwrap_or(if quick { 3 } else { 11 }).max(1);
     // Held to the end; where it cannot be had, it is missing for all.
     let hold = taut_sys::machine::dma_latency_hold();
-    let measured = measured(&stage, rounds, &only, seed);
-    let mut facts = told::facts(&stage, rounds, seed);
+    let measured = measured(&surroundings, rounds, &only, seed);
+    let mut facts = report::facts(&surroundings, rounds, seed);
     if let Err(error) = &hold {
         facts.push(("note".into(), format!("wake-up latency is not held down: {error}")));
     }
-    let page = told::markdown(&measured, &facts);
+    let page = report::markdown(&measured, &facts);
     let Some(folder) = out else {
         print!("{page}");
         return Ok(());
     };
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    for (name, text) in [("locks.md", page), ("locks.json", told::json(&measured, &facts))] {
+    for (name, text) in [("locks.md", page), ("locks.json", report::json(&measured, &facts))] {
         let path = folder.join(name);
         fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
         println!("written to {}", path.display());
@@ -117,7 +117,7 @@ pub(crate) fn run(words: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn measured(stage: &Stage, rounds: usize, only: &[String], seed: u64) -> Vec<Rounds> {
+fn measured(surroundings: &Surroundings, rounds: usize, only: &[String], seed: u64) -> Vec<Rounds> {
     let rows = all();
     let named =
         |row: &dyn Row| only.is_empty() || only.iter().any(|name| row.name().starts_with(name.as_str()));
@@ -130,7 +130,8 @@ fn measured(stage: &Stage, rounds: usize, only: &[String], seed: u64) -> Vec<Rou
         eprintln!("round {} of {rounds}", round + 1);
         random.shuffle(&mut order);
         for &at in &order {
-            let figures = raw::round_trip(stage).and_then(|raw| Ok((raw, rows[at].run(stage)?)));
+            let figures =
+                raw::round_trip(surroundings).and_then(|raw| Ok((raw, rows[at].run(surroundings)?)));
             measured[at].rounds.push(figures);
         }
     }
@@ -156,8 +157,8 @@ mod tests {
 
     #[test]
     fn a_look_has_figures_or_reasons() {
-        let stage = Stage::new(40).expect("two processors");
-        for row in measured(&stage, 1, &["std".into(), "ticket".into(), "pthread".into()], 7) {
+        let surroundings = Surroundings::new(40).expect("two processors");
+        for row in measured(&surroundings, 1, &["std".into(), "ticket".into(), "pthread".into()], 7) {
             match &row.rounds[0] {
                 Ok((raw, figures)) => assert!(*raw > 0.0 && figures["ns"].is_finite(), "{}", row.name),
                 Err(why) => assert!(row.trial == "handed" && !why.is_empty(), "{}: {why}", row.name),

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::clock::now;
 use crate::figures::{Figures, median, percentile};
-use crate::stage::{Signals, Stage};
+use crate::surroundings::{Signals, Surroundings};
 
 /// How who comes later waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub(super) trait Row {
     ///
     /// # Errors
     /// Why it gave no figures.
-    fn run(&self, stage: &Stage) -> Result<Figures, String>;
+    fn run(&self, surroundings: &Surroundings) -> Result<Figures, String>;
 }
 
 /// A section that nobody else wants.
@@ -81,15 +81,15 @@ const SECTIONS: u32 = 4_000;
 const BATCHES: u32 = 7;
 
 /// ns of an operation, the middle of some batches: `pair` in a loop, by the near side.
-pub(super) fn repeated(stage: &Stage, mut pair: impl FnMut()) -> Figures {
-    let count = SECTIONS / stage.haste;
+pub(super) fn repeated(surroundings: &Surroundings, mut pair: impl FnMut()) -> Figures {
+    let count = SECTIONS / surroundings.haste;
     let times: Vec<f64> = (0..BATCHES)
         .map(|_| {
             let begin = now();
             for _ in 0..count {
                 pair();
             }
-            stage.clock.ns(now() - begin) / f64::from(count)
+            surroundings.clock.ns(now() - begin) / f64::from(count)
         })
         .collect();
     Figures::from([("ns", median(&times[1..]))])
@@ -108,13 +108,13 @@ impl<P: Partner> Row for Alone<P> {
         "alone"
     }
 
-    fn run(&self, stage: &Stage) -> Result<Figures, String> {
+    fn run(&self, surroundings: &Surroundings) -> Result<Figures, String> {
         let [mut side, _other] = P::sides()?;
         let near = |_: &Signals| {
             P::begin(&mut side)?;
-            Ok(repeated(stage, || P::with(&mut side, || black_box(()))))
+            Ok(repeated(surroundings, || P::with(&mut side, || black_box(()))))
         };
-        stage.both(near, |_| ())?.0
+        surroundings.both(near, |_| ())?.0
     }
 }
 
@@ -156,14 +156,14 @@ impl<P: Partner> Row for Handed<P> {
     }
 
     /// The middle of both ways: what the processors' counters are apart falls out.
-    fn run(&self, stage: &Stage) -> Result<Figures, String> {
+    fn run(&self, surroundings: &Surroundings) -> Result<Figures, String> {
         let [mut near, mut far] = P::sides()?;
         let table = Table::default();
-        let (mine, theirs) = stage.both(
-            |_| taken::<P>(stage, &table, &mut near, 1),
+        let (mine, theirs) = surroundings.both(
+            |_| taken::<P>(surroundings, &table, &mut near, 1),
             |signals| {
                 // What went wrong on the far side is seen as a near side that waits in vain.
-                let taken = taken::<P>(stage, &table, &mut far, 2).unwrap_or_default();
+                let taken = taken::<P>(surroundings, &table, &mut far, 2).unwrap_or_default();
                 // Signed, as the counters may be apart by more than a hand-over takes.
                 signals.set_count((middle(&taken) as i64) as u64);
             },
@@ -174,8 +174,8 @@ impl<P: Partner> Row for Handed<P> {
         let apart = (near - far) / 2.0;
         let mut late: Vec<u64> = mine.drain(..).map(|ticks| (ticks as f64 - apart).max(0.0) as u64).collect();
         Ok(Figures::from([
-            ("ns", (near + far) / 2.0 / stage.clock.ns_ticks()),
-            ("p99", stage.clock.ns(percentile(&mut late, 0.99))),
+            ("ns", (near + far) / 2.0 / surroundings.clock.ns_ticks()),
+            ("p99", surroundings.clock.ns(percentile(&mut late, 0.99))),
             ("n", late.len() as f64),
         ]))
     }
@@ -187,10 +187,15 @@ fn middle(ticks: &[i64]) -> f64 {
 }
 
 /// One side: takes turns with the other, and gives how many ticks after the end of the other's section its own began.
-fn taken<P: Partner>(stage: &Stage, table: &Table, side: &mut P::Side, own: u64) -> Result<Vec<i64>, String> {
+fn taken<P: Partner>(
+    surroundings: &Surroundings,
+    table: &Table,
+    side: &mut P::Side,
+    own: u64,
+) -> Result<Vec<i64>, String> {
     let hold = if P::WAITS == Waits::Spinning { HOLD_SPINNING } else { HOLD_SLEEPING };
-    let (hold, cap) = (stage.clock.ticks(hold), stage.clock.ticks(CAP));
-    let count = HANDED / stage.haste;
+    let (hold, cap) = (surroundings.clock.ticks(hold), surroundings.clock.ticks(CAP));
+    let count = HANDED / surroundings.haste;
     // Written once, so that no section pays for a page fault.
     let mut late = vec![1_i64; count as usize];
     let mut done = 0;
@@ -235,11 +240,11 @@ mod tests {
 
     #[test]
     fn sections_are_handed_to_and_fro() {
-        let stage = Stage::new(10).expect("two processors");
-        let alone = Alone::<Std>(PhantomData).run(&stage).expect("figures");
+        let surroundings = Surroundings::new(10).expect("two processors");
+        let alone = Alone::<Std>(PhantomData).run(&surroundings).expect("figures");
         assert!(alone["ns"] > 0.0);
         // A machine that stalls for long may end a side.
-        if let Ok(handed) = Handed::<Std>(PhantomData).run(&stage) {
+        if let Ok(handed) = Handed::<Std>(PhantomData).run(&surroundings) {
             assert!(handed["n"] > 0.0 && handed["ns"].is_finite());
         }
     }

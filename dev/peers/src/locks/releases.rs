@@ -15,18 +15,18 @@ use taut_sys::{clock, futex, thread as own};
 use super::partner::{Row, repeated};
 use crate::clock::now;
 use crate::figures::{Figures, percentile};
-use crate::stage::Stage;
+use crate::surroundings::Surroundings;
 
 /// For a list of all.
 pub(super) fn rows() -> Vec<Box<dyn Row>> {
     let row = |name, trial, run| Box::new(Measure { name, trial, run }) as Box<dyn Row>;
     vec![
-        row("bare SCHED_FIFO loop", "release", |stage| looped(stage, Policy::Fifo)),
-        row("bare SCHED_DEADLINE loop", "release", |stage| looped(stage, Policy::Deadline)),
+        row("bare SCHED_FIFO loop", "release", |surroundings| looped(surroundings, Policy::Fifo)),
+        row("bare SCHED_DEADLINE loop", "release", |surroundings| looped(surroundings, Policy::Deadline)),
         row("futex wake on one processor", "preempt", woken),
-        row("a look at the clock", "alone", |stage| {
-            let near = |_: &_| repeated(stage, || _ = black_box(clock::monotonic_ns()));
-            stage.both(near, |_| ()).map(|(figures, _)| figures)
+        row("a look at the clock", "alone", |surroundings| {
+            let near = |_: &_| repeated(surroundings, || _ = black_box(clock::monotonic_ns()));
+            surroundings.both(near, |_| ()).map(|(figures, _)| figures)
         }),
     ]
 }
@@ -34,7 +34,7 @@ pub(super) fn rows() -> Vec<Box<dyn Row>> {
 struct Measure {
     name: &'static str,
     trial: &'static str,
-    run: fn(&Stage) -> Result<Figures, String>,
+    run: fn(&Surroundings) -> Result<Figures, String>,
 }
 
 impl Row for Measure {
@@ -50,8 +50,8 @@ impl Row for Measure {
         self.trial
     }
 
-    fn run(&self, stage: &Stage) -> Result<Figures, String> {
-        (self.run)(stage)
+    fn run(&self, surroundings: &Surroundings) -> Result<Figures, String> {
+        (self.run)(surroundings)
     }
 }
 
@@ -71,8 +71,8 @@ enum Policy {
 }
 
 /// ns from each release to the first instruction after it, in a thread of its own on the near processor.
-fn looped(stage: &Stage, policy: Policy) -> Result<Figures, String> {
-    let (cpu, count) = (stage.cpus[0], RELEASES / stage.haste);
+fn looped(surroundings: &Surroundings, policy: Policy) -> Result<Figures, String> {
+    let (cpu, count) = (surroundings.cpus[0], RELEASES / surroundings.haste);
     let thread = thread::spawn(move || {
         own::set_affinity(&[cpu]).map_err(|error| error.to_string())?;
         match policy {
@@ -105,11 +105,11 @@ pub(super) fn percentiles(ns: Vec<f64>) -> Figures {
 const WAKES: u32 = 400;
 
 /// ns from a wake to the first instruction of who is woken, on the processor of who wakes, which it preempts.
-fn woken(stage: &Stage) -> Result<Figures, String> {
-    let cpu = stage.cpus[0];
+fn woken(surroundings: &Surroundings) -> Result<Figures, String> {
+    let cpu = surroundings.cpus[0];
     let (word, stamp, over) = (AtomicU32::new(0), AtomicU64::new(0), AtomicBool::new(false));
     let ready = AtomicBool::new(false);
-    let count = WAKES / stage.haste;
+    let count = WAKES / surroundings.haste;
     let join = |priority: u8| {
         own::set_affinity(&[cpu]).and_then(|()| own::set_fifo(priority)).map_err(|error| error.to_string())
     };
@@ -158,7 +158,7 @@ fn woken(stage: &Stage) -> Result<Figures, String> {
         waker.join().map_err(panicked)??;
         let ticks = sleeper.join().map_err(panicked)??;
         let slept: Vec<f64> =
-            ticks.into_iter().filter(|ticks| *ticks > 1).map(|ticks| stage.clock.ns(ticks)).collect();
+            ticks.into_iter().filter(|ticks| *ticks > 1).map(|ticks| surroundings.clock.ns(ticks)).collect();
         if slept.is_empty() { Err("it never slept".into()) } else { Ok(percentiles(slept)) }
     })
 }
@@ -246,11 +246,11 @@ mod tests {
 
     #[test]
     fn releases_come_late_and_what_is_refused_says_why() {
-        let stage = Stage::new(20).expect("two processors");
+        let surroundings = Surroundings::new(20).expect("two processors");
         let knob = || std::fs::read_to_string("/proc/sys/kernel/sched_rt_runtime_us").ok();
         let before = knob();
         for row in rows() {
-            match row.run(&stage) {
+            match row.run(&surroundings) {
                 Ok(figures) => assert!(figures["ns"] > 0.0, "{}: {figures:?}", row.name()),
                 // Without the privilege.
                 Err(why) => assert!(row.trial() != "alone" && !why.is_empty(), "{}: {why}", row.name()),

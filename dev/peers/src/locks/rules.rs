@@ -11,7 +11,7 @@ use taut_time::{Duration, Instant};
 
 use super::partner::{Row, repeated};
 use crate::figures::Figures;
-use crate::stage::Stage;
+use crate::surroundings::Surroundings;
 
 /// Deadlines are further away than a run lasts.
 const DEADLINE: u64 = 3_600_000_000_000;
@@ -30,11 +30,11 @@ pub(super) struct Rule {
 
 /// A rule of any type, whose pairs of lock and unlock are timed.
 trait Paired {
-    fn paired(&mut self, stage: &Stage, clock: bool, others: u64) -> Result<Figures, Misuse>;
+    fn paired(&mut self, surroundings: &Surroundings, clock: bool, others: u64) -> Result<Figures, Misuse>;
 }
 
 impl<L: Locking> Paired for L {
-    fn paired(&mut self, stage: &Stage, clock: bool, others: u64) -> Result<Figures, Misuse> {
+    fn paired(&mut self, surroundings: &Surroundings, clock: bool, others: u64) -> Result<Figures, Misuse> {
         let start = Instant::from_ns(taut_sys::clock::monotonic_ns());
         for task in 0..=others as usize {
             self.release(task, start)?;
@@ -43,9 +43,9 @@ impl<L: Locking> Paired for L {
             return Err(Misuse::State);
         }
         let mut refused = None;
-        let figures = stage.both(
+        let figures = surroundings.both(
             |_| {
-                repeated(stage, || {
+                repeated(surroundings, || {
                     let now = if clock { Instant::from_ns(taut_sys::clock::monotonic_ns()) } else { start };
                     let lock = self.lock(black_box(now), black_box(0));
                     let unlock = self.unlock(black_box(0));
@@ -102,10 +102,10 @@ impl Row for Rule {
         "alone"
     }
 
-    fn run(&self, stage: &Stage) -> Result<Figures, String> {
+    fn run(&self, surroundings: &Surroundings) -> Result<Figures, String> {
         let deadlines: Vec<_> = (0..=self.others).map(|at| Duration::from_ns(DEADLINE + at)).collect();
         let made = (self.make)(&deadlines, &[Duration::from_ns(DEADLINE)]);
-        let paired = made.and_then(|mut rule| rule.paired(stage, self.clock, self.others));
+        let paired = made.and_then(|mut rule| rule.paired(surroundings, self.clock, self.others));
         paired.map_err(|misuse| format!("the rule refused: {misuse}"))
     }
 }
@@ -116,9 +116,9 @@ mod tests {
 
     #[test]
     fn every_rule_has_its_time() {
-        let stage = Stage::new(40).expect("two processors");
+        let surroundings = Surroundings::new(40).expect("two processors");
         for row in rows() {
-            assert!(row.run(&stage).expect("figures")["ns"] > 0.0, "{}", row.name());
+            assert!(row.run(&surroundings).expect("figures")["ns"] > 0.0, "{}", row.name());
         }
     }
 }

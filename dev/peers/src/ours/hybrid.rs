@@ -3,7 +3,7 @@
 
 use taut_share::state::hybrid;
 
-use super::{Desk, said};
+use super::{ReadAhead, said};
 use crate::object::{About, Ends, Kind, Place, Placed};
 
 pub(super) struct Hybrid;
@@ -19,7 +19,7 @@ impl About for Hybrid {
 
 impl<const N: usize> Ends<N> for Hybrid {
     type Writer = hybrid::Writer<'static, [u64; N]>;
-    type Reader = Desk<hybrid::Reader<'static, [u64; N]>, N>;
+    type Reader = ReadAhead<hybrid::Reader<'static, [u64; N]>, N>;
 
     #[inline(always)]
     fn put(writer: &mut Self::Writer, value: &[u64; N]) -> bool {
@@ -54,7 +54,7 @@ impl<const N: usize> Placed<N> for Hybrid {
     unsafe fn reader(place: Place<'_>, which: u32) -> Result<Self::Reader, String> {
         // SAFETY: the caller's duties are the same.
         unsafe { hybrid::reader(place.memory, place.readers, hybrid::spare::<[u64; N]>(), which) }
-            .map(Desk::new)
+            .map(ReadAhead::new)
             .map_err(said)
     }
 }

@@ -40,14 +40,14 @@ pub(crate) fn all() -> Vec<Box<dyn Bench>> {
 }
 
 /// An end that reads, with places of its own for what it reads, as a task has: large values are copied once.
-struct Desk<E, const N: usize> {
+struct ReadAhead<E, const N: usize> {
     end: E,
     values: Box<[[u64; N]]>,
     /// The number of the write that was read last.
     seen: u64,
 }
 
-impl<E, const N: usize> Desk<E, N> {
+impl<E, const N: usize> ReadAhead<E, N> {
     fn new(end: E) -> Self {
         Self { end, values: vec![[0; N]; capacity(N) / 2].into_boxed_slice(), seen: 0 }
     }

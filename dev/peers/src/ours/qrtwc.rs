@@ -3,7 +3,7 @@
 
 use taut_share::queue::qrtwc;
 
-use super::{Desk, said};
+use super::{ReadAhead, said};
 use crate::object::{About, Ends, Kind, Place, Placed, capacity};
 
 pub(super) struct Qrtwc;
@@ -18,7 +18,7 @@ impl About for Qrtwc {
 
 impl<const N: usize> Ends<N> for Qrtwc {
     type Writer = qrtwc::Writer<'static, [u64; N]>;
-    type Reader = Desk<qrtwc::Reader<'static, [u64; N]>, N>;
+    type Reader = ReadAhead<qrtwc::Reader<'static, [u64; N]>, N>;
 
     #[inline(always)]
     fn put(writer: &mut Self::Writer, value: &[u64; N]) -> bool {
@@ -57,7 +57,7 @@ impl<const N: usize> Placed<N> for Qrtwc {
     unsafe fn reader(place: Place<'_>, _: u32) -> Result<Self::Reader, String> {
         // SAFETY: the caller's duties are the same.
         unsafe { qrtwc::reader(place.memory, capacity(N) as u32, qrtwc::spare::<[u64; N]>()) }
-            .map(Desk::new)
+            .map(ReadAhead::new)
             .map_err(said)
     }
 }

@@ -3,7 +3,7 @@
 
 use taut_share::queue::qrtwo;
 
-use super::{Desk, said};
+use super::{ReadAhead, said};
 use crate::object::{About, Ends, Kind, Place, Placed, capacity};
 
 pub(super) struct Qrtwo;
@@ -18,7 +18,7 @@ impl About for Qrtwo {
 
 impl<const N: usize> Ends<N> for Qrtwo {
     type Writer = qrtwo::Writer<'static, [u64; N]>;
-    type Reader = Desk<qrtwo::Reader<'static, [u64; N]>, N>;
+    type Reader = ReadAhead<qrtwo::Reader<'static, [u64; N]>, N>;
 
     #[inline(always)]
     fn put(writer: &mut Self::Writer, value: &[u64; N]) -> bool {
@@ -57,7 +57,7 @@ impl<const N: usize> Placed<N> for Qrtwo {
     unsafe fn reader(place: Place<'_>, _: u32) -> Result<Self::Reader, String> {
         // SAFETY: the caller's duties are the same.
         unsafe { qrtwo::reader(place.memory, capacity(N) as u32, qrtwo::spare::<[u64; N]>()) }
-            .map(Desk::new)
+            .map(ReadAhead::new)
             .map_err(said)
     }
 }

@@ -3,7 +3,7 @@
 
 use taut_share::state::sdrtr;
 
-use super::{Desk, said};
+use super::{ReadAhead, said};
 use crate::object::{About, Ends, Kind, Place, Placed};
 
 /// The back-off of a write: so many attempts to change the word, with a pause in between, before it is said to have
@@ -21,7 +21,7 @@ impl About for Sdrtr {
 
 impl<const N: usize> Ends<N> for Sdrtr {
     type Writer = sdrtr::Writer<'static, [u64; N]>;
-    type Reader = Desk<sdrtr::Reader<'static, [u64; N]>, N>;
+    type Reader = ReadAhead<sdrtr::Reader<'static, [u64; N]>, N>;
 
     #[inline(always)]
     fn put(writer: &mut Self::Writer, value: &[u64; N]) -> bool {
@@ -48,6 +48,6 @@ impl<const N: usize> Placed<N> for Sdrtr {
 
     unsafe fn reader(place: Place<'_>, _: u32) -> Result<Self::Reader, String> {
         // SAFETY: the caller's duties are the same.
-        unsafe { sdrtr::reader(place.memory) }.map(Desk::new).map_err(said)
+        unsafe { sdrtr::reader(place.memory) }.map(ReadAhead::new).map_err(said)
     }
 }

@@ -3,7 +3,7 @@
 
 use taut_share::state::sdrtw;
 
-use super::{Desk, said};
+use super::{ReadAhead, said};
 use crate::object::{About, Ends, Kind, Place, Placed};
 
 pub(super) struct Sdrtw;
@@ -19,7 +19,7 @@ impl About for Sdrtw {
 
 impl<const N: usize> Ends<N> for Sdrtw {
     type Writer = sdrtw::Writer<'static, [u64; N]>;
-    type Reader = Desk<sdrtw::Reader<'static, [u64; N]>, N>;
+    type Reader = ReadAhead<sdrtw::Reader<'static, [u64; N]>, N>;
 
     #[inline(always)]
     fn put(writer: &mut Self::Writer, value: &[u64; N]) -> bool {
@@ -53,6 +53,6 @@ impl<const N: usize> Placed<N> for Sdrtw {
 
     unsafe fn reader(place: Place<'_>, _: u32) -> Result<Self::Reader, String> {
         // SAFETY: the caller's duties are the same.
-        unsafe { sdrtw::reader(place.memory) }.map(Desk::new).map_err(said)
+        unsafe { sdrtw::reader(place.memory) }.map(ReadAhead::new).map_err(said)
     }
 }

@@ -106,6 +106,63 @@ pub(super) const WORDS: &[Words] = &[
         texts: Texts::Blank,
         why: "a real-time path allocates nothing; these crates do without a heap",
     },
+    Words {
+        name: "no-metaphor",
+        inside: EVERYWHERE,
+        // Other libraries' names: serde's trait, and iceoryx2's board.
+        except: &["pure/time/src/duration.rs", "dev/peers/src/peers/iceoryx.rs"],
+        words: METAPHORS,
+        modules: &[],
+        texts: Texts::Blank,
+        why: "docs/glossary.md has the field's word for it",
+    },
+];
+
+/// Names that this project once had, and for which the field has a term.
+const METAPHORS: &[&str] = &[
+    "Mark",
+    "enter_above",
+    "hand_down",
+    "let_pass",
+    "Intruder",
+    "Desk",
+    "Gate",
+    "Latch",
+    "Bell",
+    "Ringer",
+    "Ladder",
+    "rung",
+    "posture",
+    "Posture",
+    "told",
+    "tell",
+    "refloor",
+    "careful",
+    "Play",
+    "Part",
+    "Actor",
+    "Hand",
+    "Stage",
+    "Scribe",
+    "Station",
+    "Seat",
+    "Standing",
+    "Promise",
+    "wish",
+    "Wish",
+    "Door",
+    "Visitor",
+    "Board",
+    "Ear",
+    "tape",
+    "Tape",
+    "Player",
+    "Lane",
+    "let_go",
+    "give_back",
+    "give_on",
+    "unspin",
+    "leave_as_it_was",
 ];
 
 /// Findings of one rule.
@@ -166,6 +223,8 @@ mod tests {
             ("no-unsafe", "unsafe { f() }"),
             ("no-heap", "let x: Vec<u8>;"),
             ("no-heap", "use std::collections::VecDeque;"),
+            ("no-metaphor", "struct Seat;"),
+            ("no-metaphor", "fn told(&self) {}"),
         ] {
             assert!(found(rule, "x/src/lib.rs", source).contains(&1), "{rule}: {source}");
         }
@@ -180,6 +239,7 @@ mod tests {
             ("no-foreign", "let c = \"an extern block\";"),
             ("no-unsafe", "#![forbid(unsafe_code)]"),
             ("no-heap", "#[cfg(test)]\nmod tests { fn f() { vec![1]; } }"),
+            ("no-metaphor", "let seats = \"tell\"; // a Desk"),
         ] {
             assert_eq!(found(rule, "x/src/lib.rs", source), [0; 0], "{rule}: {source}");
         }

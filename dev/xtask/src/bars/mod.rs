@@ -3,14 +3,14 @@
 
 //! Bars: promises in numbers, measured anew on this machine. Each set has a name.
 
+mod analysis;
+mod app;
 mod calls;
-mod choose;
-mod execute;
-mod first;
+mod executor;
 mod generated;
 mod observed;
-mod prove;
 mod row;
+mod selection;
 pub(crate) mod share;
 pub(crate) mod spread;
 
@@ -29,11 +29,11 @@ use crate::tree::Tree;
 type Set = (&'static str, fn(&Tree) -> Vec<Row>);
 
 const SETS: &[Set] = &[
-    ("first", first::measure),
+    ("app", app::measure),
     ("share", share::measure),
-    ("prove", prove::measure),
-    ("choose", choose::measure),
-    ("execute", execute::measure),
+    ("analysis", analysis::measure),
+    ("selection", selection::measure),
+    ("executor", executor::measure),
 ];
 
 /// All of them in turn.
@@ -79,7 +79,7 @@ pub(crate) fn run(tree: &Tree, name: &str) -> ExitCode {
         }
         all.push(Measured { name, before: before.unwrap_or_default(), rows, took });
     }
-    print!("{}", told(&all));
+    print!("{}", reported(&all));
     println!("written to {}", folder.display());
     if is_met(&all) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -90,7 +90,7 @@ fn is_met(all: &[Measured]) -> bool {
 }
 
 /// A table with what the run before had, and a line for each set: how many bars are met, and how long it took.
-fn told(all: &[Measured]) -> String {
+fn reported(all: &[Measured]) -> String {
     let rows: Vec<(&Row, &Value)> =
         all.iter().flat_map(|set| set.rows.iter().map(|row| (row, &set.before))).collect();
     let mut text = row::table(&rows);
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn one_table_with_what_was_before() {
         let before = json!([{ "bar": "of a", "goal": 5.0, "value": 4.0, "unit": "ms", "met": true }]);
-        let text = told(&[set("a", 1.0, before), set("b", 3.0, Value::Null)]);
+        let text = reported(&[set("a", 1.0, before), set("b", 3.0, Value::Null)]);
         let squeezed: Vec<String> =
             text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         assert_eq!(squeezed[0], "bar goal before goal value before value min / median / max met");

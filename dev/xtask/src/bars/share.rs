@@ -627,19 +627,19 @@ mod tests {
 
     #[test]
     fn a_run_says_how_it_was_measured() {
-        let told = |facts: Value, timer: Value| {
+        let reported = |facts: Value, timer: Value| {
             Figures::of(&json!({ "facts": facts, "timer_ns": timer, "rows": [] }).to_string()).map(|_| ())
         };
         let (fifo, timer) =
             (json!({ "threads": "CPUs 0 and 1, SCHED_FIFO 20" }), json!({ "step": 10.0, "p50": 30.0 }));
-        assert_eq!(told(fifo.clone(), timer.clone()), Ok(()));
+        assert_eq!(reported(fifo.clone(), timer.clone()), Ok(()));
         let other = json!({ "threads": "CPUs 0 and 1, SCHED_OTHER" });
-        assert!(told(other, timer.clone()).unwrap_err().contains("SCHED_OTHER"));
-        assert!(told(json!({}), timer).is_err());
+        assert!(reported(other, timer.clone()).unwrap_err().contains("SCHED_OTHER"));
+        assert!(reported(json!({}), timer).is_err());
         for wrong in
             [json!({ "step": 0.0, "p50": 30.0 }), json!({ "step": 10.0, "p50": 0 }), json!({ "step": 10.0 })]
         {
-            assert!(told(fifo.clone(), wrong).is_err());
+            assert!(reported(fifo.clone(), wrong).is_err());
         }
         assert!(Figures::of("[]").is_err() && Figures::of("").is_err());
     }

@@ -108,7 +108,7 @@ pub(crate) fn sweep(arguments: &Sweep, screen: &Screen) -> Result<Outcome, Failu
         }
         (None, _) => only_look(arguments, &generator, screen)?,
     };
-    let told = table::Told {
+    let reported = table::Told {
         generator: &generator,
         origin: &origin,
         rows: if arguments.merge.is_empty() { arguments.shard.rows(&generator) } else { 0..generator.rows() },
@@ -116,8 +116,8 @@ pub(crate) fn sweep(arguments: &Sweep, screen: &Screen) -> Result<Outcome, Failu
         out: arguments.out.as_deref().filter(|_| made.complete),
     };
     match arguments.format {
-        Format::Human => out!("{}", told.human()),
-        Format::Json => outln!("{}", told.json()),
+        Format::Human => out!("{}", reported.human()),
+        Format::Json => outln!("{}", reported.json()),
     }
     Ok(if made.complete { Outcome::Yes } else { Outcome::Interrupted })
 }
@@ -213,7 +213,7 @@ fn make(
         made += u64::from(row.is_some());
         each(row)?;
         let spent = attendant.spent();
-        attendant.tell(|| table::progress(made, wanted, spent));
+        attendant.report(|| table::progress(made, wanted, spent));
         Ok(!attendant.interrupted())
     });
     attendant.done();

@@ -80,15 +80,15 @@ impl Told<'_> {
     pub(super) fn json(&self) -> Value {
         let points = self.generator.points().iter().enumerate().map(|(at, point)| {
             let methods = self.generator.methods().iter().zip(self.summary.of(at)).map(|(method, sums)| {
-                let mut told = json!({
+                let mut reported = json!({
                     "asked": sums.asked,
                     "schedulable": sums.schedulable,
                     "bytes_mean": sums.bytes_mean(),
                 });
                 if method.proves() {
-                    told["proven"] = sums.proven.into();
+                    reported["proven"] = sums.proven.into();
                 }
-                (method.name(), told)
+                (method.name(), reported)
             });
             json!({
                 "scheme": point.scheme,
@@ -162,11 +162,11 @@ mod tests {
 
     #[test]
     fn the_time_left_is_as_the_time_before() {
-        let told = |made, wanted, seconds| progress(made, wanted, Duration::from_secs(seconds));
-        assert_eq!(told(0, 100, 1), format!("[{}] 0 of 100 rows", " ".repeat(24)));
-        assert_eq!(told(50, 100, 20), "[============            ] 50 of 100 rows, 20 s left");
-        assert!(told(1, 100, 1).ends_with("1 of 100 rows, 1 min 39 s left"));
-        assert!(told(10, 10_010, 10).ends_with("rows, 2 h 46 min left"));
-        assert_eq!(told(100, 100, 1), format!("[{}] 100 of 100 rows, 0 s left", "=".repeat(24)));
+        let reported = |made, wanted, seconds| progress(made, wanted, Duration::from_secs(seconds));
+        assert_eq!(reported(0, 100, 1), format!("[{}] 0 of 100 rows", " ".repeat(24)));
+        assert_eq!(reported(50, 100, 20), "[============            ] 50 of 100 rows, 20 s left");
+        assert!(reported(1, 100, 1).ends_with("1 of 100 rows, 1 min 39 s left"));
+        assert!(reported(10, 10_010, 10).ends_with("rows, 2 h 46 min left"));
+        assert_eq!(reported(100, 100, 1), format!("[{}] 100 of 100 rows, 0 s left", "=".repeat(24)));
     }
 }

@@ -10,7 +10,7 @@ const PERIODS: [u64; 8] = [4, 5, 8, 10, 20, 25, 40, 50];
 
 /// What kind of system.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wish {
+pub(crate) struct Requirements {
     pub(crate) edf: bool,
     pub(crate) cores: usize,
     /// Whether first arrivals are at different times.
@@ -36,28 +36,28 @@ impl Random {
 }
 
 /// A manifest. No two deadlines fall on one instant, so that EDF has no choice.
-pub(crate) fn manifest(wish: Wish, seed: u64) -> String {
+pub(crate) fn manifest(requirements: Requirements, seed: u64) -> String {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut text = "manifest = 1\n[app]\nname = \"drawn\"\n[platform]\nmemory = \"64MiB\"\n".to_owned();
-    let cores: Vec<_> = (0..wish.cores).map(|core| core.to_string()).collect();
-    let scheduler = if wish.edf { "edf" } else { "fp" };
+    let cores: Vec<_> = (0..requirements.cores).map(|core| core.to_string()).collect();
+    let scheduler = if requirements.edf { "edf" } else { "fp" };
     writeln!(text, "cores = [{}]\nscheduler = \"{scheduler}\"", cores.join(", ")).unwrap();
     writeln!(text, "[platform.overheads]\nrelease = \"0ns\"\ncontext-switch = \"0ns\"").unwrap();
     writeln!(text, "kernel-blocking = \"0ns\"\nlock = \"0ns\"").unwrap();
     let mut number = 0;
-    for core in 0..wish.cores {
+    for core in 0..requirements.cores {
         let count = 2 + random.below(5);
-        if wish.resources {
+        if requirements.resources {
             writeln!(text, "[resources.of-{core}]").unwrap();
         }
         for _ in 0..count {
             number += 1;
             let period = PERIODS[usize::try_from(random.below(8)).unwrap()] * 1_000;
-            let share = period * wish.percent / 100 / count;
+            let share = period * requirements.percent / 100 / count;
             let cost = share / 2 + random.below(share / 2);
-            let offset = if wish.offsets { random.below(period / 1_000) * 1_000 } else { 0 };
+            let offset = if requirements.offsets { random.below(period / 1_000) * 1_000 } else { 0 };
             let least = cost.max(period / 2) / 1_000 * 1_000;
-            let whole = if wish.constrained {
+            let whole = if requirements.constrained {
                 least + 1_000 + random.below((period - least) / 1_000) * 1_000
             } else {
                 period
@@ -71,10 +71,10 @@ pub(crate) fn manifest(wish: Wish, seed: u64) -> String {
             .unwrap();
             writeln!(text, "deadline = \"{deadline}us\"\non-overrun = \"run-on\"").unwrap();
             writeln!(text, "wcet = {{ value = \"{cost}us\", source = \"static\" }}\ncore = {core}").unwrap();
-            if !wish.edf {
+            if !requirements.edf {
                 writeln!(text, "priority = {}", 99 - number).unwrap();
             }
-            if wish.resources && cost > 10 && random.below(2) == 0 {
+            if requirements.resources && cost > 10 && random.below(2) == 0 {
                 let longest = 1 + random.below(cost / 2);
                 writeln!(text, "sections = [{{ resource = \"of-{core}\", longest = \"{longest}us\" }}]")
                     .unwrap();

@@ -9,7 +9,7 @@ use std::process::Command;
 use taut_exchange::{ExportOptions, Target};
 use taut_time::Duration;
 
-use crate::draw::{Wish, manifest};
+use crate::draw::{Requirements, manifest};
 use crate::{Job, exported, program, ran, simulated, system};
 
 /// Systems of each kind.
@@ -34,9 +34,10 @@ fn simso_runs_the_same_jobs() {
     .enumerate()
     {
         for seed in 0..SEEDS {
-            let wish = Wish { edf, cores, offsets, constrained, resources: false, percent: 90 };
+            let requirements =
+                Requirements { edf, cores, offsets, constrained, resources: false, percent: 90 };
             let seed = 100 * u64::try_from(kind).unwrap() + seed;
-            systems.push((format!("{wish:?} {seed}"), system(&manifest(wish, seed))));
+            systems.push((format!("{requirements:?} {seed}"), system(&manifest(requirements, seed))));
         }
     }
     let mut files = Vec::new();

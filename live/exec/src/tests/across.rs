@@ -49,7 +49,7 @@ fn run(protocol: Protocol, rule: Rule, wanted: Wanted, seed: u64) -> Vec<Kind> {
             let (globals_, local) = (globals.clone(), local.clone());
             let (torn, done) = (&torn, &done);
             let task = setup.task(core, task, move |job: &mut Job<'_>| {
-                let tell = |whole: bool| torn.fetch_add(u64::from(!whole), Ordering::Relaxed);
+                let report = |whole: bool| torn.fetch_add(u64::from(!whole), Ordering::Relaxed);
                 let me = u64::from(*cpu) * 8 + at;
                 for which in order {
                     busy(lengths[2]);
@@ -58,12 +58,12 @@ fn run(protocol: Protocol, rule: Rule, wanted: Wanted, seed: u64) -> Vec<Kind> {
                         assert_eq!(inner, Err(LockError::Nested));
                         canary.change(me, || busy(lengths[which]))
                     });
-                    tell(whole.unwrap());
+                    report(whole.unwrap());
                     let whole = job.lock(&local, |canary, job| {
                         assert_eq!(job.lock_global(&globals_[0], |_, _| ()), Err(LockError::Nested));
                         canary.change(me, || busy(2_000))
                     });
-                    tell(whole.unwrap());
+                    report(whole.unwrap());
                 }
                 done.fetch_add(1, Ordering::Relaxed);
             });

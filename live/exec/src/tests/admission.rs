@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration as Time;
 
 use taut_event::Kind;
-use taut_lock::Bell;
+use taut_lock::EventCount;
 use taut_time::{Duration, Instant};
 
 use super::{Canary, Random, alone, busy, cpu, drained, postures};
@@ -52,7 +52,8 @@ impl Work for Doorkeeper<'_> {
 }
 
 fn admit(wanted: Wanted, rule: Rule, overrun: Overrun, seed: u64) {
-    let (may, ran, passed, bell) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0), Bell::new());
+    let (may, ran, passed, events) =
+        (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0), EventCount::new());
     let mut setup = Setup::new();
     let core = setup.core(cpu(), rule);
     let bus = setup.resource(core, Canary::default());
@@ -66,19 +67,19 @@ fn admit(wanted: Wanted, rule: Rule, overrun: Overrun, seed: u64) {
         let whole = job.lock(&bus, |canary, _| canary.change(2, || busy(700_000))).unwrap();
         assert!(whole, "two had it at once");
     });
-    setup.admission_bell(core, bell.listener()).unwrap();
+    setup.listen_for_admission(core, events.listener()).unwrap();
     let (_, outcome) = setup
         .run(wanted, |exec| {
-            let (mut ringer, mut random) = (bell.ringer(), Random(seed));
+            let (mut notifier, mut random) = (events.notifier(), Random(seed));
             exec.end_at(Instant::from_ns(exec.origin().as_ns() + 60_000_000));
             for _ in 0..60 {
                 // Behind what has arrived, by up to some releases, and then before it.
                 std::thread::sleep(Time::from_micros(random.below(2_500)));
                 may.fetch_add(random.below(4), Ordering::Release);
-                ringer.ring();
+                notifier.notify();
             }
             may.store(u64::MAX, Ordering::Release);
-            ringer.ring();
+            notifier.notify();
             while ran.load(Ordering::Relaxed) + passed.load(Ordering::Relaxed) < 60 {
                 std::thread::sleep(Time::from_millis(1));
             }
@@ -94,9 +95,9 @@ fn admit(wanted: Wanted, rule: Rule, overrun: Overrun, seed: u64) {
     assert!(overrun != Overrun::SkipNext || passed > 0, "{of:?}");
     // In order, each when it was admitted or passed over.
     let records = drained(&mut drain);
-    let told = records.iter().filter(|record| matches!(record.kind, Kind::Release | Kind::Skip));
-    let told: Vec<u64> = told.filter(|record| record.subject == 0).map(|record| record.job).collect();
-    assert!(told.iter().copied().eq(0..60), "{told:?}");
+    let reported = records.iter().filter(|record| matches!(record.kind, Kind::Release | Kind::Skip));
+    let reported: Vec<u64> = reported.filter(|record| record.subject == 0).map(|record| record.job).collect();
+    assert!(reported.iter().copied().eq(0..60), "{reported:?}");
 }
 
 /// Under floors, what waits is due by its release: who locks meanwhile must heed it, or both would have the resource.
@@ -155,21 +156,21 @@ fn who_rings_without_end_is_not_heard_without_end() {
     let _alone = alone();
     for wanted in postures() {
         for apart_ms in [0, 5] {
-            let (looked, stop, bell) = (AtomicU64::new(0), AtomicBool::new(false), Bell::new());
+            let (looked, stop, events) = (AtomicU64::new(0), AtomicBool::new(false), EventCount::new());
             let mut setup = Setup::new();
             let core = setup.core(cpu(), Rule::Srp);
             let fooled = setup.task(core, TaskSetup::new("fooled", Release::Polled), Fooled(&looked));
-            setup.bell_apart(fooled, bell.listener(), Duration::from_ms(apart_ms)).unwrap();
-            let mut rings = 0_u64;
+            setup.listen_apart(fooled, events.listener(), Duration::from_ms(apart_ms)).unwrap();
+            let mut epoch = 0_u64;
             let begun = std::time::Instant::now();
             setup
                 .run(wanted, |exec| {
                     std::thread::scope(|threads| {
                         threads.spawn(|| {
-                            let mut ringer = bell.ringer();
+                            let mut notifier = events.notifier();
                             while !stop.load(Ordering::Relaxed) {
-                                ringer.ring();
-                                rings += 1;
+                                notifier.notify();
+                                epoch += 1;
                                 busy(20_000);
                             }
                         });
@@ -187,9 +188,9 @@ fn who_rings_without_end_is_not_heard_without_end() {
                 .unwrap();
             let looked = looked.into_inner();
             match (begun.elapsed().as_millis() as u64).checked_div(apart_ms) {
-                None => assert!(looked > 25, "{looked} of {rings}: every one is answered"),
+                None => assert!(looked > 25, "{looked} of {epoch}: every one is answered"),
                 Some(most) => {
-                    assert!((2..=most + 2).contains(&looked), "{looked} of {rings}, {most} times apart");
+                    assert!((2..=most + 2).contains(&looked), "{looked} of {epoch}, {most} times apart");
                 }
             }
         }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration as Time;
 
 use taut_event::Kind;
-use taut_lock::Bell;
+use taut_lock::EventCount;
 use taut_sys::clock;
 use taut_time::Duration;
 
@@ -26,7 +26,7 @@ fn every(us: u64) -> Release {
 fn locks_that_cannot_be_had_are_told() {
     let _alone = alone();
     for wanted in postures() {
-        let told = Mutex::new(Vec::new());
+        let reported = Mutex::new(Vec::new());
         let mut setup = Setup::new();
         let core = setup.core(cpu(), Rule::Srp);
         let (listed, other) = (setup.resource(core, 1), setup.resource(core, 2));
@@ -34,21 +34,21 @@ fn locks_that_cannot_be_had_are_told() {
         let there = elsewhere.core(cpu(), Rule::Srp);
         let foreign = elsewhere.resource(there, 3);
         let far = elsewhere.task(there, TaskSetup::new("far", Release::ByHand), |_: &mut Job<'_>| {});
-        let told_to = &told;
+        let told_to = &reported;
         let uses = listed.clone();
         let periodic = setup.task(core, TaskSetup::new("other", every(1_000_000)), |_: &mut Job<'_>| {});
         let task =
             setup.task(core, TaskSetup::new("t", Release::ByHand).uses(&uses), move |job: &mut Job<'_>| {
-                let mut tell = |error: LockError| told_to.lock().unwrap().push(error);
-                job.lock(&other, |_, _| ()).map_or_else(&mut tell, |()| panic!());
-                job.lock(&foreign, |_, _| ()).map_or_else(&mut tell, |()| panic!());
-                job.release(far).map_or_else(&mut tell, |()| panic!());
-                job.release(periodic).map_or_else(&mut tell, |()| panic!());
+                let mut report = |error: LockError| told_to.lock().unwrap().push(error);
+                job.lock(&other, |_, _| ()).map_or_else(&mut report, |()| panic!());
+                job.lock(&foreign, |_, _| ()).map_or_else(&mut report, |()| panic!());
+                job.release(far).map_or_else(&mut report, |()| panic!());
+                job.release(periodic).map_or_else(&mut report, |()| panic!());
                 let again = job.lock(&listed, |value, job| {
                     *value += 1;
                     job.lock(&listed, |_, _| ())
                 });
-                again.unwrap().map_or_else(&mut tell, |()| panic!());
+                again.unwrap().map_or_else(&mut report, |()| panic!());
                 // Nothing has happened: it can be had.
                 assert_eq!(job.lock(&listed, |value, _| *value), Ok(2));
             });
@@ -58,7 +58,7 @@ fn locks_that_cannot_be_had_are_told() {
         let not_listed = LockError::NotListed { task: 1, resource: 1 };
         let held = LockError::Held { resource: 0 };
         let foreign = LockError::Foreign;
-        assert_eq!(*told.lock().unwrap(), [not_listed, foreign, foreign, foreign, held]);
+        assert_eq!(*reported.lock().unwrap(), [not_listed, foreign, foreign, foreign, held]);
         assert!(not_listed.to_string().contains("TaskSetup::uses"));
     }
 }
@@ -161,7 +161,7 @@ fn used_up_inside(wanted: Wanted, policy: Overrun) -> Option<(crate::Outcome, Ve
         (AtomicU64::new(0), AtomicBool::new(false), AtomicBool::new(false));
     let (count, meanwhile, too_late) = (&below_ran, &ran_meanwhile, &killed_before);
     let (was_told, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
-    let (told, over) = (&was_told, &is_over);
+    let (reported, over) = (&was_told, &is_over);
     let mut setup = Setup::new();
     let core = setup.core(cpu(), Rule::Immediate);
     let shared = setup.resource(core, 0_u64);
@@ -188,7 +188,8 @@ fn used_up_inside(wanted: Wanted, policy: Overrun) -> Option<(crate::Outcome, Ve
         // thread like the others, and comes when Linux lets it.
         let waits = matches!(policy, Overrun::KillJob | Overrun::Demote);
         let (before, from) = (count.load(Ordering::Relaxed), clock::monotonic_ns());
-        let goes_on = |ns| ns < 10_000_000 || (waits || !told.load(Ordering::Relaxed)) && ns < 8_000_000_000;
+        let goes_on =
+            |ns| ns < 10_000_000 || (waits || !reported.load(Ordering::Relaxed)) && ns < 8_000_000_000;
         while goes_on(clock::monotonic_ns() - from) && job.checkpoint().is_ok() {
             busy(10_000);
             if count.load(Ordering::Relaxed) > before {
@@ -219,7 +220,7 @@ fn used_up_inside(wanted: Wanted, policy: Overrun) -> Option<(crate::Outcome, Ve
             // Nothing is released any more behind this: the job below, which the long one may wait for, would not be.
             while !over.load(Ordering::Relaxed) {
                 let stops = exec.wait(Some(Time::from_millis(1))).is_some();
-                told.store(look() || stops, Ordering::Relaxed);
+                reported.store(look() || stops, Ordering::Relaxed);
                 if stops {
                     break;
                 }
@@ -285,14 +286,14 @@ fn a_killed_job_gets_no_lock() {
         let mut setup = Setup::new();
         let core = setup.core(cpu(), Rule::Srp);
         let resource = setup.resource(core, ());
-        let (ours, told) = (resource.clone(), &refused);
+        let (ours, reported) = (resource.clone(), &refused);
         let task = TaskSetup::new("t", every(1000)).overrun(Overrun::KillJob).uses(&resource);
         setup.task(core, task, move |job: &mut Job<'_>| {
             // Ends early only if it is killed, which it is if another is released before.
             let until = job.now().as_ns() + 4_000_000_000;
             while job.number() == 1 && job.now().as_ns() < until {
                 if job.lock(&ours, |(), _| busy(1000)).is_err() {
-                    told.store(true, Ordering::Relaxed);
+                    reported.store(true, Ordering::Relaxed);
                     break;
                 }
             }
@@ -320,14 +321,14 @@ fn a_panic_gives_back_what_is_held_and_goes_on_in_the_caller() {
             let mut setup = Setup::new();
             let core = setup.core(cpu(), Rule::Dfp);
             let resource = setup.resource(core, ());
-            let (ours, theirs, told) = (resource.clone(), resource.clone(), &held);
+            let (ours, theirs, reported) = (resource.clone(), resource.clone(), &held);
             let after =
                 TaskSetup::new("after", Release::ByHand).deadline(Duration::from_ms(1)).uses(&resource);
             let after = setup.task(core, after, move |job: &mut Job<'_>| {
                 assert_eq!(job.lock(&theirs, |(), _| ()), Err(LockError::Poisoned { by: 1 }));
                 assert_eq!(job.recover(&theirs, |(), by, _| by), Ok(Some(1)));
                 assert_eq!(job.recover(&theirs, |(), by, _| by), Ok(None));
-                job.lock(&theirs, |(), _| told.store(true, Ordering::Relaxed)).unwrap();
+                job.lock(&theirs, |(), _| reported.store(true, Ordering::Relaxed)).unwrap();
             });
             let task = TaskSetup::new("t", Release::ByHand).uses(&resource);
             let task = setup.task(core, task, move |job: &mut Job<'_>| {
@@ -382,29 +383,29 @@ fn a_bell_releases_jobs() {
     let _alone = alone();
     for wanted in postures() {
         for later_ns in [0, 50_000] {
-            let (there, taken, bell) = (AtomicU64::new(0), AtomicU64::new(0), Bell::new());
+            let (there, taken, events) = (AtomicU64::new(0), AtomicU64::new(0), EventCount::new());
             let mut setup = Setup::new();
             let core = setup.core(cpu(), Rule::Dfp);
             let taker = Taker { there: &there, next: 0, found: None, taken: &taken, later_ns };
             let task = setup.task(core, TaskSetup::new("taker", Release::Polled), taker);
             setup.task(core, TaskSetup::new("other", every(700)), |_: &mut Job<'_>| busy(10_000));
-            setup.bell(task, bell.listener()).unwrap();
+            setup.listen(task, events.listener()).unwrap();
             // One that never rings.
-            let silent = Bell::new();
-            setup.bell(task, silent.listener()).unwrap();
+            let silent = EventCount::new();
+            setup.listen(task, silent.listener()).unwrap();
             let (_, outcome) = setup
                 .run(wanted, |_| {
-                    let mut ringer = bell.ringer();
+                    let mut notifier = events.notifier();
                     for number in 0..NUMBERS {
                         there.store(number + 1, Ordering::Release);
                         if number % 3 != 1 {
-                            ringer.ring();
+                            notifier.notify();
                         }
                         if number % 16 == 0 {
                             std::thread::sleep(Time::from_millis(1));
                         }
                     }
-                    ringer.ring();
+                    notifier.notify();
                     while taken.load(Ordering::Relaxed) < NUMBERS {
                         std::thread::sleep(Time::from_millis(1));
                     }

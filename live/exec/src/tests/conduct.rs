@@ -16,7 +16,7 @@ use taut_time::Duration;
 
 use super::{alone, busy, cpu, drained, postures};
 use crate::{
-    Job, Level, Outcome, Overrun, Posture, Protocol, Refill, Release, Resource, Rule, ServerSetup, Setup,
+    Enforcement, Job, Level, Outcome, Overrun, Protocol, Refill, Release, Resource, Rule, ServerSetup, Setup,
     TaskSetup, Wanted,
 };
 
@@ -260,17 +260,17 @@ const SHARE: (Duration, Duration) = (Duration::from_ms(4), Duration::from_ms(50)
 
 /// One task in a server, or a thread that it lends its place to, beside another thread that has the processor for 10 ms of each
 /// period, and a task below that takes what a server without a budget leaves. How often that thread came, and the records.
-fn beside_a_server(wanted: Wanted, refill: Refill, lends: bool) -> (u32, Vec<Record>) {
+fn beside_a_server(wanted: Wanted, refill: Refill, donates: bool) -> (u32, Vec<Record>) {
     let (ours, over, tid) = (AtomicBool::new(false), AtomicBool::new(false), AtomicI32::new(0));
-    let (ours, lent) = (&ours, &tid);
+    let (ours, donee) = (&ours, &tid);
     let mut setup = Setup::new();
     let core = setup.core(cpu(), Rule::Immediate);
     let server = setup.server(core, ServerSetup::new("s", refill, SHARE.0, SHARE.1).priority(5));
-    let served = TaskSetup::new("t", if lends { Release::Polled } else { every(50_000) }).served_by(server);
-    setup.task(core, if lends { served.lends() } else { served }, move |job: &mut Job<'_>| {
+    let served = TaskSetup::new("t", if donates { Release::Polled } else { every(50_000) }).served_by(server);
+    setup.task(core, if donates { served.donates() } else { served }, move |job: &mut Job<'_>| {
         ours.store(true, Ordering::Release);
-        if lends {
-            return job.lend(lent.load(Ordering::Acquire));
+        if donates {
+            return job.donate(donee.load(Ordering::Acquire));
         }
         let end_ns = clock::thread_cpu_ns() + 2_000_000;
         while clock::thread_cpu_ns() < end_ns {}
@@ -282,7 +282,7 @@ fn beside_a_server(wanted: Wanted, refill: Refill, lends: bool) -> (u32, Vec<Rec
         threads.spawn(|| {
             thread::set_affinity(&[cpu()]).unwrap();
             tid.store(thread::tid(), Ordering::Release);
-            while lends && !over.load(Ordering::Acquire) {
+            while donates && !over.load(Ordering::Acquire) {
                 std::hint::spin_loop();
             }
         });
@@ -305,7 +305,7 @@ fn beside_a_server(wanted: Wanted, refill: Refill, lends: bool) -> (u32, Vec<Rec
 }
 
 /// Whether the simulator decides as in the records.
-fn is_replayed(refill: Refill, lends: bool, records: &[Record]) -> bool {
+fn is_replayed(refill: Refill, donates: bool, records: &[Record]) -> bool {
     let task = |name: &str, priority, arrivals| SetTask {
         name: name.to_owned(),
         core: 0,
@@ -316,7 +316,7 @@ fn is_replayed(refill: Refill, lends: bool, records: &[Record]) -> bool {
         jitter: Duration::ZERO,
         body: Body::Anywhere { cost: Duration::from_us(1), requests: Vec::new() },
     };
-    let served = task("t", 5, if lends { Arrivals::Sporadic } else { Arrivals::Periodic });
+    let served = task("t", 5, if donates { Arrivals::Sporadic } else { Arrivals::Periodic });
     let tasks = vec![served, task("below", 1, Arrivals::Periodic), task("s", 5, Arrivals::Sporadic)];
     let set = TaskSet::new(vec![Scheduler::FixedPriority], Vec::new(), tasks).unwrap();
     let kind = match refill {
@@ -328,7 +328,7 @@ fn is_replayed(refill: Refill, lends: bool, records: &[Record]) -> bool {
     let rules = Rules { cores: vec![CoreRule::Immediate], resources: Vec::new() };
     let replayed = Replay::new(&set, &rules).servers(&served).run(records, &mut ()).unwrap();
     if !replayed.is_equal() {
-        println!("{refill:?} {lends}: {:?}", replayed.cores);
+        println!("{refill:?} {donates}: {:?}", replayed.cores);
     }
     replayed.is_equal()
 }
@@ -339,13 +339,13 @@ fn is_replayed(refill: Refill, lends: bool, records: &[Record]) -> bool {
 fn what_others_had_is_not_the_servers() {
     let _alone = alone();
     for wanted in postures().into_iter().filter(|wanted| *wanted == Wanted::Strict) {
-        for (refill, lends) in [
+        for (refill, donates) in [
             (Refill::Polling, false),
             (Refill::Deferrable, false),
             (Refill::Sporadic, false),
             (Refill::Deferrable, true),
         ] {
-            let (stood, records) = beside_a_server(wanted, refill, lends);
+            let (stood, records) = beside_a_server(wanted, refill, donates);
             let at = |kind| {
                 let of = records.iter().filter(move |record| (record.kind, record.subject) == (kind, 0));
                 of.map(|record| record.at.as_ns())
@@ -354,17 +354,17 @@ fn what_others_had_is_not_the_servers() {
                 at(Kind::Start).zip(at(Kind::Complete)).map(|(start, complete)| complete - start).collect();
             took.sort_unstable();
             let beside = sum(&records, Kind::Beside, None);
-            let which = format!("{refill:?} {lends}: {beside} ns in {stood} times, jobs took {took:?}");
+            let which = format!("{refill:?} {donates}: {beside} ns in {stood} times, jobs took {took:?}");
             assert!(stood > 3 && took.len() > 3, "{which}");
             assert!(beside > 9_000_000 * u64::from(stood), "{which}");
             // Where the machine stands still, nobody can tell whose time that is. One job is complete 2 ms after the 10 ms that were
             // not its own, the other one, of which the whole budget is used, 4 ms and the 30 ms of the one below.
-            let (least, most) = if lends { (43_500_000, 46_000_000) } else { (12_000_000, 15_000_000) };
+            let (least, most) = if donates { (43_500_000, 46_000_000) } else { (12_000_000, 15_000_000) };
             assert!((least..most).contains(&took[took.len() / 2]), "{which}");
-            assert!(is_replayed(refill, lends, &records), "{which}");
-            let told: Vec<Record> =
+            assert!(is_replayed(refill, donates, &records), "{which}");
+            let reported: Vec<Record> =
                 records.iter().filter(|record| record.kind != Kind::Beside).copied().collect();
-            assert!(!is_replayed(refill, lends, &told), "told of nothing: {which}");
+            assert!(!is_replayed(refill, donates, &reported), "told of nothing: {which}");
         }
     }
 }
@@ -385,14 +385,14 @@ fn a_budget_ends_beside_others_as_well() {
                 busy(100_000);
             }
         });
-        let (posture, outcome) = setup
+        let (enforcement, outcome) = setup
             .run(wanted, |exec| {
                 std::thread::sleep(Time::from_millis(300));
-                exec.posture()
+                exec.enforcement()
             })
             .unwrap();
         let task = outcome.tasks[0];
         assert!(task.exhausted > 0 && task.killed == task.exhausted, "{outcome:?}");
-        assert!(posture != Posture::Strict || task.exhausted == task.completed, "{outcome:?}");
+        assert!(enforcement != Enforcement::Strict || task.exhausted == task.completed, "{outcome:?}");
     }
 }

@@ -164,7 +164,7 @@ fn a_level_of_its_own_needs_a_thread() {
         (setup, core, tasks)
     };
     let (setup, _, tasks) = full(2);
-    let (told, _) = setup
+    let (reported, _) = setup
         .run(Wanted::Loose, |exec| {
             let set = |at: usize, priority| exec.set_level(tasks[at], Attribute::Priority(priority));
             [set(90, 91), set(90, 1), set(0, 200), set(1, 201), set(1, 200), set(90, 91)]
@@ -172,7 +172,7 @@ fn a_level_of_its_own_needs_a_thread() {
         .unwrap();
     let levels = |task| Err(ChangeError::Levels { task });
     // 90 and 91 stand where 89 does, then 90 where 0 does. 1 is alone, and stays so.
-    assert_eq!(told, [levels(90), Ok(()), levels(0), Ok(()), Ok(()), levels(90)]);
+    assert_eq!(reported, [levels(90), Ok(()), levels(0), Ok(()), Ok(()), levels(90)]);
     let (mut setup, core, _) = full(0);
     let more = TaskSetup::new("more", Release::ByHand);
     setup.task(core, more, |_: &mut Job<'_>| {});

@@ -10,8 +10,8 @@ mod appendix;
 mod behaviour;
 mod conduct;
 mod depth;
+mod donation;
 mod late;
-mod lend;
 mod processes;
 mod random;
 mod replay;
@@ -25,7 +25,7 @@ use taut_trace::Drain;
 
 use crate::setup::CoreSetup;
 use crate::shared::Shared;
-use crate::{Posture, Setup, Wanted};
+use crate::{Enforcement, Setup, Wanted};
 
 /// A mistake on purpose, to see that it is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,10 +64,10 @@ pub(super) fn postures() -> Vec<Wanted> {
     }
     let mut setup = Setup::new();
     setup.core(cpu(), crate::Rule::Srp);
-    let (posture, _) = setup.run(Wanted::Best, |exec| exec.posture()).unwrap();
-    match posture {
-        Posture::Strict => vec![Wanted::Loose, Wanted::Strict],
-        Posture::Loose { why } => {
+    let (enforcement, _) = setup.run(Wanted::Best, |exec| exec.enforcement()).unwrap();
+    match enforcement {
+        Enforcement::Strict => vec![Wanted::Loose, Wanted::Strict],
+        Enforcement::Loose { why } => {
             println!("skipped: strict runs: {why:?}");
             vec![Wanted::Loose]
         }

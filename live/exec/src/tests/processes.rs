@@ -67,12 +67,12 @@ fn a_job_that_sleeps_in_a_section_ends_the_process() {
         return println!("skipped: strict runs");
     }
     let name = "tests::processes::a_job_that_sleeps_in_a_section_ends_the_process";
-    let told = ended(&child(name, "sleep").output().unwrap());
+    let reported = ended(&child(name, "sleep").output().unwrap());
     assert!(
-        told.contains("`below`: it runs although `sleeper` should: that one blocked in the kernel"),
-        "{told}"
+        reported.contains("`below`: it runs although `sleeper` should: that one blocked in the kernel"),
+        "{reported}"
     );
-    assert!(told.contains("help: a job must not sleep"), "{told}");
+    assert!(reported.contains("help: a job must not sleep"), "{reported}");
 }
 
 /// With ceilings that keep nobody out two jobs meet in a resource: they are told before they have it.
@@ -106,18 +106,18 @@ fn breaks(rule: Rule, wanted: Wanted) {
 fn a_rule_that_breaks_ends_the_process() {
     let rules = [("srp", Rule::Srp), ("dfp", Rule::Dfp), ("immediate", Rule::Immediate)];
     if let Ok(how) = std::env::var(CHILD) {
-        let (rule, posture) = how.split_once(' ').unwrap();
+        let (rule, enforcement) = how.split_once(' ').unwrap();
         let rule = rules.iter().find(|(name, _)| *name == rule).unwrap().1;
-        return breaks(rule, if posture == "strict" { Wanted::Strict } else { Wanted::Loose });
+        return breaks(rule, if enforcement == "strict" { Wanted::Strict } else { Wanted::Loose });
     }
     let _alone = alone();
     for wanted in postures() {
-        let posture = if wanted == Wanted::Strict { "strict" } else { "loose" };
+        let enforcement = if wanted == Wanted::Strict { "strict" } else { "loose" };
         for (rule, _) in rules {
             let name = "tests::processes::a_rule_that_breaks_ends_the_process";
-            let told = ended(&child(name, &format!("{rule} {posture}")).output().unwrap());
+            let reported = ended(&child(name, &format!("{rule} {enforcement}")).output().unwrap());
             let expected = "`upper`: resource 0 is held by another job, against the rule";
-            assert!(told.contains(expected), "{rule} {posture}: {told}");
+            assert!(reported.contains(expected), "{rule} {enforcement}: {reported}");
         }
     }
 }

@@ -76,7 +76,7 @@ impl Replay<'_> {
     fn step(&mut self) -> Result<(), String> {
         let record = self.records[self.at];
         let task = usize::from(record.subject);
-        let told = |record: &Record| record.at.as_ns() + record.value;
+        let reported = |record: &Record| record.at.as_ns() + record.value;
         let refused = |misuse: taut_policy::Misuse| misuse.to_string();
         let resource = record.value as usize;
         self.at += 1;
@@ -87,12 +87,12 @@ impl Replay<'_> {
                 return Ok(());
             }
             Kind::Release => {
-                let instant = told(&record);
+                let instant = reported(&record);
                 self.at -= 1;
                 // All of one visit are told before the rule is asked.
                 while let Some(record) = self.records.get(self.at) {
                     match record.kind {
-                        Kind::Release if told(record) == instant => self.release(record)?,
+                        Kind::Release if reported(record) == instant => self.release(record)?,
                         Kind::Skip => self.advance(usize::from(record.subject)),
                         Kind::Overrun => {}
                         _ => break,

@@ -7,9 +7,9 @@ use taut_atomic::Ordering::{Acquire, Relaxed};
 use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Words};
 
 use super::word::{Holder, State};
-use crate::gates::Gates;
+use crate::futexes::Futexes;
 use crate::global::{LayoutError, Set};
-use crate::life::{Lives, Seats};
+use crate::life::{Lives, PartySlots};
 
 #[derive(Clone, Copy)]
 pub(super) struct Object<'m> {
@@ -17,9 +17,9 @@ pub(super) struct Object<'m> {
     pub(super) tickets: &'m AtomicU64,
     pub(super) states: Words<'m>,
     pub(super) priorities: Words<'m>,
-    pub(super) rings: Words<'m>,
-    pub(super) gates: Gates<'m>,
-    pub(super) seats: Seats<'m>,
+    pub(super) notifications: Words<'m>,
+    pub(super) futexes: Futexes<'m>,
+    pub(super) slots: PartySlots<'m>,
 }
 
 impl<'m> Object<'m> {
@@ -29,16 +29,16 @@ impl<'m> Object<'m> {
         parties: u32,
         lives: Option<Lives<'m>>,
     ) -> Result<Self, LayoutError> {
-        let seats = Seats::of(memory, parties, lives)?;
+        let slots = PartySlots::of(memory, parties, lives)?;
         let words = |offset| memory.words(LINE_BYTES + offset, LINE_BYTES, parties as usize);
         Ok(Self {
             holder: memory.word(0),
             tickets: memory.word(8),
             states: words(0),
             priorities: words(16),
-            rings: words(24),
-            gates: Gates::new(words(24), seats.are_mortal()),
-            seats,
+            notifications: words(24),
+            futexes: Futexes::new(words(24), slots.are_mortal()),
+            slots,
         })
     }
 
@@ -52,9 +52,9 @@ impl<'m> Object<'m> {
         unsafe { self.priorities.at(party as usize) }
     }
 
-    pub(super) fn ring(&self, party: u32) -> &'m AtomicU64 {
+    pub(super) fn notification_word(&self, party: u32) -> &'m AtomicU64 {
         // SAFETY: as in `state`.
-        unsafe { self.rings.at(party as usize) }
+        unsafe { self.notifications.at(party as usize) }
     }
 
     pub(super) fn all(&self) -> Set {
@@ -64,7 +64,7 @@ impl<'m> Object<'m> {
     /// Whether the holder, if there is one, is dead; then also whether it was inside. `word` was loaded before.
     #[cold]
     pub(super) fn died(&self, word: Holder) -> Option<Holder> {
-        let party = word.party().filter(|party| self.seats.is_empty(*party))?;
+        let party = word.party().filter(|party| self.slots.is_empty(*party))?;
         let state = self.states.get(party as usize)?.load(Acquire); // O4 mark
         Some(if State(state).is_out() { word.torn_by(party) } else { word })
     }
@@ -77,11 +77,11 @@ impl<'m> Object<'m> {
             if state.is_out() {
                 continue;
             }
-            if self.seats.is_gone(party, state.taking()) {
+            if self.slots.is_gone(party, state.generation()) {
                 // Or it is another's by now, who has said what is true.
                 let _ = self.state(party).compare_exchange(
                     state.0,
-                    State::out(state.taking()).0,
+                    State::out(state.generation()).0,
                     Relaxed,
                     Relaxed,
                 );
@@ -121,12 +121,12 @@ fn is_before(one: u64, other: u64) -> bool {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
-    use crate::life::Taking;
+    use crate::life::Generation;
 
     /// Also across the end of their numbers.
     #[test]
     fn tickets_are_in_their_order() {
-        let last = State::waits(Taking::ONLY, u64::MAX).ticket();
+        let last = State::waits(Generation::ONLY, u64::MAX).ticket();
         for (one, other) in [(0, 1), (7, 9), (last - 1, last), (last, 0), (last, 5)] {
             assert!(is_before(one, other) && !is_before(other, one), "{one} {other}");
         }

@@ -12,7 +12,7 @@ use super::TICK_NS;
 use super::object::Object;
 use super::word::{CHANGE, Holder, OTHERS, State, hand_over};
 use crate::global::{Entry, LayoutError, PARTIES_LIMIT, Patience, Stuck, now};
-use crate::life::{Alive, Taking};
+use crate::life::{Alive, Generation};
 
 /// What came of asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub enum Withdrawn {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum Phase {
     Out,
     Waits,
     Holds,
@@ -43,20 +43,20 @@ enum Stage {
 pub struct Party<'m> {
     object: Object<'m>,
     which: u32,
-    taking: Taking,
-    stage: Stage,
+    generation: Generation,
+    phase: Phase,
 }
 
 impl<'m> Party<'m> {
     /// The only one that there is.
     pub(super) fn only(object: Object<'m>, which: u32) -> Self {
-        Self { object, which, taking: Taking::ONLY, stage: Stage::Out }
+        Self { object, which, generation: Generation::ONLY, phase: Phase::Out }
     }
 
     /// Sits down, and gives on what is left there.
-    pub(super) fn sit(object: Object<'m>, which: u32, alive: &Alive) -> Result<Self, LayoutError> {
-        let taking = object.seats.take(which, alive)?;
-        let mut party = Self { object, which, taking, stage: Stage::Out };
+    pub(super) fn take_slot(object: Object<'m>, which: u32, alive: &Alive) -> Result<Self, LayoutError> {
+        let generation = object.slots.take(which, alive)?;
+        let mut party = Self { object, which, generation, phase: Phase::Out };
         party.inherit()?;
         Ok(party)
     }
@@ -68,36 +68,36 @@ impl<'m> Party<'m> {
 
     /// Whether it has the lock, and knows it.
     pub fn is_inside(&self) -> bool {
-        self.stage == Stage::Holds
+        self.phase == Phase::Holds
     }
 
     /// Asks for the lock; a larger `priority` is more urgent. If it has it, or waits already, nothing new is asked.
     #[inline]
     pub fn request(&mut self, priority: u32) -> Request {
-        if self.stage == Stage::Out {
+        if self.phase == Phase::Out {
             let holder = self.object.holder;
             let word = Holder(holder.load(Relaxed));
             if word.party().is_none() && !word.others() {
                 let mine = word.given_to(self.which);
                 // O1 hold
                 if holder.compare_exchange(word.0, mine.0, Acquire, Relaxed).is_ok() {
-                    self.stage = Stage::Holds;
-                    return Request::Granted(self.told(mine));
+                    self.phase = Phase::Holds;
+                    return Request::Granted(self.take_entry(mine));
                 }
             }
-            self.line_up(priority);
+            self.enqueue(priority);
         }
         self.granted().map_or(Request::Waits, Request::Granted)
     }
 
     /// Says that it waits, so that whoever lets go next will look.
     #[cold]
-    fn line_up(&mut self, priority: u32) {
+    fn enqueue(&mut self, priority: u32) {
         let object = &self.object;
         let ticket = object.tickets.fetch_add(1, Relaxed).wrapping_add(1);
         object.priority(self.which).store(priority.into(), Relaxed);
-        object.state(self.which).store(State::waits(self.taking, ticket).0, Release); // O2 wait
-        self.stage = Stage::Waits;
+        object.state(self.which).store(State::waits(self.generation, ticket).0, Release); // O2 wait
+        self.phase = Phase::Waits;
         // Once more if somebody who had looked before took the bit away; a hostile one could do so for ever.
         for _ in 0..8 {
             // Relaxed: who lets go between this and the next finds that the word has changed, or is found by it.
@@ -112,10 +112,10 @@ impl<'m> Party<'m> {
     /// Whether the lock is its own by now. If nobody has it, or one that died, this sees to it that the next one has.
     #[inline]
     pub fn granted(&mut self) -> Option<Entry> {
-        match self.stage {
-            Stage::Out => return None,
-            Stage::Holds => return Some(Entry::Clean),
-            Stage::Waits => {}
+        match self.phase {
+            Phase::Out => return None,
+            Phase::Holds => return Some(Entry::Clean),
+            Phase::Waits => {}
         }
         // The exchange fails if others ask meanwhile, each once, or if another one takes it.
         for _ in 0..=PARTIES_LIMIT {
@@ -143,16 +143,16 @@ impl<'m> Party<'m> {
     /// Is inside from here on.
     #[inline]
     fn accept(&mut self, word: Holder) -> Entry {
-        self.object.state(self.which).store(State::out(self.taking).0, Release); // O2 wait
+        self.object.state(self.which).store(State::out(self.generation).0, Release); // O2 wait
         // O4 mark: who dies from here on has left that it was inside.
         compiler_fence(Ordering::SeqCst);
-        self.stage = Stage::Holds;
-        self.told(word)
+        self.phase = Phase::Holds;
+        self.take_entry(word)
     }
 
     /// Inside: takes the note of a death away.
     #[inline]
-    fn told(&self, word: Holder) -> Entry {
+    fn take_entry(&self, word: Holder) -> Entry {
         match word.torn() {
             None => Entry::Clean,
             Some(party) => {
@@ -180,17 +180,17 @@ impl<'m> Party<'m> {
             looks += 1;
             let deadline = if let Patience::Until(deadline) = patience { deadline } else { u64::MAX };
             let end = patience.over(looks) || (deadline != u64::MAX && now() >= deadline);
-            if end || self.stage == Stage::Out {
+            if end || self.phase == Phase::Out {
                 let party = Holder(self.object.holder.load(Relaxed)).party().unwrap_or(self.which);
                 if self.withdraw() == Withdrawn::Left {
                     return Err(Stuck { party });
                 }
                 let last = *over.get_or_insert(looks.saturating_add(LAST));
-                if self.object.seats.are_mortal() && looks >= last {
+                if self.object.slots.are_mortal() && looks >= last {
                     return Err(Stuck { party });
                 }
             }
-            let ticks = matches!(patience, Patience::Looks(_)) || self.object.seats.are_mortal();
+            let ticks = matches!(patience, Patience::Looks(_)) || self.object.slots.are_mortal();
             self.sleep(if end { u64::MAX } else { deadline }, ticks);
         }
     }
@@ -200,40 +200,40 @@ impl<'m> Party<'m> {
         let object = &self.object;
         let tick = if ticks { now().saturating_add(TICK_NS) } else { u64::MAX };
         let until = Some(deadline.min(tick)).filter(|until| *until != u64::MAX);
-        let ring = object.ring(self.which);
+        let notification_word = object.notification_word(self.which);
         // O3 ring: before it looks once more.
-        let rings = ring.fetch_add(1, AcqRel).wrapping_add(1);
+        let notifications = notification_word.fetch_add(1, AcqRel).wrapping_add(1);
         // Relaxed: what it sees it takes for nothing but a reason not to sleep.
         if !Holder(object.holder.load(Relaxed)).is(self.which) {
-            object.gates.sleep(self.which, rings, until);
+            object.futexes.sleep(self.which, notifications, until);
         }
-        ring.fetch_sub(1, Relaxed);
+        notification_word.fetch_sub(1, Relaxed);
     }
 
     /// Gives the request back, if it has not got the lock and is not about to.
     pub fn withdraw(&mut self) -> Withdrawn {
         let state = self.object.state(self.which);
         let waits = State(state.load(Relaxed));
-        match self.stage {
-            Stage::Out => return Withdrawn::Left,
-            Stage::Waits if !waits.is_next() => {}
-            Stage::Waits | Stage::Holds => return Withdrawn::Next,
+        match self.phase {
+            Phase::Out => return Withdrawn::Left,
+            Phase::Waits if !waits.is_next() => {}
+            Phase::Waits | Phase::Holds => return Withdrawn::Next,
         }
         // Relaxed: as in `next`.
-        if state.compare_exchange(waits.0, State::out(self.taking).0, Relaxed, Relaxed).is_err() {
+        if state.compare_exchange(waits.0, State::out(self.generation).0, Relaxed, Relaxed).is_err() {
             return Withdrawn::Next;
         }
-        self.stage = Stage::Out;
+        self.phase = Phase::Out;
         Withdrawn::Left
     }
 
     /// Lets go. Gives who has the lock now, if anybody waited. If it has not got it, nothing happens.
     #[inline]
     pub fn release(&mut self) -> Option<u32> {
-        if self.stage != Stage::Holds {
+        if self.phase != Phase::Holds {
             return None;
         }
-        self.stage = Stage::Out;
+        self.phase = Phase::Out;
         // Relaxed: where others wait, it is looked at again.
         let word = Holder(self.object.holder.load(Relaxed));
         // O1 hold
@@ -262,7 +262,7 @@ impl<'m> Party<'m> {
             // Each round somebody has come, and gone. Where processes share, one could spoil the word for ever: then
             // those who wait look by themselves.
             rounds += 1;
-            if self.object.seats.are_mortal() && rounds > 2 * PARTIES_LIMIT {
+            if self.object.slots.are_mortal() && rounds > 2 * PARTIES_LIMIT {
                 holder.swap(OTHERS, Release); // O1 hold
                 return None;
             }
@@ -275,8 +275,8 @@ impl<'m> Party<'m> {
         // O1 hold: others may ask meanwhile, which changes other bits.
         object.holder.fetch_add(hand_over(self.which, next), Release);
         // O3 ring
-        if object.ring(next).fetch_add(2, AcqRel) & 1 != 0 {
-            object.gates.wake(next);
+        if object.notification_word(next).fetch_add(2, AcqRel) & 1 != 0 {
+            object.futexes.wake(next);
         }
     }
 
@@ -286,11 +286,11 @@ impl<'m> Party<'m> {
         const LOOKS: u32 = 1 << 20;
         let object = self.object;
         let (holder, place) = (object.holder, object.state(self.which));
-        object.ring(self.which).fetch_and(!1, Relaxed);
+        object.notification_word(self.which).fetch_and(!1, Relaxed);
         for _ in 0..LOOKS {
             let word = Holder(holder.load(Acquire)); // O1 hold
             let state = State(place.load(Acquire)); // O4 mark
-            let out = State::out(self.taking).0;
+            let out = State::out(self.generation).0;
             if word.is(self.which) {
                 let torn = if state.is_out() { word.torn_by(self.which) } else { word };
                 // A change, so that nobody takes us for the one before.
@@ -298,7 +298,7 @@ impl<'m> Party<'m> {
                 // O1 hold
                 if holder.compare_exchange(word.0, mine.0, AcqRel, Relaxed).is_ok() {
                     place.store(out, Release); // O2 wait
-                    self.stage = Stage::Holds;
+                    self.phase = Phase::Holds;
                     self.release();
                     return Ok(());
                 }
@@ -314,7 +314,7 @@ impl<'m> Party<'m> {
             }
             spin_loop();
         }
-        object.seats.leave(self.which, self.taking);
+        object.slots.leave(self.which, self.generation);
         Err(LayoutError::Taken)
     }
 }
@@ -324,13 +324,13 @@ impl Drop for Party<'_> {
     fn drop(&mut self) {
         // Where nobody dies, who is about to hand over does so at once. Where processes share, whoever waits finds the
         // lock with a party that is not there, and takes it.
-        while self.stage == Stage::Waits && self.withdraw() == Withdrawn::Next && self.granted().is_none() {
-            if self.object.seats.are_mortal() {
+        while self.phase == Phase::Waits && self.withdraw() == Withdrawn::Next && self.granted().is_none() {
+            if self.object.slots.are_mortal() {
                 break;
             }
             spin_loop();
         }
         self.release();
-        self.object.seats.leave(self.which, self.taking);
+        self.object.slots.leave(self.which, self.generation);
     }
 }

@@ -90,10 +90,10 @@ fn the_dead_are_replaced_and_told_of_if_inside() {
         assert_eq!(second.request(1), Request::Waits);
         std::mem::forget(first);
         drop(dying);
-        let told = if inside { Entry::OwnerDied(0) } else { Entry::Clean };
+        let reported = if inside { Entry::OwnerDied(0) } else { Entry::Clean };
         let heir = heir_first.then(|| party(memory(), 3, 0, lives, &alive).unwrap());
         assert_eq!(second.granted(), None, "the other one is more urgent");
-        assert_eq!(third.wait(Patience::Endless), Ok(told));
+        assert_eq!(third.wait(Patience::Endless), Ok(reported));
         assert_eq!(third.release(), Some(1));
         assert_eq!(second.wait(Patience::Endless), Ok(Entry::Clean));
         drop(heir);

@@ -3,7 +3,7 @@
 
 //! What the words of the lock mean.
 
-use crate::life::Taking;
+use crate::life::Generation;
 
 /// Who has the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,22 +70,22 @@ const WAITS: u64 = 1;
 /// It waits, and can no longer withdraw: it is the next one.
 const NEXT: u64 = 2;
 const TICKET_SHIFT: u32 = 2;
-const TICKET: u64 = u64::MAX >> (TICKET_SHIFT + Taking::BITS);
+const TICKET: u64 = u64::MAX >> (TICKET_SHIFT + Generation::BITS);
 
 impl State {
     pub(super) const TICKET_BITS: u32 = TICKET.count_ones();
 
     /// It does not wait.
-    pub(super) const fn out(taking: Taking) -> Self {
-        Self(taking.bits())
+    pub(super) const fn out(generation: Generation) -> Self {
+        Self(generation.bits())
     }
 
-    pub(super) const fn waits(taking: Taking, ticket: u64) -> Self {
-        Self(taking.bits() | (ticket & TICKET) << TICKET_SHIFT | WAITS)
+    pub(super) const fn waits(generation: Generation, ticket: u64) -> Self {
+        Self(generation.bits() | (ticket & TICKET) << TICKET_SHIFT | WAITS)
     }
 
-    pub(super) const fn taking(self) -> Taking {
-        Taking::of(self.0)
+    pub(super) const fn generation(self) -> Generation {
+        Generation::of(self.0)
     }
 
     pub(super) const fn is_out(self) -> bool {
@@ -120,19 +120,19 @@ mod tests {
         assert_eq!(given.0, word.given_to(0).0);
         let back = Holder(given.0.wrapping_add(hand_over(0, 63)));
         assert!(back.is(63) && !back.is(0) && back.0 == word.0 + 2 * CHANGE);
-        let told = Holder(back.0.wrapping_add(back.untorn()));
-        assert_eq!((told.torn(), told.free().party(), told.free().others()), (None, None, false));
+        let reported = Holder(back.0.wrapping_add(back.untorn()));
+        assert_eq!((reported.torn(), reported.free().party(), reported.free().others()), (None, None, false));
         assert_eq!(Holder(0).untorn(), 0);
     }
 
     #[test]
     fn a_state_keeps_its_ticket_and_who_wrote_it() {
-        let taking = Taking::of(u64::MAX);
-        let waits = State::waits(taking, u64::MAX);
-        assert_eq!((waits.taking(), waits.ticket(), waits.is_out()), (taking, TICKET, false));
+        let generation = Generation::of(u64::MAX);
+        let waits = State::waits(generation, u64::MAX);
+        assert_eq!((waits.generation(), waits.ticket(), waits.is_out()), (generation, TICKET, false));
         assert!(!waits.is_next() && waits.next().is_next() && !waits.next().is_out());
-        assert_eq!((waits.next().ticket(), waits.next().taking()), (TICKET, taking));
+        assert_eq!((waits.next().ticket(), waits.next().generation()), (TICKET, generation));
         assert_eq!(waits.next().next(), waits.next());
-        assert!(State::out(taking).is_out());
+        assert!(State::out(generation).is_out());
     }
 }

@@ -10,7 +10,7 @@ use shuttle::{sync::Arc, thread};
 use taut_atomic::Ordering;
 
 use super::*;
-use crate::gate::Gate;
+use crate::parker::Parker;
 use crate::sleep::explore;
 
 /// What is left out, to see that it is needed.
@@ -34,11 +34,11 @@ impl Without {
 /// `called`, or again and again.
 fn asked(without: Without, called: bool, askers: u32, questions: u32, answers: u32) {
     explore(move || {
-        let shared = Arc::new((RequestSlot { without, ..RequestSlot::default() }, Gate::default()));
-        let ask = move |shared: &(RequestSlot<u32, u32>, Gate), asker: u32| {
+        let shared = Arc::new((RequestSlot { without, ..RequestSlot::default() }, Parker::default()));
+        let ask = move |shared: &(RequestSlot<u32, u32>, Parker), asker: u32| {
             let answer = |at| {
                 let question = 10 * asker + at;
-                let answer = shared.0.requester().ask(question, || shared.1.open());
+                let answer = shared.0.requester().ask(question, || shared.1.unpark());
                 assert!(answer.is_none_or(|answer| answer == question + 1), "another's");
                 answer.is_some()
             };
@@ -54,7 +54,7 @@ fn asked(without: Without, called: bool, askers: u32, questions: u32, answers: u
         while given < answers {
             match called {
                 true => {
-                    shared.1.wait();
+                    shared.1.park();
                 }
                 // Whatever is asked is found in the end.
                 false => thread::yield_now(),

@@ -4,13 +4,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::*;
-use crate::gate::Gate;
+use crate::parker::Parker;
 
 /// Answers at each call, until it has been asked for 0.
-fn answers(mut responder: Responder<'_, u32, u32>, call: &Gate) {
+fn answers(mut responder: Responder<'_, u32, u32>, call: &Parker) {
     let mut over = false;
     while !over {
-        call.wait();
+        call.park();
         if responder.answer(|question| {
             over = question == 0;
             question + 1
@@ -22,7 +22,7 @@ fn answers(mut responder: Responder<'_, u32, u32>, call: &Gate) {
 
 #[test]
 fn each_has_its_own_answer() {
-    let (slot, call) = (RequestSlot::default(), Gate::default());
+    let (slot, call) = (RequestSlot::default(), Parker::default());
     let (requester, responder) = (slot.requester(), slot.responder().unwrap());
     std::thread::scope(|threads| {
         let call = &call;
@@ -31,12 +31,12 @@ fn each_has_its_own_answer() {
             for asker in 1..4 {
                 askers.spawn(move || {
                     for question in (asker * 1000..).take(if cfg!(miri) { 5 } else { 500 }) {
-                        assert_eq!(requester.ask(question, || call.open()), Some(question + 1));
+                        assert_eq!(requester.ask(question, || call.unpark()), Some(question + 1));
                     }
                 });
             }
         });
-        assert_eq!(requester.ask(0, || call.open()), Some(1));
+        assert_eq!(requester.ask(0, || call.unpark()), Some(1));
     });
     assert_eq!(requester.ask(7, || panic!("nobody is to be called")), None);
     assert!(slot.responder().is_none(), "there is one");
@@ -44,31 +44,31 @@ fn each_has_its_own_answer() {
 
 #[test]
 fn answering_that_panics_closes() {
-    let (slot, call) = (RequestSlot::<u32, u32>::default(), Gate::default());
+    let (slot, call) = (RequestSlot::<u32, u32>::default(), Parker::default());
     let (requester, mut responder) = (slot.requester(), slot.responder().unwrap());
     std::thread::scope(|threads| {
         let call = &call;
         let panicked = threads.spawn(move || {
-            call.wait();
+            call.park();
             responder.answer(|_| panic!("on purpose"))
         });
-        assert_eq!(requester.ask(1, || call.open()), None);
+        assert_eq!(requester.ask(1, || call.unpark()), None);
         assert!(panicked.join().is_err());
     });
-    assert_eq!(requester.ask(2, || call.open()), None);
+    assert_eq!(requester.ask(2, || call.unpark()), None);
 }
 
 #[test]
 fn calling_that_panics_leaves_the_slot_in_order() {
-    let (slot, call) = (RequestSlot::default(), Gate::default());
+    let (slot, call) = (RequestSlot::default(), Parker::default());
     let (requester, responder) = (slot.requester(), slot.responder().unwrap());
     assert!(catch_unwind(AssertUnwindSafe(|| requester.ask(1, || panic!("on purpose")))).is_err());
     std::thread::scope(|threads| {
         let call = &call;
         threads.spawn(move || answers(responder, call));
         // The question that was left behind is answered at any call.
-        call.open();
-        assert_eq!(requester.ask(0, || call.open()), Some(1));
+        call.unpark();
+        assert_eq!(requester.ask(0, || call.unpark()), Some(1));
     });
 }
 

@@ -10,14 +10,14 @@ use taut_atomic::{AtomicU64, spin_loop};
 
 use super::Object;
 use crate::global::{Entry, LOOKS, LayoutError, Patience, Set, Stuck};
-use crate::life::{Alive, Taking};
+use crate::life::{Alive, Generation};
 
 const INSIDE: u64 = 1;
 pub(super) const CHOOSES: u64 = 2;
 const WRECK: u64 = 4;
 pub(super) const TICKET_SHIFT: u32 = 3;
 /// All of a word but who wrote it.
-const WHAT: u64 = u64::MAX >> Taking::BITS;
+const WHAT: u64 = u64::MAX >> Generation::BITS;
 /// A ticket where it stands in a word.
 pub(super) const TICKET: u64 = WHAT & !(INSIDE | CHOOSES | WRECK);
 
@@ -26,7 +26,7 @@ pub struct Party<'m> {
     object: Object<'m>,
     word: &'m AtomicU64,
     which: u32,
-    taking: Taking,
+    generation: Generation,
     /// What the word is if nobody has cleared its wreck.
     written: u64,
     /// Those that may go before it, as far as it has seen.
@@ -38,16 +38,16 @@ pub struct Party<'m> {
 }
 
 impl<'m> Party<'m> {
-    pub(super) fn new(object: Object<'m>, which: u32, taking: Taking) -> Self {
+    pub(super) fn new(object: Object<'m>, which: u32, generation: Generation) -> Self {
         let word = object.word(which);
         let (before, wrecks) = (Set::NONE, Set::NONE);
-        Self { object, word, which, taking, written: taking.bits(), before, wrecks, looks: 0 }
+        Self { object, word, which, generation, written: generation.bits(), before, wrecks, looks: 0 }
     }
 
     /// Sits down, and takes over what is left there.
-    pub(super) fn sit(object: Object<'m>, which: u32, alive: &Alive) -> Result<Self, LayoutError> {
-        let taking = object.seats.take(which, alive)?;
-        let mut party = Self::new(object, which, taking);
+    pub(super) fn take_slot(object: Object<'m>, which: u32, alive: &Alive) -> Result<Self, LayoutError> {
+        let generation = object.slots.take(which, alive)?;
+        let mut party = Self::new(object, which, generation);
         party.inherit();
         Ok(party)
     }
@@ -168,7 +168,8 @@ impl<'m> Party<'m> {
     #[cold]
     fn is_gone(&self, party: u32, word: u64) -> bool {
         // O3 mark: again, for it may have gone on before it died. Relaxed: that it is gone shows all that it did.
-        self.object.seats.is_gone(party, Taking::of(word)) && self.object.word(party).load(Relaxed) == word
+        self.object.slots.is_gone(party, Generation::of(word))
+            && self.object.word(party).load(Relaxed) == word
     }
 
     /// Inside: takes away what those have left that are gone, and says if one of them was inside.
@@ -188,10 +189,11 @@ impl<'m> Party<'m> {
                     place.fetch_and(!WRECK, Relaxed);
                 } else if party == self.which
                     || word & WHAT == 0
-                    || !self.object.seats.is_gone(party, Taking::of(word))
+                    || !self.object.slots.is_gone(party, Generation::of(word))
                 {
                     break;
-                } else if place.compare_exchange(word, Taking::of(word).bits(), Relaxed, Relaxed).is_ok() {
+                } else if place.compare_exchange(word, Generation::of(word).bits(), Relaxed, Relaxed).is_ok()
+                {
                     if word & INSIDE != 0 {
                         entry = Entry::OwnerDied(party);
                     }
@@ -206,7 +208,7 @@ impl<'m> Party<'m> {
     /// Writes its word, and keeps the wreck that is in it.
     #[inline(always)]
     pub(super) fn write(&mut self, what: u64) {
-        let new = self.taking.bits() | what;
+        let new = self.generation.bits() | what;
         if self.written & WRECK != 0 && self.write_beside(new | WRECK) {
             return;
         }
@@ -232,7 +234,7 @@ impl<'m> Party<'m> {
             // Relaxed: its seat has shown what the one before did.
             let old = self.word.load(Relaxed);
             let wreck = if old & (INSIDE | WRECK) == 0 { 0 } else { WRECK };
-            self.written = self.taking.bits() | wreck;
+            self.written = self.generation.bits() | wreck;
             // O2 pass
             if self.word.compare_exchange(old, self.written, Release, Relaxed).is_ok() {
                 return;
@@ -248,7 +250,7 @@ impl Drop for Party<'_> {
     fn drop(&mut self) {
         self.leave();
         self.withdraw();
-        self.object.seats.leave(self.which, self.taking);
+        self.object.slots.leave(self.which, self.generation);
     }
 }
 

@@ -51,8 +51,9 @@ pub(crate) fn canary(test: &str, run: impl Fn() + Send + Sync + 'static) {
         return loom::model(run);
     }
     let mut again = std::process::Command::new(std::env::current_exe().unwrap());
-    let told = again.args([test, "--exact", "--test-threads=1"]).env(CANARY, "1").output().unwrap();
-    let said = format!("{}{}", String::from_utf8_lossy(&told.stdout), String::from_utf8_lossy(&told.stderr));
+    let reported = again.args([test, "--exact", "--test-threads=1"]).env(CANARY, "1").output().unwrap();
+    let said =
+        format!("{}{}", String::from_utf8_lossy(&reported.stdout), String::from_utf8_lossy(&reported.stderr));
     assert!(said.contains("running 1 test"), "no such test: {test}");
-    assert!(!told.status.success(), "{test}: nothing was found");
+    assert!(!reported.status.success(), "{test}: nothing was found");
 }

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Synchronous flows at run time: what runs reads what the synchronous model reads.
+//! Synchronous flows at run time: every job reads the values that the synchronous model prescribes.
 //!
-//! A task that takes part calls three hooks, whoever schedules it:
+//! A task that takes part in a flow calls three hooks, whether Linux or a dispatcher schedules it:
 //!
-//! | when                          | hook                  | what it does                                             |
-//! |-------------------------------|-----------------------|----------------------------------------------------------|
-//! | at a release, before the job  | [`TaskFlows::begin`]  | makes the activations that are due, says who is waited for |
-//! | behind the job, or in its place | [`TaskFlows::complete`] | completes what was activated, used or not, and rings  |
-//! | when it is released no more   | [`TaskFlows::retire`] | takes it out of the order                                |
+//! | when                           | hook                    | what it does                                        |
+//! |--------------------------------|-------------------------|-----------------------------------------------------|
+//! | at a release, before the job   | [`TaskFlows::begin`]    | makes due activations, or names the task in the way |
+//! | after the job, or in its place | [`TaskFlows::complete`] | completes the activated job, used or not; notifies  |
+//! | when its releases end          | [`TaskFlows::retire`]   | takes the task out of the order                     |
 //!
-//! `begin` never waits. Who is told of a task in the way tries again when that one has rung; a thread of its own sleeps
-//! on the bell, a dispatcher tells its rule of the job when it may begin. A release without a job, because its service is paused or
-//! a late job took its place, is a job that does nothing: the value of its writer stays as it was.
+//! `begin` never waits for a job. If another task is in the way, the caller tries again after that task has
+//! notified its event count: a thread of the task's own sleeps on the event count; a dispatcher offers the job to
+//! its scheduling rule once `begin` has succeeded. A release without a job, because its service is paused or a late
+//! job took its place, counts as a job that does nothing: the value of a writer stays as it was.
 //!
 //! Files: [`calendar`] for the order of activations, [`ends`] for what a task reads and writes.
 //!
-//! Checked: `tests/flows.rs` runs applications with jobs that are late on purpose, paused and stopped, against an
-//! interpreter of the model; `examples/flow` the same on two cores.
+//! Checked: `tests/flows.rs` compares applications whose jobs are late on purpose, paused and stopped with an
+//! interpreter of the model; `examples/flow` does the same on two cores.
 
 mod calendar;
 mod ends;
@@ -28,7 +29,7 @@ mod tests;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use taut_lock::{Bell, Listener, Refused, Ringer, Serial};
+use taut_lock::{EventCount, Listener, Notifier, Refused, Serial};
 use taut_plan::{ArrivalPlan, ClassPlan, Flow, Mechanism, Plan};
 use taut_share::state::flow::Shape;
 use taut_share::state::{dbp, tccp};
@@ -41,21 +42,21 @@ pub(crate) use ends::{Reader, Writer, read, write};
 
 type Group<'p> = Serial<Calendar<'p>>;
 
-/// A bell for each task of the plan, which it rings when a job is complete.
-pub(crate) fn bells(plan: &Plan) -> Vec<Bell> {
-    plan.tasks.iter().map(|_| Bell::new()).collect()
+/// One event count for each task of the plan; the task notifies it when a job is complete.
+pub(crate) fn event_counts(plan: &Plan) -> Vec<EventCount> {
+    plan.tasks.iter().map(|_| EventCount::new()).collect()
 }
 
-/// What an end reads from or writes to, as the stage sees it.
+/// An end, as the job context sees it.
 struct Hold<'p> {
     end: Arc<dyn End + 'p>,
-    /// The position of the task that writes.
+    /// The position of the writing task.
     writer: usize,
 }
 
-/// Flows while their ends are handed out.
+/// Flows while tasks still take their ends.
 pub(crate) struct Flows<'p> {
-    bells: &'p [Bell],
+    event_counts: &'p [EventCount],
     /// By channel.
     dispatchers: HashMap<usize, Dispatcher<'p>>,
     /// By task: the channel, and its end.
@@ -69,11 +70,11 @@ impl std::fmt::Debug for Flows<'_> {
 }
 
 impl<'p> Flows<'p> {
-    pub(crate) fn new(bells: &'p [Bell]) -> Self {
-        Self { bells, dispatchers: HashMap::new(), ends: Vec::new() }
+    pub(crate) fn new(event_counts: &'p [EventCount]) -> Self {
+        Self { event_counts, dispatchers: HashMap::new(), ends: Vec::new() }
     }
 
-    /// What the plan says that a channel's object is made of; none if its flow is not synchronous.
+    /// The shape of a channel's object, from the plan; `None` if the channel's flow is not synchronous.
     pub(crate) fn shape(plan: &Plan, channel: usize) -> Option<Shape> {
         let channel = &plan.channels[channel];
         let (lower, higher) = channel.flow_readers();
@@ -81,13 +82,14 @@ impl<'p> Flows<'p> {
         (channel.flow == Flow::Synchronous).then_some(shape)
     }
 
-    /// The writing end of a channel, for one task, and the dispatcher's.
+    /// Makes the writing end of a channel for one task, and keeps the dispatcher's end.
     ///
     /// # Errors
-    /// The object's.
+    /// Those of the object.
     ///
     /// # Safety
-    /// What stands on the memory is zeros; neither this nor the reading ends were taken, but for other readers.
+    /// The memory holds zeros. Neither the writing end nor the dispatcher's end was taken before; other ends over
+    /// the memory are readers of this shape.
     pub(crate) unsafe fn writer<P: Payload>(
         &mut self,
         plan: &Plan,
@@ -97,7 +99,7 @@ impl<'p> Flows<'p> {
     ) -> Result<Arc<std::sync::Mutex<Writer<'p, P>>>, LayoutError> {
         let [own, other] = memory;
         // SAFETY:
-        // - the caller's duties are those of each
+        // - the caller's duties are those of each function called here
         let (writer, dispatcher) = unsafe {
             if plan.channels[channel].mechanism == Mechanism::Dbp {
                 let dispatcher = dbp::dispatcher::<Stamped<P>>(other, shape)?;
@@ -113,13 +115,13 @@ impl<'p> Flows<'p> {
         Ok(end)
     }
 
-    /// A reading end of a channel, for one task.
+    /// Makes a reading end of a channel for one task.
     ///
     /// # Errors
-    /// The object's.
+    /// Those of the object.
     ///
     /// # Safety
-    /// What stands on the memory is this object, or zeros; no other reader of that task was taken.
+    /// The memory holds this object, or zeros; no other reader of that task was taken.
     pub(crate) unsafe fn reader<P: Payload>(
         &mut self,
         plan: &Plan,
@@ -131,7 +133,7 @@ impl<'p> Flows<'p> {
         let which = of.flow_reader(&plan.tasks[task].name).ok_or(LayoutError::Readers)?;
         let writer = plan.task(&of.writer.name).ok_or(LayoutError::Readers)?;
         // SAFETY:
-        // - the caller's duties are those of each
+        // - the caller's duties are those of each function called here
         let reader = unsafe {
             if of.mechanism == Mechanism::Dbp {
                 Reader::Dbp(dbp::reader(memory, shape, which)?)
@@ -144,10 +146,10 @@ impl<'p> Flows<'p> {
         Ok(end)
     }
 
-    /// What the stage of each task calls, by the task's position, once all ends are handed out.
+    /// The flows that each task's job context calls, by the task's position, once all ends are taken.
     ///
     /// # Errors
-    /// The system's, if it has no mutexes with priority inheritance.
+    /// Those of the system, if it has no mutexes with priority inheritance.
     pub(crate) fn assemble(self, plan: &Plan) -> taut_sys::Result<HashMap<usize, TaskFlows<'p>>> {
         let mut groups = HashMap::new();
         for (channel, dispatcher) in self.dispatchers {
@@ -166,9 +168,13 @@ impl<'p> Flows<'p> {
                 Some(which) => Role::Reader(which),
                 None => Role::Writer,
             };
-            let bells = self.bells;
-            let new =
-                || TaskFlows { bells, ringer: bells[task].ringer(), joins: Vec::new(), ends: Vec::new() };
+            let event_counts = self.event_counts;
+            let new = || TaskFlows {
+                event_counts,
+                notifier: event_counts[task].notifier(),
+                joins: Vec::new(),
+                ends: Vec::new(),
+            };
             let flows = tasks.entry(task).or_insert_with(new);
             flows.joins.push((group.clone(), role));
             flows.ends.push(hold);
@@ -190,28 +196,28 @@ fn member(plan: &Plan, name: &str) -> Option<Member> {
 /// Why a job cannot begin yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotBegun {
-    /// A job of that task, by its position in the plan, must complete before.
+    /// A job of this task, by its position in the plan, must complete first.
     Behind(usize),
-    /// A panic left the order of activations in the middle of a change, or the system refused a lock.
+    /// A panic left the order of activations half changed, or the system refused a lock.
     Refused,
 }
 
 /// The flows that one task takes part in.
 pub(crate) struct TaskFlows<'p> {
-    bells: &'p [Bell],
-    ringer: Ringer<'p>,
+    event_counts: &'p [EventCount],
+    notifier: Notifier<'p>,
     joins: Vec<(Arc<Group<'p>>, Role)>,
     /// In the order of `joins`.
     ends: Vec<Hold<'p>>,
 }
 
 impl<'p> TaskFlows<'p> {
-    /// Makes what must be activated up to the task's release at `at_ns` behind release 0, its own included; may be
-    /// called again for the same one. Locks of other tasks are waited for as long as an activation takes; `waits`
-    /// counts those.
+    /// Makes all activations up to the task's release at `at_ns` after release 0, its own included. The caller may
+    /// repeat the call for the same release. Waits for a lock of another task only as long as one activation takes;
+    /// `waits` counts these waits.
     ///
     /// # Errors
-    /// [`NotBegun`]: who is in the way; all but that was done.
+    /// [`NotBegun`]: the task in the way; everything before that activation was done.
     pub(crate) fn begin(&mut self, at_ns: u64, waits: &mut u64) -> Result<(), NotBegun> {
         for (group, role) in &self.joins {
             let advance = |calendar: &mut Calendar<'p>| calendar.advance(*role, at_ns);
@@ -231,29 +237,29 @@ impl<'p> TaskFlows<'p> {
         }
     }
 
-    /// Completes the job that has begun, and wakes who waits for it.
+    /// Completes the job that has begun, and wakes the tasks that wait for it.
     pub(crate) fn complete(&mut self) {
         for hold in &self.ends {
             hold.end.complete();
         }
-        self.ringer.ring();
+        self.notifier.notify();
     }
 
-    /// Takes the task out of all of its flows, as if it had jobs from now on that do nothing: nobody waits for it any
-    /// more, and what it wrote last stays.
+    /// Takes the task out of all of its flows, as if all its further jobs did nothing: no task waits for it any
+    /// more, and the value that it wrote last stays.
     pub(crate) fn retire(&mut self) {
         self.complete();
         for ((group, role), hold) in self.joins.iter().zip(&self.ends) {
-            // Refused only if a panic left the calendar in the middle of a change, after which nothing is activated any more.
+            // Refused only if a panic left the calendar half changed; after that no activation is made any more.
             let _ = group.with(|calendar| calendar.retire(*role, hold.end.clone()));
-            // What was activated before others heard of it.
+            // Completes a job that another task activated before it saw the retirement.
             hold.end.complete();
         }
-        self.ringer.ring();
+        self.notifier.notify();
     }
 
-    /// What rings when a task's job is complete.
+    /// The listener that a task notifies when its job is complete.
     pub(crate) fn listener(&self, task: usize) -> Listener<'p> {
-        self.bells[task].listener()
+        self.event_counts[task].listener()
     }
 }

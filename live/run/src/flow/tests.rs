@@ -163,7 +163,7 @@ fn instants_decide_and_not_who_comes_when() {
 #[allow(clippy::print_stdout, reason = "it is there to be read")]
 fn what_a_job_takes() {
     const JOBS: u64 = 100_000;
-    let bells: Vec<taut_lock::Bell> = (0..2).map(|_| taut_lock::Bell::new()).collect();
+    let event_counts: Vec<taut_lock::EventCount> = (0..2).map(|_| taut_lock::EventCount::new()).collect();
     let shape = Shape::several_processors(1, 0);
     let mut lines: Vec<Line> = (0..64).map(|_| Line::new()).collect();
     let (dispatcher, writer, mut readers) =
@@ -187,8 +187,8 @@ fn what_a_job_takes() {
         .zip(roles)
         .enumerate()
         .map(|(task, (end, role))| super::TaskFlows {
-            bells: &bells,
-            ringer: bells[task].ringer(),
+            event_counts: &event_counts,
+            notifier: event_counts[task].notifier(),
             joins: vec![(group.clone(), role)],
             ends: vec![super::Hold { end, writer: 0 }],
         })

@@ -9,7 +9,7 @@ pub mod plain;
 use std::sync::Mutex;
 
 use plain::planned;
-use taut_boot::Posture;
+use taut_boot::Guarantees;
 use taut_event::file::Run;
 use taut_event::{Kind, Record};
 use taut_plan::Plan;
@@ -34,8 +34,8 @@ pub struct Told {
 }
 
 impl Observer for Told {
-    fn posture(&mut self, posture: &Posture) {
-        self.lost = posture.lost.iter().map(ToString::to_string).collect();
+    fn guarantees(&mut self, guarantees: &Guarantees) {
+        self.lost = guarantees.lost.iter().map(ToString::to_string).collect();
     }
     fn removed_stale(&mut self, what: &str) {
         panic!("nothing was left behind, yet {what}");
@@ -59,7 +59,7 @@ impl Observer for Told {
 
 pub struct Outcome {
     pub ending: Result<Ending, Error>,
-    pub told: Told,
+    pub reported: Told,
     pub records: Vec<Record>,
 }
 
@@ -114,11 +114,11 @@ pub fn run_of(
     std::fs::write(&lock, plan.to_lock().unwrap()).unwrap();
     let out = folder.join("out");
     let config = Config { lock, out: Some(out.clone()), duration, spawned_ns: None, record_limit: None };
-    let mut told = Told::default();
-    let ending = taut_run::run(&config, &mut told, setup);
+    let mut reported = Told::default();
+    let ending = taut_run::run(&config, &mut reported, setup);
     let records =
         std::fs::read(out.join(RECORDING)).ok().map(|bytes| Run::from_bytes(&bytes).unwrap().records);
-    Outcome { ending, told, records: records.unwrap_or_default() }
+    Outcome { ending, reported, records: records.unwrap_or_default() }
 }
 
 /// A task whose job is a closure.

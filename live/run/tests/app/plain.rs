@@ -3,7 +3,7 @@
 
 //! What tests need that have an allocator of their own, too.
 
-use taut_boot::Posture;
+use taut_boot::Guarantees;
 use taut_plan::{Input, Plan, digest};
 use taut_run::{Observer, Reason};
 use taut_time::Duration;
@@ -12,7 +12,7 @@ use taut_time::Duration;
 pub struct Quiet;
 
 impl Observer for Quiet {
-    fn posture(&mut self, _: &Posture) {}
+    fn guarantees(&mut self, _: &Guarantees) {}
     fn removed_stale(&mut self, _: &str) {}
     fn started(&mut self, _: &Plan, _: Option<Duration>) {}
     fn stopping(&mut self, _: Reason) {}

@@ -24,7 +24,7 @@ pub(crate) fn role() -> Option<String> {
 }
 
 /// Tells the parent.
-pub(crate) fn tell(what: impl std::fmt::Display) {
+pub(crate) fn announce(what: impl std::fmt::Display) {
     eprintln!("@{what}");
 }
 
@@ -34,17 +34,17 @@ pub(crate) fn until_released() {
 }
 
 /// An owner that tells what its door has done and how many descriptors it has, whenever it is asked.
-pub(crate) fn keep_door() {
+pub(crate) fn keep_listening() {
     let before = open_descriptors();
     let owner = Owner::create(APP, SIZE, clients(), None).unwrap();
     owner.set_running();
-    tell(format_args!("ready {}", owner.epoch()));
+    announce(format_args!("ready {}", owner.epoch()));
     for _ in std::io::stdin().lines() {
         let report = owner.report();
-        let attached: Vec<_> = report.attached.iter().map(|visitor| visitor.client.as_str()).collect();
+        let attached: Vec<_> = report.attached.iter().map(|client| client.client.as_str()).collect();
         let descriptors = open_descriptors() - before;
         let (granted, refused, dropped) = (report.granted, report.refused, report.dropped);
-        tell(format_args!(
+        announce(format_args!(
             "report attached={} granted={granted} refused={refused} dropped={dropped} open={descriptors}",
             attached.join("+")
         ));
@@ -106,7 +106,7 @@ impl Process {
     }
 
     /// The next thing that it tells.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn reported(&self) -> String {
         self.lines.recv_timeout(PATIENCE).expect("the process told nothing")
     }
 
@@ -117,8 +117,12 @@ impl Process {
 
     /// Something that it tells, from after a word.
     pub(crate) fn told_after(&self, word: &str) -> String {
-        let told = self.told();
-        told.strip_prefix(word).unwrap_or_else(|| panic!("expected `{word}`, got `{told}`")).trim().to_owned()
+        let reported = self.reported();
+        reported
+            .strip_prefix(word)
+            .unwrap_or_else(|| panic!("expected `{word}`, got `{reported}`"))
+            .trim()
+            .to_owned()
     }
 
     pub(crate) fn kill(&mut self) {

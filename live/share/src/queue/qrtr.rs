@@ -89,11 +89,11 @@
 //! # Checked
 //!
 //! - `tests/behaviour.rs`: values, errors, layout against the model, successors; also Miri
-//! - `tests/steps_first.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever stands in the memory
+//! - `tests/steps_nonblocking.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever stands in the memory
 //! - `tests/stress.rs`: threads on a payload that shows tearing; also Miri and the thread sanitizer
 //! - `tests/processes.rs`, `tests/deaths.rs`: SIGKILL at random moments, and before every step of every operation;
-//!   `tests/deaths_first.rs`: exactly what the table above says
-//! - `tests/hostile.rs`, `tests/hostile_first.rs`: a process scribbles at random
+//!   `tests/deaths_nonblocking.rs`: exactly what the table above says
+//! - `tests/hostile.rs`, `tests/hostile_nonblocking.rs`: a process scribbles at random
 //! - `tests/printed.rs`: the slot that the listing wastes
 //! - `tests/loom.rs`, `tests/shuttle.rs`: what all protocols run, with freshness by a flag; 20 000 random runs
 //! - slices and chunks: `tests/behaviour_queues.rs`, also Miri; `tests/steps_queues.rs`; `tests/loom_queues.rs`
@@ -101,7 +101,7 @@
 //! `tests/loom_queues.rs`, capacity 3, payload of 2 words, no preemption bound: 3 slices pushed × 2 popped: 313
 //! executions; 3 chunks and 1 value in place × 2 chunks: 1 073.
 //!
-//! `tests/loom_first.rs`, payload of 2 words: capacity 1 and 2, 4 pushes × 4 pops without preemption bound: 3 068 and
+//! `tests/loom_nonblocking.rs`, payload of 2 words: capacity 1 and 2, 4 pushes × 4 pops without preemption bound: 3 068 and
 //! 15 196 executions; capacity 3, 6 × 6 with bound 3: 35 224; what `len` promises: 13 386. Each of the four annotations
 //! weakened fails there.
 //!

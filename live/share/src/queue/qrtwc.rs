@@ -109,7 +109,7 @@ pub type Writer<'m, T> = ring::Writer<'m, T, Clear>;
 pub type Reader<'m, T> = ring::Reader<'m, T, Clear>;
 
 /// An end that reads along. See [`ring::Reader`].
-pub type Follower<'m, T> = ring::Reader<'m, T, Clear, ring::Untold>;
+pub type Follower<'m, T> = ring::Reader<'m, T, Clear, ring::Unpublished>;
 
 /// Both ends on one memory, for up to `capacity` values, with `spare` slots that make it rare that a pop is overtaken
 /// ([`spare`] gives a good number; each costs the memory of a value).

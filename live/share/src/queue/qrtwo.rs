@@ -106,7 +106,7 @@ pub type Writer<'m, T> = ring::Writer<'m, T, Overwrite>;
 pub type Reader<'m, T> = ring::Reader<'m, T, Overwrite>;
 
 /// An end that reads along. See [`ring::Reader`].
-pub type Follower<'m, T> = ring::Reader<'m, T, Overwrite, ring::Untold>;
+pub type Follower<'m, T> = ring::Reader<'m, T, Overwrite, ring::Unpublished>;
 
 /// Both ends on one memory, for up to `capacity` values, with `spare` slots that make it rare that a pop is overtaken
 /// ([`spare`] gives a good number; each costs the memory of a value).

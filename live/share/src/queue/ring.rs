@@ -222,11 +222,11 @@ pub trait Trace: sealed::Sealed {
 }
 
 /// In the object, for a successor.
-pub struct Kept<'m>(&'m AtomicU64);
+pub struct Published<'m>(&'m AtomicU64);
 
-impl sealed::Sealed for Kept<'_> {}
+impl sealed::Sealed for Published<'_> {}
 
-impl Trace for Kept<'_> {
+impl Trace for Published<'_> {
     #[inline(always)]
     fn leave(&self, head: u64) {
         // Relaxed: whoever goes on from it comes after this end's last operation; to the writer it is a number.
@@ -236,11 +236,11 @@ impl Trace for Kept<'_> {
 
 /// Nowhere.
 #[derive(Clone)]
-pub struct Untold;
+pub struct Unpublished;
 
-impl sealed::Sealed for Untold {}
+impl sealed::Sealed for Unpublished {}
 
-impl Trace for Untold {
+impl Trace for Unpublished {
     #[inline(always)]
     fn leave(&self, _: u64) {}
 }
@@ -297,7 +297,7 @@ pub(super) unsafe fn follower<T: Plain, P: Policy>(
     memory: Memory<'_>,
     capacity: u32,
     spare: u32,
-) -> Result<Reader<'_, T, P, Untold>, LayoutError> {
+) -> Result<Reader<'_, T, P, Unpublished>, LayoutError> {
     let memory = memory.claim();
     let slots = check::<T>(&memory, capacity, spare)?;
     let mut follower = Reader::attach(&memory, capacity, slots).follower();
@@ -418,8 +418,8 @@ impl<'m, T: Plain, P: Policy> Writer<'m, T, P> {
 
 /// The end that pops. Not real-time.
 ///
-/// With [`Untold`] a follower, which sees the same values without taking them from anybody.
-pub struct Reader<'m, T, P, H = Kept<'m>> {
+/// With [`Unpublished`] a follower, which sees the same values without taking them from anybody.
+pub struct Reader<'m, T, P, H = Published<'m>> {
     view: View<'m, T, P>,
     ahead: Ahead,
     lost: u64,
@@ -610,10 +610,10 @@ impl<T: Plain, P: Policy> View<'_, T, P> {
     }
 }
 
-impl<T, P> Clone for Reader<'_, T, P, Untold> {
+impl<T, P> Clone for Reader<'_, T, P, Unpublished> {
     /// One more follower, at the same value.
     fn clone(&self) -> Self {
-        Self { view: self.view, ahead: self.ahead, lost: self.lost, trace: Untold }
+        Self { view: self.view, ahead: self.ahead, lost: self.lost, trace: Unpublished }
     }
 }
 
@@ -628,14 +628,14 @@ impl<'m, T: Plain, P: Policy> Reader<'m, T, P> {
             capacity: u64::from(capacity),
             policy: PhantomData,
         };
-        Self { view, ahead: Ahead::NONE, lost: 0, trace: Kept(shared_head) }
+        Self { view, ahead: Ahead::NONE, lost: 0, trace: Published(shared_head) }
     }
 }
 
 impl<'m, T: Plain, P: Policy, H: Trace> Reader<'m, T, P, H> {
     /// An end that begins where this one is, and sees every value on its own account from there on.
-    pub fn follower(&self) -> Reader<'m, T, P, Untold> {
-        Reader { view: self.not_taken(), ahead: Ahead::NONE, lost: 0, trace: Untold }
+    pub fn follower(&self) -> Reader<'m, T, P, Unpublished> {
+        Reader { view: self.not_taken(), ahead: Ahead::NONE, lost: 0, trace: Unpublished }
     }
 
     /// Takes the oldest value; `None` if none is waiting. A large value is moved on its way out; with

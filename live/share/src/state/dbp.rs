@@ -62,7 +62,7 @@
 //!
 //! - O1 assign: Release of the store of `activated` ↔ Acquire of the writer's load.
 //! - O2 publish: Release of the writer's store of `completed` ↔ Acquire of the reader's load.
-//! - O3 tell: Release of the store of `told` ↔ Acquire of the reader's load.
+//! - O3 announce: Release of the store of `announced` ↔ Acquire of the reader's load.
 //! - O4 leave: Release of the reader's store of its `completed` ↔ Acquire of the dispatcher's loads.
 //!
 //! # Proof
@@ -279,7 +279,7 @@ pub struct Dispatcher<'m> {
     latest: Instance,
     previous: Instance,
     /// Jobs of each reader that were activated.
-    told: [u64; READERS_MAX as usize],
+    announced: [u64; READERS_MAX as usize],
     /// The buffer that each reader's last job holds, as a set.
     holds: [u64; READERS_MAX as usize],
     /// Readers whose last job was not yet seen complete.
@@ -295,7 +295,7 @@ impl<'m> Dispatcher<'m> {
         let job = word >> (2 * BITS);
         let mailboxes: [Mailbox<'m>; READERS_MAX as usize] =
             core::array::from_fn(|which| Mailbox::new(memory, (which as u32).min(readers - 1)));
-        let told = mailboxes.map(|mailbox| mailbox.told.load(Relaxed));
+        let announced = mailboxes.map(|mailbox| mailbox.announced.load(Relaxed));
         let holds = mailboxes.map(|mailbox| {
             let what = mailbox.what.load(Relaxed);
             if what >> BITS == 0 { 0 } else { 1 << buffer(what, shape) }
@@ -309,7 +309,7 @@ impl<'m> Dispatcher<'m> {
             instants: Instants::default(),
             latest: Instance { job, buffer: buffer(word, shape) },
             previous: Instance { job: job.saturating_sub(1), buffer: buffer(word >> BITS, shape) },
-            told,
+            announced,
             holds,
             // As if all were: the first activations look.
             active: u64::MAX >> (64 - readers),
@@ -371,12 +371,12 @@ impl<'m> Dispatcher<'m> {
             return Err(NotActivated::Running);
         }
         self.instants.pass(at_ns, true);
-        self.told[which] = self.told[which].wrapping_add(1);
+        self.announced[which] = self.announced[which].wrapping_add(1);
         self.holds[which] = if instance.job == 0 { 0 } else { 1 << instance.buffer };
         self.active |= 1 << which;
         let mailbox = &self.mailboxes[which];
         mailbox.what.store(instance.job << BITS | u64::from(instance.buffer), Relaxed);
-        mailbox.told.store(self.told[which], Release); // O3 tell
+        mailbox.announced.store(self.announced[which], Release); // O3 announce
         Ok(instance.job)
     }
 
@@ -397,7 +397,7 @@ impl<'m> Dispatcher<'m> {
     /// Whether the last job of an active reader is not complete; else it is active no more.
     fn is_running(&mut self, which: usize) -> bool {
         // O4 leave: its accesses are over.
-        let running = self.mailboxes[which].completed.load(Acquire) != self.told[which];
+        let running = self.mailboxes[which].completed.load(Acquire) != self.announced[which];
         if !running {
             self.active &= !(1 << which);
         }
@@ -572,7 +572,7 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// The job that has been activated; `None` if all that were are complete. 2 loads; 1 if there is none.
     #[inline]
     pub fn job(&mut self) -> Option<ReaderJob<'_, 'm, T>> {
-        let job = self.mailbox.told.load(Acquire); // O3 tell
+        let job = self.mailbox.announced.load(Acquire); // O3 announce
         if job == self.completed {
             return None;
         }

@@ -144,7 +144,7 @@ use core::mem::MaybeUninit;
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
 use taut_atomic::{Memory, fence, spin_loop};
 
-use super::desk::{Bits, Desk, Desks};
+use super::helping_slot::{Bits, HelpingSlot, HelpingSlots};
 pub use super::nbw_temporal::Reader as FastReader;
 use super::peterson::{bytes_over, parts};
 use super::ring::{Ring, Turn};
@@ -183,8 +183,8 @@ pub type Group<'m, T> = (Writer<'m, T>, SlowReaders<'m, T>, FastReader<'m, T>);
 /// ```
 pub fn group<T: Plain>(memory: Memory<'_>, slow: u32, buffers: u32) -> Result<Group<'_, T>, LayoutError> {
     let memory = memory.claim();
-    let (ring, desks) = parts(&memory, slow, buffers)?;
-    Ok((Writer::attach(ring, desks), SlowReaders { ring, desks, next: 0 }, FastReader::attach(ring)))
+    let (ring, slots) = parts(&memory, slow, buffers)?;
+    Ok((Writer::attach(ring, slots), SlowReaders { ring, slots, next: 0 }, FastReader::attach(ring)))
 }
 
 /// The writer's end alone. After the death of a writer, at any step, the next one goes on here.
@@ -203,8 +203,8 @@ pub unsafe fn writer<T: Plain>(
     buffers: u32,
 ) -> Result<Writer<'_, T>, LayoutError> {
     let memory = memory.claim();
-    let (ring, desks) = parts(&memory, slow, buffers)?;
-    Ok(Writer::attach(ring, desks))
+    let (ring, slots) = parts(&memory, slow, buffers)?;
+    Ok(Writer::attach(ring, slots))
 }
 
 /// The end of slow reader `which`, from 0, alone. After the death of that reader, the next one goes on here.
@@ -224,8 +224,8 @@ pub unsafe fn slow_reader<T: Plain>(
     which: u32,
 ) -> Result<SlowReader<'_, T>, LayoutError> {
     let memory = memory.claim();
-    let (ring, desks) = parts(&memory, slow, buffers)?;
-    Ok(SlowReader::attach(ring, desks.get(which).ok_or(LayoutError::Readers)?))
+    let (ring, slots) = parts(&memory, slow, buffers)?;
+    Ok(SlowReader::attach(ring, slots.get(which).ok_or(LayoutError::Readers)?))
 }
 
 /// A fast reader's end alone; there may be any number. It looks at the buffers only, and needs no write access: the
@@ -251,15 +251,15 @@ pub unsafe fn fast_reader<T: Plain>(
 /// The end that writes. Real-time.
 pub struct Writer<'m, T> {
     ring: Ring<'m, T>,
-    desks: Desks<'m, T>,
+    slots: HelpingSlots<'m, T>,
     next: Turn,
     answered: Bits,
 }
 
 impl<'m, T: Plain> Writer<'m, T> {
-    fn attach(ring: Ring<'m, T>, desks: Desks<'m, T>) -> Self {
+    fn attach(ring: Ring<'m, T>, slots: HelpingSlots<'m, T>) -> Self {
         let next = ring.next();
-        Self { ring, next, answered: Bits::answered(&desks), desks }
+        Self { ring, next, answered: Bits::answered(&slots), slots }
     }
 
     /// Makes `value` the newest, and leaves a copy to each slow reader that was overtaken and has asked for it.
@@ -269,16 +269,16 @@ impl<'m, T: Plain> Writer<'m, T> {
         fence(Release); // O2 reuse: the number before this one, before the words.
         self.ring.store(self.next, value);
         self.ring.latest.store(self.next.word, Release); // O1 publish: the words before their number.
-        for which in 0..self.desks.count() {
-            let Some(desk) = self.desks.get(which) else { break };
-            let asked = desk.asked.load(Acquire) & 1; // O3 ask: the reader's last copying before ours.
+        for which in 0..self.slots.count() {
+            let Some(slot) = self.slots.get(which) else { break };
+            let asked = slot.asked.load(Acquire) & 1; // O3 ask: the reader's last copying before ours.
             if asked != self.answered.get(which) {
                 // SAFETY: the bits differ, by our own account of the answer; the reader's copying is over (O3), and
                 // it will not read until we answer (I2).
-                unsafe { desk.leave(value) };
+                unsafe { slot.leave(value) };
                 self.answered.set(which, asked);
                 // O4 answer: the copy before the bits are equal.
-                desk.answered.store(self.next.version() << 1 | asked, Release);
+                slot.answered.store(self.next.version() << 1 | asked, Release);
             }
         }
         self.next = self.ring.after(self.next);
@@ -288,7 +288,7 @@ impl<'m, T: Plain> Writer<'m, T> {
 /// The slow readers, each once.
 pub struct SlowReaders<'m, T> {
     ring: Ring<'m, T>,
-    desks: Desks<'m, T>,
+    slots: HelpingSlots<'m, T>,
     next: u32,
 }
 
@@ -296,13 +296,13 @@ impl<'m, T: Plain> Iterator for SlowReaders<'m, T> {
     type Item = SlowReader<'m, T>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let desk = self.desks.get(self.next)?;
+        let slot = self.slots.get(self.next)?;
         self.next += 1;
-        Some(SlowReader::attach(self.ring, desk))
+        Some(SlowReader::attach(self.ring, slot))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = (self.desks.count() - self.next) as usize;
+        let left = (self.slots.count() - self.next) as usize;
         (left, Some(left))
     }
 }
@@ -314,7 +314,7 @@ impl<T: Plain> FusedIterator for SlowReaders<'_, T> {}
 /// An end that reads, for readers that may be overtaken.
 pub struct SlowReader<'m, T> {
     ring: Ring<'m, T>,
-    desk: Desk<'m, T>,
+    slot: HelpingSlot<'m, T>,
     /// Our bit.
     asked: u64,
     /// The number of what was returned last.
@@ -322,10 +322,10 @@ pub struct SlowReader<'m, T> {
 }
 
 impl<'m, T: Plain> SlowReader<'m, T> {
-    fn attach(ring: Ring<'m, T>, desk: Desk<'m, T>) -> Self {
+    fn attach(ring: Ring<'m, T>, slot: HelpingSlot<'m, T>) -> Self {
         // Relaxed: the last reader has ended before this call.
-        let asked = desk.asked.load(Relaxed) & 1;
-        Self { ring, desk, asked, seen: 0 }
+        let asked = slot.asked.load(Relaxed) & 1;
+        Self { ring, slot, asked, seen: 0 }
     }
 
     /// The newest value; `None` before the first write. Two attempts: see [Progress](self#progress) for when that is
@@ -453,18 +453,18 @@ impl<'m, T: Plain> SlowReader<'m, T> {
     /// What the writer has left, if it is for a read that began when the newest number was `begun`; else asks for it,
     /// if that is not done.
     fn answer(&mut self, begun: u64, value: &mut MaybeUninit<T>) -> Option<u64> {
-        let answered = self.desk.answered.load(Acquire); // O4 answer
+        let answered = self.slot.answered.load(Acquire); // O4 answer
         if answered & 1 != self.asked {
             return None;
         }
         let version = answered >> 1;
         if version >= begun {
             // SAFETY: the bits are equal; the writer's copying is over (O4), and it will not write until we ask (I2).
-            unsafe { self.desk.take(value) };
+            unsafe { self.slot.take(value) };
             return Some(version);
         }
         self.asked ^= 1;
-        self.desk.asked.store(self.asked, Release); // O3 ask: our last copying before the writer's.
+        self.slot.asked.store(self.asked, Release); // O3 ask: our last copying before the writer's.
         None
     }
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Flow preservation: what jobs read is fixed when they are activated, not when they run.
+//! Flow preservation: the activation of a job fixes what the job reads, not the time at which it runs.
 //!
 //! A control model computes, at each instant, all blocks that are due, in the order of their dependencies, in no time
 //! (the synchronous-reactive semantics, [Han14, I-B and Fig. 1]). Tasks of a real-time system compute the same only
-//! if every job reads the value of the *right instance* of its writer, however late either of them gets the
-//! processor, and reads that value to its end. Which instance that is depends on the order of **activations** alone:
+//! if every job reads the value of the *right instance* of its writer, however late the reader or the writer gets the
+//! processor, and the value does not change while the job reads it. Which instance that is depends only on the order
+//! of **activations**:
 //!
 //! | reader                       | reads the value of                                           | in the model     |
 //! |------------------------------|--------------------------------------------------------------|------------------|
@@ -14,20 +15,21 @@
 //! | of higher priority than the writer | the job before that one (PREVIOUS)                     | a unit delay     |
 //!
 //! So there are three ends. The **dispatcher** is called at each activation, in their order; this is the one short
-//! critical section that the protocols need (`&mut Dispatcher`), and nobody waits for it who is not activated. The
-//! **writer** and the **readers** belong to the tasks. They ask their end for the job that has been activated and get
-//! a guard, by which they write or read where the dispatcher said, as often as they want; when it is dropped, the
-//! job is complete.
+//! critical section that the protocols need (`&mut Dispatcher`), and only a task that is being activated waits for
+//! it. The **writer** and the **readers** belong to the tasks. A task asks its end for the activated job and gets a
+//! guard. With the guard it writes or reads, as often as it wants, in the buffer that the dispatcher assigned; when
+//! the task drops the guard, the job is complete.
 //!
 //! | protocol        | protects a value from being overwritten by | buffers                        | a job that runs too long |
 //! |-----------------|--------------------------------------------|--------------------------------|--------------------------|
-//! | [`super::dbp`]  | remembering who reads what                 | by the number of readers       | keeps its value; its next activation is refused |
-//! | [`super::tccp`] | time                                       | by how long readers' jobs last | is told `Overrun`; the same |
+//! | [`super::dbp`]  | recording which reader reads which job     | by the number of readers       | keeps its value; its next activation is refused |
+//! | [`super::tccp`] | time                                       | by how long readers' jobs last | gets `Overrun`; its next activation is refused |
 //!
-//! Assumed, and checked at each activation: a task has one job at a time (deadlines are not after periods); the
-//! writer's activation comes before those of its readers of the same instant. On one processor under fixed
-//! priorities, a reader of lower priority never runs before its value is there; on several it looks for the writer's
-//! completion, and is told `NotYet`. It is for the caller to wait, or to let the completion activate the reader.
+//! The protocols assume the following, and the dispatcher checks it at each activation: a task has one job at a time
+//! (deadlines are not after periods); the writer's activation comes before those of its readers at the same instant.
+//! On one processor under fixed priorities, a reader of lower priority never runs before its value is complete. On
+//! several processors it checks whether the writer's job is complete; if not, its read returns `NotYet`. The caller
+//! must then wait, or let the completion activate the reader.
 //!
 //! ```
 //! use taut_share::state::dbp::{self, NotYet, Shape};
@@ -47,7 +49,7 @@
 //! dispatcher.activate_reader(0, 1_000_000)?;
 //! dispatcher.activate_reader(1, 1_000_000)?;
 //! let (mut shown, mut controlled) = (display.job().expect("activated"), controller.job().expect("activated"));
-//! // Whatever is activated meanwhile.
+//! // The display and the controller keep their values, whatever is activated meanwhile.
 //! dispatcher.activate_writer(2_000_000)?;
 //! assert_eq!(shown.read(), Ok(Some([0.6, 1.1])));
 //! assert_eq!(controlled.read(), Ok(Some([0.5, 1.0])));
@@ -60,7 +62,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! An end is one, has one job at a time, and is not shared:
+//! There is one end of each kind and number. It has one job at a time, and is not shared:
 //!
 //! ```compile_fail,E0499
 //! # use taut_share::{Line, Memory, state::dbp::{self, Shape}};
@@ -116,12 +118,12 @@ use crate::Plain;
 use crate::places::Places;
 use crate::plain::word_bytes;
 
-/// Most readers of one writer: what is held of them, and of the buffers, fits in a word.
+/// The maximum number of readers of one writer: a set of readers, and a set of buffers, fits in a word.
 pub const READERS_MAX: u32 = 62;
 
-/// How many readers of which kind a writer has, and its buffers.
+/// How many readers of each kind a writer has, and how many buffers.
 ///
-/// Readers are numbered: first those of lower priority than the writer, then those of higher.
+/// Readers have numbers: first those of lower priority than the writer, then those of higher priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Readers of lower priority than the writer.
@@ -134,8 +136,8 @@ pub struct Shape {
 
 impl Shape {
     /// For [`super::dbp`], all tasks on one processor under preemptive fixed priorities: `lower` + 1 buffers, and 2
-    /// more if there are readers of higher priority, however many. Those are complete before the writer runs, so all
-    /// that are active hold the same old value.
+    /// more if there are readers of higher priority, however many. The latter are complete before the writer runs, so
+    /// all that are active hold the same old value.
     pub const fn one_processor(lower: u32, higher: u32) -> Self {
         let buffers = if higher == 0 { 1 } else { 3 };
         Self { lower, higher, buffers: lower.saturating_add(buffers) }
@@ -148,7 +150,7 @@ impl Shape {
         Self { lower, higher, buffers: lower.saturating_add(buffers) }
     }
 
-    /// All readers; `None` if they are none or too many.
+    /// The number of all readers; `None` if there are none or too many.
     pub(super) const fn readers(self) -> Option<u32> {
         match self.lower.checked_add(self.higher) {
             Some(readers) if readers > 0 && readers <= READERS_MAX => Some(readers),
@@ -157,15 +159,15 @@ impl Shape {
     }
 }
 
-/// Why a job was not activated. Nothing has changed.
+/// Why a job was not activated. The object is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotActivated {
     /// The task's last job is not complete: it has overrun its period.
     Running,
-    /// Of the readers' jobs more are unfinished, with more different values, than the buffers were counted for.
+    /// More readers' jobs are unfinished, with more different values, than the number of buffers allows for.
     NoBuffer,
-    /// It comes too late: an activation of a later instant has been made, or for the writer one of a reader of the
-    /// same instant.
+    /// The activation comes too late: an activation at a later instant has been made, or, for the writer, an
+    /// activation of a reader at the same instant.
     OutOfOrder,
     /// There is no reader of that number.
     NoSuchReader,
@@ -184,7 +186,7 @@ impl fmt::Display for NotActivated {
 
 impl core::error::Error for NotActivated {}
 
-/// The writer's job whose value this job reads is not complete. A reader on another processor waits for that.
+/// The writer's job whose value this job reads is not complete. A reader on another processor waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotYet;
 
@@ -199,25 +201,25 @@ impl core::error::Error for NotYet {}
 /// The order of activations that preserves the flow.
 #[derive(Default)]
 pub(super) struct Instants {
-    /// The last one, in nanoseconds of any clock.
+    /// The instant of the last activation, in nanoseconds of any clock.
     last: u64,
-    /// Whether a reader was activated there.
+    /// Whether a reader was activated at that instant.
     reader: bool,
 }
 
 impl Instants {
-    /// Whether the writer's activation may come now.
+    /// Checks whether an activation of the writer may come now.
     pub(super) fn admit_writer(&self, at_ns: u64) -> Result<(), NotActivated> {
         let late = at_ns < self.last || (at_ns == self.last && self.reader);
         if late { Err(NotActivated::OutOfOrder) } else { Ok(()) }
     }
 
-    /// Whether a reader's may.
+    /// Checks whether an activation of a reader may come now.
     pub(super) fn admit_reader(&self, at_ns: u64) -> Result<(), NotActivated> {
         if at_ns < self.last { Err(NotActivated::OutOfOrder) } else { Ok(()) }
     }
 
-    /// It came.
+    /// Records an activation.
     pub(super) fn pass(&mut self, at_ns: u64, reader: bool) {
         self.reader = reader || (self.reader && at_ns == self.last);
         self.last = at_ns;
@@ -234,12 +236,12 @@ const fn stride<T>() -> usize {
     word_bytes::<T>().next_multiple_of(64)
 }
 
-/// Where an object of some shape has its parts.
+/// The offsets of the parts of an object of a given shape.
 ///
 /// ```text
 /// byte 0              activated (the dispatcher's)
 /// byte 128            completed, first (the writer's)
-/// byte 256 + 256 × i  reader i: told, what (the dispatcher's)
+/// byte 256 + 256 × i  reader i: announced, what (the dispatcher's)
 /// byte 384 + 256 × i  reader i: completed (the reader's)
 /// then                buffers, each on cache lines of its own
 /// ```
@@ -250,7 +252,8 @@ impl Layout {
     pub(super) const COMPLETED: usize = LINE_BYTES;
     pub(super) const FIRST: usize = LINE_BYTES + 8;
 
-    /// Bytes of the whole object; `None` if that is not a number, or the shape has no buffers, no or too many readers.
+    /// Bytes of the whole object; `None` if the size does not fit in `usize`, or the shape has no buffers, no readers
+    /// or too many readers.
     pub(super) const fn bytes<T: Plain>(shape: Shape) -> Option<usize> {
         if shape.buffers == 0 {
             return None;
@@ -271,7 +274,7 @@ impl Layout {
 #[derive(Clone, Copy)]
 pub(super) struct Mailbox<'m> {
     /// The dispatcher's: the number of the reader's job that was activated last.
-    pub(super) told: &'m AtomicU64,
+    pub(super) announced: &'m AtomicU64,
     /// The dispatcher's: what that job reads.
     pub(super) what: &'m AtomicU64,
     /// The reader's: the number of its job that was completed last.
@@ -281,6 +284,10 @@ pub(super) struct Mailbox<'m> {
 impl<'m> Mailbox<'m> {
     pub(super) fn new(memory: &Claimed<'m>, which: u32) -> Self {
         let at = head_bytes(which);
-        Self { told: memory.word(at), what: memory.word(at + 8), completed: memory.word(at + LINE_BYTES) }
+        Self {
+            announced: memory.word(at),
+            what: memory.word(at + 8),
+            completed: memory.word(at + LINE_BYTES),
+        }
     }
 }

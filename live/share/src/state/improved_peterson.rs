@@ -116,8 +116,8 @@ pub type Group<'m, T> = (Writer<'m, T>, SlowReaders<'m, T>, FastReader<'m, T>);
 /// ```
 pub fn group<T: Plain>(memory: Memory<'_>, slow: u32, buffers: u32) -> Result<Group<'_, T>, LayoutError> {
     let memory = memory.claim();
-    let (ring, desks) = parts(&memory, slow, buffers)?;
-    Ok((Writer::attach(ring, desks), SlowReaders::new(ring, desks), FastReader::attach(ring)))
+    let (ring, slots) = parts(&memory, slow, buffers)?;
+    Ok((Writer::attach(ring, slots), SlowReaders::new(ring, slots), FastReader::attach(ring)))
 }
 
 /// The writer's end alone. After the death of a writer, at any step, the next one goes on here.
@@ -136,8 +136,8 @@ pub unsafe fn writer<T: Plain>(
     buffers: u32,
 ) -> Result<Writer<'_, T>, LayoutError> {
     let memory = memory.claim();
-    let (ring, desks) = parts(&memory, slow, buffers)?;
-    Ok(Writer::attach(ring, desks))
+    let (ring, slots) = parts(&memory, slow, buffers)?;
+    Ok(Writer::attach(ring, slots))
 }
 
 /// The end of slow reader `which`, from 0, alone. After the death of that reader, the next one goes on here.
@@ -157,8 +157,8 @@ pub unsafe fn slow_reader<T: Plain>(
     which: u32,
 ) -> Result<SlowReader<'_, T>, LayoutError> {
     let memory = memory.claim();
-    let (ring, desks) = parts(&memory, slow, buffers)?;
-    Ok(SlowReader::attach(ring, desks.get(which).ok_or(LayoutError::Readers)?))
+    let (ring, slots) = parts(&memory, slow, buffers)?;
+    Ok(SlowReader::attach(ring, slots.get(which).ok_or(LayoutError::Readers)?))
 }
 
 /// A fast reader's end alone; there may be any number. It looks at the buffers only, and needs no write access: the

@@ -144,7 +144,7 @@ use taut_atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use taut_atomic::{Claimed, Memory, fence};
 
 pub use super::Sample;
-use super::desk::{self, Bits, Desk, Desks};
+use super::helping_slot::{self, Bits, HelpingSlot, HelpingSlots};
 use super::ring::{self, Ring, Turn};
 use super::whole_sample;
 use crate::places::uninit;
@@ -161,7 +161,7 @@ pub const fn bytes<T: Plain>(readers: u32) -> Option<usize> {
 /// The same with another number of buffers.
 pub(super) const fn bytes_over<T: Plain>(readers: u32, buffers: u32) -> Option<usize> {
     let Some(before) = ring::bytes::<T>(buffers) else { return None };
-    desk::bytes::<T>(before, readers)
+    helping_slot::bytes::<T>(before, readers)
 }
 
 /// The parts of an object.
@@ -173,10 +173,10 @@ pub(super) fn parts<'m, T: Plain>(
     memory: &Claimed<'m>,
     readers: u32,
     buffers: u32,
-) -> Result<(Ring<'m, T>, Desks<'m, T>), LayoutError> {
+) -> Result<(Ring<'m, T>, HelpingSlots<'m, T>), LayoutError> {
     let before = ring::bytes::<T>(buffers).ok_or(LayoutError::Buffers)?;
-    let desks = Desks::new(memory, before, readers)?;
-    Ok((Ring::new(memory, buffers)?, desks))
+    let slots = HelpingSlots::new(memory, before, readers)?;
+    Ok((Ring::new(memory, buffers)?, slots))
 }
 
 /// The writer and 1 to 250 readers on one memory.
@@ -189,8 +189,8 @@ pub fn group<T: Plain>(
     readers: u32,
 ) -> Result<(Writer<'_, T>, Readers<'_, T>), LayoutError> {
     let memory = memory.claim();
-    let (ring, desks) = parts(&memory, readers, BUFFERS)?;
-    Ok((Writer::attach(ring, desks), Readers::new(ring, desks)))
+    let (ring, slots) = parts(&memory, readers, BUFFERS)?;
+    Ok((Writer::attach(ring, slots), Readers::new(ring, slots)))
 }
 
 /// The writer's end alone, where the readers are in other processes or made by [`reader`]. After the death of a
@@ -206,8 +206,8 @@ pub fn group<T: Plain>(
 /// the last one has ended, and this call comes after that.
 pub unsafe fn writer<T: Plain>(memory: Memory<'_>, readers: u32) -> Result<Writer<'_, T>, LayoutError> {
     let memory = memory.claim();
-    let (ring, desks) = parts(&memory, readers, BUFFERS)?;
-    Ok(Writer::attach(ring, desks))
+    let (ring, slots) = parts(&memory, readers, BUFFERS)?;
+    Ok(Writer::attach(ring, slots))
 }
 
 /// The end of reader `which`, from 0, alone. After the death of that reader, at any step, the next one goes on here.
@@ -226,22 +226,22 @@ pub unsafe fn reader<T: Plain>(
     which: u32,
 ) -> Result<Reader<'_, T>, LayoutError> {
     let memory = memory.claim();
-    let (ring, desks) = parts(&memory, readers, BUFFERS)?;
-    Ok(Reader::attach(ring, desks.get(which).ok_or(LayoutError::Readers)?))
+    let (ring, slots) = parts(&memory, readers, BUFFERS)?;
+    Ok(Reader::attach(ring, slots.get(which).ok_or(LayoutError::Readers)?))
 }
 
 /// The end that writes. Real-time.
 pub struct Writer<'m, T> {
     ring: Ring<'m, T>,
-    desks: Desks<'m, T>,
+    slots: HelpingSlots<'m, T>,
     next: Turn,
     answered: Bits,
 }
 
 impl<'m, T: Plain> Writer<'m, T> {
-    pub(super) fn attach(ring: Ring<'m, T>, desks: Desks<'m, T>) -> Self {
+    pub(super) fn attach(ring: Ring<'m, T>, slots: HelpingSlots<'m, T>) -> Self {
         let next = ring.next();
-        Self { ring, next, answered: Bits::answered(&desks), desks }
+        Self { ring, next, answered: Bits::answered(&slots), slots }
     }
 
     /// Makes `value` the newest, and leaves a copy to each reader that has begun to read since its last one.
@@ -252,16 +252,16 @@ impl<'m, T: Plain> Writer<'m, T> {
         self.ring.store(self.next, value);
         self.ring.latest.store(self.next.word, Release); // O1 publish: the words before their number.
         fence(SeqCst); // O5 meet: our number before our look at the bits.
-        for which in 0..self.desks.count() {
-            let Some(desk) = self.desks.get(which) else { break };
-            let asked = desk.asked.load(Acquire) & 1; // O3 ask: the reader's last copying before ours.
+        for which in 0..self.slots.count() {
+            let Some(slot) = self.slots.get(which) else { break };
+            let asked = slot.asked.load(Acquire) & 1; // O3 ask: the reader's last copying before ours.
             if asked != self.answered.get(which) {
                 // SAFETY: the bits differ, by our own account of the answer; the reader's copying is over (O3), and
                 // it will not read until we answer (I2).
-                unsafe { desk.leave(value) };
+                unsafe { slot.leave(value) };
                 self.answered.set(which, asked);
                 // O4 answer: the copy before the bits are equal.
-                desk.answered.store(self.next.version() << 1 | asked, Release);
+                slot.answered.store(self.next.version() << 1 | asked, Release);
             }
         }
         self.next = self.ring.after(self.next);
@@ -271,13 +271,13 @@ impl<'m, T: Plain> Writer<'m, T> {
 /// The readers, each once.
 pub struct Readers<'m, T> {
     ring: Ring<'m, T>,
-    desks: Desks<'m, T>,
+    slots: HelpingSlots<'m, T>,
     next: u32,
 }
 
 impl<'m, T: Plain> Readers<'m, T> {
-    pub(super) fn new(ring: Ring<'m, T>, desks: Desks<'m, T>) -> Self {
-        Self { ring, desks, next: 0 }
+    pub(super) fn new(ring: Ring<'m, T>, slots: HelpingSlots<'m, T>) -> Self {
+        Self { ring, slots, next: 0 }
     }
 }
 
@@ -285,13 +285,13 @@ impl<'m, T: Plain> Iterator for Readers<'m, T> {
     type Item = Reader<'m, T>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let desk = self.desks.get(self.next)?;
+        let slot = self.slots.get(self.next)?;
         self.next += 1;
-        Some(Reader::attach(self.ring, desk))
+        Some(Reader::attach(self.ring, slot))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = (self.desks.count() - self.next) as usize;
+        let left = (self.slots.count() - self.next) as usize;
         (left, Some(left))
     }
 }
@@ -303,14 +303,14 @@ impl<T: Plain> FusedIterator for Readers<'_, T> {}
 /// An end that reads. Real-time.
 pub struct Reader<'m, T> {
     ring: Ring<'m, T>,
-    desk: Desk<'m, T>,
+    slot: HelpingSlot<'m, T>,
     /// The number of what was returned last.
     seen: u64,
 }
 
 impl<'m, T: Plain> Reader<'m, T> {
-    pub(super) fn attach(ring: Ring<'m, T>, desk: Desk<'m, T>) -> Self {
-        Self { ring, desk, seen: 0 }
+    pub(super) fn attach(ring: Ring<'m, T>, slot: HelpingSlot<'m, T>) -> Self {
+        Self { ring, slot, seen: 0 }
     }
 
     /// The newest value; `None` before the first write. Wait-free, at most two copies.
@@ -364,8 +364,8 @@ impl<'m, T: Plain> Reader<'m, T> {
     #[inline(always)]
     fn copy(&mut self, value: &mut MaybeUninit<T>) -> Option<u64> {
         // Relaxed: nothing is read on the strength of it.
-        let asked = !self.desk.answered.load(Relaxed) & 1;
-        self.desk.asked.store(asked, Release); // O3 ask: our last copying before the writer's.
+        let asked = !self.slot.answered.load(Relaxed) & 1;
+        self.slot.asked.store(asked, Release); // O3 ask: our last copying before the writer's.
         fence(SeqCst); // O5 meet: our bit before our look at the number.
         let latest = self.ring.latest.load(Acquire); // O1 publish
         if latest == 0 {
@@ -374,10 +374,10 @@ impl<'m, T: Plain> Reader<'m, T> {
         let turn = self.ring.turn(latest);
         self.ring.load(turn, value);
         fence(Acquire); // O2 reuse: the words before the look at the answer.
-        let answered = self.desk.answered.load(Acquire); // O4 answer
+        let answered = self.slot.answered.load(Acquire); // O4 answer
         self.seen = if answered & 1 == asked {
             // SAFETY: the bits are equal; the writer's copying is over (O4), and it will not write until we ask (I2).
-            unsafe { self.desk.take(value) };
+            unsafe { self.slot.take(value) };
             answered >> 1
         } else {
             turn.version()

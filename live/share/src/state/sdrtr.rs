@@ -84,15 +84,15 @@
 //! # Checked
 //!
 //! - `tests/behaviour.rs`: values, errors, layout against the model, successors; also Miri
-//! - `tests/steps_first.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever stands in the memory
+//! - `tests/steps_nonblocking.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever stands in the memory
 //! - `tests/stress.rs`: threads on a payload that shows tearing; also Miri and the thread sanitizer
 //! - `tests/processes.rs`, `tests/deaths.rs`: SIGKILL at random moments, and before every step of every operation;
-//!   `tests/deaths_first.rs`: exactly what the table above says
-//! - `tests/hostile.rs`, `tests/hostile_first.rs`: a process scribbles at random
+//!   `tests/deaths_nonblocking.rs`: exactly what the table above says
+//! - `tests/hostile.rs`, `tests/hostile_nonblocking.rs`: a process scribbles at random
 //! - `tests/printed.rs`: the mistakes of the listing
 //! - `tests/loom.rs`, `tests/shuttle.rs`: what all protocols run, with freshness by a flag; 20 000 random runs
 //!
-//! `tests/loom_first.rs`: 3 writes × 3 reads, payload of 2 words, no preemption bound: 336 executions; 2 writes of up
+//! `tests/loom_nonblocking.rs`: 3 writes × 3 reads, payload of 2 words, no preemption bound: 336 executions; 2 writes of up
 //! to 3 attempts × 2 reads: 52. Each of the four annotations weakened by one step fails there.
 //!
 //! Not covered: more than 3 writes × 3 reads exhaustively; load buffering (no tool here has it; the Release of O2

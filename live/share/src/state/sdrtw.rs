@@ -81,15 +81,15 @@
 //! # Checked
 //!
 //! - `tests/behaviour.rs`: values, errors, layout against the model, successors; also Miri
-//! - `tests/steps_first.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever stands in the memory
+//! - `tests/steps_nonblocking.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever stands in the memory
 //! - `tests/stress.rs`: threads on a payload that shows tearing; also Miri
 //! - `tests/processes.rs`, `tests/deaths.rs`: SIGKILL at random moments, and before every step of every operation;
-//!   `tests/deaths_first.rs`: exactly what the table above says
-//! - `tests/hostile.rs`, `tests/hostile_first.rs`: a process scribbles at random
+//!   `tests/deaths_nonblocking.rs`: exactly what the table above says
+//! - `tests/hostile.rs`, `tests/hostile_nonblocking.rs`: a process scribbles at random
 //! - `tests/printed.rs`: the mistakes of the listing
 //! - `tests/loom.rs`, `tests/shuttle.rs`: what all protocols run, with freshness by a flag; 20 000 random runs
 //!
-//! `tests/loom_first.rs`, payload of 2 words: 2 writes × 1 read without preemption bound: 445 executions; 3 × 2 with
+//! `tests/loom_nonblocking.rs`, payload of 2 words: 2 writes × 1 read without preemption bound: 445 executions; 3 × 2 with
 //! bound 3: 8 419; 2 writes, 2 readers with bound 2: 2 948. Each fence left out and the annotation of O2's store
 //! weakened fails there.
 //!

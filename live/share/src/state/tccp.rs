@@ -62,7 +62,7 @@
 //!
 //! - O1 begin: Release fence after the writer's load of `activated` ↔ Acquire fence before the reader's last load.
 //! - O2 publish: Release of the writer's store of `completed` ↔ Acquire of the reader's load.
-//! - O3 tell: Release of the store of `told` ↔ Acquire of the reader's load.
+//! - O3 announce: Release of the store of `announced` ↔ Acquire of the reader's load.
 //! - O4 leave: Release of the reader's store of its `completed` ↔ Acquire of the dispatcher's load.
 //!
 //! # Proof
@@ -350,7 +350,7 @@ pub struct Dispatcher<'m> {
     /// Jobs of the writer that were activated.
     job: u64,
     /// Jobs of each reader that were.
-    told: [u64; READERS_MAX as usize],
+    announced: [u64; READERS_MAX as usize],
     /// It moves between threads, but is not shared.
     apart: PhantomData<Cell<()>>,
 }
@@ -368,7 +368,7 @@ impl<'m> Dispatcher<'m> {
             readers,
             instants: Instants::default(),
             job: activated.load(Relaxed),
-            told: mailboxes.map(|mailbox| mailbox.told.load(Relaxed)),
+            announced: mailboxes.map(|mailbox| mailbox.announced.load(Relaxed)),
             apart: PhantomData,
         }
     }
@@ -405,29 +405,29 @@ impl<'m> Dispatcher<'m> {
         }
         self.instants.admit_reader(at_ns)?;
         let version = if which < self.shape.lower { self.job } else { self.job.saturating_sub(1) };
-        let (mailbox, told) = (&self.mailboxes[which as usize], &mut self.told[which as usize]);
+        let (mailbox, announced) = (&self.mailboxes[which as usize], &mut self.announced[which as usize]);
         // O4 leave: it has looked into its mailbox.
-        if mailbox.completed.load(Acquire) != *told {
+        if mailbox.completed.load(Acquire) != *announced {
             return Err(NotActivated::Running);
         }
         self.instants.pass(at_ns, true);
-        *told = told.wrapping_add(1);
+        *announced = announced.wrapping_add(1);
         mailbox.what.store(version, Relaxed);
-        mailbox.told.store(*told, Release); // O3 tell
+        mailbox.announced.store(*announced, Release); // O3 announce
         Ok(version)
     }
 
     /// A reader whose job is not complete and would be told `Overrun` once the writer's next job is activated: one for
     /// whom to wait, rather than that. Wait-free: at most 2 loads for each reader.
     pub fn overtaken(&self) -> Option<u32> {
-        let mut readers = self.mailboxes.iter().zip(&self.told).zip(0..self.readers);
+        let mut readers = self.mailboxes.iter().zip(&self.announced).zip(0..self.readers);
         let next = self.job.wrapping_add(1);
-        let overtaken = readers.find(|((mailbox, told), _)| {
+        let overtaken = readers.find(|((mailbox, announced), _)| {
             // Relaxed: the dispatcher's own.
             let version = mailbox.what.load(Relaxed);
             let gone = version != 0 && next.wrapping_sub(version) >= u64::from(self.shape.buffers);
             // O4 leave: it has looked at its value.
-            gone && mailbox.completed.load(Acquire) != **told
+            gone && mailbox.completed.load(Acquire) != **announced
         });
         overtaken.map(|(_, which)| which)
     }
@@ -638,7 +638,7 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// The job that has been activated; `None` if all that were are complete. 2 loads; 1 if there is none.
     #[inline]
     pub fn job(&mut self) -> Option<ReaderJob<'_, 'm, T>> {
-        let job = self.mailbox.told.load(Acquire); // O3 tell
+        let job = self.mailbox.announced.load(Acquire); // O3 announce
         if job == self.completed {
             return None;
         }

@@ -214,7 +214,7 @@ impl Object {
         });
     }
 
-    fn give_back(&self) {
+    fn return_block(&self) {
         let Some(mut receiving) = self.receiving.take() else { return };
         if let Some(received) = receiving.blocks.pop_front() {
             let number = received.number();
@@ -247,7 +247,7 @@ impl Scene for Object {
             (0, _) => self.send(),
             (_, 0..=3) => self.receive(false),
             (_, 4) => self.receive(true),
-            _ => self.give_back(),
+            _ => self.return_block(),
         }
     }
 

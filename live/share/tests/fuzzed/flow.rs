@@ -74,7 +74,7 @@ macro_rules! flow {
             writer: RefCell<Option<$protocol::Writer<'static, Value>>>,
             readers: [RefCell<Option<$protocol::Reader<'static, Value>>>; 2],
             now_ns: Cell<u64>,
-            told: Told,
+            reported: Told,
             /// Behind the ends, so that it is dropped after them.
             ground: Ground,
         }
@@ -96,7 +96,7 @@ macro_rules! flow {
                 writer: RefCell::new(Some(writer)),
                 readers,
                 now_ns: Cell::new(0),
-                told: Told::default(),
+                reported: Told::default(),
                 ground,
             })
         }
@@ -104,23 +104,23 @@ macro_rules! flow {
         impl $object {
             fn activate(&self, how: u8) {
                 let Some(mut dispatcher) = self.dispatcher.take() else { return };
-                let (ground, told) = (&self.ground, &self.told);
+                let (ground, reported) = (&self.ground, &self.reported);
                 self.now_ns.set(self.now_ns.get() + u64::from(how / 3 % 2));
                 let now_ns = self.now_ns.get();
                 match how % 3 {
                     0 => {
-                        let was_running = told.activated.get() != told.completed.get();
+                        let was_running = reported.activated.get() != reported.completed.get();
                         let done = ground.run(4, || dispatcher.activate_writer(now_ns));
                         if ground.is_honest() {
-                            told.activate_writer(done.result, done.alone, was_running);
+                            reported.activate_writer(done.result, done.alone, was_running);
                         }
                     }
                     which => {
                         let which = which - 1;
-                        let was_running = told.reads[usize::from(which)].get().is_some();
+                        let was_running = reported.reads[usize::from(which)].get().is_some();
                         let done = ground.run(3, || dispatcher.activate_reader(which.into(), now_ns));
                         if ground.is_honest() {
-                            told.activate_reader(which, done.result, done.alone, was_running);
+                            reported.activate_reader(which, done.result, done.alone, was_running);
                         }
                     }
                 }
@@ -128,8 +128,8 @@ macro_rules! flow {
             }
 
             fn write(&self, writer: &mut $protocol::Writer<'static, Value>, how: u8) {
-                let (ground, told) = (&self.ground, &self.told);
-                let runs = told.activated.get() != told.completed.get();
+                let (ground, reported) = (&self.ground, &self.reported);
+                let runs = reported.activated.get() != reported.completed.get();
                 let begun = ground.run(2, || writer.job());
                 let honest = ground.is_honest();
                 if honest && begun.alone {
@@ -147,10 +147,10 @@ macro_rules! flow {
                     } else {
                         ground.run(2 + 2 * W, || job.complete());
                         if ground.is_honest() {
-                            assert_eq!(number, told.activated.get(), "the writer's job");
-                            told.completed.set(number);
+                            assert_eq!(number, reported.activated.get(), "the writer's job");
+                            reported.completed.set(number);
                             if writes {
-                                told.wrote.borrow_mut().push(number);
+                                reported.wrote.borrow_mut().push(number);
                             }
                         }
                     }
@@ -158,8 +158,8 @@ macro_rules! flow {
             }
 
             fn read(&self, reader: &mut $protocol::Reader<'static, Value>, which: usize, how: u8) {
-                let (ground, told) = (&self.ground, &self.told);
-                let reads = told.reads[which].get();
+                let (ground, reported) = (&self.ground, &self.reported);
+                let reads = reported.reads[which].get();
                 let begun = ground.run(2, || reader.job());
                 if ground.is_honest() && begun.alone {
                     let version = begun.result.as_ref().map(|job| job.version());
@@ -171,7 +171,7 @@ macro_rules! flow {
                         ground.run(2, || job.is_ready());
                     }
                     for _ in 0..how % 3 {
-                        let complete = told.completed.get() >= version;
+                        let complete = reported.completed.get() >= version;
                         let done = ground.run($read_steps, || job.read());
                         if !ground.is_honest() {
                             if let (Ok(Some(value)), true) = (done.result, done.alone)
@@ -182,23 +182,23 @@ macro_rules! flow {
                             }
                             continue;
                         }
-                        let complete_now = told.completed.get() >= version;
+                        let complete_now = reported.completed.get() >= version;
                         match done.result {
                             Ok(value) => {
                                 assert!(complete_now, "job {version} is not complete");
                                 let source = value.as_ref().map_or(0, number);
-                                assert_eq!(source, told.source(version), "the value of {version}");
+                                assert_eq!(source, reported.source(version), "the value of {version}");
                             }
                             Err($not_yet) => assert!(!complete, "job {version} is complete"),
                             #[allow(unreachable_patterns, reason = "one of the two has no more")]
-                            Err(_) => assert!(told.activated.get() > version, "nobody overtakes"),
+                            Err(_) => assert!(reported.activated.get() > version, "nobody overtakes"),
                         }
                     }
                     if how & 8 != 0 {
                         std::mem::forget(job);
                     } else {
                         ground.run(1, || job.complete());
-                        told.reads[which].set(None);
+                        reported.reads[which].set(None);
                     }
                 }
             }

@@ -169,7 +169,7 @@ impl<const N: usize, Q: Queue<N>> Object<N, Q> {
     }
 
     /// A pop is refused if and only if the tail is not within the capacity of the head; then nothing changes.
-    fn judge_pop(&self, taken: bool, told: bool, still: bool, tail: u64) {
+    fn judge_pop(&self, taken: bool, reported: bool, still: bool, tail: u64) {
         let mut known = self.known.borrow_mut();
         known.reader = known.reader.filter(|_| still).map(|Counters { mut own, mut seen }| {
             let mut corrupt = false;
@@ -177,7 +177,7 @@ impl<const N: usize, Q: Queue<N>> Object<N, Q> {
                 corrupt = tail.wrapping_sub(own) > CAPACITY_WORDS;
                 seen = if corrupt { seen } else { tail };
             }
-            assert_eq!(told, corrupt, "QrtR: head {own:#x}, tail {tail:#x}");
+            assert_eq!(reported, corrupt, "QrtR: head {own:#x}, tail {tail:#x}");
             assert_eq!(taken, !corrupt && seen != own, "QrtR: head {own:#x}, tail {tail:#x}");
             if taken {
                 own = own.wrapping_add(1);

@@ -82,7 +82,7 @@ impl Mapping {
     }
 
     /// Word `i` of the line for telling.
-    pub(crate) fn told(&self, i: usize) -> &AtomicU64 {
+    pub(crate) fn reported(&self, i: usize) -> &AtomicU64 {
         assert!(i < LINE_BYTES / 8);
         // SAFETY: mapped, aligned, inside, and zeros are atomics.
         unsafe { &*self.start.as_ptr().add(self.bytes - LINE_BYTES).cast::<AtomicU64>().add(i) }

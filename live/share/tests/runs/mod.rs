@@ -90,8 +90,8 @@ pub(crate) fn trio<const N: usize, S: State<N>>(writes: u64, reads: u64) {
         unsafe { (S::writer(place.memory()), S::reader(place.memory(), 0), S::reader(place.memory(), 1)) };
     let complete = Arc::new(AtomicU64::new(0));
     let (known, also_known) = (complete.clone(), complete.clone());
-    let told = Arc::new(AtomicU64::new(0));
-    let telling = told.clone();
+    let reported = Arc::new(AtomicU64::new(0));
+    let telling = reported.clone();
     let writing = thread::spawn(move || write::<N, S>(writer, writes, &complete));
     let reading = thread::spawn(move || {
         let mut newest = Newest::default();
@@ -99,7 +99,7 @@ pub(crate) fn trio<const N: usize, S: State<N>>(writes: u64, reads: u64) {
         (second, newest, seen)
     });
     let mut newest = Newest::default();
-    let floor = if S::ATOMIC { &told } else { &known };
+    let floor = if S::ATOMIC { &reported } else { &known };
     let seen = read::<N, S>(&mut first, &mut newest, reads, floor, None);
     let published = writing.join().unwrap();
     let (mut second, mut newest_of_second, seen_by_second) = reading.join().unwrap();

@@ -32,7 +32,7 @@ pub(crate) fn scribble() {
         let value = if random & 1 == 0 { random } else { random >> 61 };
         let at = if random & 6 == 0 { at % 4 * 16 % words.len() } else { at };
         words[at].store(value, Relaxed);
-        mapping.told(0).store(n, Relaxed);
+        mapping.reported(0).store(n, Relaxed);
     }
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn scribbled(
     first.iter().chain(last).for_each(|word| word.store(GUARD, Relaxed));
     let scribbler = mapping.start("scribbler", 0x1234_5678_9ABC_DEF1);
     let limit = Instant::now() + Duration::from_secs(20);
-    while mapping.told(0).load(Relaxed) == 0 {
+    while mapping.reported(0).load(Relaxed) == 0 {
         assert!(Instant::now() < limit, "the process does not work");
     }
     let memory = || {
@@ -73,9 +73,9 @@ pub(crate) fn scribbled(
         // SAFETY: mapped, aligned, and longer there than `work` runs; the tests attach only ends that may be.
         unsafe { Memory::from_raw(start, (words.len() * 8) - 2 * LINE_BYTES) }
     };
-    let (end, scribbles) = (Instant::now() + time, mapping.told(0).load(Relaxed));
-    while !work(&memory) || Instant::now() < end || mapping.told(0).load(Relaxed) < scribbles + 10_000 {
-        let written = mapping.told(0).load(Relaxed) - scribbles;
+    let (end, scribbles) = (Instant::now() + time, mapping.reported(0).load(Relaxed));
+    while !work(&memory) || Instant::now() < end || mapping.reported(0).load(Relaxed) < scribbles + 10_000 {
+        let written = mapping.reported(0).load(Relaxed) - scribbles;
         assert!(Instant::now() < limit, "not every outcome was seen, while {written} words were written");
     }
     scribbler.kill();

@@ -11,7 +11,7 @@
 
 use taut_time::Duration;
 
-use super::{Bound, Core, Part, Term};
+use super::{Bound, BoundTerm, Core, Term};
 use crate::uni::fp::offsets::{self, Activity, Method, Position, Transaction};
 use crate::uni::fp::preemptive::Release;
 use crate::{Assumption, Overflow, Verdict, Why};
@@ -139,11 +139,11 @@ impl Core {
         let switches = self.switches.min(response.saturating_sub(cost));
         let rest = response.saturating_sub(cost).saturating_sub(switches);
         let mut terms = vec![
-            Term { part: Part::Own, count: None, time: cost },
-            Term { part: Part::InPhase, count: None, time: rest },
-            Term { part: Part::Switches, count: Some(2), time: switches },
+            Term { kind: BoundTerm::Own, count: None, time: cost },
+            Term { kind: BoundTerm::InPhase, count: None, time: rest },
+            Term { kind: BoundTerm::Switches, count: Some(2), time: switches },
         ];
-        terms.retain(|term| !term.time.is_zero() || term.part == Part::Own);
+        terms.retain(|term| !term.time.is_zero() || term.kind == BoundTerm::Own);
         Bound { from_release: response, from_arrival: response, terms }
     }
 }

@@ -47,7 +47,7 @@ pub(crate) struct Use {
 
 /// A part of a bound with what dominates it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct BlockingTerm {
     pub(crate) time: u64,
     pub(crate) peak: Witness,
 }
@@ -247,12 +247,12 @@ impl Contention {
     }
 
     /// The longest section of `of` that keeps `task` waiting by a local resource's ceiling.
-    pub(crate) fn ceiling_section(&self, task: usize, of: usize) -> Part {
-        let mut longest = Part::default();
+    pub(crate) fn ceiling_section(&self, task: usize, of: usize) -> BlockingTerm {
+        let mut longest = BlockingTerm::default();
         for section in &self.local[self.tasks[of].local.clone()] {
             let blocks = self.ceilings[section.resource] >= Some(self.tasks[task].priority);
             if blocks && section.length > longest.time {
-                longest = Part::of(section.length, section.task, section.resource);
+                longest = BlockingTerm::of(section.length, section.task, section.resource);
             }
         }
         longest
@@ -271,7 +271,7 @@ impl Contention {
     }
 }
 
-impl Part {
+impl BlockingTerm {
     pub(crate) fn of(time: u64, task: usize, resource: usize) -> Self {
         Self { time, peak: Witness::new(time, Some(task), Some(resource)) }
     }

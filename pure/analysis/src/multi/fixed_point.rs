@@ -23,7 +23,7 @@
 use taut_time::Duration;
 
 use super::bounds::{Bounds, Status, TaskBound, Terms, Witness, Witnesses};
-use super::contention::{Contention, Part, Row};
+use super::contention::{BlockingTerm, Contention, Row};
 use crate::{Overflow, Verdict, Why};
 
 /// Rounds of the outer iteration after which the search is given up. Real sets need fewer than ten.
@@ -38,11 +38,11 @@ pub const TERMS_MAX: u64 = 400_000_000;
 /// What a task waits for besides more urgent tasks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Charge {
-    pub(crate) spin: Part,
+    pub(crate) spin: BlockingTerm,
     /// Spinning of the job and of those that interfere, all together: so it is not charged to these as S.
-    pub(crate) shared: Part,
-    pub(crate) local: Part,
-    pub(crate) remote: Part,
+    pub(crate) shared: BlockingTerm,
+    pub(crate) local: BlockingTerm,
+    pub(crate) remote: BlockingTerm,
 }
 
 /// By how much a job that suspends can run later than the first instant it could.
@@ -206,7 +206,7 @@ pub(crate) fn terms_at(
     let state = State { window, response };
     let terms = |Charge { spin, local, remote, .. }| {
         let [spin, local_blocking, remote_blocking] =
-            [spin, local, remote].map(|part: Part| Duration::from_ns(part.time));
+            [spin, local, remote].map(|part: BlockingTerm| Duration::from_ns(part.time));
         Terms { spin, local_blocking, remote_blocking, ..Terms::default() }
     };
     Ok(charges(&state)?.into_iter().map(terms).collect())
@@ -263,7 +263,7 @@ impl Search<'_> {
             Status::Passes => row.deadline.saturating_sub(row.jitter),
             _ => state.window[task],
         };
-        let mut most = Part::default();
+        let mut most = BlockingTerm::default();
         for other in self.contention.higher(task) {
             let jobs = self.contention.jobs(other, counted, self.deferred[other]).max(1);
             most.raise(jobs.saturating_mul(self.busy[other]), Some(other), None);

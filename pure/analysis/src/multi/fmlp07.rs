@@ -12,40 +12,40 @@
 //!             w_i = C_i + S_i + B_i + L_i + Σ_{h∈hp} ⌈(w_i + δ_h) / T_h⌉ · (C_h + S_h);  R = w + J
 //!             δ_h = R_h − (C_h + S_h) if h asks for a long resource, else J_h
 //! Symbols     [ns] H how long a holder keeps a long resource, g_y longest section of y on a long resource,
-//!             p_y longest s + w of y on a short one, c_l longest section of l on a local resource with a ceiling as
-//!             urgent as i, N requests of a job, S spinning, B suspended waiting, L local blocking, T period,
+//!             p_y longest s + w of y on a short one, c_l longest section of l on a local resource with a ceiling at
+//!             least as urgent as i, N requests of a job, S spinning, B suspended waiting, L local blocking, T period,
 //!             J jitter, C cost with sections; hp, lp: same core
-//! Assumes     A1 D ≤ T, and all tasks keep it, or nothing is said of any   A2 short: not preempted from the request to
-//!             the release   A3 long: the holder runs before all that do not hold one; among holders of a core any
-//!             order   A4 local resources under immediate ceilings   A5 global sections do not nest: each resource is
-//!             a group of its own
+//! Assumes     A1 D ≤ T, and all tasks keep their deadlines, or nothing is proven for any   A2 short: a job is not
+//!             preempted from the request to the release   A3 long: the holder runs before all jobs that hold none;
+//!             among holders of a core any order   A4 local resources under immediate ceilings   A5 global sections do
+//!             not nest: each resource is a group of its own
 //! Verdict     sufficient
 //! Cost        rounds of the outer iteration, few
 //! Source      [Block07] the protocol; [BrandenburgAnderson08] boosting on partitions; the bound is ours, below
 //! ```
 //!
-//! **H.** A holder that is ready is delayed by a non-preemptive section that runs just then, of which there is one, and
-//! by other holders of its core. Nobody else runs, so no other task of the core makes a request meanwhile: each adds
-//! at most the one long section that it holds or waits for.
+//! **H.** A non-preemptive section that runs just then, of which there is one, delays a ready holder, and so do other
+//! holders of its core. No other job runs, so no other task of the core makes a request meanwhile: each adds at most
+//! the one long section that it holds or waits for.
 //!
-//! **B.** The queue is first come, first served and a job has one request at a time, so each other task is before
+//! **B.** The queue is first come, first served and a job has one request at a time, so each other task comes before
 //! each request at most once.
 //!
-//! **L.** Each time that a job starts or goes on after a long request, a less urgent task of its core has at most one
-//! request or local section open, and gets no further one before the job waits again. Only one of them can be in a
-//! non-preemptive or in a ceiling section, since neither starts while the other is on the core.
+//! **L.** Each time that a job starts, or continues after a long request, a less urgent task of its core has at most
+//! one request or local section open, and gets no further one before the job waits again. Only one of these tasks can
+//! be in a non-preemptive section or in one with a ceiling, since neither starts while the other is on the core.
 //!
 //! With short resources only it is `msrp_gai01`.
 
 use taut_model::TaskSet;
 
 use super::bounds::Bounds;
-use super::contention::{Contention, Part};
+use super::contention::{BlockingTerm, Contention};
 use super::fixed_point::{Basis, Charge, Deferral, State, solve};
 use super::msrp_gai01::{span, spin};
 use crate::{Overflow, Verdict};
 
-/// How a global resource is waited for.
+/// How jobs wait for a global resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Spinning, not preempted.
@@ -54,8 +54,8 @@ pub enum Kind {
     Long,
 }
 
-/// Bounds the response times of all tasks of a set; every core is of fixed priority. `kind` says how each global
-/// resource is waited for, by its position.
+/// Bounds the response times of all tasks of a set; every core is of fixed priority. `kind` says how jobs wait for
+/// each global resource, by its position.
 ///
 /// # Errors
 /// [`Overflow`] if a bound, or the first value past a deadline, does not fit in 64 bits.
@@ -73,14 +73,14 @@ pub fn response_times(set: &TaskSet, kind: impl Fn(usize) -> Kind) -> Result<Ver
     let spans = tasks()
         .map(|task| span(&contention, task, |at| !is_long[at]))
         .collect::<Result<Vec<_>, Overflow>>()?;
-    let longs: Vec<Part> = tasks().map(|task| long(&contention, &is_long, task)).collect();
+    let longs: Vec<BlockingTerm> = tasks().map(|task| long(&contention, &is_long, task)).collect();
     let delays = delays(&contention, &spans, &longs)?;
     let locals = tasks()
         .map(|task| local(&contention, &is_long, &spans, &longs, task))
         .collect::<Result<Vec<_>, Overflow>>()?;
-    // 2. What does.
+    // 2. What does depend on them.
     let charge = |task: usize, state: &State| {
-        let mut remote = Part::default();
+        let mut remote = BlockingTerm::default();
         for request in contention.global_of(task).iter().filter(|request| is_long[request.resource]) {
             for theirs in contention.all_uses(request.resource).iter().filter(|theirs| theirs.task != task) {
                 let jobs = contention.jobs(theirs.task, state.window[task], state.response[theirs.task]);
@@ -91,7 +91,7 @@ pub fn response_times(set: &TaskSet, kind: impl Fn(usize) -> Kind) -> Result<Ver
         }
         Ok(Charge { spin: spins[task], local: locals[task], remote, ..Charge::default() })
     };
-    // Short resources alone need nothing of others' deadlines.
+    // With short resources only, nothing depends on the deadlines of others.
     let any_long = contention.global.iter().any(|request| is_long[request.resource]);
     let basis = if any_long { Basis::Responses } else { Basis::Parameters };
     let deferral = if any_long { Deferral::Response } else { Deferral::Never };
@@ -99,13 +99,19 @@ pub fn response_times(set: &TaskSet, kind: impl Fn(usize) -> Kind) -> Result<Ver
 }
 
 /// g.
-fn long(contention: &Contention, is_long: &[bool], task: usize) -> Part {
+fn long(contention: &Contention, is_long: &[bool], task: usize) -> BlockingTerm {
     let mut requests = contention.global_of(task).iter().filter(|request| is_long[request.resource]);
-    requests.next().map_or(Part::default(), |request| Part::of(request.length, task, request.resource))
+    requests
+        .next()
+        .map_or(BlockingTerm::default(), |request| BlockingTerm::of(request.length, task, request.resource))
 }
 
-/// H − w of each task: what others of its core add to any of its long sections.
-fn delays(contention: &Contention, spans: &[Part], longs: &[Part]) -> Result<Vec<u64>, Overflow> {
+/// H − w of each task: what other tasks of its core add to any of its long sections.
+fn delays(
+    contention: &Contention,
+    spans: &[BlockingTerm],
+    longs: &[BlockingTerm],
+) -> Result<Vec<u64>, Overflow> {
     let mut sums = vec![0; contention.tasks.len()];
     let mut rest = &contention.order[..];
     while let Some(&first) = rest.first() {
@@ -135,13 +141,13 @@ fn delays(contention: &Contention, spans: &[Part], longs: &[Part]) -> Result<Vec
 fn local(
     contention: &Contention,
     is_long: &[bool],
-    spans: &[Part],
-    longs: &[Part],
+    spans: &[BlockingTerm],
+    longs: &[BlockingTerm],
     task: usize,
-) -> Result<Part, Overflow> {
+) -> Result<BlockingTerm, Overflow> {
     let requests = contention.global_of(task).iter().filter(|request| is_long[request.resource]);
     let times = requests.map(|request| request.count).sum::<u64>().checked_add(1).ok_or(Overflow)?;
-    let mut sum = Part::default();
+    let mut sum = BlockingTerm::default();
     let mut more = 0;
     for &lower in contention.lower(task) {
         let section = contention.ceiling_section(task, lower).larger(spans[lower]);

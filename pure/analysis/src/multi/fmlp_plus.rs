@@ -29,7 +29,7 @@ use taut_model::TaskSet;
 use taut_time::Duration;
 
 use super::bounds::{Bounds, Terms};
-use super::contention::{Contention, Part, Use};
+use super::contention::{BlockingTerm, Contention, Use};
 use super::fixed_point::{Basis, Charge, Deferral, State, solve, terms_at};
 use crate::{Assumption, Overflow, Verdict};
 
@@ -80,7 +80,7 @@ fn charges(contention: &Contention) -> impl FnMut(usize, &State) -> Result<Charg
             *limit = if core == own { 0 } else { direct.min(asked) };
         }
         // 2. Each task of another core is before the job at most that often.
-        let mut remote = Part::default();
+        let mut remote = BlockingTerm::default();
         for (core, &limit) in limits.iter().enumerate().filter(|&(_, &limit)| limit > 0) {
             for &other in &contention.order[by_core[core]..by_core[core + 1]] {
                 longest(contention, &mut remote, other, limit, jobs(other))?;
@@ -88,7 +88,7 @@ fn charges(contention: &Contention) -> impl FnMut(usize, &State) -> Result<Charg
         }
         // 3. Less urgent tasks of its own core: one section each time that the job gets ready.
         let arrivals = contention.tasks[task].count.min(first).saturating_add(1);
-        let (mut local, mut ceiling) = (Part::default(), Part::default());
+        let (mut local, mut ceiling) = (BlockingTerm::default(), BlockingTerm::default());
         for &lower in contention.lower(task) {
             longest(contention, &mut local, lower, arrivals, jobs(lower))?;
             ceiling = ceiling.larger(contention.ceiling_section(task, lower));
@@ -107,7 +107,7 @@ fn by_core(contention: &Contention) -> Vec<usize> {
 /// Adds the `limit` longest sections of `jobs` jobs of a task.
 fn longest(
     contention: &Contention,
-    sum: &mut Part,
+    sum: &mut BlockingTerm,
     task: usize,
     limit: u64,
     jobs: u64,

@@ -19,7 +19,7 @@
 //!
 //! The answer is no [`crate::Verdict`], so that nothing that asks for a proof can take it for one.
 
-use super::contention::Part;
+use super::contention::BlockingTerm;
 use super::fixed_point::{Basis, Charge, Deferral, State, solve};
 use super::guarded::{Guard, Guarded};
 use super::mpcp_blocking::{Suspension, waits_among};
@@ -34,11 +34,11 @@ use crate::Overflow;
 pub fn claims(set: &Guarded) -> Result<Claims, Overflow> {
     let contention = &set.contention;
     let spins = |at: usize| set.is(at, Guard::Spinning);
-    let none = vec![Part::default(); contention.tasks.len()];
+    let none = vec![BlockingTerm::default(); contention.tasks.len()];
     let waits = waits_among(contention, Suspension { suspends: &set.suspending(), spans: &none })?;
     let charge = |task: usize, _: &State| {
         let Charge { mut local, remote, .. } = waits[task].charge;
-        let mut longest = Part::default();
+        let mut longest = BlockingTerm::default();
         for &lower in contention.lower(task) {
             longest = longest.larger(span(contention, lower, spins)?);
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! MPCP: how long a task waits for resources; what both response-time equations share.
+//! MPCP: how long a task waits for resources; shared by both response-time equations.
 //!
 //! ```text
 //! Equation    W_iq = w_iq + Σ_{u ≠ i, same core} g_u(q) + max { (p_u − g_u(q))⁺ : u ≠ i, same core }
@@ -12,8 +12,8 @@
 //!             L_i = (1 + Σ_q N_iq) · ( Σ_{l∈lp} g_l + max { (max(p_l, c_l) − g_l)⁺ : l ∈ lp } )
 //! Symbols     [ns] w_iq longest section, W response time of a section once it holds, b wait for one request, B for
 //!             all of a job, L local blocking, g_l longest global section of l, c_l longest section of l on a local
-//!             resource with a ceiling as urgent as i, p_l longest stretch of l that is not preempted; N requests of
-//!             a job; all but p and c: of resources that are waited for suspended
+//!             resource with a ceiling at least as urgent as i, p_l longest non-preemptive stretch of l; N requests of
+//!             a job; all but p and c: of resources that jobs suspend for
 //!             ceiling(q) on a core: the most urgent user on another core, above all tasks' own priorities
 //! Assumes     A1 all tasks keep D ≤ T, so that ⌈b / T⌉ + 1 jobs overlap a wait   A2 queues by priority
 //!             A3 local resources under PCP or immediate ceilings   A4 global sections do not nest
@@ -22,19 +22,19 @@
 //! Source      [Rajkumar90] the protocol; [Lakshmanan09, equations 1 to 3]; [Han14, equations 2 to 4]
 //! ```
 //!
-//! **Local blocking.** Each time that a job starts or goes on after a request, a less urgent task of its core can be
-//! inside one section or be waiting for one, which it then executes before the job: it cannot ask for a second while
-//! the job is ready. Under ceilings only one such task can hold a local resource that matters, and it is then not in
-//! a global section too. The original has global resources only; c is ours.
+//! **Local blocking.** Each time that a job starts, or continues after a request, a less urgent task of its core can
+//! be inside one section or be waiting for one, which it then executes before the job: it cannot make a second
+//! request while the job is ready. Under ceilings only one such task can hold a local resource that matters, and it
+//! is then not in a global section too. The original has global resources only; c is ours.
 //!
-//! **Stretches that are not preempted** are ours too, p: a job spins for another global resource and uses it. When a
-//! holder goes on, one such stretch may run on its core, and none begins before the holder is through: nobody below it
-//! runs. A task is either in one or has a section of the other kind open, so what comes of it is the larger of both.
-//! The same holds when a job starts or goes on. All p are 0 where every global resource is waited for suspended.
+//! **Non-preemptive stretches** are ours too, p: a job spins for another global resource and uses it. When a holder
+//! continues, one such stretch may run on its core, and none begins before the holder is done: no job below it runs.
+//! A task is either in such a stretch or has a section of the other kind open, so it adds the larger of both. The
+//! same holds when a job starts or continues. All p are 0 where jobs suspend for every global resource.
 
 use taut_time::Duration;
 
-use super::contention::{Contention, Part, Use};
+use super::contention::{BlockingTerm, Contention, Use};
 use super::fixed_point::Charge;
 use crate::Overflow;
 use crate::recurring::{self, Least, Recurring};
@@ -43,20 +43,20 @@ use crate::recurring::{self, Least, Recurring};
 #[derive(Clone, Debug)]
 pub(crate) struct Waits {
     pub(crate) charge: Charge,
-    /// b of each request, in the order of [`Suspension::requests`]; past T if there is none up to there.
+    /// b of each request, in the order of [`Suspension::requests`]; past T if there is no solution up to T.
     #[cfg_attr(not(feature = "linear-programming"), expect(dead_code))]
     pub(crate) each: Vec<u64>,
-    /// Whether some b is past T: its first value past T stands for it.
+    /// Whether some b is past T: then its first value past T stands for it.
     pub(crate) unbounded: bool,
 }
 
-/// What is waited for how.
+/// How jobs wait for resources.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Suspension<'a> {
-    /// Of each resource, whether who waits for it is suspended.
+    /// Per resource, whether jobs that wait for it suspend.
     pub(crate) suspends: &'a [bool],
     /// p of each task.
-    pub(crate) spans: &'a [Part],
+    pub(crate) spans: &'a [BlockingTerm],
 }
 
 impl Suspension<'_> {
@@ -68,9 +68,10 @@ impl Suspension<'_> {
     }
 }
 
-/// B and L of all tasks, if everything that is global is waited for suspended.
+/// B and L of all tasks, if jobs suspend for every global resource.
 pub(crate) fn waits(contention: &Contention) -> Result<Vec<Waits>, Overflow> {
-    let (suspends, spans) = (vec![true; contention.resources], vec![Part::default(); contention.tasks.len()]);
+    let (suspends, spans) =
+        (vec![true; contention.resources], vec![BlockingTerm::default(); contention.tasks.len()]);
     waits_among(contention, Suspension { suspends: &suspends, spans: &spans })
 }
 
@@ -86,7 +87,7 @@ pub(crate) fn waits_among(contention: &Contention, how: Suspension<'_>) -> Resul
     (0..contention.tasks.len()).map(waits).collect()
 }
 
-/// Of each request in [`Contention::global`], its ceiling on its core.
+/// The ceiling of each request in [`Contention::global`] on its core.
 pub(crate) fn ceilings(contention: &Contention) -> Vec<u32> {
     let ceiling = |request: &Use| {
         let core = contention.tasks[request.task].core;
@@ -96,9 +97,9 @@ pub(crate) fn ceilings(contention: &Contention) -> Vec<u32> {
     contention.global.iter().map(ceiling).collect()
 }
 
-/// W of each request in [`Contention::global`]; of no meaning for those that spin.
+/// W of each request in [`Contention::global`]; meaningless for those that spin.
 fn held(contention: &Contention, how: Suspension<'_>, ceilings: &[u32]) -> Result<Vec<u64>, Overflow> {
-    // g: the longest comes first.
+    // g: the longest section comes first.
     let longest = |task: usize, ceiling: u32| {
         let mut requests = contention.tasks[task].global.clone();
         let blocks =
@@ -106,7 +107,8 @@ fn held(contention: &Contention, how: Suspension<'_>, ceilings: &[u32]) -> Resul
         blocks.map_or(0, |request| contention.global[request].length)
     };
     let mut sums: Vec<u64> = vec![0; contention.global.len()];
-    // All requests for a resource from one core have the same ceiling: the sums over all its tasks are made once.
+    // All requests for a resource from one core have the same ceiling: the sums over the core's tasks are computed
+    // once.
     let mut known: Vec<Option<(usize, OnCore)>> = vec![None; contention.resources];
     for &task in &contention.order {
         let row = &contention.tasks[task];
@@ -142,7 +144,7 @@ fn held(contention: &Contention, how: Suspension<'_>, ceilings: &[u32]) -> Resul
 struct OnCore {
     /// Σ g.
     sections: u64,
-    /// The longest p − g, and whose; and the longest of another.
+    /// The longest p − g and its task; and the longest of another task.
     longest: (u64, usize),
     second: u64,
 }
@@ -159,15 +161,20 @@ impl OnCore {
 }
 
 /// L.
-fn local_blocking(contention: &Contention, how: Suspension<'_>, task: usize) -> Result<Part, Overflow> {
+fn local_blocking(
+    contention: &Contention,
+    how: Suspension<'_>,
+    task: usize,
+) -> Result<BlockingTerm, Overflow> {
     let requests: u64 = how.requests(contention, task).map(|request| request.count).sum();
     let times = requests.checked_add(1).ok_or(Overflow)?;
-    let mut sum = Part::default();
+    let mut sum = BlockingTerm::default();
     let mut more = 0;
     for &lower in contention.lower(task) {
         let section = contention.ceiling_section(task, lower).larger(how.spans[lower]);
         let longest = how.requests(contention, lower).next();
-        let global = longest.map_or(Part::default(), |use_| Part::of(use_.length, lower, use_.resource));
+        let global = longest
+            .map_or(BlockingTerm::default(), |use_| BlockingTerm::of(use_.length, lower, use_.resource));
         more = section.time.saturating_sub(global.time).max(more);
         sum.time = sum.time.checked_add(global.time).ok_or(Overflow)?;
         let peak = global.larger(section).peak;
@@ -183,8 +190,8 @@ fn remote_blocking(
     how: Suspension<'_>,
     task: usize,
     held: &[u64],
-) -> Result<(Part, bool, Vec<u64>), Overflow> {
-    let (mut sum, mut unbounded, mut each) = (Part::default(), false, Vec::new());
+) -> Result<(BlockingTerm, bool, Vec<u64>), Overflow> {
+    let (mut sum, mut unbounded, mut each) = (BlockingTerm::default(), false, Vec::new());
     for request in how.requests(contention, task) {
         let once = wait(contention, task, request.resource, held)?;
         sum.add(request.count, once, None, Some(request.resource))?;
@@ -194,13 +201,13 @@ fn remote_blocking(
     Ok((sum, unbounded, each))
 }
 
-/// Steps in 64 bits before a search that never takes long takes over. Real sets need tens.
+/// Steps in 64 bits before another search takes over, which never takes long. Real sets need tens.
 const STEPS_PLAIN: u32 = 1_000;
 
-/// Steps of that.
+/// Steps of that search.
 const STEPS_MAX: u32 = 10_000;
 
-/// b: the least solution, or a value past T; that as well if it is not found, which only makes it longer.
+/// b: the least solution, or a value past T; also past T if no solution is found, which only makes the bound longer.
 fn wait(contention: &Contention, task: usize, resource: usize, held: &[u64]) -> Result<u64, Overflow> {
     let row = &contention.tasks[task];
     let users = contention.all_uses(resource);
@@ -214,7 +221,7 @@ fn wait(contention: &Contention, task: usize, resource: usize, held: &[u64]) -> 
     for _ in 0..STEPS_PLAIN {
         let mut next = first;
         for (other, count, held) in others().filter(|(other, ..)| other.priority >= row.priority) {
-            // At least one more than fits: a job that was there before.
+            // At least one more than fits: a job that was pending before.
             let jobs = wait.div_ceil(other.period).checked_add(1).ok_or(Overflow)?;
             let requests = jobs.checked_mul(count).ok_or(Overflow)?;
             let time = requests.checked_mul(held).ok_or(Overflow)?;

@@ -58,7 +58,7 @@
 use taut_model::TaskSet;
 
 use super::bounds::Bounds;
-use super::contention::{Contention, Part};
+use super::contention::{BlockingTerm, Contention};
 use super::fixed_point::{Basis, Charge, Deferral, State, solve};
 use super::linear::Program;
 use super::mpcp_blocking::{Waits, ceilings, waits};
@@ -126,7 +126,7 @@ impl<'a> Waiting<'a> {
         // 2. The better one. Whoever asks may be suspended, and must be seen to.
         let time = self.known[task].1.min(plain);
         let peak = remote.larger(local).peak;
-        let all = Part { time, peak };
+        let all = BlockingTerm { time, peak };
         Ok(if self.contention.tasks[task].count > 0 {
             Charge { remote: all, ..Charge::default() }
         } else {

@@ -25,7 +25,7 @@
 use taut_model::TaskSet;
 
 use super::bounds::Bounds;
-use super::contention::{Contention, Part};
+use super::contention::{BlockingTerm, Contention};
 use super::fixed_point::{Basis, Charge, Deferral, solve};
 use crate::{Overflow, Verdict};
 
@@ -50,8 +50,8 @@ pub(crate) fn spin(
     contention: &Contention,
     task: usize,
     spins: impl Fn(usize) -> bool,
-) -> Result<Part, Overflow> {
-    let mut sum = Part::default();
+) -> Result<BlockingTerm, Overflow> {
+    let mut sum = BlockingTerm::default();
     for request in contention.global_of(task).iter().filter(|request| spins(request.resource)) {
         let once = contention.spin_once(request.resource, contention.tasks[task].core);
         sum.add(request.count, once, None, Some(request.resource))?;
@@ -60,11 +60,11 @@ pub(crate) fn spin(
 }
 
 /// L of all tasks: one section of a less urgent task that has just started; a global one with its spinning.
-pub(crate) fn arrival_blockings(contention: &Contention) -> Result<Vec<Part>, Overflow> {
+pub(crate) fn arrival_blockings(contention: &Contention) -> Result<Vec<BlockingTerm>, Overflow> {
     let tasks = || 0..contention.tasks.len();
     let spans = tasks().map(|task| span(contention, task, |_| true)).collect::<Result<Vec<_>, Overflow>>()?;
     let longest = |task: usize| {
-        contention.lower(task).iter().fold(Part::default(), |longest, &lower| {
+        contention.lower(task).iter().fold(BlockingTerm::default(), |longest, &lower| {
             longest.larger(contention.ceiling_section(task, lower)).larger(spans[lower])
         })
     };
@@ -76,12 +76,12 @@ pub(crate) fn span(
     contention: &Contention,
     task: usize,
     spins: impl Fn(usize) -> bool,
-) -> Result<Part, Overflow> {
-    let mut longest = Part::default();
+) -> Result<BlockingTerm, Overflow> {
+    let mut longest = BlockingTerm::default();
     for request in contention.global_of(task).iter().filter(|request| spins(request.resource)) {
         let once = contention.spin_once(request.resource, contention.tasks[task].core);
         let time = once.checked_add(request.length).ok_or(Overflow)?;
-        longest = longest.larger(Part::of(time, task, request.resource));
+        longest = longest.larger(BlockingTerm::of(time, task, request.resource));
     }
     Ok(longest)
 }

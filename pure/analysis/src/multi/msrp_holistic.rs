@@ -19,7 +19,7 @@ use taut_model::TaskSet;
 use taut_time::Duration;
 
 use super::bounds::{Bounds, Terms};
-use super::contention::{Contention, Part, Use};
+use super::contention::{BlockingTerm, Contention, Use};
 use super::fixed_point::{Basis, Charge, Deferral, State, solve_from, terms_at};
 use super::msrp_gai01::arrival_blockings;
 use super::remote::{Question, sections};
@@ -62,7 +62,7 @@ pub(crate) fn spins(
     contention: &Contention,
     state: &State,
     spins: impl Fn(usize) -> bool,
-) -> Result<Vec<Part>, Overflow> {
+) -> Result<Vec<BlockingTerm>, Overflow> {
     // 1. By request.
     let mut times = vec![0; contention.global.len()];
     for resource in (0..contention.resources).filter(|&resource| spins(resource)) {
@@ -78,7 +78,7 @@ pub(crate) fn spins(
     }
     // 2. By job.
     let of_task = |task: usize| {
-        let mut sum = Part::default();
+        let mut sum = BlockingTerm::default();
         for request in contention.global_of(task).iter().filter(|request| spins(request.resource)) {
             sum.add(1, times[request.request], None, Some(request.resource))?;
         }

@@ -34,7 +34,7 @@
 use taut_model::TaskSet;
 
 use super::bounds::Bounds;
-use super::contention::{Contention, Part, Use};
+use super::contention::{BlockingTerm, Contention, Use};
 use super::fixed_point::{Basis, Charge, Deferral, State, solve_from};
 use super::msrp_gai01::arrival_blockings;
 use super::msrp_holistic::spins;
@@ -63,9 +63,9 @@ fn jobs(contention: &Contention, task: usize, other: usize, state: &State) -> u6
 /// What depends on no window.
 struct Fixed {
     /// L of each task.
-    arrival: Vec<Part>,
+    arrival: Vec<BlockingTerm>,
     /// Of each task, c.
-    ceiling: Vec<Part>,
+    ceiling: Vec<BlockingTerm>,
     /// Of each core, the global resources that its tasks use, in their order.
     used: Vec<Vec<usize>>,
 }
@@ -74,7 +74,7 @@ impl Fixed {
     fn new(contention: &Contention) -> Result<Self, Overflow> {
         let ceiling = |task: usize| {
             let lower = contention.lower(task).iter();
-            lower.fold(Part::default(), |longest, &lower| {
+            lower.fold(BlockingTerm::default(), |longest, &lower| {
                 longest.larger(contention.ceiling_section(task, lower))
             })
         };
@@ -112,7 +112,7 @@ impl Fixed {
         contention: &Contention,
         task: usize,
         state: &State,
-        spins: &[Part],
+        spins: &[BlockingTerm],
     ) -> Result<Charge, Overflow> {
         let mut shared = spins[task];
         for higher in contention.higher(task) {
@@ -154,7 +154,7 @@ impl Fixed {
         let mut answers: Vec<_> = answers.into_iter().map(Vec::into_iter).collect();
         let mut charges = Vec::with_capacity(contention.tasks.len());
         for (task, row) in contention.tasks.iter().enumerate() {
-            let (mut shared, mut local) = (Part::default(), self.ceiling[task]);
+            let (mut shared, mut local) = (BlockingTerm::default(), self.ceiling[task]);
             for &resource in &self.used[row.core] {
                 let Sections { longest, next } = answers[resource].next().unwrap_or_default();
                 shared.add(1, longest, None, Some(resource))?;
@@ -162,7 +162,7 @@ impl Fixed {
                 let lower = |use_: &&Use| contention.tasks[use_.task].priority < row.priority;
                 if let Some(section) = contention.uses(resource, row.core).iter().find(lower) {
                     let time = next.checked_add(section.length).ok_or(Overflow)?;
-                    local = local.larger(Part::of(time, section.task, resource));
+                    local = local.larger(BlockingTerm::of(time, section.task, resource));
                 }
             }
             charges.push(Charge { shared, local, ..Charge::default() });
@@ -210,12 +210,12 @@ mod tests {
             task: usize,
             state: &State,
             spins: impl Fn(usize) -> bool,
-        ) -> Result<Part, Overflow> {
+        ) -> Result<BlockingTerm, Overflow> {
             let window = state.window[task];
             let core = contention.tasks[task].core;
-            let mut sum = Part::default();
+            let mut sum = BlockingTerm::default();
             for request in contention.global_of(task).iter().filter(|request| spins(request.resource)) {
-                let mut of_resource = Part::default();
+                let mut of_resource = BlockingTerm::default();
                 for other in (0..contention.cores).filter(|&other| other != core) {
                     let mut left = request.count;
                     for theirs in contention.uses(request.resource, other) {
@@ -234,8 +234,8 @@ mod tests {
         }
 
         /// L: one section of a less urgent task that has just started; a global one with its spinning.
-        fn arrival_blocking(contention: &Contention, task: usize) -> Result<Part, Overflow> {
-            let mut longest = Part::default();
+        fn arrival_blocking(contention: &Contention, task: usize) -> Result<BlockingTerm, Overflow> {
+            let mut longest = BlockingTerm::default();
             for &lower in contention.lower(task) {
                 longest = longest.larger(contention.ceiling_section(task, lower)).larger(span(
                     contention,
@@ -280,12 +280,12 @@ mod tests {
                 }
             }
             // 2. The longest, and the one after them that a less urgent request may meet.
-            let (mut shared, mut local) = (Part::default(), Part::default());
+            let (mut shared, mut local) = (BlockingTerm::default(), BlockingTerm::default());
             for &lower in contention.lower(task) {
                 local = local.larger(contention.ceiling_section(task, lower));
             }
             for (resource, &count) in asked.iter().enumerate() {
-                let (mut longest, mut next) = (Part::default(), 0u64);
+                let (mut longest, mut next) = (BlockingTerm::default(), 0u64);
                 for core in (0..contention.cores).filter(|&core| core != own) {
                     let mut left = count;
                     for theirs in contention.uses(resource, core) {
@@ -307,7 +307,7 @@ mod tests {
                     |use_: &&Use| contention.tasks[use_.task].priority < contention.tasks[task].priority;
                 if let Some(section) = contention.uses(resource, own).iter().find(lower) {
                     let time = next.checked_add(section.length).ok_or(Overflow)?;
-                    local = local.larger(Part::of(time, section.task, resource));
+                    local = local.larger(BlockingTerm::of(time, section.task, resource));
                 }
             }
             Ok(Charge { shared, local, ..Charge::default() })

@@ -167,10 +167,10 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         let persistent = self.scope(node, "persistent").unwrap_or(0);
         self.sketch.services.push(Service { named: Named::new(short(node)), persistent });
         let mut own = Vec::new();
-        for part in elements(node) {
-            match part.tag() {
-                "periodic-task" => own.extend(self.periodic(part, service)),
-                "receiver" => self.receiver(part, Some(service)),
+        for segment in elements(node) {
+            match segment.tag() {
+                "periodic-task" => own.extend(self.periodic(segment, service)),
+                "receiver" => self.receiver(segment, Some(service)),
                 _ => {}
             }
         }

@@ -3,20 +3,20 @@
 
 //! SchedCAT, XML: sporadic tasks with partitions, and resources by number.
 //!
-//! Times are whole numbers without a unit. There are no priorities: the plan gives them by deadline.
+//! Times are whole numbers without a unit. There are no priorities: the plan assigns them by deadline.
 
 use taut_time::Duration;
 
 use crate::Unreadable;
 use crate::number::Decimal;
-use crate::sketch::{Arrival, Named, Part, Sketch, Task};
+use crate::sketch::{Arrival, Named, Segment, Sketch, Task};
 use crate::unread::Known;
 use crate::xml::{Node, Places, child, elements, list, named, number, parse, shown};
 
-/// How deep sections may be inside each other.
+/// How deep sections may nest.
 const DEPTH: usize = 16;
 
-/// What of a file is not read: what sums up the tasks, and what other analyses found.
+/// The parts of a file that the import does not read: summaries of the tasks, and results of other analyses.
 const KNOWN: Known = Known {
     dull: &[("properties", &[""]), ("count", &[]), ("utilization", &[]), ("max_read_length", &["0"])],
     why: &[(&["response_time"], "the analysis finds its own")],
@@ -65,7 +65,7 @@ pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
         if partitioned && task.core.is_none() {
             sketch.lose(at, format!("task `{}` has no partition: the plan chooses a core", shown(&id)));
         }
-        // No offsets there: every T, or less often, is as much as a period can ask for.
+        // There are no offsets. Releases every T, or less often, demand no more than a periodic task.
         task.arrival = Arrival::Periodic(Duration::ZERO);
         if let Some(affinity) = child(node, "affinity") {
             sketch
@@ -75,8 +75,8 @@ pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
         for need in list(node, "resources") {
             requirement(need, &mut task, &places, &mut sketch);
         }
-        task.parts = sections(child(node, "critical_sections"), DEPTH, &places, &mut sketch);
-        if !task.parts.is_empty() && !task.sections.is_empty() {
+        task.segments = sections(child(node, "critical_sections"), DEPTH, &places, &mut sketch);
+        if !task.segments.is_empty() && !task.sections.is_empty() {
             sketch.lose(
                 at,
                 format!(
@@ -106,7 +106,8 @@ pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
     Ok(sketch)
 }
 
-/// How many cores the tasks fill if the one of the largest share comes first and each goes where there is room first.
+/// How many cores the tasks fill by first fit in the order of decreasing share: each task goes to the first core with
+/// room.
 fn bins(tasks: &[Task]) -> usize {
     const WHOLE: u64 = 1_000_000;
     let mut shares: Vec<u64> = tasks
@@ -143,7 +144,7 @@ fn requirement(node: Node<'_, '_>, task: &mut Task, places: &Places<'_>, sketch:
         }
         count.unwrap_or(0)
     };
-    // What it says where an attribute is missing.
+    // SchedCAT's defaults for missing attributes.
     let (writes, reads) = (count("max_writes", 1), count("max_reads", 0));
     let mut length = |key: &str, otherwise: Duration| match node.attribute(key) {
         Some(_) => places.attribute_time(node, key, true, sketch).unwrap_or_default(),
@@ -165,8 +166,13 @@ fn requirement(node: Node<'_, '_>, task: &mut Task, places: &Places<'_>, sketch:
     }
 }
 
-fn sections(node: Option<Node<'_, '_>>, depth: usize, places: &Places<'_>, sketch: &mut Sketch) -> Vec<Part> {
-    let mut parts = Vec::new();
+fn sections(
+    node: Option<Node<'_, '_>>,
+    depth: usize,
+    places: &Places<'_>,
+    sketch: &mut Sketch,
+) -> Vec<Segment> {
+    let mut segments = Vec::new();
     for section in node.into_iter().flat_map(elements) {
         let Some(length) = places.attribute_time(section, "length", true, sketch) else {
             sketch.lose(places.at(section), "a critical section of no known length is left out");
@@ -187,11 +193,11 @@ fn sections(node: Option<Node<'_, '_>>, depth: usize, places: &Places<'_>, sketc
                 places.at(section),
                 "a critical section is shorter than what is inside of it, which is left out",
             );
-            inside = vec![Part::Run(length)];
+            inside = vec![Segment::Run(length)];
         } else if !own.is_zero() {
-            inside.insert(0, Part::Run(own));
+            inside.insert(0, Segment::Run(own));
         }
-        parts.push(Part::Hold(at, inside));
+        segments.push(Segment::Hold(at, inside));
     }
-    parts
+    segments
 }

@@ -168,13 +168,13 @@ fn operations(export: &mut Export<'_>, at: usize, task: &str) -> String {
     let mut names = Vec::new();
     let (mut locks, mut unlocks, mut time) = (Vec::new(), Vec::new(), None);
     let resource = |at: usize| ident(&export.set.resources()[at].name);
-    let mut parts: Vec<(Vec<String>, Duration, Vec<String>)> = Vec::new();
+    let mut segments: Vec<(Vec<String>, Duration, Vec<String>)> = Vec::new();
     for step in steps {
         match step {
             Step::Unlock(at) => unlocks.push(resource(at)),
             Step::Lock(_) | Step::Run(_) => {
                 if let Some(time) = time.take() {
-                    parts.push((std::mem::take(&mut locks), time, std::mem::take(&mut unlocks)));
+                    segments.push((std::mem::take(&mut locks), time, std::mem::take(&mut unlocks)));
                 }
                 match step {
                     Step::Lock(at) => locks.push(resource(at)),
@@ -185,13 +185,13 @@ fn operations(export: &mut Export<'_>, at: usize, task: &str) -> String {
         }
     }
     if let Some(time) = time {
-        parts.push((locks, time, unlocks));
+        segments.push((locks, time, unlocks));
     }
     if anywhere {
         // What is around the sections is in the cost of the whole.
-        parts.retain(|(locks, ..)| !locks.is_empty());
+        segments.retain(|(locks, ..)| !locks.is_empty());
     }
-    for (index, (locks, time, unlocks)) in parts.iter().enumerate() {
+    for (index, (locks, time, unlocks)) in segments.iter().enumerate() {
         let name = format!("{task}_part_{}", index + 1);
         simple(export, &name, &number(*time, US), locks, unlocks);
         names.push(quoted(&name));

@@ -196,13 +196,13 @@ fn names(set: &TaskSet, target: Target) -> Vec<String> {
     };
     let mut taken = BTreeSet::new();
     let mut give = |task: &SetTask| {
-        let wish = task.name.replace(from, to);
-        let mut name = wish.clone();
+        let wanted = task.name.replace(from, to);
+        let mut name = wanted.clone();
         for number in 2.. {
             if taken.insert(name.clone()) {
                 break;
             }
-            name = format!("{wish}{to}{number}");
+            name = format!("{wanted}{to}{number}");
         }
         name
     };
@@ -225,11 +225,11 @@ fn walk(segments: &[Segment], steps: &mut Vec<Step>) {
 /// A time as a number of units of `10^places` ns, exactly: `12.5`.
 pub(crate) fn number(time: Duration, places: u32) -> String {
     let unit = 10u64.pow(places);
-    let (whole, part) = (time.as_ns() / unit, time.as_ns() % unit);
-    let part = format!("{part:0digits$}", digits = places as usize);
-    match part.trim_end_matches('0') {
+    let (whole, segment) = (time.as_ns() / unit, time.as_ns() % unit);
+    let segment = format!("{segment:0digits$}", digits = places as usize);
+    match segment.trim_end_matches('0') {
         "" => format!("{whole}.0"),
-        part => format!("{whole}.{part}"),
+        segment => format!("{whole}.{segment}"),
     }
 }
 

@@ -18,8 +18,8 @@ fn exactly(time: Duration) -> String {
     if read >= time.as_ns() as f64 {
         return text;
     }
-    let (whole, part) = (time.as_ns() / 1_000_000, time.as_ns() % 1_000_000);
-    format!("{whole}.{part:06}5")
+    let (whole, segment) = (time.as_ns() / 1_000_000, time.as_ns() % 1_000_000);
+    format!("{whole}.{segment:06}5")
 }
 
 /// Writes everything.

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a manifest cannot hold is left out and told, so that what is written loads.
+//! Leaves out and reports what a manifest cannot hold, so that the manifest written loads.
 
 mod channels;
 mod nesting;
-mod seats;
+mod placement;
 
 use taut_model::PRIORITY_MAX;
 use taut_time::Duration;
 
-use crate::sketch::{Arrival, Part, Sketch, Task, length};
+use crate::sketch::{Arrival, Segment, Sketch, Task, length};
 use crate::{Unreadable, names};
 
-/// So that sums of many times fit: three years.
+/// The longest time carried over, three years: so that sums of many times fit.
 const LONGEST: Duration = Duration::from_s(100_000_000);
-/// What a manifest can count.
+/// The most entries and cores that a manifest can have.
 const ENTRIES_MAX: usize = 10_000;
 const CORES_MAX: usize = 1_000;
 
-/// Elsewhere, a task that is released when another one is done inherits its jitter.
+/// This is reported because in other models, a task released at the completion of another one inherits its jitter.
 const RELEASED: &str =
     "who is released by another task is so a period after the last time, or later: the runtime sees to it";
 
-/// Makes a sketch one that a manifest can hold.
+/// Changes a sketch into one that a manifest can hold.
 pub(crate) fn settle(sketch: &mut Sketch) -> Result<(), Unreadable> {
     let many = [
         (sketch.tasks.len(), ENTRIES_MAX, "tasks"),
@@ -46,17 +46,20 @@ pub(crate) fn settle(sketch: &mut Sketch) -> Result<(), Unreadable> {
     }
     tasks(sketch);
     if sketch.tasks.is_empty() {
-        let told = sketch.lost.iter().find(|lost| lost.what.starts_with("task") && lost.at.is_some());
-        let why = told.map_or_else(String::new, |lost| format!(": {}", lost.what));
-        return Err(Unreadable { at: told.and_then(|lost| lost.at), why: format!("no task is left{why}") });
+        let reported = sketch.lost.iter().find(|lost| lost.what.starts_with("task") && lost.at.is_some());
+        let why = reported.map_or_else(String::new, |lost| format!(": {}", lost.what));
+        return Err(Unreadable {
+            at: reported.and_then(|lost| lost.at),
+            why: format!("no task is left{why}"),
+        });
     }
     channels::channels(sketch);
     if sketch.tasks.iter().any(|task| matches!(task.arrival, Arrival::Sporadic(Some(_)))) {
         sketch.lose(None, RELEASED);
     }
-    seats::servers(sketch);
+    placement::servers(sketch);
     nesting::nesting(sketch);
-    seats::priorities(sketch);
+    placement::priorities(sketch);
     let cores = sketch.cores.len();
     for core in 0..cores {
         let count = sketch.tasks.iter().filter(|task| cores == 1 || task.core == Some(core)).count();
@@ -69,7 +72,7 @@ pub(crate) fn settle(sketch: &mut Sketch) -> Result<(), Unreadable> {
     Ok(())
 }
 
-/// Why a task is in no manifest.
+/// Why a manifest cannot hold a task.
 fn impossible(task: &Task) -> Option<String> {
     let Task { period, deadline, jitter, cost, .. } = *task;
     let offset = match task.arrival {
@@ -105,13 +108,13 @@ fn tasks(sketch: &mut Sketch) {
             places.push(None);
             continue;
         }
-        if task.non_preemptive && !task.parts.is_empty() {
+        if task.non_preemptive && !task.segments.is_empty() {
             sections_of(&mut task);
         }
         let sections = task.sections.iter().try_fold(Duration::ZERO, |sum, section| {
             sum.checked_add(section.longest.checked_mul(section.count.into())?)
         });
-        let longest = sections.zip(length(&task.parts)).map(|(sections, parts)| sections.max(parts));
+        let longest = sections.zip(length(&task.segments)).map(|(sections, segments)| sections.max(segments));
         match longest {
             Some(longest) if longest <= task.cost => {}
             Some(longest) if longest <= task.period.min(task.deadline) => {
@@ -132,7 +135,7 @@ fn tasks(sketch: &mut Sketch) {
                     ),
                 );
                 task.sections.clear();
-                task.parts.clear();
+                task.segments.clear();
             }
         }
         task.sections.retain(|section| !section.longest.is_zero() && section.count > 0);
@@ -141,7 +144,7 @@ fn tasks(sketch: &mut Sketch) {
     }
     sketch.tasks = kept;
     for chain in &mut sketch.chains {
-        // What is left of a chain whose tasks are not all there is told with its channels.
+        // If some of its tasks are left out, `channels` reports the chain.
         chain.tasks = chain.tasks.iter().filter_map(|task| *places.get(*task)?).collect();
     }
     for channel in &mut sketch.channels {
@@ -155,16 +158,16 @@ fn tasks(sketch: &mut Sketch) {
     }
 }
 
-/// The outermost sections of a task, instead of its parts.
+/// Replaces the segments of a task by its outermost sections.
 fn sections_of(task: &mut Task) {
-    fn walk(parts: &[Part], found: &mut Vec<(usize, Duration)>) {
-        for part in parts {
-            if let Part::Hold(resource, inside) = part {
+    fn walk(segments: &[Segment], found: &mut Vec<(usize, Duration)>) {
+        for segment in segments {
+            if let Segment::Hold(resource, inside) = segment {
                 found.push((*resource, length(inside).unwrap_or(Duration::MAX)));
             }
         }
     }
     let mut found = Vec::new();
-    walk(&std::mem::take(&mut task.parts), &mut found);
+    walk(&std::mem::take(&mut task.segments), &mut found);
     found.into_iter().for_each(|(resource, longest)| task.section(resource, longest, 1));
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::CORES_MAX;
-use crate::sketch::{Part, Sketch};
+use crate::sketch::{Segment, Sketch};
 
 /// Only what one core uses is nested.
 pub(super) fn nesting(sketch: &mut Sketch) {
@@ -25,7 +25,7 @@ pub(super) fn nesting(sketch: &mut Sketch) {
     let mut lost = Vec::new();
     for task in &mut sketch.tasks {
         let mut flattened = false;
-        task.parts = flat(&task.parts, &mut Vec::new(), &global, &mut flattened);
+        task.segments = flat(&task.segments, &mut Vec::new(), &global, &mut flattened);
         if flattened {
             let name = &task.named.name;
             lost.push((task.at, format!(
@@ -37,13 +37,13 @@ pub(super) fn nesting(sketch: &mut Sketch) {
     lost.into_iter().for_each(|(at, what)| sketch.lose(at, what));
 }
 
-fn flat(parts: &[Part], held: &mut Vec<usize>, global: &[bool], flattened: &mut bool) -> Vec<Part> {
-    let mut all = Vec::with_capacity(parts.len());
-    for part in parts {
-        match part {
-            Part::Run(time) if time.is_zero() => {}
-            Part::Run(time) => all.push(Part::Run(*time)),
-            Part::Hold(resource, inside) => {
+fn flat(segments: &[Segment], held: &mut Vec<usize>, global: &[bool], flattened: &mut bool) -> Vec<Segment> {
+    let mut all = Vec::with_capacity(segments.len());
+    for segment in segments {
+        match segment {
+            Segment::Run(time) if time.is_zero() => {}
+            Segment::Run(time) => all.push(Segment::Run(*time)),
+            Segment::Hold(resource, inside) => {
                 let is = |at: &usize| global.get(*at).copied().unwrap_or(true);
                 let again = held.contains(resource);
                 if again || !held.is_empty() && (is(resource) || held.iter().any(is)) {
@@ -54,7 +54,7 @@ fn flat(parts: &[Part], held: &mut Vec<usize>, global: &[bool], flattened: &mut 
                     let inside = flat(inside, held, global, flattened);
                     held.pop();
                     if !inside.is_empty() {
-                        all.push(Part::Hold(*resource, inside));
+                        all.push(Segment::Hold(*resource, inside));
                     }
                 }
             }

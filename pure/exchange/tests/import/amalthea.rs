@@ -96,8 +96,8 @@ fn amalthea_stimuli() {
         assert!(imported.manifest.contains("trigger = \"wheels-read-control\""));
     }
     let (imported, _) = tasks_from(&format!("<stimuli xsi:type=\"am:SingleStimulus\" {named}/>"));
-    let told = "task `Sense` is released by `every_10ms`, a SingleStimulus: it is left out";
-    assert!(lost(&imported).iter().any(|lost| lost.ends_with(told)), "{:?}", lost(&imported));
+    let reported = "task `Sense` is released by `every_10ms`, a SingleStimulus: it is left out";
+    assert!(lost(&imported).iter().any(|lost| lost.ends_with(reported)), "{:?}", lost(&imported));
 }
 
 #[test]

@@ -144,8 +144,8 @@ fn rtdroid_sizes_and_attributes() {
         assert!(!lost(&imported).iter().any(|what| what.contains("mimeType")), "{mime}");
     }
     let odd = imported(&sample.replace("application/octet-stream", "application/picture")).0;
-    let told = "`mimeType` is `application/picture`, of unknown size: `size` is taken as bytes";
-    assert!(lost(&odd).iter().any(|what| what.ends_with(told)), "{:?}", lost(&odd));
+    let reported = "`mimeType` is `application/picture`, of unknown size: `size` is taken as bytes";
+    assert!(lost(&odd).iter().any(|what| what.ends_with(reported)), "{:?}", lost(&odd));
 
     let lost = lost(&imported(sample).0);
     for what in [

@@ -46,9 +46,9 @@ fn body(set: &TaskSet, body: &Body) -> Vec<String> {
     let name = |resource: usize| &set.resources()[resource].name;
     match body {
         Body::Anywhere { requests, .. } => {
-            let told =
+            let reported =
                 requests.iter().map(|one| format!("{} {}x{}", name(one.resource), one.count, one.length));
-            let mut all: Vec<String> = told.collect();
+            let mut all: Vec<String> = reported.collect();
             all.sort();
             all
         }

@@ -23,7 +23,7 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) {
     }
     for server in &draft.servers {
         figures(server, faults);
-        seat(draft, server, faults);
+        place(draft, server, faults);
     }
 }
 
@@ -92,7 +92,7 @@ fn figures(server: &ServerDraft, faults: &mut Faults<'_>) {
     }
 }
 
-fn seat(draft: &Draft, server: &ServerDraft, faults: &mut Faults<'_>) {
+fn place(draft: &Draft, server: &ServerDraft, faults: &mut Faults<'_>) {
     let name = &server.name;
     let at = |key: &str| Place::value(format!("servers.{name}.{key}"));
     let cores = &draft.platform.cores;

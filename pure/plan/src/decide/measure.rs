@@ -12,7 +12,7 @@ use crate::make::memory;
 use crate::proof::{Effort, Proof};
 use crate::timing::percent;
 use crate::waits;
-use crate::{ChainPlan, flow::Promises};
+use crate::{ChainPlan, flow::ResponseBounds};
 
 /// What decisions come to.
 #[derive(Clone, Debug)]
@@ -39,11 +39,11 @@ impl Measure {
         let mut faults = Vec::new();
         let model = &*waits::settle(model);
         let proof = Proof::find(model, Effort::Quick, &mut faults);
-        let channels = model.channel_ids().map(|id| flow::realise(model, id, &proof.promises, &mut faults));
+        let channels = model.channel_ids().map(|id| flow::realise(model, id, &proof.bounds, &mut faults));
         let channels: Vec<Realisation> = channels.collect();
-        let (_, memory) = memory(model, &channels, &proof.seats, proof.shared.as_ref(), &mut faults);
-        let places = Places::of(model, &proof.seats);
-        let known = Known { model, places: &places, promises: &proof.promises };
+        let (_, memory) = memory(model, &channels, &proof.placements, proof.shared.as_ref(), &mut faults);
+        let places = Places::of(model, &proof.placements);
+        let known = Known { model, places: &places, bounds: &proof.bounds };
         let mut ignored = Vec::new();
         let mut chains = model.chains().iter().enumerate();
         let chain = chains.find_map(|(at, chain)| {
@@ -51,15 +51,14 @@ impl Measure {
             (!plan.kept()).then_some(plan)
         });
         let fault = faults.iter().find(|fault: &&Fault| fault.severity == Severity::Error);
-        let tasks = proof.promises.iter().zip(model.tasks());
+        let tasks = proof.bounds.iter().zip(model.tasks());
         let late = || {
-            let unproven =
-                tasks.clone().filter(|(promise, _)| promise.is_some_and(|promise| !promise.proven));
+            let unproven = tasks.clone().filter(|(bound, _)| bound.is_some_and(|bound| !bound.proven));
             unproven.map(|(_, task)| &task.name)
         };
         // Bounds of others may rest on one that is past its deadline: that one is meant.
         let late = late().find(|name| proof.past(name).is_some()).or_else(|| late().next()).cloned();
-        let (relative, slack) = response(model, &proof.promises);
+        let (relative, slack) = response(model, &proof.bounds);
         Self {
             kept: proof.served && late.is_none() && chain.is_none() && fault.is_none(),
             bytes: memory.total.as_bytes(),
@@ -72,7 +71,7 @@ impl Measure {
     }
 
     /// What it is by an aim, where that is not bytes, which are told anyway.
-    pub(super) fn told(&self, aim: Aim) -> String {
+    pub(super) fn described(&self, aim: Aim) -> String {
         match aim {
             Aim::Memory => String::new(),
             Aim::Response => format!("; responses are {} of deadlines in all", percent(self.relative)),
@@ -100,11 +99,11 @@ impl Measure {
 const MILLION: u128 = 1_000_000;
 
 /// Σ R / D, and the least (D − R) / D.
-fn response(model: &Model, promises: &Promises) -> (u64, u64) {
+fn response(model: &Model, bounds: &ResponseBounds) -> (u64, u64) {
     let (mut sum, mut least) = (0u128, u128::from(u64::MAX));
     for (id, _, task) in model.real_time() {
-        let Some(promise) = promises[id.index()] else { continue };
-        let (r, d) = (promise.response, task.deadline);
+        let Some(bound) = bounds[id.index()] else { continue };
+        let (r, d) = (bound.response, task.deadline);
         let parts = |time: Duration| u128::from(time.as_ns()) * MILLION;
         let whole = u128::from(d.as_ns()).max(1);
         sum += parts(r).div_ceil(whole);

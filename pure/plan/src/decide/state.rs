@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a state can have.
+//! Which mechanisms a state can have.
 
 use std::collections::BTreeSet;
 
@@ -12,18 +12,18 @@ use taut_model::{
 use taut_time::Duration;
 
 use crate::buffers;
-use crate::seats::{Seats, Who};
+use crate::placement::{Placements, Who};
 
-/// A state whose mechanism is open, and which locks can guard it.
+/// A state whose mechanism is open, and the locks that can guard it.
 pub(super) struct Candidate {
     pub(super) id: ChannelId,
     /// The smallest first.
     pub(super) locks: Vec<Mechanism>,
 }
 
-/// States for which locks are tried: none while their cost is a guess.
+/// The states for which locks are tried: none while the cost of a lock is a guess, or if Linux alone executes.
 pub(super) fn candidates(model: &Model) -> Vec<Candidate> {
-    // Linux knows none of them.
+    // Linux alone has none of these locks.
     if model.platform().overheads.sources.lock.is_none() || model.platform().executor == Executor::Native {
         return Vec::new();
     }
@@ -32,21 +32,21 @@ pub(super) fn candidates(model: &Model) -> Vec<Candidate> {
     if open.is_empty() {
         return Vec::new();
     }
-    let seats = Seats::choose(model, None);
+    let placements = Placements::choose(model, None);
     let candidate = |id| {
         let fits = unlockable(model, id).is_none();
-        Candidate { id, locks: if fits { locks(model, &seats, id) } else { Vec::new() } }
+        Candidate { id, locks: if fits { locks(model, &placements, id) } else { Vec::new() } }
     };
     open.into_iter().map(candidate).filter(|candidate| !candidate.locks.is_empty()).collect()
 }
 
-/// Whether nothing else can be smaller than the first lock, with the words of a lock between cores.
+/// Whether no other mechanism can be smaller than the first lock, the words of a lock between cores included.
 pub(super) fn is_smallest(model: &Model, candidate: &Candidate) -> bool {
     let (Some(lock), Some(value)) = (candidate.locks.first(), model.value_bytes(candidate.id)) else {
         return false;
     };
     let readers = model.channel(candidate.id).readers.len() as u64;
-    // At most as many cores spin for it as it has parties.
+    // At most one core per party spins for it.
     let words = match lock {
         Mechanism::Srp => Ok(0),
         _ => memory::lock(readers + 1),
@@ -54,7 +54,7 @@ pub(super) fn is_smallest(model: &Model, candidate: &Candidate) -> bool {
     let taken = words.ok().zip(lock.bytes(value, 1, 0)).and_then(|(words, object)| words.checked_add(object));
     let serving = buffers::serving(model, candidate.id).into_iter();
     let mut others = serving.filter(|mechanism| mechanism.has_ways()).map(|mechanism| {
-        // The fewest buffers that any of them can have, and as few readers with a place as there can be.
+        // The fewest buffers that any of them can have, and the fewest readers with an entry of their own.
         let slots = if mechanism == Mechanism::Peterson { 2 } else { 3 };
         let claims = u32::from(!matches!(mechanism, Mechanism::Nbw | Mechanism::ImprovedChen));
         mechanism.bytes(value, slots, claims)
@@ -62,19 +62,21 @@ pub(super) fn is_smallest(model: &Model, candidate: &Candidate) -> bool {
     taken.is_some_and(|taken| others.all(|other| other.is_none_or(|other| taken <= other)))
 }
 
-/// Whether its parties may have a lock, whatever their times are.
+/// Whether some lock serves the state's parties, whatever their times are.
 pub(super) fn is_guardable(model: &Model, id: ChannelId) -> bool {
     buffers::serving(model, id).iter().any(|mechanism| mechanism.locking().is_some())
 }
 
-/// Locks by where the parties of a state run.
-pub(super) fn locks(model: &Model, seats: &Seats<'_>, id: ChannelId) -> Vec<Mechanism> {
+/// The locks for a state, by the cores on which its parties run.
+pub(super) fn locks(model: &Model, placements: &Placements<'_>, id: ChannelId) -> Vec<Mechanism> {
     let channel = model.channel(id);
     let parties = || std::iter::once(&channel.writer).chain(&channel.readers);
     let core = |party: &Party| match party {
-        Party::Task(task) => {
-            seats.seats.iter().find(|seat| seat.who == Who::Task(*task)).map(|seat| seat.core)
-        }
+        Party::Task(task) => placements
+            .placements
+            .iter()
+            .find(|placement| placement.who == Who::Task(*task))
+            .map(|placement| placement.core),
         Party::Client(_) => None,
     };
     let cores: BTreeSet<Option<usize>> = parties().map(core).collect();
@@ -86,7 +88,7 @@ pub(super) fn locks(model: &Model, seats: &Seats<'_>, id: ChannelId) -> Vec<Mech
     }
 }
 
-/// Why a state cannot have a lock though its parties are real-time.
+/// Why a state cannot have a lock; `None` if it can.
 pub(super) fn unlockable(model: &Model, id: ChannelId) -> Option<String> {
     let channel = model.channel(id);
     let copy = model.value_bytes(id).and_then(|bytes| model.platform().overheads.copying(bytes));
@@ -127,7 +129,7 @@ fn real_time(model: &Model, party: Party) -> Option<&RealTime> {
     }
 }
 
-/// A lock that was asked for and cannot be.
+/// The fault for a pinned mechanism that does not fit.
 pub(super) fn refused(model: &Model, id: ChannelId, why: &str) -> Fault {
     let channel = model.channel(id);
     let name = channel.mechanism.map_or("it", Mechanism::paper_name);

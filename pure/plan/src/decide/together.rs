@@ -15,8 +15,8 @@ use taut_time::Duration;
 
 use super::state::Candidate;
 use crate::chains::{Known, Places};
-use crate::flow::Promises;
-use crate::seats::{Seat, Seats, Who};
+use crate::flow::ResponseBounds;
+use crate::placement::{Placement, Placements, Who};
 use crate::select::{self, Constraint, Equations, Footprint, Memory, Object, Offer, Problem, best};
 use crate::shared::{self, Layout, Shared};
 use crate::{buffers, dispatch, flow};
@@ -48,15 +48,15 @@ pub(super) fn select(
         all.mechanisms[candidate.id.index()] = candidate.locks.first().copied();
     }
     let model = Arc::new(open.decided(&all)?);
-    let seats = Seats::choose(&model, None);
-    let (stands, tasks, mut problem) = laid_out(open, candidates, &model, &seats).ok()??;
+    let placements = Placements::choose(&model, None);
+    let (stands, tasks, mut problem) = laid_out(open, candidates, &model, &placements).ok()??;
     problem.aim(match aim {
         Aim::Memory => select::Aim::Memory,
         Aim::Response => select::Aim::Response,
         Aim::Slack => select::Aim::Slack,
     });
-    dispatchers(&open.decided(decisions)?, &model, &seats, &mut problem);
-    chains(&model, &Places::of(&model, &seats), &tasks, &mut problem);
+    dispatchers(&open.decided(decisions)?, &model, &placements, &mut problem);
+    chains(&model, &Places::of(&model, &placements), &tasks, &mut problem);
     let answer = best::search(&mut problem, JUDGEMENTS, &mut |_| true).ok()?;
     let proven = answer.is_proven();
     let (selection, _) = answer.best?;
@@ -96,15 +96,15 @@ fn laid_out(
     open: &Model,
     candidates: &[Candidate],
     model: &Arc<Model>,
-    seats: &Seats<'_>,
+    placements: &Placements<'_>,
 ) -> Result<Option<LaidOut>, Overflow> {
-    let layout = Layout::of(model, seats)?;
-    let task = |seat: &Seat<'_>| match seat.who {
+    let layout = Layout::of(model, placements)?;
+    let task = |placement: &Placement<'_>| match placement.who {
         Who::Task(id) => Some(id),
         Who::Server(_) => None,
     };
-    let tasks: Tasks = Arc::new(seats.seats.iter().filter_map(task).collect());
-    let laid = Laid { open, model, seats, layout: &layout, tasks: tasks.clone() };
+    let tasks: Tasks = Arc::new(placements.placements.iter().filter_map(task).collect());
+    let laid = Laid { open, model, placements, layout: &layout, tasks: tasks.clone() };
     let (mut objects, mut stands) = (Vec::new(), Vec::new());
     for (at, resource) in model.resources().iter().enumerate() {
         let found = match model.guarding(at) {
@@ -127,7 +127,7 @@ fn laid_out(
 struct Laid<'l> {
     open: &'l Model,
     model: &'l Arc<Model>,
-    seats: &'l Seats<'l>,
+    placements: &'l Placements<'l>,
     layout: &'l Layout,
     /// By position in the set.
     tasks: Tasks,
@@ -192,7 +192,7 @@ impl Laid<'_> {
             }
         }
         let name = locking.paper_name().to_owned();
-        let words = Shared::words(self.seats, at, locking)?;
+        let words = Shared::words(self.placements, at, locking)?;
         let bytes = bytes.checked_add(words).ok_or(Overflow)?;
         Ok(Offer { name, guard, added, held, memory: Memory::Fixed(bytes) })
     }
@@ -241,24 +241,24 @@ struct Counted {
 
 impl Footprint for Counted {
     fn bytes(&self, responses: &[Duration]) -> Result<Option<u64>, Overflow> {
-        let promises = promises(&self.model, &self.tasks, responses);
-        Ok(buffers::bytes(&self.model, self.id, &promises, self.mechanism))
+        let bounds = bounds(&self.model, &self.tasks, responses);
+        Ok(buffers::bytes(&self.model, self.id, &bounds, self.mechanism))
     }
 }
 
-fn promises(model: &Model, tasks: &[TaskId], responses: &[Duration]) -> Promises {
-    let mut promises: Promises = vec![None; model.tasks().len()];
+fn bounds(model: &Model, tasks: &[TaskId], responses: &[Duration]) -> ResponseBounds {
+    let mut bounds: ResponseBounds = vec![None; model.tasks().len()];
     for (task, response) in tasks.iter().zip(responses) {
-        promises[task.index()] = Some(flow::Promise { response: *response, proven: true, place: None });
+        bounds[task.index()] = Some(flow::ResponseBound { response: *response, proven: true, place: None });
     }
-    promises
+    bounds
 }
 
 /// A core that Linux decides on as long as no state of it has a lock needs a dispatcher with the first.
-fn dispatchers(without: &Model, model: &Model, seats: &Seats<'_>, problem: &mut Problem) {
-    for core in 0..seats.cores.len() {
-        if dispatch::reason(without, &Seats::choose(without, None), core).is_none() {
-            let here = |at: &usize| shared::users(seats, *at).any(|seat| seat.core == core);
+fn dispatchers(without: &Model, model: &Model, placements: &Placements<'_>, problem: &mut Problem) {
+    for core in 0..placements.cores.len() {
+        if dispatch::reason(without, &Placements::choose(without, None), core).is_none() {
+            let here = |at: &usize| shared::users(placements, *at).any(|placement| placement.core == core);
             problem.charge(memory::DISPATCHER_BYTES, (0..model.resources().len()).filter(here).collect());
         }
     }
@@ -274,8 +274,8 @@ fn chains(model: &Arc<Model>, places: &Places, tasks: &Tasks, problem: &mut Prob
             problem.constrain(Constraint::new(chain.name.clone(), limit, move |responses, guards| {
                 let waits = guards.iter().any(|guard| *guard != Guard::Absent);
                 let places = places.with_waits(waits);
-                let promises = promises(&model, &tasks, responses);
-                let known = Known { model: &model, places: &places, promises: &promises };
+                let bounds = bounds(&model, &tasks, responses);
+                let known = Known { model: &model, places: &places, bounds: &bounds };
                 Ok(known.times(&model.chains()[at])?[which])
             }));
         }

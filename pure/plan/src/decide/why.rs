@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What another mechanism for one state would come to, all else as it was decided.
+//! What the whole would be with another mechanism for one state, everything else as decided.
 
 use std::fmt::Write;
 
@@ -10,41 +10,41 @@ use taut_time::Duration;
 
 use super::measure::Measure;
 use super::{Decided, state};
-use crate::flow::{Promises, Realisation};
+use crate::flow::{Realisation, ResponseBounds};
+use crate::placement::Placements;
 use crate::proof::{Effort, Proof};
-use crate::seats::Seats;
-use crate::{ChoicePlan, OtherPlan, Wish, WishError, buffers, flow, wish};
+use crate::{ChoicePlan, OtherPlan, OverrideError, Overrides, buffers, flow, overrides};
 
-/// What a mechanism for a state comes to.
+/// A mechanism for a state, and its consequences.
 pub(super) struct Offer {
     pub(super) mechanism: Mechanism,
-    /// Of the object; `None` if there is none.
+    /// Bytes of the object; `None` if the state cannot have the mechanism at all.
     pub(super) bytes: Option<u64>,
-    /// What comes to a job of the writer and of a reader, besides what its execution time includes.
+    /// What it adds to a job of the writer and of a reader, beyond what their execution times include.
     pub(super) added: [Duration; 2],
-    /// Why it cannot be taken; `None` if it can.
+    /// Why the plan cannot take it; `None` if it can.
     pub(super) refused: Option<String>,
-    /// What the whole then comes to.
+    /// The measure of the whole with it.
     measure: Option<Measure>,
 }
 
-/// All mechanisms that serve a state of tasks, by bytes.
+/// All mechanisms that serve a state between tasks, by bytes.
 pub(super) fn offers(decided: &Decided, id: ChannelId) -> Vec<Offer> {
-    let seats = Seats::choose(&decided.open, None);
-    let serving = serving(&decided.open, &seats, id).into_iter();
+    let placements = Placements::choose(&decided.open, None);
+    let serving = serving(&decided.open, &placements, id).into_iter();
     let mut offers: Vec<Offer> = serving.map(|mechanism| offer(decided, id, mechanism)).collect();
     offers.sort_by_key(|offer| offer.bytes.unwrap_or(u64::MAX));
     offers
 }
 
-/// Mechanisms for the parties of a channel, where they run.
-fn serving(model: &Model, seats: &Seats<'_>, id: ChannelId) -> Vec<Mechanism> {
-    let here = state::locks(model, seats, id);
+/// The mechanisms that serve the parties of a channel on the cores where they run.
+fn serving(model: &Model, placements: &Placements<'_>, id: ChannelId) -> Vec<Mechanism> {
+    let here = state::locks(model, placements, id);
     let fits = |mechanism: &Mechanism| mechanism.locking().is_none() || here.contains(mechanism);
     buffers::serving(model, id).into_iter().filter(fits).collect()
 }
 
-/// Why a lock is not taken, whatever it would come to.
+/// Why the plan does not take a lock, whatever its consequences.
 fn guess(model: &Model, id: ChannelId, mechanism: Mechanism) -> Option<String> {
     if mechanism.locking().is_none() || model.channel(id).mechanism == Some(mechanism) {
         return None;
@@ -70,7 +70,7 @@ fn offer(decided: &Decided, id: ChannelId, mechanism: Mechanism) -> Offer {
         return nothing("its times do not fit in 64 bits".into());
     };
     let proof = Proof::find(&model, Effort::Quick, &mut Vec::new());
-    let realised = flow::realise(&model, id, &proof.promises, &mut Vec::new());
+    let realised = flow::realise(&model, id, &proof.bounds, &mut Vec::new());
     if realised.mechanism != mechanism {
         return nothing("it would need more buffers than it can have, by the times of the parties".into());
     }
@@ -81,7 +81,7 @@ fn offer(decided: &Decided, id: ChannelId, mechanism: Mechanism) -> Offer {
     Offer { mechanism, bytes, added: added(open, id, mechanism), refused, measure: Some(measure) }
 }
 
-/// Which deadline or chain is in the way.
+/// Which deadline or chain would not be kept, or what else is wrong.
 fn forbidden(model: &Model, proof: &Proof<'_>, measure: &Measure) -> String {
     if let Some(late) = &measure.late {
         let task = model.real_time().find(|(_, task, _)| task.name == *late);
@@ -106,7 +106,7 @@ fn forbidden(model: &Model, proof: &Proof<'_>, measure: &Measure) -> String {
     measure.fault.clone().unwrap_or_else(|| "some server would not be shown to keep its budget".into())
 }
 
-/// What a smaller object costs elsewhere, if the whole takes more with it.
+/// What a smaller object costs elsewhere, if the whole takes more memory with it.
 fn dearer((bytes, mine): (u64, u64), with: &Measure, now: impl Fn() -> Measure) -> Option<String> {
     if bytes >= mine {
         return None;
@@ -115,7 +115,7 @@ fn dearer((bytes, mine): (u64, u64), with: &Measure, now: impl Fn() -> Measure) 
     Some(format!("all in all it would take {more} KiB more, with what a lock needs besides its value"))
 }
 
-/// Locks: taking and giving back. Others: what is copied beyond once.
+/// Of a lock, the overhead of acquiring and releasing it; of other mechanisms, the copies after the first.
 fn added(model: &Model, id: ChannelId, mechanism: Mechanism) -> [Duration; 2] {
     let channel = model.channel(id);
     let overheads = model.platform().overheads;
@@ -131,12 +131,13 @@ fn added(model: &Model, id: ChannelId, mechanism: Mechanism) -> [Duration; 2] {
     })
 }
 
-/// What a proven plan says of a decision between several mechanisms; `None` if there was none to take.
+/// What a proven plan says of the choice between several mechanisms; `None` if no lock serves the state, so that
+/// there is no choice.
 ///
-/// The whole is proven anew only for mechanisms whose time is another.
+/// The whole is proven anew only for mechanisms with other times.
 pub(crate) fn choice(
     decided: &Decided,
-    promises: &Promises,
+    bounds: &ResponseBounds,
     id: ChannelId,
     taken: &Realisation,
 ) -> Option<ChoicePlan> {
@@ -144,15 +145,15 @@ pub(crate) fn choice(
         return None;
     }
     let (open, mine) = (&decided.open, taken.bytes(&decided.model, id)?);
-    let seats = Seats::choose(open, None);
+    let placements = Placements::choose(open, None);
     let bytes = |mechanism: Mechanism| match mechanism.locking() {
         Some(_) => {
             let readers = u32::try_from(open.channel(id).readers.len()).ok()?;
             mechanism.bytes(open.value_bytes(id)?, 1, readers)
         }
-        None => buffers::bytes(&decided.model, id, promises, mechanism),
+        None => buffers::bytes(&decided.model, id, bounds, mechanism),
     };
-    let mut others: Vec<(u64, Mechanism)> = serving(open, &seats, id)
+    let mut others: Vec<(u64, Mechanism)> = serving(open, &placements, id)
         .into_iter()
         .filter(|mechanism| *mechanism != taken.mechanism)
         .filter_map(|mechanism| Some((bytes(mechanism)?, mechanism)))
@@ -186,22 +187,22 @@ pub(crate) fn choice(
     Some(ChoicePlan { writer, reader, next, cheaper })
 }
 
-/// Every mechanism that serves a channel, and what it would come to, all else as it is decided: a table for people, the
-/// smallest first.
+/// A table for people: every mechanism that serves a channel, and what the whole would be with it, everything else
+/// as decided; the smallest first.
 ///
-/// It proves the whole anew for each: some milliseconds, or seconds for large applications.
+/// It proves the whole anew for each mechanism: some milliseconds, or seconds for large applications.
 ///
 /// # Errors
-/// [`WishError`] if there is no such channel, or the wish cannot be had.
-pub fn why_channel(model: &Model, wish: &Wish, name: &str) -> Result<String, WishError> {
-    let id = wish::channel(model, name)?;
-    let open = wish.on(model)?;
-    let aim = wish.minimise.unwrap_or(open.platform().minimise);
+/// [`OverrideError`] if there is no such channel, or the overrides cannot be applied.
+pub fn why_channel(model: &Model, overrides: &Overrides, name: &str) -> Result<String, OverrideError> {
+    let id = overrides::channel(model, name)?;
+    let open = overrides.on(model)?;
+    let aim = overrides.minimise.unwrap_or(open.platform().minimise);
     let decided = super::decide(open, aim, &mut Vec::new());
     let model = &decided.model;
     let channel = model.channel(id);
     let proof = Proof::find(model, Effort::Quick, &mut Vec::new());
-    let taken = flow::realise(model, id, &proof.promises, &mut Vec::new());
+    let taken = flow::realise(model, id, &proof.bounds, &mut Vec::new());
     let readers: Vec<&str> = channel.readers.iter().map(|reader| model.party_name(*reader)).collect();
     let mut text = format!("{name}: {} -> {}\n", model.party_name(channel.writer), readers.join(", "));
     let _ = writeln!(text, "{}: {}", taken.mechanism.paper_name(), taken.reason);
@@ -213,7 +214,7 @@ pub fn why_channel(model: &Model, wish: &Wish, name: &str) -> Result<String, Wis
     let own = taken.bytes(model, id);
     let head = ["mechanism", "bytes", "writer", "reader", ""].map(str::to_owned);
     let row = |offer: Offer| {
-        let aimed = || offer.measure.as_ref().map_or_else(String::new, |measure| measure.told(aim));
+        let aimed = || offer.measure.as_ref().map_or_else(String::new, |measure| measure.described(aim));
         let verdict = match offer.refused {
             _ if offer.mechanism == taken.mechanism => match channel.mechanism {
                 Some(_) => format!("taken, since it is pinned{}", aimed()),

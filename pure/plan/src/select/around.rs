@@ -9,8 +9,8 @@ use core::cmp::Reverse;
 use taut_analysis::Overflow;
 
 use super::best::Progress;
-use super::part::Search;
 use super::problem::Problem;
+use super::subtree::Search;
 
 /// How many objects are free at a time, and judgements for each time: where few find nothing, more may.
 const FREE: [(usize, u64); 2] = [(7, 1_000), (14, 4_000)];

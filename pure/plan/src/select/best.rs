@@ -4,26 +4,27 @@
 //! The best selection: branch and bound.
 //!
 //! ```text
-//! Part        by object, the offers that may still be taken. What they have in common lies on the set: a guard if all
-//!             have it, the least time. No completion has shorter responses, so none keeps what the part does not
-//! Probing     an offer that does not fit alone, all else open, is possible nowhere below; neither is one that is too
-//!             dear
-//! Bound       each object at its cheapest. As long as that does not fit, some few objects already do not fit so (what
-//!             does not matter is left open again, one after another): one of them pays for a dearer offer. What it pays
-//!             at least is added to the bound, and taken off what these cost more; and again
-//! Branch      the object that could not be had at its cheapest when all were taken one after another, by guards
-//! Start       the published heuristic without refinement, and exchanges: one object gets another offer, and where that
-//!             does not fit, one more gives up its guard. If that and a short search do not end it: the
-//!             heuristic with its refinement, and some objects that contend are chosen anew together, all others as they
-//!             are
-//! Order       mostly the last part, whose completions are near; every fourth time the one that has the least bound
+//! Subtree     by object, the offers that may still be taken. The set carries what they have in common: a guard if all
+//!             have it, the least time. No completion has shorter responses, so none keeps what the subtree does not
+//! Probing     an offer that does not fit alone, all else open, fits nowhere below; an offer that is too dear is ruled
+//!             out, too
+//! Bound       each object takes its cheapest offer. As long as these do not fit, a few objects already do not fit so
+//!             (objects that do not matter are left open again, one after another): one of them pays for a dearer
+//!             offer. The least that it pays is added to the bound, and taken off what the dearer offers of these
+//!             objects cost more; and again
+//! Branch      the object that could not have its cheapest offer when all were taken one after another, by guards
+//! Start       the published heuristic without refinement, and exchanges: one object gets another offer, and if that
+//!             does not fit, one more gives up its guard. If that and a short search do not end it: the heuristic with
+//!             its refinement, and some objects that contend are chosen anew together, all others as they are
+//! Order       mostly the last subtree, whose completions are near; every fourth time the one with the least bound
 //! Assumes     responses never fall when a cost grows or a guard is added, and bytes never fall when responses grow
-//! Verdict     the best, if it ends; else what is best so far, and a bound below which nothing is
-//! Cost        exponential in the worst case; it stops at a number of judgements
+//! Verdict     the best, if the search ends; else the best so far, and a bound below which there is no selection
+//! Cost        exponential in the worst case; the search stops at a number of judgements
 //! ```
 //!
-//! The order of everything is fixed, so the answer is a function of the problem and the limit. Least memory is never more
-//! than what the published heuristic finds at a depth of [`DEPTH`], unless the search is stopped from outside before that.
+//! The order of all steps is fixed, so the answer is a function of the problem and the limit. Least memory is never
+//! more than what the published heuristic finds at a depth of [`DEPTH`], unless the caller stops the search before
+//! that.
 
 use core::cell::Cell;
 
@@ -34,13 +35,14 @@ use super::around::around;
 use super::exchange::exchange;
 use super::judge::all;
 use super::paper;
-use super::part::{Goal, Search};
 use super::problem::{Judged, Problem, Selection};
+use super::subtree::{Goal, Search};
 
-/// Of the published heuristic's refinement, whose answer is looked at where a short search does not prove the best.
+/// The depth of the published heuristic's refinement, whose answer the search starts from if a short search does
+/// not prove the best.
 pub const DEPTH: usize = 5;
 
-/// Judgements of a search before it looks around the best selection so far.
+/// Judgements of a short search, before the search looks around the best selection so far.
 const SHORT: u64 = 20_000;
 
 /// How far a search has come.
@@ -50,30 +52,31 @@ pub struct Progress {
     pub judged: u64,
     /// [`Aim::value`] of the best selection so far.
     pub best: Option<u64>,
-    /// No selection has less.
+    /// No selection has a lower value.
     pub at_least: u64,
 }
 
-/// What a search came to.
+/// What a search found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The best selection, if one was found that keeps everything.
     pub best: Option<(Selection, Judged)>,
-    /// [`Aim::value`] of no selection is less; the greatest number if there is none at all.
+    /// No selection has a lower [`Aim::value`]; the greatest number if there is no selection at all.
     pub at_least: u64,
-    /// What was to be small.
+    /// What the search minimised.
     pub aim: Aim,
 }
 
 impl Answer {
-    /// Whether the best is known to be the least, or that there is none.
+    /// Whether the best selection is proven to be the best, or it is proven that there is none.
     pub fn is_proven(&self) -> bool {
         self.at_least == self.best.as_ref().map_or(u64::MAX, |(_, judged)| self.aim.value(judged))
     }
 }
 
-/// Searches until the best is found, after `judgements`, or until `go_on`, which is asked between steps, says no. What
-/// the published heuristic takes at [`DEPTH`] comes besides, where a short search does not prove the best.
+/// Searches until the best is proven, until `judgements` are made, or until `go_on`, which the search asks between
+/// steps, says no. If a short search does not prove the best, the judgements of the published heuristic at
+/// [`DEPTH`] come on top.
 ///
 /// # Errors
 /// [`Overflow`] if times or bytes do not fit in 64 bits.
@@ -86,7 +89,7 @@ pub fn search(
     among(problem, possible, [SHORT, judgements], true, go_on)
 }
 
-/// The best selection in which an object has another offer than in this one; limits as for [`search`].
+/// The best selection in which `object` has another offer than in `selection`; limits as for [`search`].
 ///
 /// # Errors
 /// [`Overflow`] if times or bytes do not fit in 64 bits.
@@ -104,8 +107,8 @@ pub fn runner_up(
     among(problem, possible, [SHORT, judgements], false, go_on)
 }
 
-/// The best of what takes these offers: as far as the aim goes, and between equals. Judgements of a short search come
-/// before those of all.
+/// The best selection of these offers: `possible` for the aim, `ties` to decide among equals. The two limits are
+/// the judgements of a short search and those of the whole.
 pub(super) fn among(
     problem: &mut Problem,
     [possible, ties]: [Vec<u64>; 2],
@@ -127,7 +130,8 @@ pub(super) fn among(
         stopped.set(stopped.get() || !go_on(progress));
         !stopped.get()
     };
-    // What is short is done at once; else what is best is bettered first, so that more is too dear.
+    // If a short search is enough, it ends here; else improve the best selection first, so that more offers are too
+    // dear.
     let (short, middle) = (judgements.min(short), judgements / 2);
     let first = problem.judged;
     let mut search = Search::new(problem, possible.clone(), Goal { aim, within: None }, best);
@@ -139,7 +143,7 @@ pub(super) fn among(
     around(&mut search, &possible, limit.min(first.saturating_add(middle)), &mut go_on)?;
     let at_least = search.run(limit, &mut go_on)?;
     let mut best = search.best;
-    // Between equals, the other measures decide.
+    // Among equals, the other measures decide.
     if let Some(found) = &mut best
         && problem.judged < limit
     {

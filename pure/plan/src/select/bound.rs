@@ -8,7 +8,7 @@ use taut_analysis::multi::Solution;
 
 use super::aim::Aim;
 use super::judge::offers;
-use super::part::{Above, Search};
+use super::subtree::{Above, Search};
 
 impl Search<'_> {
     /// Bytes of each possible offer, under the responses of what was judged last.

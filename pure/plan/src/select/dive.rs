@@ -9,24 +9,24 @@ use taut_analysis::multi::Solution;
 use super::aim::Aim;
 use super::bound::spread;
 use super::judge::offers;
-use super::part::{Above, Part, Search};
+use super::subtree::{Above, Search, Subtree};
 
 impl Search<'_> {
     /// Takes an offer for one object after another, the best that fits: the first object that had to take one that was
     /// not free.
     pub(super) fn dive(
         &mut self,
-        part: &Part,
+        subtree: &Subtree,
         above: &Above,
         solution: &Solution,
     ) -> Result<Option<usize>, Overflow> {
-        let mut taken = part.bits.clone();
+        let mut taken = subtree.bits.clone();
         let mut conflict = None;
         let mut order: Vec<usize> = (0..taken.len()).filter(|&at| !taken[at].is_power_of_two()).collect();
-        order.sort_by_key(|&at| core::cmp::Reverse(spread(part.bits[at], &above[at])));
+        order.sort_by_key(|&at| core::cmp::Reverse(spread(subtree.bits[at], &above[at])));
         for at in order {
             let mut best: Option<((u64, u64), usize)> = None;
-            for offer in offers(part.bits[at]) {
+            for offer in offers(subtree.bits[at]) {
                 if best.is_some_and(|(best, _)| above[at][offer] > best.0) {
                     continue;
                 }

@@ -10,7 +10,7 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | [`best`] | branch and bound: the best, or a bound on how far from it; `part` is its tree, `bound`, `dive`, `dominance`, `exchange` and `around` are steps of it |
+//! | [`best`] | branch and bound: the best, or a bound on how far from it; `subtree` is its tree, `bound`, `dive`, `dominance`, `exchange` and `around` are steps of it |
 //! | [`paper`] | the published heuristic, with its refinement, and its variant with backtracking |
 //! | [`exhaustive`] | every selection: what the others are held against |
 //! | [`why()`] | what else an object could have had, and what forbids it |
@@ -32,8 +32,8 @@ pub mod exhaustive;
 mod judge;
 mod offer;
 pub mod paper;
-mod part;
 mod problem;
+mod subtree;
 #[cfg(test)]
 mod tests;
 mod why;

@@ -18,7 +18,7 @@ use super::around::{around, neighbours};
 use super::best::{DEPTH, Progress, among};
 use super::exchange::exchange;
 use super::judge::{all, offers};
-use super::part::{Goal, Search};
+use super::subtree::{Goal, Search};
 use super::{
     Aim, Buffers, Count, Equations, Footprint, Judged, Memory, Offer, Problem, Selection, exhaustive, paper,
 };
@@ -272,7 +272,7 @@ fn many(seed: u64) -> System {
 /// It ends at its limit, where it is told to, and where nothing can be better; what it reports is never worse than what there was.
 #[test]
 fn around_ends() {
-    let mut told = 0;
+    let mut reported = 0;
     for seed in 0..30 {
         let system = many(seed);
         let mut problem = system.problem(Equations::Sound);
@@ -302,7 +302,7 @@ fn around_ends() {
             })
             .unwrap();
             assert_eq!(asked, steps);
-            told += u32::from(least < before);
+            reported += u32::from(least < before);
         }
         // Few judgements: not many more are made than that.
         search.best = Some((start.clone(), judged.clone()));
@@ -311,7 +311,7 @@ fn around_ends() {
         let over = search.problem.judged() - limit;
         assert!(over < 200, "{over}");
     }
-    assert!(told > 20, "{told}");
+    assert!(reported > 20, "{reported}");
 }
 
 /// A problem of one object, which the first of eight tasks writes and the second reads, with such offers.

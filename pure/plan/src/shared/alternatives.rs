@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the analyses of whole applications say of a task, each beside the one that was used.
+//! What each analysis of whole applications says of a task, beside the analysis that was used.
 
 use taut_analysis::multi::{
     Bounds, Status, fmlp_plus, mpcp_lnr09_sound, msrp_gai01, msrp_holistic, msrp_joint,
@@ -16,14 +16,14 @@ use super::Shared;
 use super::charge::charged;
 use super::choose::{Answer, is_global};
 use crate::alternatives::Row;
-use crate::seats::Seats;
+use crate::placement::Placements;
 
 /// An analysis with resources of several cores.
 struct Analysis {
     name: &'static str,
     locking: Locking,
     suspends: bool,
-    /// Whether plans are made with it.
+    /// Whether plans use it.
     first: bool,
     analysis: fn(&TaskSet) -> Result<Verdict<Bounds>, Overflow>,
 }
@@ -48,27 +48,37 @@ const ANALYSES: [Analysis; 5] = [
 ];
 
 impl Shared {
-    /// By analysis, what it says of a seat.
-    pub(crate) fn alternatives(&self, model: &Model, seats: &Seats<'_>, seat: usize) -> Vec<Row> {
-        let global: Vec<bool> = (0..model.resources().len()).map(|at| is_global(seats, at)).collect();
+    /// What each analysis says of a placement.
+    pub(crate) fn alternatives(
+        &self,
+        model: &Model,
+        placements: &Placements<'_>,
+        placement: usize,
+    ) -> Vec<Row> {
+        let global: Vec<bool> = (0..model.resources().len()).map(|at| is_global(placements, at)).collect();
         let edf = model.platform().scheduler == Scheduler::Edf;
         match (edf, global.contains(&true)) {
-            (true, any) => self.by_deadline(model, seats, seat, &global, any),
-            (false, true) => self.across(model, seats, seat, &global),
-            (false, false) => self.ceilings(model, seats, seat),
+            (true, any) => self.by_deadline(model, placements, placement, &global, any),
+            (false, true) => self.across(model, placements, placement, &global),
+            (false, false) => self.ceilings(model, placements, placement),
         }
     }
 
-    /// Resources of one core each.
-    fn ceilings(&self, model: &Model, seats: &Seats<'_>, seat: usize) -> Vec<Row> {
+    /// The rows for resources of one core each.
+    fn ceilings(&self, model: &Model, placements: &Placements<'_>, placement: usize) -> Vec<Row> {
         let shared = "resources are shared";
-        let long = seats.seats.iter().find(|seat| seat.task.deadline > seat.task.arrival.period());
+        let long = placements
+            .placements
+            .iter()
+            .find(|placement| placement.task.deadline > placement.task.arrival.period());
         let several = match long {
-            Some(seat) => format!("used: the deadline of `{}` is longer than its period", seat.name),
+            Some(placement) => {
+                format!("used: the deadline of `{}` is longer than its period", placement.name)
+            }
             None => "not needed: no deadline is longer than its period".to_owned(),
         };
         vec![
-            Row::new("immediate ceilings", self.says(model, seats, seat)),
+            Row::new("immediate ceilings", self.says(model, placements, placement)),
             Row::new("response time, several jobs", several),
             Row::fails("response time, offsets", format!("{shared}, whose holders have no known phase")),
             Row::fails("utilisation bounds", format!("{shared}, and a ceiling blocks")),
@@ -77,12 +87,18 @@ impl Shared {
         ]
     }
 
-    /// Resources of several cores, under fixed priority.
-    fn across(&self, model: &Model, seats: &Seats<'_>, seat: usize, global: &[bool]) -> Vec<Row> {
+    /// The rows for resources of several cores, under fixed priorities.
+    fn across(
+        &self,
+        model: &Model,
+        placements: &Placements<'_>,
+        placement: usize,
+        global: &[bool],
+    ) -> Vec<Row> {
         let chosen = self.chosen(global);
         let pinned = (0..global.len()).any(|at| global[at] && model.protocol(at).is_some());
-        let response = self.response(seats, seat);
-        let keeps = seats.seats.iter().any(|seat| !seat.task.non_preemptive.is_zero());
+        let response = self.response(placements, placement);
+        let keeps = placements.placements.iter().any(|placement| !placement.task.non_preemptive.is_zero());
         let mut rows = Vec::new();
         // Candidates are tried in order, up to the first that keeps all deadlines.
         let place = |locking| ANALYSES.iter().position(|other| other.first && Some(other.locking) == locking);
@@ -90,7 +106,7 @@ impl Shared {
         let mut guards = global.iter().zip(&self.protocols).filter(|(global, _)| **global);
         let mixed = guards.any(|(_, (locking, _))| Some(*locking) != chosen);
         if mixed && !matches!(self.answer, Answer::Refused) {
-            rows.push(Row::new("MSRP beside MPCP", self.says(model, seats, seat)));
+            rows.push(Row::new("MSRP beside MPCP", self.says(model, placements, placement)));
         }
         for analysis in &ANALYSES {
             if matches!(self.answer, Answer::Refused) {
@@ -103,11 +119,11 @@ impl Shared {
                 continue;
             }
             let used = analysis.first && Some(analysis.locking) == chosen && !mixed;
-            let found = charged(model, seats, global, &vec![analysis.suspends; global.len()])
+            let found = charged(model, placements, global, &vec![analysis.suspends; global.len()])
                 .and_then(|charged| (analysis.analysis)(&charged.set));
             let says = match found {
                 Ok(Verdict::Schedulable(bounds)) => {
-                    let exact = bounds.tasks[seat].from_arrival;
+                    let exact = bounds.tasks[placement].from_arrival;
                     let found = exact.rounded();
                     match response {
                         _ if used => format!("used: R = {found}"),
@@ -115,13 +131,13 @@ impl Shared {
                         Some(response) if response == exact && Some(analysis.locking) == chosen => {
                             "not needed: would give the same R".to_owned()
                         }
-                        // Of one protocol, the first is never above the others.
+                        // Of one protocol, the bound of the first analysis is never above those of the others.
                         Some(_) if Some(analysis.locking) == chosen => {
                             format!("weaker: would give R = {found}")
                         }
                         Some(_) if !pinned => format!("not needed: would give R = {found}"),
                         Some(_) => format!("not asked for: would give R = {found}"),
-                        // What is not pinned has been tried, and would have been taken.
+                        // A protocol that no pin excludes has been tried, and would have been taken.
                         None => format!("not asked for: would give R = {found}, all deadlines kept"),
                     }
                 }
@@ -135,7 +151,8 @@ impl Shared {
                     let late = bounds.tasks.iter().position(|task| task.status == Status::Passes);
                     match late {
                         Some(late) => {
-                            let (name, deadline) = (seats.seats[late].name, seats.seats[late].task.deadline);
+                            let (name, deadline) =
+                                (placements.placements[late].name, placements.placements[late].task.deadline);
                             let past = bounds.tasks[late].from_arrival.rounded_above(deadline);
                             format!("{tried}: R of `{name}` is at least {past}, due in {deadline}")
                         }
@@ -156,20 +173,20 @@ impl Shared {
         rows
     }
 
-    /// Under EDF.
+    /// The rows for cores under EDF.
     fn by_deadline(
         &self,
         model: &Model,
-        seats: &Seats<'_>,
-        seat: usize,
+        placements: &Placements<'_>,
+        placement: usize,
         global: &[bool],
         any: bool,
     ) -> Vec<Row> {
-        let at = &seats.seats[seat];
-        let mut rows = vec![Row::new("processor demand", self.says(model, seats, seat))];
+        let at = &placements.placements[placement];
+        let mut rows = vec![Row::new("processor demand", self.says(model, placements, placement))];
         let times = match &self.answer {
             Answer::Kept(Ok(found), _) => {
-                let (found, deadline) = (found[seat].response.from_arrival, at.task.deadline);
+                let (found, deadline) = (found[placement].response.from_arrival, at.task.deadline);
                 let shown = found.rounded();
                 match found <= deadline {
                     true => format!("used for R = {shown}"),
@@ -182,15 +199,15 @@ impl Shared {
         rows.push(Row::new("EDF response times", times));
         let local = !any && !model.resources().is_empty();
         if local {
-            // The other of the two ways to guard what one core shares.
+            // The other of the two ways to guard resources of one core.
             let floors = self.test.contains("floors");
             let (name, locks) = match floors {
                 true => ("ceilings (SRP)", Locks::Srp(Levels::Deadline)),
                 false => ("deadline floors (DFP)", Locks::Dfp(Floors::Shared)),
             };
-            let found = charged(model, seats, global, &vec![false; global.len()])
+            let found = charged(model, placements, global, &vec![false; global.len()])
                 .and_then(|charged| response::core(&charged.set, at.core, locks));
-            let mine = seats.cores[at.core].members.iter().position(|&member| member == seat);
+            let mine = placements.cores[at.core].members.iter().position(|&member| member == placement);
             let says = match (found, mine) {
                 (Ok(Verdict::Schedulable(found)), Some(mine)) => {
                     format!("not asked for: would give R = {}", found[mine].from_arrival.rounded())
@@ -199,7 +216,8 @@ impl Shared {
             };
             rows.push(Row::new(name, says));
         }
-        let used = seats.cores[at.core].analysis.as_ref().ok().and_then(taut_analysis::Core::utilisation);
+        let used =
+            placements.cores[at.core].analysis.as_ref().ok().and_then(taut_analysis::Core::utilisation);
         if let Some(used) = used {
             let figure = crate::timing::percent(used.ppm());
             rows.push(match used.fits() {
@@ -224,12 +242,14 @@ impl Shared {
     }
 
     /// What the test that was used says.
-    fn says(&self, model: &Model, seats: &Seats<'_>, seat: usize) -> String {
-        let deadline = seats.seats[seat].task.deadline;
+    fn says(&self, model: &Model, placements: &Placements<'_>, placement: usize) -> String {
+        let deadline = placements.placements[placement].task.deadline;
         match &self.answer {
-            Answer::Bounds(bounds, ..) if bounds.tasks[seat].status == Status::Proven => "used".to_owned(),
+            Answer::Bounds(bounds, ..) if bounds.tasks[placement].status == Status::Proven => {
+                "used".to_owned()
+            }
             Answer::Bounds(bounds, ..) => {
-                let past = bounds.tasks[seat].from_arrival.rounded_above(deadline);
+                let past = bounds.tasks[placement].from_arrival.rounded_above(deadline);
                 format!("used, says no: R is at least {past}")
             }
             Answer::Kept(..) => format!("used: shows that {deadline} are kept"),

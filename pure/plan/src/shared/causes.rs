@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Whom a task waits for, and what would help.
+//! What a task waits for, and what would help.
 
 use taut_analysis::multi::Status;
 use taut_analysis::uni::edf::demand::Demand;
@@ -10,58 +10,66 @@ use taut_time::Duration;
 
 use super::Shared;
 use super::choose::Answer;
-use super::tell::parts;
-use crate::seats::{Seat, Seats, Who};
+use super::explain::parts;
+use crate::placement::{Placement, Placements, Who};
 use crate::{room, timing};
 
 impl Shared {
-    /// The task and the resource with the section that a task waits longest for, of another; the resource past the last is
+    /// The other task and the resource of the section that a task waits longest for; the resource past the last is
     /// the core.
-    pub(crate) fn blocked_by(&self, seats: &Seats<'_>, seat: usize) -> Option<(usize, usize)> {
+    pub(crate) fn blocked_by(&self, placements: &Placements<'_>, placement: usize) -> Option<(usize, usize)> {
         match &self.answer {
             Answer::Bounds(bounds, ..) => {
-                let waits = parts(&bounds.tasks[seat]);
+                let waits = parts(&bounds.tasks[placement]);
                 let (_, witness, _) = waits[..3].iter().max_by_key(|(.., part)| *part)?;
                 let resource = witness.resource?;
                 let longest = || {
                     let section = |other: &usize| {
-                        let of = seats.seats[*other].task.sections.iter();
+                        let of = placements.placements[*other].task.sections.iter();
                         of.filter(|s| s.resource.index() == resource).map(|s| s.longest).max()
                     };
-                    let others =
-                        (0..seats.seats.len()).filter(|&i| seats.seats[i].core != seats.seats[seat].core);
+                    let others = (0..placements.placements.len())
+                        .filter(|&i| placements.placements[i].core != placements.placements[placement].core);
                     others.filter(|other| section(other).is_some()).max_by_key(section)
                 };
                 witness.task.or_else(longest).map(|task| (task, resource))
             }
-            Answer::Kept(Ok(due), _) => due[seat].response.blocked_by,
-            Answer::Short(core, demand) if *core == seats.seats[seat].core => demand.short?.blocked_by,
+            Answer::Kept(Ok(due), _) => due[placement].response.blocked_by,
+            Answer::Short(core, demand) if *core == placements.placements[placement].core => {
+                demand.short?.blocked_by
+            }
             _ => None,
         }
     }
 
-    /// The task that delays a task longest, of its core.
-    pub(crate) fn delayed_by(&self, seats: &Seats<'_>, seat: usize) -> Option<usize> {
+    /// The task of the same core that delays a task longest.
+    pub(crate) fn delayed_by(&self, placements: &Placements<'_>, placement: usize) -> Option<usize> {
         match &self.answer {
-            Answer::Bounds(bounds, ..) => bounds.tasks[seat].witnesses.interference.task,
-            Answer::Short(core, demand) => longest_due(seats, *core, demand, Some(seat)),
+            Answer::Bounds(bounds, ..) => bounds.tasks[placement].witnesses.interference.task,
+            Answer::Short(core, demand) => longest_due(placements, *core, demand, Some(placement)),
             _ => None,
         }
     }
 
-    /// Why nothing is proven of a task that is not late itself: another is, on which its bound rests.
-    pub(crate) fn rests_on(&self, model: &Model, seats: &Seats<'_>, seat: usize) -> Option<String> {
+    /// Why nothing is proven of a task that is not late itself: its bound rests on another task that is late, or
+    /// another core is short.
+    pub(crate) fn rests_on(
+        &self,
+        model: &Model,
+        placements: &Placements<'_>,
+        placement: usize,
+    ) -> Option<String> {
         match &self.answer {
-            Answer::Bounds(bounds, _, false) if bounds.tasks[seat].status == Status::Depends => {
+            Answer::Bounds(bounds, _, false) if bounds.tasks[placement].status == Status::Depends => {
                 let late = bounds.tasks.iter().position(|task| task.status == Status::Passes)?;
-                let name = seats.seats[late].name;
+                let name = placements.placements[late].name;
                 Some(format!(
                     "it is not late itself: its bound rests on `{name}`, which is; see `taut explain --task {name}`"
                 ))
             }
-            Answer::Short(core, _) if *core != seats.seats[seat].core => {
+            Answer::Short(core, _) if *core != placements.placements[placement].core => {
                 let cpu = model.platform().cores[*core];
-                let name = seats.seats[*seats.cores[*core].members.first()?].name;
+                let name = placements.placements[*placements.cores[*core].members.first()?].name;
                 Some(format!(
                     "core {cpu} asks for too much first, and no other is looked at; see `taut explain --task {name}`"
                 ))
@@ -71,22 +79,22 @@ impl Shared {
     }
 }
 
-/// The longest task that is due within the window that is too short.
+/// The task with the longest execution time, other than `but`, that is due within the window that is too short.
 pub(super) fn longest_due(
-    seats: &Seats<'_>,
+    placements: &Placements<'_>,
     core: usize,
     demand: &Demand,
     but: Option<usize>,
 ) -> Option<usize> {
     let length = demand.short.map_or(Duration::MAX, |window| window.length);
-    let members = seats.cores[core].members.iter().copied();
-    let due = members.filter(|&i| Some(i) != but && seats.seats[i].task.deadline <= length);
-    due.max_by_key(|&i| seats.seats[i].cost)
+    let members = placements.cores[core].members.iter().copied();
+    let due = members.filter(|&i| Some(i) != but && placements.placements[i].task.deadline <= length);
+    due.max_by_key(|&i| placements.placements[i].cost)
 }
 
-/// With which execution time a task would fit.
-pub(super) fn advised(model: &Model, seat: &Seat<'_>, faults: &[Fault]) -> Option<String> {
-    match seat.who {
+/// A help text that says with which execution time a task would fit.
+pub(super) fn advised(model: &Model, placement: &Placement<'_>, faults: &[Fault]) -> Option<String> {
+    match placement.who {
         Who::Task(id) if timing::may_advise(faults) => room::help(model, id),
         _ => None,
     }

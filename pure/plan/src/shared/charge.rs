@@ -27,7 +27,7 @@ use taut_time::Duration;
 
 use super::work::Charges;
 use crate::budget;
-use crate::seats::{Seat, Seats};
+use crate::placement::{Placement, Placements};
 
 /// Tasks as they are analysed, with what was charged.
 pub(super) struct Charged {
@@ -89,7 +89,7 @@ impl Probe {
 /// The set that is analysed: a task per seat, in their order.
 pub(super) fn charged(
     model: &Model,
-    seats: &Seats<'_>,
+    placements: &Placements<'_>,
     global: &[bool],
     suspends: &[bool],
 ) -> Result<Charged, Overflow> {
@@ -101,35 +101,36 @@ pub(super) fn charged(
     let mut resources: Vec<Resource> =
         model.resources().iter().map(|shared| Resource { name: shared.name.clone() }).collect();
     let scheduler = model.platform().scheduler;
-    let blocks_all = |seat: &Seat<'_>| budget::blocks_all(seat.task, scheduler, &overheads);
+    let blocks_all = |placement: &Placement<'_>| budget::blocks_all(placement.task, scheduler, &overheads);
     let kept: Vec<Option<usize>> = (0..cores)
         .map(|core| {
-            let members = &seats.cores[core].members;
-            members.iter().any(|&i| !blocks_all(&seats.seats[i]).is_zero()).then(|| {
+            let members = &placements.cores[core].members;
+            members.iter().any(|&i| !blocks_all(&placements.placements[i]).is_zero()).then(|| {
                 resources.push(Resource { name: format!("core {}", model.platform().cores[core]) });
                 resources.len() - 1
             })
         })
         .collect();
-    let mut tasks = Vec::with_capacity(seats.seats.len());
+    let mut tasks = Vec::with_capacity(placements.placements.len());
     let (mut of_switches, mut of_locks, mut of_probe) = (Vec::new(), Vec::new(), Vec::new());
     let charges = Charges { overheads, probe: &probe, global, suspends, switches };
-    for seat in &seats.seats {
-        let work = charges.work(seat, kept[seat.core].map(|core| (core, blocks_all(seat))))?;
+    for placement in &placements.placements {
+        let work = charges.work(placement, kept[placement.core].map(|core| (core, blocks_all(placement))))?;
         tasks.push(SetTask {
-            name: seat.name.to_owned(),
-            core: seat.core,
-            priority: seat.priority.into(),
+            name: placement.name.to_owned(),
+            core: placement.core,
+            priority: placement.priority.into(),
             arrivals: Arrivals::Sporadic,
-            period: seat.task.arrival.period(),
-            deadline: seat.task.deadline,
-            jitter: probe.late(&overheads, seat.task.delay())?,
+            period: placement.task.arrival.period(),
+            deadline: placement.task.deadline,
+            jitter: probe.late(&overheads, placement.task.delay())?,
             body: work.body,
         });
         // What is left of the cost is the probe's share and what comes to sections.
-        let told = [seat.cost, work.switching, work.slowed];
-        let told = told.into_iter().try_fold(Duration::ZERO, Duration::checked_add).ok_or(Overflow)?;
-        of_locks.push(work.cost.saturating_sub(told));
+        let reported = [placement.cost, work.switching, work.slowed];
+        let reported =
+            reported.into_iter().try_fold(Duration::ZERO, Duration::checked_add).ok_or(Overflow)?;
+        of_locks.push(work.cost.saturating_sub(reported));
         of_switches.push(work.switching);
         of_probe.push(work.slowed.checked_add(probe.once).ok_or(Overflow)?);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Which protocol, and what is proven with it.
+//! Chooses the protocols, and says what is proven with them.
 
 use taut_analysis::multi::Bounds;
 use taut_analysis::uni::edf::demand::Demand;
@@ -11,37 +11,48 @@ use taut_model::{Fault, Locking, Model, Place, Scheduler, codes};
 use super::charge::{Charged, charged};
 use super::edf::Due;
 use super::protocols::Protocols;
-use crate::seats::{Seat, Seats};
+use crate::placement::{Placement, Placements};
 
 pub(super) enum Answer {
-    /// By seat, under fixed priority; whether all keep their deadlines.
+    /// By placement, under fixed priorities; and whether all keep their deadlines.
     Bounds(Bounds, Charged, bool),
-    /// All keep their deadlines, under EDF; by seat, what a job takes, or why that is not known.
+    /// All keep their deadlines, under EDF; by placement, the response of a job, or why it is not known.
     Kept(Result<Vec<Due>, String>, Charged),
-    /// On this core, a window is too short, under EDF.
+    /// Under EDF, a window on this core is too short for its demand.
     Short(usize, Demand),
-    /// Neither, and why.
+    /// No bounds, and why.
     Nothing(String),
-    /// Neither, and it has been said why.
+    /// No bounds, and a fault already says why.
     Refused,
 }
 
 /// Whether tasks of several cores use a resource.
-pub(super) fn is_global(seats: &Seats<'_>, resource: usize) -> bool {
-    let mut cores = users(seats, resource).map(|seat| seat.core);
+pub(super) fn is_global(placements: &Placements<'_>, resource: usize) -> bool {
+    let mut cores = users(placements, resource).map(|placement| placement.core);
     let first = cores.next();
     cores.any(|core| Some(core) != first)
 }
 
-pub(crate) fn users<'s, 'm>(seats: &'s Seats<'m>, resource: usize) -> impl Iterator<Item = &'s Seat<'m>> {
-    let uses = move |seat: &&Seat<'_>| seat.task.sections.iter().any(|s| s.resource.index() == resource);
-    seats.seats.iter().filter(uses)
+pub(crate) fn users<'s, 'm>(
+    placements: &'s Placements<'m>,
+    resource: usize,
+) -> impl Iterator<Item = &'s Placement<'m>> {
+    let uses = move |placement: &&Placement<'_>| {
+        placement.task.sections.iter().any(|s| s.resource.index() == resource)
+    };
+    placements.placements.iter().filter(uses)
 }
 
-/// Reports protocols that do not fit; whether resources of one core have deadline floors: one that is named makes it all.
-pub(super) fn fit(model: &Model, seats: &Seats<'_>, global: &[bool], faults: &mut Vec<Fault>) -> bool {
+/// Reports protocols that do not fit. Returns whether resources of one core have deadline floors: if the manifest
+/// names them for one resource, all have them.
+pub(super) fn fit(
+    model: &Model,
+    placements: &Placements<'_>,
+    global: &[bool],
+    faults: &mut Vec<Fault>,
+) -> bool {
     let edf = model.platform().scheduler == Scheduler::Edf;
-    // The first that is named for resources of one core, and of several.
+    // The first protocol that the manifest names for resources of one core, and of several.
     let mut firsts: [Option<(usize, Locking)>; 2] = [None, None];
     for (at, resource) in model.resources().iter().enumerate() {
         let Some(protocol) = resource.protocol else { continue };
@@ -55,9 +66,9 @@ pub(super) fn fit(model: &Model, seats: &Seats<'_>, global: &[bool], faults: &mu
         let mut refuse = |text: String, help: &str| {
             let message = format!("{name} does not fit {what} `{}`", resource.name);
             let mut fault = Fault::error(codes::LOCKING_MISFIT, message, place(at), text).help(help);
-            for seat in users(seats, at) {
-                let cpu = model.platform().cores[seat.core];
-                let core = Place::key(format!("tasks.{}", seat.name));
+            for placement in users(placements, at) {
+                let cpu = model.platform().cores[placement.core];
+                let core = Place::key(format!("tasks.{}", placement.name));
                 fault = fault.also(core, format!("uses it on core {cpu}"));
             }
             faults.push(fault);
@@ -106,20 +117,20 @@ pub(super) fn fit(model: &Model, seats: &Seats<'_>, global: &[bool], faults: &mu
 /// The first candidate that keeps all deadlines, else the first.
 pub(super) fn by_priority(
     model: &Model,
-    seats: &Seats<'_>,
+    placements: &Placements<'_>,
     global: &[bool],
 ) -> (Vec<Locking>, &'static str, Answer) {
     let mut first: Option<(Vec<Locking>, &'static str, Answer)> = None;
     for candidate in Protocols::candidates(model, global) {
         let suspending = candidate.suspending();
-        let answer = charged(model, seats, global, &suspending)
+        let answer = charged(model, placements, global, &suspending)
             .and_then(|charged| candidate.response_times(&charged.set).map(|verdict| (charged, verdict)));
         let answer = match answer {
             Err(overflow) => Answer::Nothing(overflow.to_string()),
-            // A stretch that is not preempted delays holders, which these do not count.
+            // A non-preemptive stretch delays holders, which the analyses of suspending protocols do not count.
             Ok(_)
                 if suspending.contains(&true)
-                    && seats.seats.iter().any(|seat| !seat.task.non_preemptive.is_zero()) =>
+                    && placements.placements.iter().any(|placement| !placement.task.non_preemptive.is_zero()) =>
             {
                 Answer::Nothing("a non-preemptive stretch would delay those who hold a resource".into())
             }
@@ -142,6 +153,6 @@ pub(super) fn by_priority(
         }
         first.get_or_insert(found);
     }
-    // Those that are named do not go together, which has been said.
+    // The protocols that the manifest names do not go together, which a fault already says.
     first.unwrap_or_else(|| (vec![Locking::Msrp; global.len()], "none", Answer::Refused))
 }

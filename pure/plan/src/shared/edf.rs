@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Cores under EDF: processor demand says whether deadlines are kept, and response times how soon jobs are done.
+//! Cores under EDF: the processor demand shows whether deadlines are kept, and response times how soon jobs are
+//! done.
 //!
-//! Both are bounds for themselves. Where the response times take too long to find, or pass a deadline that the demand
-//! shows to be kept, R is D.
+//! Each is a bound by itself. If the response times take too long to find, or pass a deadline that the demand shows
+//! to be kept, R is D.
 
 use taut_analysis::multi::{Witness, edf_msrp};
 use taut_analysis::uni::edf::demand::{self, Demand};
@@ -17,13 +18,13 @@ use taut_time::Duration;
 
 use super::charge::{Probe, charged};
 use super::choose::Answer;
-use crate::seats::{Seat, Seats};
+use crate::placement::{Placement, Placements};
 
-/// What a job takes under EDF.
+/// The response of a job under EDF.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
     pub(super) response: Response,
-    /// What it spins, and for what.
+    /// How long it spins; `spins_for` says for what.
     pub(super) spin: Duration,
     pub(super) spins_for: Witness,
 }
@@ -57,7 +58,7 @@ impl Guards {
     }
 }
 
-/// How a question was refused.
+/// Why a verdict has no bound, in words.
 fn refused<B>(verdict: Verdict<B>) -> String {
     match verdict {
         Verdict::NotShown(Why::Steps(n)) => format!("given up after {n} steps"),
@@ -67,11 +68,11 @@ fn refused<B>(verdict: Verdict<B>) -> String {
 }
 
 /// Analyses all cores.
-pub(super) fn analyse(model: &Model, seats: &Seats<'_>, global: &[bool], guards: Guards) -> Answer {
+pub(super) fn analyse(model: &Model, placements: &Placements<'_>, global: &[bool], guards: Guards) -> Answer {
     if guards == Guards::Mixed {
         return Answer::Nothing("deadline floors beside resources of several cores are not analysed".into());
     }
-    let found = charged(model, seats, global, &vec![false; global.len()])
+    let found = charged(model, placements, global, &vec![false; global.len()])
         .and_then(|charged| Ok((demands(&charged.set, guards)?, charged)));
     match found {
         Err(overflow) => Answer::Nothing(overflow.to_string()),
@@ -83,7 +84,7 @@ pub(super) fn analyse(model: &Model, seats: &Seats<'_>, global: &[bool], guards:
     }
 }
 
-/// What is wrong with the deadlines of a set; nothing if all are kept.
+/// What is wrong with the deadlines of a set; none if all are kept.
 fn demands(set: &TaskSet, guards: Guards) -> Result<Option<Answer>, Overflow> {
     if guards == Guards::Spinning {
         return Ok(match edf_msrp::cores(set)? {
@@ -114,7 +115,7 @@ fn demands(set: &TaskSet, guards: Guards) -> Result<Option<Answer>, Overflow> {
     Ok(None)
 }
 
-/// By task of a set, what a job takes; or why that is not known.
+/// By task of a set, the response of a job; or why it is not known.
 fn responses(set: &TaskSet, guards: Guards) -> Result<Result<Vec<Due>, String>, Overflow> {
     if guards == Guards::Spinning {
         let spinning = edf_msrp::spinning(set)?;
@@ -147,21 +148,24 @@ fn responses(set: &TaskSet, guards: Guards) -> Result<Result<Vec<Due>, String>, 
     Ok(Ok(by_task.into_iter().flatten().collect()))
 }
 
-/// Whether tasks that share nothing would keep their deadlines on one core: for choosing cores. Charged as
-/// [`super::charge`] does.
-pub(crate) fn fits<'s>(model: &Model, seats: impl Iterator<Item = &'s Seat<'s>>) -> Result<bool, Overflow> {
+/// Whether tasks that share nothing would keep their deadlines on one core: for choosing cores. Overheads are
+/// charged as in [`super::charge`].
+pub(crate) fn fits<'s>(
+    model: &Model,
+    placements: impl Iterator<Item = &'s Placement<'s>>,
+) -> Result<bool, Overflow> {
     let overheads = model.platform().overheads;
     let probe = Probe::new(&overheads)?;
     let switches = overheads.context_switch.checked_mul(2).ok_or(Overflow)?;
-    let task = |seat: &Seat<'_>| {
-        let cost = seat.cost.checked_add(switches).ok_or(Overflow)?;
+    let task = |placement: &Placement<'_>| {
+        let cost = placement.cost.checked_add(switches).ok_or(Overflow)?;
         Ok(demand::Task {
             cost: probe.slower(cost)?,
-            period: seat.task.arrival.period(),
-            deadline: seat.task.deadline,
-            jitter: probe.late(&overheads, seat.task.delay())?,
+            period: placement.task.arrival.period(),
+            deadline: placement.task.deadline,
+            jitter: probe.late(&overheads, placement.task.delay())?,
         })
     };
-    let tasks = seats.map(task).collect::<Result<Vec<_>, Overflow>>()?;
+    let tasks = placements.map(task).collect::<Result<Vec<_>, Overflow>>()?;
     Ok(demand::demand(&tasks, false).is_ok_and(|verdict: Verdict<Demand>| verdict.holds()))
 }

@@ -10,7 +10,7 @@ use taut_time::Duration;
 
 use super::charge::Probe;
 use super::choose::is_global;
-use crate::seats::Seats;
+use crate::placement::Placements;
 
 /// A set in which every section is as long as it executes.
 pub(crate) struct Layout {
@@ -43,18 +43,18 @@ impl Layout {
     }
 
     /// Lays out a model whose tasks say no order of segments and have no stretch that is not preempted.
-    pub(crate) fn of(model: &Model, seats: &Seats<'_>) -> Result<Self, Overflow> {
+    pub(crate) fn of(model: &Model, placements: &Placements<'_>) -> Result<Self, Overflow> {
         let overheads = model.platform().overheads;
         let probe = Probe::new(&overheads)?;
         let switches = overheads.context_switch.checked_mul(2).ok_or(Overflow)?;
-        let rest = |at| Prices { global: is_global(seats, at), ..Prices::default() };
+        let rest = |at| Prices { global: is_global(placements, at), ..Prices::default() };
         let mut guards: Vec<Prices> = (0..model.resources().len()).map(rest).collect();
-        let mut tasks = Vec::with_capacity(seats.seats.len());
-        for seat in &seats.seats {
+        let mut tasks = Vec::with_capacity(placements.placements.len());
+        for placement in &placements.placements {
             let (mut requests, mut inside) = (Vec::new(), Duration::ZERO);
-            for section in &seat.task.sections {
+            for section in &placement.task.sections {
                 let (at, count) = (section.resource.index(), section.count);
-                let length = seat.task.wcet.with_margin(section.longest).ok_or(Overflow)?;
+                let length = placement.task.wcet.with_margin(section.longest).ok_or(Overflow)?;
                 let plain = probe.slower(length)?;
                 let longer = |parts: &[Duration]| {
                     parts.iter().try_fold(length, |sum, part| sum.checked_add(*part)).ok_or(Overflow)
@@ -72,15 +72,15 @@ impl Layout {
                 inside = inside.checked_add(all).ok_or(Overflow)?;
                 requests.push(Request { resource: at, count, length: plain, outermost: true });
             }
-            let cost = probe.slower(seat.cost.checked_add(switches).ok_or(Overflow)?)?;
+            let cost = probe.slower(placement.cost.checked_add(switches).ok_or(Overflow)?)?;
             tasks.push(SetTask {
-                name: seat.name.to_owned(),
-                core: seat.core,
-                priority: seat.priority.into(),
+                name: placement.name.to_owned(),
+                core: placement.core,
+                priority: placement.priority.into(),
                 arrivals: Arrivals::Sporadic,
-                period: seat.task.arrival.period(),
-                deadline: seat.task.deadline,
-                jitter: probe.late(&overheads, seat.task.delay())?,
+                period: placement.task.arrival.period(),
+                deadline: placement.task.deadline,
+                jitter: probe.late(&overheads, placement.task.delay())?,
                 body: Body::Anywhere { cost: cost.max(inside), requests },
             });
         }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Applications with resources, or with cores under EDF: all of their tasks are analysed as one set.
+//! Applications with resources, or with cores under EDF: analyses all of their tasks as one set.
 
 mod alternatives;
 mod causes;
 mod charge;
 mod choose;
 mod edf;
+mod explain;
 mod layout;
 mod local;
 mod nested;
 mod protocols;
-mod tell;
 mod work;
 
 use taut_analysis::multi::Status;
@@ -20,16 +20,16 @@ use taut_analysis::{Overflow, memory};
 use taut_model::{Fault, Locking, Model, ResourceId, Scheduler};
 use taut_time::Duration;
 
-use crate::seats::{Seat, Seats};
+use crate::placement::{Placement, Placements};
 use crate::{ResourcePlan, Term};
 pub(crate) use choose::users;
 use choose::{Answer, by_priority, fit, is_global};
 use edf::Guards;
 pub(crate) use edf::fits;
+use explain::{due, term, terms};
 pub(crate) use layout::Layout;
-use tell::{due, term, terms};
 
-/// What was found about the whole.
+/// What the analysis found about the whole.
 pub(crate) struct Shared {
     /// The protocol of each resource, and why that one.
     protocols: Vec<(Locking, String)>,
@@ -38,15 +38,20 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Nothing, if no task shares anything and cores go by fixed priority: then each core is analysed by itself.
-    pub(crate) fn analyse(model: &Model, seats: &Seats<'_>, faults: &mut Vec<Fault>) -> Option<Self> {
+    /// Analyses the whole; none if no task locks and the cores are under fixed priorities: then each core is analysed
+    /// by itself.
+    pub(crate) fn analyse(
+        model: &Model,
+        placements: &Placements<'_>,
+        faults: &mut Vec<Fault>,
+    ) -> Option<Self> {
         let edf = model.platform().scheduler == Scheduler::Edf;
-        // A resource that nobody uses is warned of, and takes no bound away.
-        if !edf && seats.seats.iter().all(|seat| seat.task.sections.is_empty()) {
+        // A resource that no task uses gets a warning, and takes no bound away.
+        if !edf && placements.placements.iter().all(|placement| placement.task.sections.is_empty()) {
             return None;
         }
-        let global: Vec<bool> = (0..model.resources().len()).map(|at| is_global(seats, at)).collect();
-        let floors = fit(model, seats, &global, faults);
+        let global: Vec<bool> = (0..model.resources().len()).map(|at| is_global(placements, at)).collect();
+        let floors = fit(model, placements, &global, faults);
         let any = global.contains(&true);
         let open = |other: Locking| {
             let of = |(at, global): (usize, &bool)| {
@@ -58,10 +63,10 @@ impl Shared {
             };
             global.iter().enumerate().map(of).collect::<Vec<Locking>>()
         };
-        let (locking, test, answer) = if seats.seats.iter().any(Seat::is_server) {
+        let (locking, test, answer) = if placements.placements.iter().any(Placement::is_server) {
             let text = "servers are analysed beside tasks without resources, under fixed priority";
             (open(Locking::Msrp), "none", Answer::Nothing(text.into()))
-        } else if nested::refuse(model, seats, &global, faults) {
+        } else if nested::refuse(model, placements, &global, faults) {
             (open(Locking::Msrp), "none", Answer::Refused)
         } else if edf {
             let guards = match (any, floors, model.resources().is_empty()) {
@@ -71,9 +76,9 @@ impl Shared {
                 (false, false, false) => Guards::Ceilings,
                 (false, false, true) => Guards::Nothing,
             };
-            (open(Locking::Msrp), guards.test(), edf::analyse(model, seats, &global, guards))
+            (open(Locking::Msrp), guards.test(), edf::analyse(model, placements, &global, guards))
         } else {
-            by_priority(model, seats, &global)
+            by_priority(model, placements, &global)
         };
         let reason = |(at, resource): (usize, &taut_model::Shared)| {
             let protocol = locking[at];
@@ -94,17 +99,17 @@ impl Shared {
         Some(Self { protocols, test, answer })
     }
 
-    /// Bytes of the locks between cores; none if nothing is shared.
-    pub(crate) fn locks(shared: Option<&Self>, seats: &Seats<'_>) -> u64 {
+    /// Bytes of the locks between cores; 0 if there is no shared analysis.
+    pub(crate) fn locks(shared: Option<&Self>, placements: &Placements<'_>) -> u64 {
         let protocols = shared.into_iter().flat_map(|shared| shared.protocols.iter().enumerate());
         let words =
-            protocols.map(|(at, (protocol, _))| Self::words(seats, at, *protocol).unwrap_or(u64::MAX));
+            protocols.map(|(at, (protocol, _))| Self::words(placements, at, *protocol).unwrap_or(u64::MAX));
         words.fold(0, u64::saturating_add)
     }
 
     /// Bytes of a resource's lock, if that is one between cores.
-    pub(crate) fn words(seats: &Seats<'_>, at: usize, protocol: Locking) -> Result<u64, Overflow> {
-        let mut cores: Vec<usize> = choose::users(seats, at).map(|seat| seat.core).collect();
+    pub(crate) fn words(placements: &Placements<'_>, at: usize, protocol: Locking) -> Result<u64, Overflow> {
+        let mut cores: Vec<usize> = choose::users(placements, at).map(|placement| placement.core).collect();
         let tasks = cores.len();
         cores.sort_unstable();
         cores.dedup();
@@ -116,47 +121,49 @@ impl Shared {
         memory::lock(parties as u64)
     }
 
-    /// R of a seat, if it is proven. Under EDF it is D where no less is known.
-    pub(crate) fn response(&self, seats: &Seats<'_>, seat: usize) -> Option<Duration> {
+    /// R of a placement, if it is proven. Under EDF it is D if no less is known.
+    pub(crate) fn response(&self, placements: &Placements<'_>, placement: usize) -> Option<Duration> {
         match &self.answer {
             Answer::Bounds(bounds, ..) => {
-                let bound = &bounds.tasks[seat];
+                let bound = &bounds.tasks[placement];
                 (bound.status == Status::Proven).then_some(bound.from_arrival)
             }
             Answer::Kept(due, _) => {
-                let deadline = seats.seats[seat].task.deadline;
-                Some(due.as_ref().map_or(deadline, |due| due[seat].response.from_arrival.min(deadline)))
+                let deadline = placements.placements[placement].task.deadline;
+                Some(due.as_ref().map_or(deadline, |due| due[placement].response.from_arrival.min(deadline)))
             }
             Answer::Short(..) | Answer::Nothing(_) | Answer::Refused => None,
         }
     }
 
-    /// R of a seat that is past its deadline, as far as it is known.
-    pub(crate) fn past(&self, seat: usize) -> Option<Duration> {
+    /// R of a placement that is past its deadline, as far as it is known.
+    pub(crate) fn past(&self, placement: usize) -> Option<Duration> {
         let Answer::Bounds(bounds, ..) = &self.answer else { return None };
-        let bound = &bounds.tasks[seat];
+        let bound = &bounds.tasks[placement];
         (bound.status == Status::Passes).then_some(bound.from_arrival)
     }
 
-    /// R of a seat, the test, and R in parts.
+    /// R of a placement, the test, and the terms of R.
     pub(crate) fn found(
         &self,
         model: &Model,
-        seats: &Seats<'_>,
-        seat: usize,
+        placements: &Placements<'_>,
+        placement: usize,
     ) -> (Option<Duration>, String, Vec<Term>) {
-        let response = self.response(seats, seat);
-        let deadline = seats.seats[seat].task.deadline;
+        let response = self.response(placements, placement);
+        let deadline = placements.placements[placement].task.deadline;
         let demanded = || vec![term("demand", Some("all that is due no later"), deadline)];
         let mut test = format!("{} (sufficient)", self.test);
         let terms = match &self.answer {
-            Answer::Bounds(bounds, charged, _) => terms(model, seats, seat, &bounds.tasks[seat], charged),
-            Answer::Kept(Ok(found), charged) if found[seat].response.from_arrival <= deadline => {
+            Answer::Bounds(bounds, charged, _) => {
+                terms(model, placements, placement, &bounds.tasks[placement], charged)
+            }
+            Answer::Kept(Ok(found), charged) if found[placement].response.from_arrival <= deadline => {
                 test = format!("response times, EDF (Spuri 1996; George et al. 1996); {test}");
-                due(model, seats, seat, &found[seat], charged)
+                due(model, placements, placement, &found[placement], charged)
             }
             Answer::Kept(Ok(found), _) => {
-                let time = found[seat].response.from_arrival.rounded();
+                let time = found[placement].response.from_arrival.rounded();
                 test = format!("{test}; the bound on response times is longer, {time}");
                 demanded()
             }
@@ -172,7 +179,7 @@ impl Shared {
     /// What the plan says of resources.
     pub(crate) fn resources(&self, model: &Model) -> Vec<ResourcePlan> {
         let all = model.resources().iter().zip(&self.protocols).enumerate();
-        // Those that guard a state are told there.
+        // The plan of a channel covers the resource that guards its state.
         all.filter(|(at, _)| model.guarding(*at).is_none())
             .map(|(at, (resource, (protocol, reason)))| {
                 let uses = |id: &ResourceId| id.index() == at;

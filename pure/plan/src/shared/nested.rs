@@ -1,32 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Resources of several cores are never held with another.
+//! Refuses sections in which a resource of several cores is held together with another.
 
 use taut_model::{Fault, Model, Place, Segment, codes};
 
-use crate::seats::Seats;
+use crate::placement::Placements;
 
-/// Reports every section of a resource of several cores inside or around another; whether there is one.
-pub(super) fn refuse(model: &Model, seats: &Seats<'_>, global: &[bool], faults: &mut Vec<Fault>) -> bool {
+/// Reports every section of a resource of several cores inside or around another; returns whether there is one.
+pub(super) fn refuse(
+    model: &Model,
+    placements: &Placements<'_>,
+    global: &[bool],
+    faults: &mut Vec<Fault>,
+) -> bool {
     let before = faults.len();
-    for seat in &seats.seats {
-        let path = format!("tasks.{}.segments", seat.name);
-        Walk { model, seats, global, task: seat.name, faults }.below(&seat.task.segments, &path, None);
+    for placement in &placements.placements {
+        let path = format!("tasks.{}.segments", placement.name);
+        Walk { model, placements, global, task: placement.name, faults }.below(
+            &placement.task.segments,
+            &path,
+            None,
+        );
     }
     faults.len() > before
 }
 
 struct Walk<'w, 'm> {
     model: &'w Model,
-    seats: &'w Seats<'m>,
+    placements: &'w Placements<'m>,
     global: &'w [bool],
     task: &'w str,
     faults: &'w mut Vec<Fault>,
 }
 
 impl Walk<'_, '_> {
-    /// `held`: the innermost resource that is held, and where.
+    /// `held` is the innermost resource that the job holds, and the place where it locks it.
     fn below(&mut self, segments: &[Segment], path: &str, held: Option<(usize, &Place)>) {
         for (at, segment) in segments.iter().enumerate() {
             let Segment::Section { resource, inside } = segment else { continue };
@@ -46,11 +55,11 @@ impl Walk<'_, '_> {
         let mut fault = Fault::error(codes::NESTED_GLOBAL, message, place.clone(), "locked here")
             .also(first.clone(), "held from here on");
         let global = if self.global[inner] { inner } else { outer };
-        for seat in &self.seats.seats {
-            if seat.task.sections.iter().any(|section| section.resource.index() == global) {
-                let cpu = self.model.platform().cores[seat.core];
+        for placement in &self.placements.placements {
+            if placement.task.sections.iter().any(|section| section.resource.index() == global) {
+                let cpu = self.model.platform().cores[placement.core];
                 let text = format!("uses `{}` on core {cpu}", name(global));
-                fault = fault.also(Place::key(format!("tasks.{}", seat.name)), text);
+                fault = fault.also(Place::key(format!("tasks.{}", placement.name)), text);
             }
         }
         self.faults.push(

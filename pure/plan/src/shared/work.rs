@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a job does, with what [`super::charge`] says comes to it.
+//! The work of a job, with the charges of [`super::charge`].
 
 use taut_analysis::Overflow;
 use taut_model::{Body, Cost, Overheads, Request, Segment};
 use taut_time::Duration;
 
 use super::charge::Probe;
-use crate::seats::Seat;
+use crate::placement::Placement;
 
-/// What stands for a section whose length does not matter: whoever has it only raises a ceiling.
+/// The length of a section whose length does not matter: its holder only raises a ceiling.
 const INSTANT: Duration = Duration::from_ns(1);
 
 /// What is charged, and where.
@@ -19,7 +19,7 @@ pub(super) struct Charges<'a> {
     pub(super) probe: &'a Probe,
     /// By resource, whether several cores use it.
     pub(super) global: &'a [bool],
-    /// By resource, whether who waits for it is suspended; of those of several cores.
+    /// By resource, whether its waiters are suspended; for resources of several cores.
     pub(super) suspends: &'a [bool],
     /// 2x.
     pub(super) switches: Duration,
@@ -32,21 +32,21 @@ pub(super) struct Work {
     pub(super) cost: Duration,
     /// Of that, context switches.
     pub(super) switching: Duration,
-    /// Of that, the probe's, but for what comes to sections.
+    /// Of that, the probe's share, except in global sections.
     pub(super) slowed: Duration,
 }
 
-/// What sections come to.
+/// Sums over the sections of a job.
 #[derive(Default)]
 struct Sums {
-    /// Execution, margins included, that was looked at.
+    /// Execution, margins included, that was counted.
     inside: Duration,
-    /// What of that is in global sections, and what these are charged as.
+    /// The part of that in global sections; `global_charged` is what these are charged as.
     global_inside: Duration,
     global_charged: Duration,
     /// Locks of local sections.
     locking: Duration,
-    /// Context switches of waiting suspended.
+    /// Context switches of suspended waiting.
     switching: Duration,
 }
 
@@ -56,33 +56,42 @@ fn add(sum: &mut Duration, more: Duration, times: u32) -> Result<(), Overflow> {
 }
 
 impl Charges<'_> {
-    /// A seat's job. `kept` stands for its core, if somebody there keeps it, and says for how long this one does.
-    pub(super) fn work(&self, seat: &Seat<'_>, kept: Option<(usize, Duration)>) -> Result<Work, Overflow> {
-        if seat.task.segments.is_empty() { self.anywhere(seat, kept) } else { self.ordered(seat, kept) }
+    /// The work of a placement's job. `kept` is the resource that stands for its core, if some task blocks the whole
+    /// core, and how long this task blocks it.
+    pub(super) fn work(
+        &self,
+        placement: &Placement<'_>,
+        kept: Option<(usize, Duration)>,
+    ) -> Result<Work, Overflow> {
+        if placement.task.segments.is_empty() {
+            self.anywhere(placement, kept)
+        } else {
+            self.ordered(placement, kept)
+        }
     }
 
-    fn anywhere(&self, seat: &Seat<'_>, kept: Option<(usize, Duration)>) -> Result<Work, Overflow> {
+    fn anywhere(&self, placement: &Placement<'_>, kept: Option<(usize, Duration)>) -> Result<Work, Overflow> {
         let (mut requests, mut sums) = (Vec::new(), Sums::default());
-        for section in &seat.task.sections {
+        for section in &placement.task.sections {
             let (at, count) = (section.resource.index(), section.count);
-            let length = seat.task.wcet.with_margin(section.longest).ok_or(Overflow)?;
+            let length = placement.task.wcet.with_margin(section.longest).ok_or(Overflow)?;
             add(&mut sums.inside, length, count)?;
             let length = if self.global[at] {
                 self.global(at, length, count, &mut sums)?
             } else {
-                // Scaled sections are rounded up one by one, which a scaled sum is not.
+                // Scaled sections are rounded up one by one, but a scaled sum is not.
                 let lock = self.overheads.lock;
                 add(&mut sums.locking, lock.checked_add(INSTANT).ok_or(Overflow)?, count)?;
                 self.probe.slower(length.checked_add(lock).ok_or(Overflow)?)?
             };
             requests.push(Request { resource: at, count, length, outermost: true });
         }
-        // Margins of parts are rounded up one by one, and may pass the whole's.
-        let own = seat.cost.max(sums.inside);
+        // Margins of parts are rounded up one by one, and may exceed that of the whole.
+        let own = placement.cost.max(sums.inside);
         if let Some((core, stretch)) = kept {
             let stretch = stretch.max(INSTANT);
-            // As many as fit in beside the sections: more there cannot be. Where one is around a section, the cost
-            // becomes more than it is.
+            // Count as many as fit in beside the sections: there cannot be more. If a stretch encloses a section, the
+            // cost becomes larger than it is.
             let left = own.saturating_sub(sums.inside);
             let count = if stretch == INSTANT { 1 } else { left.div_floor(stretch).unwrap_or(0).max(1) };
             let count = u32::try_from(count).unwrap_or(u32::MAX);
@@ -99,14 +108,15 @@ impl Charges<'_> {
         Ok(Work { body, cost, switching, slowed: slower.saturating_sub(plain) })
     }
 
-    fn ordered(&self, seat: &Seat<'_>, kept: Option<(usize, Duration)>) -> Result<Work, Overflow> {
+    fn ordered(&self, placement: &Placement<'_>, kept: Option<(usize, Duration)>) -> Result<Work, Overflow> {
         let mut sums = Sums::default();
-        let parts = self.parts(&seat.task.segments, &seat.task.wcet, &mut sums)?;
-        let own = seat.cost.max(sums.inside);
+        let parts = self.parts(&placement.task.segments, &placement.task.wcet, &mut sums)?;
+        let own = placement.cost.max(sums.inside);
         let (switching, plain) = self.plain(own, &sums)?;
         let mut segments = vec![Segment::Normal(self.probe.slower(switching)?)];
         segments.extend(parts);
-        // A stretch is one of those sections in the background, for which what comes last has room: its budget's charge.
+        // A stretch here is a section in the background; the last segment has room for it, since the budget's charge
+        // includes it.
         let left = own.saturating_sub(sums.inside);
         let stretch = kept.map_or(Duration::ZERO, |(_, stretch)| stretch);
         segments.push(Segment::Normal(self.probe.slower(left.saturating_sub(stretch))?));
@@ -118,7 +128,7 @@ impl Charges<'_> {
         Ok(Work { cost: sum(&segments)?, body: Body::Segments(segments), switching, slowed })
     }
 
-    /// Context switches, and all that is not in global sections.
+    /// Context switches, and all work outside global sections.
     fn plain(&self, own: Duration, sums: &Sums) -> Result<(Duration, Duration), Overflow> {
         let switching = self.switches.checked_add(sums.switching).ok_or(Overflow)?;
         let plain = own.saturating_sub(sums.global_inside).checked_add(switching);
@@ -135,7 +145,7 @@ impl Charges<'_> {
                     parts.push(Segment::Normal(self.probe.slower(time)?));
                 }
                 Segment::Section { resource, inside } if self.global[*resource] => {
-                    // Nothing is nested in it: that has been refused.
+                    // No section is nested in it: `nested` has refused that.
                     let length = wcet.with_margin(sum(inside)?).ok_or(Overflow)?;
                     add(&mut sums.inside, length, 1)?;
                     let inside = vec![Segment::Normal(self.global(*resource, length, 1, sums)?)];
@@ -153,7 +163,7 @@ impl Charges<'_> {
         Ok(parts)
     }
 
-    /// How long a section that other cores wait for is charged as.
+    /// The charged length of a section that other cores wait for.
     fn global(
         &self,
         resource: usize,
@@ -162,7 +172,7 @@ impl Charges<'_> {
         sums: &mut Sums,
     ) -> Result<Duration, Overflow> {
         let suspends = self.suspends[resource];
-        // Whoever was suspended holds it from the moment that it is given, and wakes later.
+        // A suspended waiter holds the resource from the moment of the hand-over, and wakes up later.
         let wakes = if suspends { self.overheads.release } else { Duration::ZERO };
         let late = [self.overheads.lock, self.overheads.kernel_blocking, wakes];
         let held = late.into_iter().try_fold(length, Duration::checked_add).ok_or(Overflow)?;

@@ -44,14 +44,14 @@ fn work_of_all(aim: Aim) -> String {
 
 #[test]
 fn judgements() {
-    let mut told: String = [Aim::Memory, Aim::Slack].map(work_of_all).concat();
+    let mut reported: String = [Aim::Memory, Aim::Slack].map(work_of_all).concat();
     for aim in [Aim::Memory, Aim::Response, Aim::Slack] {
         let plain = (0..60).map(|seed| small(&mut Draw(3_000 + seed), 7, 2_000));
-        told += &work(plain, Equations::Sound, aim);
+        reported += &work(plain, Equations::Sound, aim);
         let with_charges = (0..60).map(|seed| charged(&mut Draw(4_000 + seed), 7, 2_000));
-        told += &work(with_charges, Equations::Sound, aim);
+        reported += &work(with_charges, Equations::Sound, aim);
     }
-    told += &work((0..20).map(|seed| small(&mut Draw(seed), 5, 200)), Equations::Printed, Aim::Memory);
-    told += &work([injection(0, 300)].into_iter(), Equations::Sound, Aim::Memory);
-    assert_snapshot!(told);
+    reported += &work((0..20).map(|seed| small(&mut Draw(seed), 5, 200)), Equations::Printed, Aim::Memory);
+    reported += &work([injection(0, 300)].into_iter(), Equations::Sound, Aim::Memory);
+    assert_snapshot!(reported);
 }

@@ -49,7 +49,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Original<Q, S, R> {
         let bases = priorities.iter().map(|priority| u64::from(top - priority));
         let limits = ceilings.iter().map(|ceiling| u64::from(top - ceiling));
         let mut ranked = Ranked::new(ready, slots, bases, resources, limits)?;
-        ranked.sections.keep_closed();
+        ranked.sections.close_fast_path();
         Ok(Self { ranked, top })
     }
 

@@ -42,8 +42,8 @@ mod sporadic;
 pub use constant_bandwidth::ConstantBandwidth;
 pub use deferrable::Deferrable;
 pub use polling::Polling;
-pub use served::{Seat, Served, Servers, Turn};
-pub use sporadic::{Part, Sporadic};
+pub use served::{Served, ServerEntry, Servers, Turn};
+pub use sporadic::{Replenishment, Sporadic};
 
 use core::fmt;
 
@@ -55,7 +55,7 @@ use crate::Store;
 const NEVER: u64 = u64::MAX;
 
 /// Places for parts of a [`Sporadic`] server's budget where nobody has a reason for another number.
-pub const PARTS: usize = 16;
+pub const REPLENISHMENTS: usize = 16;
 
 /// Why there is no such server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,14 +63,14 @@ pub enum Unfit {
     /// Not 0 < C_s ≤ T_s.
     Budget,
     /// There is no place for a part of the budget.
-    Parts,
+    Replenishments,
 }
 
 impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Budget => "a budget must be more than 0 and no more than its period",
-            Self::Parts => "there is no place for a part of the budget",
+            Self::Replenishments => "there is no place for a part of the budget",
         })
     }
 }
@@ -138,7 +138,7 @@ macro_rules! each {
     };
 }
 
-impl<P: Store<Part>> Server for Any<P> {
+impl<P: Store<Replenishment>> Server for Any<P> {
     fn pass(&mut self, now: Instant, ran: bool) -> bool {
         each!(self, server => server.pass(now, ran))
     }

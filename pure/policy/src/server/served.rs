@@ -10,7 +10,7 @@ use crate::{Misuse, Scheduler, Store};
 
 /// A server on a core: its budget, and how many requests it has.
 #[derive(Clone, Debug)]
-pub struct Seat<B> {
+pub struct ServerEntry<B> {
     server: B,
     /// Requests that are not served, the one in service included.
     backlog: u64,
@@ -18,7 +18,7 @@ pub struct Seat<B> {
     turn: bool,
 }
 
-impl<B> Seat<B> {
+impl<B> ServerEntry<B> {
     /// A server without requests.
     pub fn new(server: B) -> Self {
         Self { server, backlog: 0, turn: false }
@@ -51,7 +51,7 @@ pub enum Turn {
 ///
 /// ```
 /// use taut_policy::queue::{List, Node};
-/// use taut_policy::server::{Deferrable, Seat, Served, Turn};
+/// use taut_policy::server::{Deferrable, ServerEntry, Served, Turn};
 /// use taut_policy::{FixedPriority, Scheduler, Slot};
 /// use taut_time::{Duration, Instant};
 ///
@@ -59,7 +59,7 @@ pub enum Turn {
 /// // Task 0 of priority 1; a server of priority 2, with 2 every 5.
 /// let rule = FixedPriority::new(List::new([Node::EMPTY; 2]), [Slot::EMPTY; 2], &[1, 2]).unwrap();
 /// let server = Deferrable::new(Duration::from_ns(2), Duration::from_ns(5), at(0)).unwrap();
-/// let mut core = Served::new(rule, 1, [Seat::new(server)]);
+/// let mut core = Served::new(rule, 1, [ServerEntry::new(server)]);
 ///
 /// core.rule_mut().release(0, at(0)).unwrap();
 /// core.request(0, at(1)).unwrap();
@@ -77,10 +77,10 @@ pub struct Served<S, B, V> {
     servers: Servers<B, V>,
 }
 
-impl<S: Scheduler, B: Server, V: Store<Seat<B>>> Served<S, B, V> {
+impl<S: Scheduler, B: Server, V: Store<ServerEntry<B>>> Served<S, B, V> {
     /// Servers on a core whose rule knows `tasks` tasks, and after them one for each server.
-    pub fn new(rule: S, tasks: usize, seats: V) -> Self {
-        Self { rule, servers: Servers::new(tasks, seats) }
+    pub fn new(rule: S, tasks: usize, entries: V) -> Self {
+        Self { rule, servers: Servers::new(tasks, entries) }
     }
 
     /// The core's rule.
@@ -95,8 +95,8 @@ impl<S: Scheduler, B: Server, V: Store<Seat<B>>> Served<S, B, V> {
     }
 
     /// A server, to look at.
-    pub fn seat(&self, server: usize) -> Option<&Seat<B>> {
-        self.servers.seat(server)
+    pub fn entry(&self, server: usize) -> Option<&ServerEntry<B>> {
+        self.servers.entry(server)
     }
 
     /// As [`Servers::request`].
@@ -141,24 +141,24 @@ impl<S: Scheduler, B: Server, V: Store<Seat<B>>> Served<S, B, V> {
 #[derive(Clone, Debug)]
 pub struct Servers<B, V> {
     tasks: usize,
-    seats: V,
+    entries: V,
     kind: PhantomData<B>,
 }
 
-impl<B: Server, V: Store<Seat<B>>> Servers<B, V> {
+impl<B: Server, V: Store<ServerEntry<B>>> Servers<B, V> {
     /// Servers on a core whose rule, the same in every call, knows `tasks` tasks, and after them one for each server.
-    pub fn new(tasks: usize, seats: V) -> Self {
-        Self { tasks, seats, kind: PhantomData }
+    pub fn new(tasks: usize, entries: V) -> Self {
+        Self { tasks, entries, kind: PhantomData }
     }
 
     /// A server, to look at.
-    pub fn seat(&self, server: usize) -> Option<&Seat<B>> {
-        self.seats.as_ref().get(server)
+    pub fn entry(&self, server: usize) -> Option<&ServerEntry<B>> {
+        self.entries.as_ref().get(server)
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.seats.as_ref().len()
+        self.entries.as_ref().len()
     }
 
     /// A server has one request more. As a step of the server.
@@ -166,15 +166,15 @@ impl<B: Server, V: Store<Seat<B>>> Servers<B, V> {
     /// # Errors
     /// [`Misuse::Task`] if there is no such server.
     pub fn request(&mut self, rule: &mut impl Scheduler, server: usize, now: Instant) -> Result<(), Misuse> {
-        if self.seats.as_ref().len() <= server {
+        if self.entries.as_ref().len() <= server {
             return Err(Misuse::Task);
         }
         self.pass(rule, server, now)?;
-        let seat = &mut self.seats.as_mut()[server];
-        seat.backlog += 1;
+        let entry = &mut self.entries.as_mut()[server];
+        entry.backlog += 1;
         // A turn that nobody asks for any more still waits for the core: as if somebody had asked all along.
-        if seat.backlog == 1 && !seat.turn {
-            seat.server.wake();
+        if entry.backlog == 1 && !entry.turn {
+            entry.server.wake();
         }
         Ok(())
     }
@@ -195,12 +195,12 @@ impl<B: Server, V: Store<Seat<B>>> Servers<B, V> {
     /// # Errors
     /// [`Misuse::Task`] if there is no such server, [`Misuse::State`] if it has none.
     pub fn withdraw(&mut self, rule: &mut impl Scheduler, server: usize, now: Instant) -> Result<(), Misuse> {
-        let seat = self.seats.as_ref().get(server).ok_or(Misuse::Task)?;
-        let backlog = seat.backlog.checked_sub(1).ok_or(Misuse::State)?;
+        let entry = self.entries.as_ref().get(server).ok_or(Misuse::Task)?;
+        let backlog = entry.backlog.checked_sub(1).ok_or(Misuse::State)?;
         self.pass(rule, server, now)?;
-        let seat = &mut self.seats.as_mut()[server];
-        seat.backlog = backlog;
-        let is_ready = seat.server.is_ready(backlog > 0);
+        let entry = &mut self.entries.as_mut()[server];
+        entry.backlog = backlog;
+        let is_ready = entry.server.is_ready(backlog > 0);
         if self.running(rule) == Some(server) && !is_ready {
             self.end(rule, server)?;
         }
@@ -220,9 +220,9 @@ impl<B: Server, V: Store<Seat<B>>> Servers<B, V> {
         now: Instant,
     ) -> Result<(), Misuse> {
         let Some(server) = self.running(rule) else { return Ok(()) };
-        let seat = self.seats.as_mut().get_mut(server).ok_or(Misuse::Task)?;
-        let until = seat.server.now().checked_add(others).map_or(now, |until| until.min(now));
-        seat.server.pass(until, false);
+        let entry = self.entries.as_mut().get_mut(server).ok_or(Misuse::Task)?;
+        let until = entry.server.now().checked_add(others).map_or(now, |until| until.min(now));
+        entry.server.pass(until, false);
         self.pass(rule, server, now)
     }
 
@@ -231,23 +231,23 @@ impl<B: Server, V: Store<Seat<B>>> Servers<B, V> {
     /// # Errors
     /// What the rule refuses: it does not know all servers, or they were touched.
     pub fn decide(&mut self, rule: &mut impl Scheduler, now: Instant) -> Result<Option<Turn>, Misuse> {
-        for server in 0..self.seats.as_ref().len() {
+        for server in 0..self.entries.as_ref().len() {
             self.pass(rule, server, now)?;
-            let seat = &mut self.seats.as_mut()[server];
-            if !seat.turn && seat.server.is_ready(seat.backlog > 0) {
-                rule.release(self.tasks + server, seat.server.arrival())?;
-                seat.turn = true;
+            let entry = &mut self.entries.as_mut()[server];
+            if !entry.turn && entry.server.is_ready(entry.backlog > 0) {
+                rule.release(self.tasks + server, entry.server.arrival())?;
+                entry.turn = true;
             }
         }
         // Each time round ends a turn.
         loop {
             let Some(chosen) = rule.decide() else { return Ok(None) };
             let Some(server) = chosen.checked_sub(self.tasks) else { return Ok(Some(Turn::Task(chosen))) };
-            let seat = self.seats.as_mut().get_mut(server).ok_or(Misuse::Task)?;
-            if seat.backlog > 0 && seat.server.is_ready(true) {
+            let entry = self.entries.as_mut().get_mut(server).ok_or(Misuse::Task)?;
+            if entry.backlog > 0 && entry.server.is_ready(true) {
                 return Ok(Some(Turn::Server(server)));
             }
-            seat.server.find_none();
+            entry.server.find_none();
             self.end(rule, server)?;
         }
     }
@@ -256,14 +256,14 @@ impl<B: Server, V: Store<Seat<B>>> Servers<B, V> {
     /// for. O(servers) steps of servers.
     pub fn next(&self, rule: &impl Scheduler) -> Option<Instant> {
         let running = self.running(rule);
-        let seats = self.seats.as_ref().iter().enumerate();
-        let next = seats.filter_map(|(server, seat)| {
+        let entries = self.entries.as_ref().iter().enumerate();
+        let next = entries.filter_map(|(server, entry)| {
             if running == Some(server) {
-                seat.server.now().checked_add(seat.server.left())
-            } else if seat.turn {
+                entry.server.now().checked_add(entry.server.left())
+            } else if entry.turn {
                 None
             } else {
-                seat.server.next(seat.backlog > 0)
+                entry.server.next(entry.backlog > 0)
             }
         });
         next.min()
@@ -272,12 +272,12 @@ impl<B: Server, V: Store<Seat<B>>> Servers<B, V> {
     /// The first server that has requests, whether it has a budget or not: for who lets them have a core that nobody wants.
     /// One that is done there is [`Servers::withdraw`]n. O(servers).
     pub fn spare(&self) -> Option<usize> {
-        self.seats.as_ref().iter().position(|seat| seat.backlog > 0)
+        self.entries.as_ref().iter().position(|entry| entry.backlog > 0)
     }
 
     /// Whether the rule has a job of a server.
     pub fn has_turn(&self, server: usize) -> bool {
-        self.seat(server).is_some_and(|seat| seat.turn)
+        self.entry(server).is_some_and(|entry| entry.turn)
     }
 
     /// The server that has the core.
@@ -288,14 +288,14 @@ impl<B: Server, V: Store<Seat<B>>> Servers<B, V> {
     /// Takes a server to `now`.
     fn pass(&mut self, rule: &mut impl Scheduler, server: usize, now: Instant) -> Result<(), Misuse> {
         let ran = self.running(rule) == Some(server);
-        let is_over = self.seats.as_mut()[server].server.pass(now, ran);
+        let is_over = self.entries.as_mut()[server].server.pass(now, ran);
         if is_over { self.end(rule, server) } else { Ok(()) }
     }
 
     /// Ends the turn of the server that has the core.
     fn end(&mut self, rule: &mut impl Scheduler, server: usize) -> Result<(), Misuse> {
         rule.complete()?;
-        self.seats.as_mut()[server].turn = false;
+        self.entries.as_mut()[server].turn = false;
         Ok(())
     }
 }

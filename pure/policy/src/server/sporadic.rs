@@ -4,25 +4,27 @@
 //! Sporadic server: what is used of the budget comes back a period after the server could begin to use it.
 //!
 //! ```text
-//! Rule        the budget is in parts (t, a): a may be used from t on. Parts are used in order of t; what is used of a
-//!             part comes back as one part at t + T_s. When requests begin to wait at b, each t before b becomes b
-//! Symbols     C_s budget: the sum of all parts, always; T_s period
-//! Promise     others see a periodic task of C_s and T_s at most; when requests begin to wait, all of C_s is there again
-//!             within T_s
+//! Rule        the budget is a list of replenishments (t, a): the server may use a from t on. It uses them in order of
+//!             t; what it uses of one comes back as one replenishment at t + T_s. When requests begin to wait at b,
+//!             each t before b becomes b
+//! Symbols     C_s budget: the sum of all replenishments, always; T_s period
+//! Promise     to others the server looks like a periodic task of C_s and T_s at most; after requests begin to wait,
+//!             all of C_s is available again within T_s
 //! Needs       nothing while no request waits
-//! Cost        each step O(parts)
+//! Cost        each step O(replenishments)
 //! Source      [Sprunt89], with the corrections of [Stanovich10]
 //! ```
 //!
-//! **Corrections.** A part never comes back larger than what was used, nor sooner than T_s after t, however the server was
-//! told of time; parts are put together only where no budget comes sooner by it; and what is used too much is taken from
-//! the parts to come, which come back that much later. Sprunt's t is the instant at which the server's priority, or one
-//! above it, becomes busy; b is never before that.
+//! **Corrections.** A replenishment never comes back larger than what was used of it, nor earlier than T_s after t,
+//! however the driver reports time. Replenishments merge only where no budget becomes available earlier by it. An
+//! overrun is taken from the later replenishments, which come back that much later. Sprunt's t is the instant at
+//! which the server's priority, or one above it, becomes busy; b is never before that.
 //!
-//! **Places for parts** are fixed. A part is split only between two waits, so within one wait none more is needed. If at
-//! its begin there is no place, those two parts to come that are closest become one, at the time of the later: nobody
-//! below sees more of the server, and all of C_s is still there within T_s. What is lost is that a budget that was hardly
-//! used is at hand at once; with a place more than waits can begin within T_s, nothing is.
+//! **Places for replenishments** are fixed. A replenishment is split only between two waits, so within one wait no
+//! further place is needed. If there is no place when a wait begins, the two later replenishments that are closest
+//! merge, at the time of the later: less urgent tasks see no more of the server, and all of C_s is still available
+//! within T_s. The cost is that a barely used budget is not at hand at once; with one place more than waits can begin
+//! within T_s, there is no such cost.
 
 use taut_time::{Duration, Instant};
 
@@ -31,15 +33,15 @@ use crate::Store;
 
 /// A part of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// From when it may be used.
+pub struct Replenishment {
+    /// The instant from which the server may use it.
     pub at: Instant,
-    /// How much it is.
+    /// Its size.
     pub amount: Duration,
 }
 
-impl Part {
-    /// A place for one.
+impl Replenishment {
+    /// An empty place.
     pub const EMPTY: Self = Self { at: Instant::from_ns(0), amount: Duration::ZERO };
 
     fn new(at: u64, amount: u64) -> Self {
@@ -56,51 +58,51 @@ impl Part {
 pub struct Sporadic<P> {
     budget: u64,
     period: u64,
-    /// A ring, in order of time, that begins at `first`; there is always one, and none is empty.
-    parts: P,
+    /// A ring buffer in order of time that begins at `first`; it has at least one entry, and none of size 0.
+    replenishments: P,
     first: usize,
     count: usize,
-    /// What has been used of the first part.
+    /// What has been used of the first replenishment.
     used: u64,
     now: u64,
 }
 
-impl<P: Store<Part>> Sporadic<P> {
-    /// C_s, which is there from the beginning, T_s, and at least one place for parts.
+impl<P: Store<Replenishment>> Sporadic<P> {
+    /// A server with budget C_s, available from the beginning, and period T_s. It needs at least one place for
+    /// replenishments.
     ///
     /// # Errors
     /// [`Unfit`].
-    pub fn new(budget: Duration, period: Duration, mut parts: P) -> Result<Self, Unfit> {
+    pub fn new(budget: Duration, period: Duration, mut replenishments: P) -> Result<Self, Unfit> {
         let (budget, period) = figures(budget, period)?;
-        *parts.as_mut().first_mut().ok_or(Unfit::Parts)? = Part::new(0, budget);
-        Ok(Self { budget, period, parts, first: 0, count: 1, used: 0, now: 0 })
+        *replenishments.as_mut().first_mut().ok_or(Unfit::Replenishments)? = Replenishment::new(0, budget);
+        Ok(Self { budget, period, replenishments, first: 0, count: 1, used: 0, now: 0 })
     }
 
-    /// All parts, what has been used included, in order of time but for what has been used of the first, which comes
-    /// last.
-    pub fn parts(&self) -> impl Iterator<Item = Part> {
-        let used = Part::new(self.back(), self.used);
+    /// All replenishments, used amounts included, in order of time; only the used amount of the first one comes last.
+    pub fn replenishments(&self) -> impl Iterator<Item = Replenishment> {
+        let used = Replenishment::new(self.back(), self.used);
         (0..self.count).map(|at| self.part(at)).chain((self.used > 0).then_some(used))
     }
 
     fn place(&self, at: usize) -> usize {
-        (self.first + at) % self.parts.as_ref().len()
+        (self.first + at) % self.replenishments.as_ref().len()
     }
 
-    fn part(&self, at: usize) -> Part {
-        self.parts.as_ref()[self.place(at)]
+    fn part(&self, at: usize) -> Replenishment {
+        self.replenishments.as_ref()[self.place(at)]
     }
 
-    fn part_mut(&mut self, at: usize) -> &mut Part {
+    fn part_mut(&mut self, at: usize) -> &mut Replenishment {
         let place = self.place(at);
-        &mut self.parts.as_mut()[place]
+        &mut self.replenishments.as_mut()[place]
     }
 
     fn at(&self, at: usize) -> u64 {
         self.part(at).at.as_ns()
     }
 
-    /// When what is used of the first part comes back.
+    /// The instant at which the used amount of the first replenishment comes back.
     fn back(&self) -> u64 {
         self.at(0).saturating_add(self.period)
     }
@@ -110,17 +112,18 @@ impl<P: Store<Part>> Sporadic<P> {
         self.count -= 1;
     }
 
-    /// A part that comes no sooner than all others. There is a place if it joins the last one, or after [`Self::room`].
+    /// Appends a replenishment that is not earlier than any other. The caller makes sure that there is a place,
+    /// unless it joins the last one.
     fn push(&mut self, at: u64, amount: u64) {
         if self.count > 0 && self.at(self.count - 1) == at {
             return self.part_mut(self.count - 1).add(amount);
         }
         self.count += 1;
-        *self.part_mut(self.count - 1) = Part::new(at, amount);
+        *self.part_mut(self.count - 1) = Replenishment::new(at, amount);
     }
 
     fn charge(&mut self, ran: u64) {
-        // Whoever uses C_s in one go uses each part once, and all come a period later.
+        // A server that uses C_s in one go uses each replenishment once, and all come back a period later.
         let whole = (ran / self.budget).saturating_mul(self.period);
         if whole > 0 {
             for at in 0..self.count {
@@ -143,10 +146,10 @@ impl<P: Store<Part>> Sporadic<P> {
         }
     }
 
-    /// A part that comes no sooner than all others, where there may be no place: two that follow each other become one,
-    /// at the time of the later. The first, which may be used now, is left alone if it can be.
+    /// Appends a replenishment that is not earlier than any other. If there is no place, two neighbours merge, at the
+    /// time of the later. The first, which the server may use now, is left alone if possible.
     fn squeeze(&mut self, at: u64, amount: u64) {
-        if self.count < self.parts.as_ref().len() || self.at(self.count - 1) == at {
+        if self.count < self.replenishments.as_ref().len() || self.at(self.count - 1) == at {
             return self.push(at, amount);
         }
         let gap = |from: usize| {
@@ -169,7 +172,7 @@ impl<P: Store<Part>> Sporadic<P> {
     }
 }
 
-impl<P: Store<Part>> Server for Sporadic<P> {
+impl<P: Store<Replenishment>> Server for Sporadic<P> {
     fn pass(&mut self, now: Instant, ran: bool) -> bool {
         let now = now.as_ns().max(self.now);
         if ran {
@@ -192,11 +195,11 @@ impl<P: Store<Part>> Server for Sporadic<P> {
         if back <= self.now {
             amount += core::mem::take(&mut used);
         }
-        // To the front, where at least one has just been taken away.
-        let places = self.parts.as_ref().len();
+        // Becomes the first, where at least one has just been removed.
+        let places = self.replenishments.as_ref().len();
         self.first = (self.first + places - 1) % places;
         self.count += 1;
-        *self.part_mut(0) = Part::new(self.now, amount);
+        *self.part_mut(0) = Replenishment::new(self.now, amount);
         if used > 0 {
             self.squeeze(back, used);
         }
@@ -237,18 +240,29 @@ impl<P: Store<Part>> Server for Sporadic<P> {
 mod tests {
     use super::*;
 
-    /// What may be used now is not put off where there is no place, however soon the next part comes.
+    /// What the server may use now is not postponed if there is no place, however soon the next replenishment comes.
     #[test]
     fn the_first_part_stays_where_it_is() {
-        let parts = [Part::new(4, 2), Part::new(5, 1), Part::new(20, 3)];
-        let mut server = Sporadic { budget: 7, period: 22, parts, first: 0, count: 3, used: 0, now: 4 };
-        server.squeeze(26, 1);
-        let parts: Vec<Part> = server.parts().collect();
-        assert_eq!(parts, [Part::new(4, 2), Part::new(5, 1), Part::new(26, 4)]);
-        // With one place there is no other.
+        let replenishments = [Replenishment::new(4, 2), Replenishment::new(5, 1), Replenishment::new(20, 3)];
         let mut server =
-            Sporadic { budget: 3, period: 22, parts: [Part::new(4, 2)], first: 0, count: 1, used: 0, now: 4 };
+            Sporadic { budget: 7, period: 22, replenishments, first: 0, count: 3, used: 0, now: 4 };
         server.squeeze(26, 1);
-        assert_eq!(server.parts().collect::<Vec<_>>(), [Part::new(26, 3)]);
+        let replenishments: Vec<Replenishment> = server.replenishments().collect();
+        assert_eq!(
+            replenishments,
+            [Replenishment::new(4, 2), Replenishment::new(5, 1), Replenishment::new(26, 4)]
+        );
+        // With one place there is no other choice.
+        let mut server = Sporadic {
+            budget: 3,
+            period: 22,
+            replenishments: [Replenishment::new(4, 2)],
+            first: 0,
+            count: 1,
+            used: 0,
+            now: 4,
+        };
+        server.squeeze(26, 1);
+        assert_eq!(server.replenishments().collect::<Vec<_>>(), [Replenishment::new(26, 3)]);
     }
 }

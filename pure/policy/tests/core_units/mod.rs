@@ -5,11 +5,11 @@
 #![allow(unreachable_pub, dead_code, reason = "a module of tests, of which each uses some")]
 
 use taut_policy::queue::{List, Node};
-use taut_policy::server::{Any, Part, Seat, Served, Turn};
+use taut_policy::server::{Any, Replenishment, Served, ServerEntry, Turn};
 use taut_policy::{Edf, FixedPriority, Scheduler, Slot};
 use taut_time::{Duration, Instant};
 
-pub type Parts = Vec<Part>;
+pub type Parts = Vec<Replenishment>;
 pub type AnyServer = Any<Parts>;
 
 pub fn ns(ns: u64) -> Duration {
@@ -20,7 +20,7 @@ pub fn at(ns: u64) -> Instant {
     Instant::from_ns(ns)
 }
 
-/// A periodic task. One that is late skips releases.
+/// A periodic task. A late task skips releases.
 #[derive(Clone, Copy)]
 pub struct Task {
     pub priority: u32,
@@ -29,26 +29,26 @@ pub struct Task {
     pub first: u64,
 }
 
-/// What happened.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// A letter per unit: `s` for the server, `a` for the first task, and `.` for nobody.
+    /// A letter per unit: `s` for the server, `a` for the first task, and `.` for an idle core.
     pub schedule: String,
-    /// Of each request, when it was served.
+    /// The instant at which each request was served.
     pub ends: Vec<Option<u64>>,
-    /// Of a sporadic server, its parts at the end.
-    pub parts: Vec<(u64, u64)>,
-    /// Whether a task was not done when its next job was to be released.
+    /// The replenishments of a sporadic server at the end.
+    pub replenishments: Vec<(u64, u64)>,
+    /// Whether a task was not complete when its next job was due.
     pub late: bool,
 }
 
 impl Ran {
-    /// How long the server ran in some units.
+    /// How long the server ran in the given units.
     pub fn used(&self, units: core::ops::Range<usize>) -> u64 {
         self.schedule.as_bytes()[units].iter().filter(|unit| **unit == b's').count() as u64
     }
 
-    /// How long the server ran in the first unit, the first two, and so on, from none on.
+    /// How long the server ran in the first n units, for each n from 0 on.
     pub fn sums(&self) -> Vec<u64> {
         let sum = |sum: &mut u64, unit| {
             *sum += u64::from(unit == b's');
@@ -63,13 +63,13 @@ impl Ran {
 pub enum Driver {
     /// Every unit.
     Always,
-    /// When something happens, and when [`Served::next`] says so.
+    /// At each event, and when [`Served::next`] says so.
     Due,
-    /// When something happens, and at the first multiple of this after [`Served::next`].
+    /// At each event, and at the first multiple of this after [`Served::next`].
     Late(u64),
 }
 
-/// Runs tasks and a server with requests (arrival, cost), in order, for some units, under fixed priority.
+/// Runs tasks and a server with requests (arrival, cost), in order, for a number of units, under fixed priority.
 pub fn run(
     driver: Driver,
     tasks: &[Task],
@@ -85,7 +85,7 @@ pub fn run(
     run_by(rule, driver, tasks, server.1, requests, units)
 }
 
-/// As [`run`], under EDF: tasks are due after their period, and the server after one of its own.
+/// As [`run`], under EDF: a task's relative deadline is its period, and so is the server's.
 pub fn run_edf(
     driver: Driver,
     tasks: &[Task],
@@ -108,11 +108,15 @@ fn run_by(
     requests: &[(u64, u64)],
     units: u64,
 ) -> Ran {
-    let mut core = Served::new(rule, tasks.len(), [Seat::new(server)]);
+    let mut core = Served::new(rule, tasks.len(), [ServerEntry::new(server)]);
     let mut left = vec![0; tasks.len()];
     let mut waiting: Vec<_> = requests.iter().map(|request| request.1).collect();
-    let mut ran =
-        Ran { schedule: String::new(), ends: vec![None; requests.len()], parts: Vec::new(), late: false };
+    let mut ran = Ran {
+        schedule: String::new(),
+        ends: vec![None; requests.len()],
+        replenishments: Vec::new(),
+        late: false,
+    };
     let (mut come, mut served, mut turn, mut due) = (0, 0, None, Some(at(0)));
     let mut done = None;
     for now in 0..units {
@@ -168,8 +172,9 @@ fn run_by(
         *rest -= 1;
         done = turn.filter(|_| *rest == 0);
     }
-    if let Any::Sporadic(server) = core.seat(0).expect("there is one").server() {
-        ran.parts = server.parts().map(|part| (part.at.as_ns(), part.amount.as_ns())).collect();
+    if let Any::Sporadic(server) = core.entry(0).expect("there is one").server() {
+        ran.replenishments =
+            server.replenishments().map(|part| (part.at.as_ns(), part.amount.as_ns())).collect();
     }
     ran
 }

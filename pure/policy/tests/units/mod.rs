@@ -28,13 +28,13 @@ pub use Step::{Lock, Run, Unlock};
 pub struct Job {
     pub arrival: u64,
     /// When the rule is told.
-    pub told: u64,
+    pub reported: u64,
     pub deadline: u64,
     pub steps: Vec<Step>,
 }
 
 pub fn job(arrival: u64, deadline: u64, steps: &[Step]) -> Job {
-    Job { arrival, told: arrival, deadline, steps: steps.to_vec() }
+    Job { arrival, reported: arrival, deadline, steps: steps.to_vec() }
 }
 
 /// `length` units inside of a resource.
@@ -63,10 +63,10 @@ fn run_from(rule: &mut impl Locking, jobs: &[Job], keeps_invariants: bool, base:
     let mut holds = vec![Vec::new(); jobs.len()];
     let mut ran = Ran { schedule: String::new(), broken: None, missed: vec![true; jobs.len()] };
     let units: usize = jobs.iter().flat_map(|job| &job.steps).filter(|step| **step == Run).count();
-    let end = jobs.iter().map(|job| job.told).max().unwrap_or(0) + units as u64;
-    let mut parts = Vec::new();
+    let end = jobs.iter().map(|job| job.reported).max().unwrap_or(0) + units as u64;
+    let mut replenishments = Vec::new();
     for now in 0..=end {
-        for (task, job) in jobs.iter().enumerate().filter(|(_, job)| job.told == now) {
+        for (task, job) in jobs.iter().enumerate().filter(|(_, job)| job.reported == now) {
             rule.release(task, Instant::from_ns(job.arrival)).expect("idle");
         }
         let running = loop {
@@ -92,7 +92,7 @@ fn run_from(rule: &mut impl Locking, jobs: &[Job], keeps_invariants: bool, base:
                     Answer::Waits => {}
                     Answer::Broken => {
                         ran.broken = Some((now, task));
-                        ran.schedule = parts.join(" ");
+                        ran.schedule = replenishments.join(" ");
                         return ran;
                     }
                 },
@@ -100,11 +100,11 @@ fn run_from(rule: &mut impl Locking, jobs: &[Job], keeps_invariants: bool, base:
             }
         };
         let Some(task) = running else {
-            parts.push(".".to_owned());
+            replenishments.push(".".to_owned());
             continue;
         };
         let star = if holds[task].is_empty() { "" } else { "*" };
-        parts.push(format!("{}{star}", char::from(b'A' + task as u8)));
+        replenishments.push(format!("{}{star}", char::from(b'A' + task as u8)));
         at[task] += 1;
         while let Some(&Unlock(resource)) = jobs[task].steps.get(at[task]) {
             rule.unlock(resource).expect("holds it");
@@ -116,11 +116,11 @@ fn run_from(rule: &mut impl Locking, jobs: &[Job], keeps_invariants: bool, base:
             ran.missed[task] = now + 1 > jobs[task].arrival + jobs[task].deadline;
         }
     }
-    while parts.last().is_some_and(|part| part == ".") {
-        parts.pop();
+    while replenishments.last().is_some_and(|part| part == ".") {
+        replenishments.pop();
     }
     assert!(jobs.iter().zip(&at).all(|(job, at)| job.steps.len() == *at), "a job is left: {jobs:?}");
-    ran.schedule = parts.join(" ");
+    ran.schedule = replenishments.join(" ");
     ran
 }
 
@@ -169,7 +169,7 @@ pub fn dfp_next(jobs: &[Job]) -> Ran {
     let (slots, resources) = ([Slot::EMPTY; TASKS], [LocalResource::EMPTY; RESOURCES]);
     let rule = Dfp::new(heap(), slots, &deadlines(jobs), resources, &floors(jobs), Duration::ZERO);
     let next = |now| {
-        let untold = jobs.iter().filter(|job| job.told > now).map(|job| job.arrival);
+        let untold = jobs.iter().filter(|job| job.reported > now).map(|job| job.arrival);
         untold.min().unwrap_or(u64::MAX)
     };
     run_from(&mut rule.expect("fits"), jobs, true, next)

@@ -73,9 +73,9 @@ fn the_verdict_stands_at_the_end() {
     let mut run = run(Script { killed: true, ..Script::quiet() });
     run.records.extend(taut_event::Ending::Killed(6).to_record(Instant::from_ns(end)));
     let killed = Report::new(&plan(), &run);
-    let told = "the application was ended by SIGABRT (signal 6)";
+    let reported = "the application was ended by SIGABRT (signal 6)";
     assert!(matches!(&said(&killed)[..], [(at, word), (_, why)]
-        if *at == end && word == "broken" && why.starts_with(told)));
+        if *at == end && word == "broken" && why.starts_with(reported)));
 }
 
 #[test]

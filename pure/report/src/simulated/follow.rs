@@ -14,13 +14,13 @@ impl Simulated {
     fn begin(&mut self) {
         self.open = true;
         for (at, task) in self.tasks.iter().enumerate() {
-            let lane = &mut self.tracks.lanes[task.core].steps;
+            let track = &mut self.tracks.cpu_tracks[task.core].steps;
             if !task.jobs.is_empty() && !task.waits {
-                lane.push(Step { at: self.from, what: What::Wakes(task.track) });
+                track.push(Step { at: self.from, what: What::Wakes(task.track) });
             }
             if self.cores[task.core].runs == Some(at) {
                 let what = What::Switch { to: Some(task.track), sleeps: false };
-                lane.push(Step { at: self.from, what });
+                track.push(Step { at: self.from, what });
             }
             for name in &task.sections {
                 let section = Section { at: self.from, begins: Some(name.clone()) };
@@ -51,7 +51,7 @@ impl Simulated {
 
     fn step(&mut self, core: usize, at: u64, what: What) {
         if self.open {
-            self.tracks.lanes[core].steps.push(Step { at, what });
+            self.tracks.cpu_tracks[core].steps.push(Step { at, what });
         }
     }
 

@@ -8,7 +8,7 @@ use taut_sim::flow::{Channel, Flows, Full, Mechanism, Queue};
 use taut_sim::{CoreRule, Event, GlobalRule, Outcome, Rules, Scenario, Simulation};
 
 use super::*;
-use crate::decoded::{entries, lanes, lines, tracks};
+use crate::decoded::{cpu_tracks, entries, lines, tracks};
 use crate::recorded::{Script, plan, run};
 use crate::report::Report;
 
@@ -196,7 +196,7 @@ fn any_window_is_whole() {
                 let (part, _) = shown_under(&set, &rules, &scenario, &window);
                 assert!(part.events <= events_max && part.last() <= until);
                 let trace = part.into_perfetto();
-                lanes(&trace);
+                cpu_tracks(&trace);
                 let mut depth = BTreeMap::new();
                 let entries = entries(&trace).into_iter().filter(|entry| entry.track.starts_with("thread"));
                 for entry in entries {
@@ -229,7 +229,7 @@ fn lanes_and_jobs_agree() {
             let mut of_lanes: BTreeMap<String, u64> = BTreeMap::new();
             let mut running: BTreeMap<String, (String, u64)> = BTreeMap::new();
             let mut asleep: BTreeSet<String> = set.tasks().iter().map(|task| task.name.clone()).collect();
-            for line in lanes(&trace) {
+            for line in cpu_tracks(&trace) {
                 let words: Vec<&str> = line.split([' ', ':', ',']).filter(|word| !word.is_empty()).collect();
                 let (at, cpu): (u64, _) = (words[0].parse().unwrap(), words[2].to_owned());
                 let (who, next) = (words[3].to_owned(), words[words.len() - 2].to_owned());
@@ -272,7 +272,7 @@ fn jobs_that_are_dropped_and_not_complete() {
         " 3000000 cpu 0: much wakes",
         " 3000000 cpu 0: swapper could go on, much runs",
     ];
-    let lines = lanes(&trace);
+    let lines = cpu_tracks(&trace);
     let at = lines.iter().position(|line| line.contains(" 3000000 cpu")).unwrap();
     assert!(
         lines[at..].iter().zip(back_to_back).all(|(line, expected)| line.contains(expected)),
@@ -358,7 +358,7 @@ fn what_a_dispatcher_records_is_shown_alike() {
         let run = taut_event::file::Run::of(records);
         let report = Report::new(&plan, &run);
         let recorded = report.perfetto();
-        assert_eq!(lanes(&recorded), lanes(&simulated), "{rules:?}");
+        assert_eq!(cpu_tracks(&recorded), cpu_tracks(&simulated), "{rules:?}");
         let of = |trace: &[u8]| -> Vec<_> {
             let all = entries(trace).into_iter();
             all.filter(|entry| entry.track.starts_with("thread") || entry.track.ends_with("held by"))

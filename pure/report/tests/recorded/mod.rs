@@ -112,8 +112,9 @@ impl Core {
             PROCESSING => self.chance.tail(410_000, 860_000),
             _ => self.chance.tail(21_000, 80_000),
         };
-        let told = self.script.slow.iter().find(|slow| (slow.0, slow.1) == (task, job)).map(|slow| slow.2);
-        let left = told.unwrap_or(usual);
+        let reported =
+            self.script.slow.iter().find(|slow| (slow.0, slow.1) == (task, job)).map(|slow| slow.2);
+        let left = reported.unwrap_or(usual);
         let send_at = (task == PROCESSING).then_some(left / 20);
         let ready = self.awake(release + latency);
         Active { task, job, release, ready, started: false, cpu: 0, left, send_at }

@@ -3,8 +3,8 @@
 
 use taut_model::{Evidence, Kind, Mechanism, OnMissingPrivilege, Overflow, Overrun, Scheduler, Size};
 use taut_plan::{
-    ArrivalPlan, ChainPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryPlan, Place, Plan, ReaderPlan,
-    Region, ServicePlan, StepPlan, TaskPlan, Term, Wish, WriterPlan, digest,
+    ArrivalPlan, ChainPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryPlan, Overrides, Place, Plan,
+    ReaderPlan, Region, ServicePlan, StepPlan, TaskPlan, Term, WriterPlan, digest,
 };
 use taut_time::Duration;
 
@@ -245,7 +245,7 @@ pub(crate) fn plan() -> Plan {
         safe_state: None,
         group: None,
         housekeeping: vec![1],
-        wish: Wish::default(),
+        overrides: Overrides::default(),
         decision: None,
         overheads: Vec::new(),
         inputs: vec![Input { path: "taut.toml".to_owned(), hash: digest(b"taut.toml") }],

@@ -6,7 +6,7 @@
 //! What was there before the first value takes a buffer too. At one instant jobs complete before others begin.
 
 use super::record::{Job, Passed};
-use super::{Flows, Got, Latch, Mechanism, reads};
+use super::{Flows, Got, Mechanism, SamplingPoint, reads};
 use crate::calendar::NEVER;
 
 /// What was there before the first value.
@@ -34,7 +34,7 @@ impl Flows {
         let from = self.jobs(of.writer);
         match of.mechanism {
             Mechanism::Dbp => Some(self.held(channel, true)),
-            Mechanism::Newest(Latch::Start) => Some(self.held(channel, false)),
+            Mechanism::Newest(SamplingPoint::Start) => Some(self.held(channel, false)),
             Mechanism::Tccp { preserving: true, .. } => {
                 let in_turn = |reader| self.in_turn(channel, reader, |job| job.release);
                 Some(of.readers.iter().map(|reader| in_turn(*reader)).max().unwrap_or(1))

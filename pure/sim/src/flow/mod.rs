@@ -54,7 +54,7 @@ pub struct Channel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
     /// The newest that is complete: state objects that readers look at for themselves, whatever protects them.
-    Newest(Latch),
+    Newest(SamplingPoint),
     /// What the synchronous-reactive model reads, kept for as long as somebody does: flow-preserving DBP [Han14, II-C].
     Dbp,
     /// Buffers in turn, protected by time alone: TCCP [Han14, II-B and II-C].
@@ -74,7 +74,7 @@ pub enum Mechanism {
 
 /// When a job looks which value is newest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Latch {
+pub enum SamplingPoint {
     /// At its first instruction.
     Start,
     /// At its release.

@@ -4,7 +4,7 @@
 //! Which job reads what: one pass over both tasks' jobs.
 
 use super::record::Passed;
-use super::{Channel, Flows, Latch, Mechanism, Until, queue};
+use super::{Channel, Flows, Mechanism, SamplingPoint, Until, queue};
 use crate::calendar::NEVER;
 
 /// What a job has read.
@@ -63,10 +63,10 @@ pub(super) fn each(
     let to = to.iter().enumerate().filter(|(_, job)| job.start != NEVER);
     let some = |count: usize| count.checked_sub(1).map_or(Got::Nothing, Got::Value);
     match channel.mechanism {
-        Mechanism::Newest(latch) => {
+        Mechanism::Newest(sample) => {
             let mut complete = Passed::new(from, |job| job.complete);
             for (at, job) in to {
-                let now = if latch == Latch::Start { job.start } else { job.release };
+                let now = if sample == SamplingPoint::Start { job.start } else { job.release };
                 found(at, some(complete.by(now)));
             }
         }

@@ -10,7 +10,7 @@ const MARKS_MAX: usize = 1 << 14;
 
 /// An instant worth a thought.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
+pub(super) struct Checkpoint {
     pub(super) at: u64,
     pub(super) task: usize,
     /// The resource that it asks for, or else it starts, goes on, stops or ends.
@@ -20,7 +20,7 @@ pub(super) struct Mark {
 /// The instants of a run, and the worst job of the task that is looked at.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Log {
-    pub(super) marks: Vec<Mark>,
+    pub(super) marks: Vec<Checkpoint>,
     focus: usize,
     waits: Vec<bool>,
     /// The worst job's arrival and end.
@@ -57,7 +57,7 @@ impl Sink for Log {
             Kind::Release { .. } | Kind::Drop | Kind::Unlock(_) | Kind::Exhausted | Kind::Miss => return,
         };
         if self.marks.len() < MARKS_MAX {
-            self.marks.push(Mark { at, task, asks });
+            self.marks.push(Checkpoint { at, task, asks });
         }
     }
 }

@@ -7,7 +7,7 @@ use taut_model::Arrivals;
 use taut_time::Duration;
 
 use super::facts::{Facts, Way};
-use super::log::{Log, Mark};
+use super::log::{Checkpoint, Log};
 use crate::Scenario;
 use crate::random::Random;
 
@@ -29,7 +29,7 @@ pub(super) fn change(facts: &Facts, focus: usize, log: &Log, scenario: &mut Scen
 /// Just before a request of the focus' core, another user of the resource asks for it: one, or one of each core.
 fn request(facts: &Facts, focus: usize, log: &Log, scenario: &mut Scenario, random: &mut Random) {
     let core = facts.tasks[focus].core;
-    let is_ours = |mark: &Mark| mark.asks.is_some() && facts.tasks[mark.task].core == core;
+    let is_ours = |mark: &Checkpoint| mark.asks.is_some() && facts.tasks[mark.task].core == core;
     let Some(mark) = sample(log, random, is_ours) else { return };
     let Some(resource) = mark.asks else { return };
     let users = &facts.users[resource];
@@ -222,7 +222,7 @@ fn near(at: u64, random: &mut Random) -> u64 {
 }
 
 /// A mark of some kind, sooner one from the worst job's time; the others of a long run are many.
-fn sample(log: &Log, random: &mut Random, wanted: impl Fn(&Mark) -> bool) -> Option<Mark> {
+fn sample(log: &Log, random: &mut Random, wanted: impl Fn(&Checkpoint) -> bool) -> Option<Checkpoint> {
     let from = log.marks.partition_point(|mark| mark.at < log.arrival);
     let to = log.marks.partition_point(|mark| mark.at <= log.end);
     let window = &log.marks[from..to];

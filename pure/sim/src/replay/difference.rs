@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_event::{Kind as Told, Record};
+use taut_event::{Kind as Delivered, Record};
 use taut_time::Instant;
 
 use crate::{End, Event, Kind};
@@ -68,22 +68,22 @@ impl Names<'_> {
         let job = self.job((record.subject.into(), record.job));
         let resource = || self.resource(usize::try_from(record.value).unwrap_or(usize::MAX));
         match record.kind {
-            Told::Release => format!("{job} is released"),
-            Told::Start => format!("{job} starts"),
-            Told::Preempt => format!("{job} is preempted"),
-            Told::Resume => format!("{job} goes on"),
-            Told::Locked => format!("{job} holds {}", resource()),
-            Told::Granted => format!("{job} is granted {}", resource()),
-            Told::Unlock => format!("{job} gives back {}", resource()),
-            Told::Spin => format!("{job} spins for {}", resource()),
-            Told::Suspend => format!("{job} waits for {}", resource()),
-            Told::Complete => format!("{job} is complete"),
-            Told::Level => format!("{job} has the level {}", record.value),
-            Told::Ceiling => {
+            Delivered::Release => format!("{job} is released"),
+            Delivered::Start => format!("{job} starts"),
+            Delivered::Preempt => format!("{job} is preempted"),
+            Delivered::Resume => format!("{job} goes on"),
+            Delivered::Locked => format!("{job} holds {}", resource()),
+            Delivered::Granted => format!("{job} is granted {}", resource()),
+            Delivered::Unlock => format!("{job} gives back {}", resource()),
+            Delivered::Spin => format!("{job} spins for {}", resource()),
+            Delivered::Suspend => format!("{job} waits for {}", resource()),
+            Delivered::Complete => format!("{job} is complete"),
+            Delivered::Level => format!("{job} has the level {}", record.value),
+            Delivered::Ceiling => {
                 format!("{} has the ceiling {}", self.resource(record.subject.into()), record.value)
             }
-            Told::Looked => "the calendar is looked at".to_owned(),
-            Told::Exhausted => format!("{job} has used up its budget"),
+            Delivered::Looked => "the calendar is looked at".to_owned(),
+            Delivered::Exhausted => format!("{job} has used up its budget"),
             other => format!("{job}: {other:?}"),
         }
     }
@@ -110,8 +110,8 @@ impl Names<'_> {
 
     /// When a record's event was, in ns: of a release when its core was told.
     pub fn when(&self, record: &Record) -> u64 {
-        let told = if record.kind == Told::Release { record.value } else { 0 };
-        record.at.as_ns().saturating_add(told).saturating_sub(self.begin.as_ns())
+        let delivered = if record.kind == Delivered::Release { record.value } else { 0 };
+        record.at.as_ns().saturating_add(delivered).saturating_sub(self.begin.as_ns())
     }
 }
 

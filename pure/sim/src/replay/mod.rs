@@ -47,11 +47,11 @@
 
 mod difference;
 mod ending;
+mod log;
 mod notes;
 mod order;
 mod outside;
-mod player;
-mod tape;
+mod replayer;
 
 use taut_event::Record;
 use taut_model::TaskSet;
@@ -60,7 +60,7 @@ use taut_time::{Duration, Instant};
 use crate::{Event, Limit, Rules, Served, Sink};
 
 pub use difference::{CoreState, Difference, Names};
-pub use tape::{Flaw, Malformed};
+pub use log::{Flaw, Malformed};
 
 #[cfg(doc)]
 use crate::Simulation;
@@ -202,7 +202,7 @@ impl<'a> Replay<'a> {
     /// # Errors
     /// As [`Replay::of`].
     pub fn run(&self, records: &[Record], sink: &mut impl Sink) -> Result<Replayed, Malformed> {
-        player::play(self, records, sink)
+        replayer::play(self, records, sink)
     }
 }
 

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What is to be known of records before they are replayed: where to begin, what was dropped, who came to hold what.
+//! What a replay must know in advance: where to begin, which jobs were dropped, which requests came to hold which
+//! resource.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use taut_model::{Arrivals, TaskSet};
 
 use super::Why;
-use super::tape::{Item, Tape, What};
+use super::log::{Item, Log, What};
 use crate::program::Guard;
 
-impl Tape {
-    /// All items of a component, by time: core and place.
+impl Log {
+    /// All items of a component by time, each as core and position.
     fn by_time(&self, component: usize) -> Vec<(usize, usize)> {
         let cores = (0..self.items.len()).filter(|core| self.component[*core] == component);
         let mut all: Vec<_> =
@@ -22,12 +23,13 @@ impl Tape {
         all
     }
 
-    /// Leaves out what comes before the first instant at which no job is under way whose release was not recorded.
-    /// `untimed` are cores with tasks of which no calendar knows: there it must have been looked at before, too.
+    /// Leaves out the items before the first instant at which every job under way has a recorded release. `untimed`
+    /// says which cores have tasks outside the calendar: such a core must also have looked at its calendar before
+    /// that instant.
     pub(super) fn begin_where_nothing_is_under_way(&mut self, untimed: &[bool]) {
         for component in 0..self.items.len() {
             let order = self.by_time(component);
-            let mut told = BTreeSet::new();
+            let mut delivered = BTreeSet::new();
             let mut orphan = 0;
             let mut unseen: BTreeSet<usize> = order.iter().map(|(core, _)| *core).collect();
             unseen.retain(|core| untimed[*core]);
@@ -37,11 +39,11 @@ impl Tape {
                     orphan = place + 1;
                 }
                 match item.what {
-                    What::Told(_) => drop(told.insert((item.task, item.job))),
+                    What::Delivered(_) => drop(delivered.insert((item.task, item.job))),
                     What::Level(_) | What::Ceiling(..) => {}
                     What::Skip(_) | What::Looked | What::Turn(..) | What::Beside(_) => {}
                     What::Nothing | What::End(_) => {}
-                    _ if told.contains(&(item.task, item.job)) => {}
+                    _ if delivered.contains(&(item.task, item.job)) => {}
                     _ => orphan = place + 1,
                 }
             }
@@ -60,7 +62,7 @@ impl Tape {
                 }
                 let item = self.items[core][at];
                 match item.what {
-                    What::Told(_) => drop(open.insert((item.task, item.job))),
+                    What::Delivered(_) => drop(open.insert((item.task, item.job))),
                     What::Complete => drop(open.remove(&(item.task, item.job))),
                     _ => {}
                 }
@@ -75,7 +77,7 @@ impl Tape {
                     if matches!(item.what, What::Level(_) | What::Ceiling(..)) {
                         changes.push(item);
                     }
-                    if matches!(item.what, What::Told(_) | What::Skip(_)) {
+                    if matches!(item.what, What::Delivered(_) | What::Skip(_)) {
                         self.arrived[item.task] += 1;
                     }
                     if item.looks(&self.timed) {
@@ -83,7 +85,7 @@ impl Tape {
                     }
                 }
                 self.before[core] = (cut - changes.len()) as u64;
-                // What was changed before is so still.
+                // Earlier changes of levels and ceilings still hold.
                 self.items[core].splice(..0, changes);
                 if all {
                     self.items[core].push(Item { what: What::End(Why::NoBeginning), ..last });
@@ -92,23 +94,23 @@ impl Tape {
         }
     }
 
-    /// What waited behind another job and was dropped before it began has never been told to the rule.
+    /// Turns the delivery of a job that was dropped before it began into a skip: it waited behind another job, and
+    /// the rule never received it.
     pub(super) fn withdraw(&mut self) {
         for items in &mut self.items {
-            let mut told: BTreeMap<(usize, u64), usize> = BTreeMap::new();
+            let mut delivered: BTreeMap<(usize, u64), usize> = BTreeMap::new();
             let mut gone = Vec::new();
             for (place, item) in items.iter().enumerate() {
                 match item.what {
-                    What::Told(_) => drop(told.insert((item.task, item.job), place)),
-                    What::Skip(_) => {
-                        gone.extend(told.remove(&(item.task, item.job)).map(|told| (told, place)))
-                    }
+                    What::Delivered(_) => drop(delivered.insert((item.task, item.job), place)),
+                    What::Skip(_) => gone
+                        .extend(delivered.remove(&(item.task, item.job)).map(|delivered| (delivered, place))),
                     _ => {}
                 }
             }
-            for (told, skipped) in gone {
-                if let What::Told(arrival) = items[told].what {
-                    items[told].what = What::Skip(arrival);
+            for (delivered, skipped) in gone {
+                if let What::Delivered(arrival) = items[delivered].what {
+                    items[delivered].what = What::Skip(arrival);
                 }
                 items[skipped].what = What::Nothing;
             }
@@ -117,11 +119,11 @@ impl Tape {
 
     pub(super) fn note_arrivals(&mut self, set: &TaskSet) {
         for item in self.items.iter().flatten() {
-            if let What::Told(arrival) | What::Skip(arrival) = item.what {
+            if let What::Delivered(arrival) | What::Skip(arrival) = item.what {
                 self.arrivals[item.task].push(arrival);
             }
         }
-        // What would have come next: a driver that knows it counts from there.
+        // The arrival that would have come next: a driver that knows it counts from there.
         for (task, arrivals) in set.tasks().iter().zip(&mut self.arrivals) {
             if task.arrivals != Arrivals::Sporadic {
                 let next = arrivals.last().map(|last| last.saturating_add(task.period.as_ns()));
@@ -132,7 +134,7 @@ impl Tape {
 
     pub(super) fn note_holds(&mut self, guard: impl Fn(usize) -> Option<Guard>) {
         let is_global = |resource| matches!(guard(resource), Some(Guard::Spin | Guard::Suspend));
-        // When a request was granted, its resource, where it was made.
+        // The instant of the grant, the resource, and where the request was made.
         let mut holds = Vec::new();
         for (core, items) in self.items.iter().enumerate() {
             let mut asked: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
@@ -142,7 +144,7 @@ impl Tape {
                     What::Spin(resource) | What::Suspend(resource) => {
                         asked.insert(item.task, (resource, place));
                     }
-                    // Said once more by the thread that waited.
+                    // The thread that waited records it once more.
                     What::Locked(resource) if granted.remove(&item.task) == Some(resource) => {}
                     What::Locked(resource) | What::Granted(resource) => {
                         if matches!(item.what, What::Granted(_)) {
@@ -163,7 +165,7 @@ impl Tape {
             let left = asked.into_values().filter(|(resource, _)| is_global(*resource));
             holds.extend(left.map(|(resource, place)| (u64::MAX, resource, core, place)));
         }
-        // Who waits at the end would have come later.
+        // A request that waits at the end would have been granted later.
         holds.sort_by_key(|&(at, _, core, place)| (at, self.items[core][place].at));
         for (at, resource, core, place) in holds {
             if at < u64::MAX {
@@ -175,7 +177,7 @@ impl Tape {
     }
 }
 
-/// Per core, the lowest of those with which it shares resources, by others in between too.
+/// Per core, the lowest core that shares resources with it, directly or through others.
 pub(super) fn components(set: &TaskSet) -> Vec<usize> {
     let mut of: Vec<usize> = (0..set.cores().len()).collect();
     for resource in (0..set.resources().len()).filter(|resource| !set.is_local(*resource)) {

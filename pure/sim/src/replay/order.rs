@@ -3,8 +3,8 @@
 
 //! Which core's next record comes first.
 
-use super::player::{Kept, Player};
-use super::tape::{Item, What};
+use super::log::{Item, What};
+use super::replayer::{Replayer, Reservation};
 use crate::{GlobalRule, Sink};
 
 /// What comes before an item: by core and place.
@@ -16,16 +16,16 @@ enum Before {
     LinesUp(usize, usize),
 }
 
-impl<S: Sink> Player<'_, S> {
+impl<S: Sink> Replayer<'_, S> {
     /// The core whose next record is to be taken.
     pub(super) fn next_core(&mut self) -> Option<usize> {
         while let Some(&(core, place)) = self.first.last() {
-            if self.lanes[core].next <= place && self.item(core).is_some() {
+            if self.cursors[core].next <= place && self.item(core).is_some() {
                 return Some(core);
             }
             self.first.pop();
         }
-        let next = (0..self.lanes.len()).filter_map(|core| Some((self.item(core)?.at, core))).min();
+        let next = (0..self.cursors.len()).filter_map(|core| Some((self.item(core)?.at, core))).min();
         let mut core = next?.1;
         // At most twice as often as there are cores: one that goes first or is lined up is not asked for again.
         while let Some(before) = self.before(core) {
@@ -42,8 +42,8 @@ impl<S: Sink> Player<'_, S> {
     }
 
     fn item(&self, core: usize) -> Option<Item> {
-        let lane = &self.lanes[core];
-        if lane.found.stop.is_some() { None } else { self.tape.items[core].get(lane.next).copied() }
+        let cursor = &self.cursors[core];
+        if cursor.found.stop.is_some() { None } else { self.log.items[core].get(cursor.next).copied() }
     }
 
     /// What of another core the next of this core may have come after, and did, as the resource shows.
@@ -54,19 +54,19 @@ impl<S: Sink> Player<'_, S> {
         {
             return Some(unlock);
         }
-        let rank = self.tape.ranks.get(&(core, self.lanes[core].next)).copied();
+        let rank = self.log.ranks.get(&(core, self.cursors[core].next)).copied();
         let (resource, rank) = match item.what {
             // One that waited has asked before.
             What::Locked(resource) => (resource, rank?),
             What::Spin(resource) | What::Suspend(resource) => {
-                (resource, rank.unwrap_or(self.tape.sure[resource]))
+                (resource, rank.unwrap_or(self.log.sure[resource]))
             }
             _ => return None,
         };
         // Those that come to hold it before this one.
-        let holds = self.tape.holds[resource].iter().take(rank).skip(self.turn(resource)).copied();
+        let holds = self.log.holds[resource].iter().take(rank).skip(self.turn(resource)).copied();
         let holds = || {
-            holds.clone().filter_map(|(core, place)| Some((core, place, self.tape.items[core].get(place)?)))
+            holds.clone().filter_map(|(core, place)| Some((core, place, self.log.items[core].get(place)?)))
         };
         let priority = |item: &Item| self.set.tasks()[item.task].priority;
         let queues = |asks: &Item| !self.by_priority(resource) || priority(asks) == priority(&item);
@@ -89,7 +89,7 @@ impl<S: Sink> Player<'_, S> {
             } else if asks.what.waits() {
                 Some(Before::Goes(other, place))
             } else {
-                (self.lanes[other].next == place).then_some(Before::LinesUp(other, place))
+                (self.cursors[other].next == place).then_some(Before::LinesUp(other, place))
             }
         })
     }
@@ -104,8 +104,8 @@ impl<S: Sink> Player<'_, S> {
     }
 
     fn has_asked(&self, (core, place): &(usize, usize)) -> bool {
-        let lane = &self.lanes[*core];
-        lane.next > *place || lane.lined_up == Some(*place)
+        let cursor = &self.cursors[*core];
+        cursor.next > *place || cursor.lined_up == Some(*place)
     }
 
     fn is_busy(&self, core: usize) -> bool {
@@ -122,12 +122,12 @@ impl<S: Sink> Player<'_, S> {
     }
 
     /// Whether nobody may have what is given back now before one has asked for it that has not yet.
-    pub(super) fn is_to_be_kept(&self, resource: usize) -> bool {
+    pub(super) fn is_to_be_reserved(&self, resource: usize) -> bool {
         let turn = self.turn(resource);
-        match self.tape.holds[resource].get(turn..) {
+        match self.log.holds[resource].get(turn..) {
             None | Some([]) => false,
             // Who of those that wait at the end is next, nobody knows.
-            Some(next) if turn >= self.tape.sure[resource] => !next.iter().any(|next| self.has_asked(next)),
+            Some(next) if turn >= self.log.sure[resource] => !next.iter().any(|next| self.has_asked(next)),
             Some([next, ..]) => !self.has_asked(next),
         }
     }
@@ -135,20 +135,20 @@ impl<S: Sink> Player<'_, S> {
     /// Whether the next of a core may be the request for which a resource was kept.
     pub(super) fn is_heir(&self, core: usize, resource: usize) -> bool {
         let turn = self.turn(resource);
-        let next = self.tape.holds[resource].get(turn);
-        turn >= self.tape.sure[resource] || next == Some(&(core, self.lanes[core].next))
+        let next = self.log.holds[resource].get(turn);
+        turn >= self.log.sure[resource] || next == Some(&(core, self.cursors[core].next))
     }
 
     /// Whether the next of a core may ask and wait, although nobody has a resource: who gave it back may not have let it go
     /// yet, or somebody asks at the same time, who sees to it that the first of all has it.
-    pub(super) fn may_find_it_kept(&self, core: usize, resource: usize, kept: Kept) -> bool {
-        let place = self.lanes[core].next;
+    pub(super) fn may_find_it_reserved(&self, core: usize, resource: usize, reserved: Reservation) -> bool {
+        let place = self.cursors[core].next;
         let Some((from, until)) = self.span(core, place) else { return false };
-        if let Kept::By(giver, unlock) = kept
+        if let Reservation::By(giver, unlock) = reserved
             && giver != core
-            && let Some(gave) = self.tape.items[giver].get(unlock)
+            && let Some(gave) = self.log.items[giver].get(unlock)
             && until <= gave.at.saturating_add(self.patience)
-            && self.tape.items[giver][unlock + 1..]
+            && self.log.items[giver][unlock + 1..]
                 .iter()
                 .find(|next| is_clock(next))
                 .is_none_or(|next| from <= next.at)
@@ -156,7 +156,7 @@ impl<S: Sink> Player<'_, S> {
             return true;
         }
         let rivals = |other: usize| {
-            let items = &self.tape.items[other];
+            let items = &self.log.items[other];
             // From the first that may have come as late as this one.
             let first = items.partition_point(|item| item.at < from);
             (first..items.len())
@@ -168,20 +168,20 @@ impl<S: Sink> Player<'_, S> {
                 .filter(move |(_, item)| item.at.saturating_add(self.slack) >= until)
                 .map(move |(place, item)| (other, place, item))
         };
-        (0..self.lanes.len()).filter(|other| *other != core).flat_map(rivals).any(|(other, place, item)| {
+        (0..self.cursors.len()).filter(|other| *other != core).flat_map(rivals).any(|(other, place, item)| {
             let asks = match item.what {
                 What::Locked(of) | What::Spin(of) | What::Suspend(of) => of == resource,
                 _ => false,
             };
-            let rank = self.tape.ranks.get(&(other, place)).copied();
-            let rank = rank.or_else(|| item.what.waits().then_some(self.tape.sure[resource]));
+            let rank = self.log.ranks.get(&(other, place)).copied();
+            let rank = rank.or_else(|| item.what.waits().then_some(self.log.sure[resource]));
             asks && rank.is_some_and(|rank| rank >= self.turn(resource))
         })
     }
 
     /// From when to when a request may have come: after the one before it on its core, and before its record.
     fn span(&self, core: usize, place: usize) -> Option<(u64, u64)> {
-        let items = &self.tape.items[core];
+        let items = &self.log.items[core];
         let before = place.checked_sub(1).map_or(0, |before| items[before].at);
         Some((before, items.get(place)?.at))
     }
@@ -198,9 +198,9 @@ impl<S: Sink> Player<'_, S> {
         if other == core || self.item(other).is_none() || self.is_busy(other) {
             return None;
         }
-        let from = self.lanes[other].next;
+        let from = self.cursors[other].next;
         let close = |item: &&Item| item.at <= at.saturating_add(self.overlap);
-        let mut items = self.tape.items[other][from..].iter().take_while(close);
+        let mut items = self.log.items[other][from..].iter().take_while(close);
         let place = items.position(|item| item.task == task && item.what == What::Unlock(resource))?;
         Some(Before::Goes(other, from + place))
     }

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Gives a simulation what came from outside: releases, requests, grants, ends.
+//! Gives inputs to a simulation: releases, requests, grants, completions.
 
 use taut_model::Arrivals;
 use taut_time::Duration;
 
 use super::Why;
-use super::player::{Kept, Lane, Player};
-use super::tape::{Item, What};
+use super::log::{Item, What};
+use super::replayer::{CoreCursor, Replayer, Reservation};
 use crate::run::Act;
 use crate::{CoreRule, End, Event, Kind, Simulation, Sink};
 
-/// Listens to what is simulated on a core.
-struct Ear<'a, S> {
-    lane: &'a mut Lane,
+/// Receives the simulated events of a core.
+struct EventSink<'a, S> {
+    cursor: &'a mut CoreCursor,
     held: &'a mut [Option<(usize, u64)>],
     grants: &'a mut [usize],
-    /// What was said first.
+    /// The first event.
     first: Option<Kind>,
     sink: &'a mut S,
 }
 
-impl<S: Sink> Sink for Ear<'_, S> {
+impl<S: Sink> Sink for EventSink<'_, S> {
     fn event(&mut self, event: Event) {
         self.sink.event(event);
         self.first.get_or_insert(event.kind);
@@ -36,28 +36,28 @@ impl<S: Sink> Sink for Ear<'_, S> {
             Kind::Unlock(resource) => self.held[resource] = None,
             _ => {}
         }
-        self.lane.expected.push_back(event);
+        self.cursor.expected.push_back(event);
     }
 }
 
-/// Why a record cannot be given.
+/// Why the simulation cannot take a record.
 pub(super) enum Refused {
     Stop(Why),
     By(Option<End>),
 }
 
-impl<S: Sink> Player<'_, S> {
-    /// Gives the simulation what came from outside. Gives whether it says something about it.
+impl<S: Sink> Replayer<'_, S> {
+    /// Gives an input to the simulation. Returns whether the simulation emits an event for it.
     pub(super) fn apply(&mut self, core: usize, item: Item) -> Result<bool, Refused> {
         let Item { at, task, job, what, .. } = item;
         let act = match what {
-            What::Told(arrival) => {
+            What::Delivered(arrival) => {
                 self.arrived[task] += 1;
                 self.foresee(task);
-                if item.looks(&self.tape.timed) {
+                if item.looks(&self.log.timed) {
                     self.look(core, at);
                 }
-                self.run(core, at, |run, sink| run.told(at, task, (job, arrival), sink))?;
+                self.run(core, at, |run, sink| run.release_delivered(at, task, (job, arrival), sink))?;
                 return Ok(true);
             }
             What::UsedUp => {
@@ -69,12 +69,12 @@ impl<S: Sink> Player<'_, S> {
                 return if has_core { Ok(true) } else { Err(Refused::By(None)) };
             }
             What::Turn(server, left) => {
-                self.lanes[core].undecided = Some(at);
-                self.lanes[core].turns.push((server, left));
+                self.cursors[core].undecided = Some(at);
+                self.cursors[core].turns.push((server, left));
                 return Ok(false);
             }
             What::Beside(others) => {
-                // Nobody decides before what comes next at that instant.
+                // The core does not decide before its next item at that instant.
                 let pass = self.simulation.pass_beside(core, others, at);
                 return pass.map(|()| false).map_err(|_| Refused::By(Some(End::Misuse { task })));
             }
@@ -82,7 +82,7 @@ impl<S: Sink> Player<'_, S> {
                 if timed {
                     self.look(core, at);
                 }
-                self.lanes[core].undecided = Some(at);
+                self.cursors[core].undecided = Some(at);
                 self.simulation.is_demoted_late(task);
                 return Ok(false);
             }
@@ -101,18 +101,18 @@ impl<S: Sink> Player<'_, S> {
                 if !self.simulation.executes(task, job) {
                     return self.deliver(core, item, resource);
                 }
-                let lane = &mut self.lanes[core];
-                if lane.lined_up.take() == Some(lane.next) {
+                let cursor = &mut self.cursors[core];
+                if cursor.lined_up.take() == Some(cursor.next) {
                     Act::Look(resource)
                 } else {
-                    match self.kept[resource] {
-                        Kept::No => Act::Request(resource),
-                        kept if self.may_find_it_kept(core, resource, kept) => {
-                            self.kept[resource] = Kept::No;
-                            Act::RequestAndLetGo(resource)
+                    match self.reserved[resource] {
+                        Reservation::No => Act::Request(resource),
+                        reserved if self.may_find_it_reserved(core, resource, reserved) => {
+                            self.reserved[resource] = Reservation::No;
+                            Act::RequestAndRelease(resource)
                         }
                         _ => {
-                            self.let_go(core, resource, at)?;
+                            self.release_reservation(core, resource, at)?;
                             Act::Request(resource)
                         }
                     }
@@ -121,9 +121,9 @@ impl<S: Sink> Player<'_, S> {
             What::Spin(resource) | What::Suspend(resource) => {
                 return self.line_up(core, item, resource);
             }
-            What::Unlock(resource) if self.is_to_be_kept(resource) => {
-                self.kept[resource] = Kept::By(core, self.lanes[core].next);
-                Act::UnlockAndKeep(resource)
+            What::Unlock(resource) if self.is_to_be_reserved(resource) => {
+                self.reserved[resource] = Reservation::By(core, self.cursors[core].next);
+                Act::UnlockAndReserve(resource)
             }
             What::Unlock(resource) => Act::Unlock(resource),
             What::Complete => Act::Complete,
@@ -141,38 +141,38 @@ impl<S: Sink> Player<'_, S> {
         self.run(core, at, |run, sink| run.act(at, task, act, sink)).map(drop)
     }
 
-    /// A job asks for what another one holds, and will have it before it looks.
+    /// A job requests a resource that another one holds, and will get it before it looks.
     pub(super) fn line_up_early(&mut self, core: usize, place: usize) {
         let Some(Item { at, task, what: What::Locked(resource), .. }) =
-            self.tape.items[core].get(place).copied()
+            self.log.items[core].get(place).copied()
         else {
             return;
         };
-        self.lanes[core].lined_up = Some(place);
+        self.cursors[core].lined_up = Some(place);
         self.simulation.line_up(at, task, resource);
     }
 
-    /// A job asks, and waits.
+    /// A job requests a resource, and waits.
     fn line_up(&mut self, core: usize, item: Item, resource: usize) -> Result<bool, Refused> {
-        let kept = self.kept[resource];
-        let waits = kept == Kept::No || self.may_find_it_kept(core, resource, kept);
+        let reserved = self.reserved[resource];
+        let waits = reserved == Reservation::No || self.may_find_it_reserved(core, resource, reserved);
         if !waits {
-            self.let_go(core, resource, item.at)?;
+            self.release_reservation(core, resource, item.at)?;
         }
         self.act(core, item, Act::Request(resource))?;
-        if waits && kept != Kept::No {
+        if waits && reserved != Reservation::No {
             self.reordered += 1;
             if self.is_heir(core, resource) {
-                self.let_go(core, resource, item.at)?;
+                self.release_reservation(core, resource, item.at)?;
             }
         }
         Ok(true)
     }
 
-    /// Whoever is next may have what was kept.
-    fn let_go(&mut self, core: usize, resource: usize, at: u64) -> Result<(), Refused> {
-        self.kept[resource] = Kept::No;
-        self.run(core, at, |run, sink| run.lets_go(at, resource, sink)).map(drop)
+    /// Ends a reservation: the next waiter may have the resource.
+    fn release_reservation(&mut self, core: usize, resource: usize, at: u64) -> Result<(), Refused> {
+        self.reserved[resource] = Reservation::No;
+        self.run(core, at, |run, sink| run.releases_reservation(at, resource, sink)).map(drop)
     }
 
     fn deliver(&mut self, core: usize, item: Item, resource: usize) -> Result<bool, Refused> {
@@ -186,9 +186,9 @@ impl<S: Sink> Player<'_, S> {
     }
 
     pub(super) fn decide(&mut self, core: usize) -> Result<(), End> {
-        let Some(at) = self.lanes[core].undecided.take() else { return Ok(()) };
+        let Some(at) = self.cursors[core].undecided.take() else { return Ok(()) };
         self.listen(core, |run, sink| run.decide(at, core, sink))?;
-        for (server, left) in std::mem::take(&mut self.lanes[core].turns) {
+        for (server, left) in std::mem::take(&mut self.cursors[core].turns) {
             if self.simulation.left(server) != Some(Duration::from_ns(left)) {
                 return Err(End::Misuse { task: server });
             }
@@ -196,33 +196,33 @@ impl<S: Sink> Player<'_, S> {
         Ok(())
     }
 
-    /// Something happens on a core, after which somebody has to decide. Gives what is said of it first.
+    /// Applies an input to a core, which then has to decide. Returns the first event.
     fn run(
         &mut self,
         core: usize,
         at: u64,
-        act: impl FnOnce(&mut Simulation, &mut Ear<'_, S>) -> Result<(), End>,
+        act: impl FnOnce(&mut Simulation, &mut EventSink<'_, S>) -> Result<(), End>,
     ) -> Result<Option<Kind>, Refused> {
-        self.lanes[core].undecided = Some(at);
+        self.cursors[core].undecided = Some(at);
         self.listen(core, act).map_err(|end| Refused::By(Some(end)))
     }
 
     fn listen(
         &mut self,
         core: usize,
-        act: impl FnOnce(&mut Simulation, &mut Ear<'_, S>) -> Result<(), End>,
+        act: impl FnOnce(&mut Simulation, &mut EventSink<'_, S>) -> Result<(), End>,
     ) -> Result<Option<Kind>, End> {
-        let Self { simulation, lanes, sink, held, grants, .. } = self;
-        let mut ear = Ear { lane: &mut lanes[core], held, grants, first: None, sink: &mut **sink };
+        let Self { simulation, cursors, sink, held, grants, .. } = self;
+        let mut ear = EventSink { cursor: &mut cursors[core], held, grants, first: None, sink: &mut **sink };
         act(simulation, &mut ear)?;
         Ok(ear.first)
     }
 
-    /// What a task's core knows of its next arrival.
+    /// Sets what a task's core knows about the task's next arrival.
     pub(super) fn foresee(&mut self, task: usize) {
         let of = &self.set.tasks()[task];
         if self.rules.cores[of.core] == CoreRule::DfpNext && of.arrivals != Arrivals::Sporadic {
-            let next = self.tape.arrivals[task].get(self.arrived[task]);
+            let next = self.log.arrivals[task].get(self.arrived[task]);
             self.simulation.comes_next(task, next.copied());
         }
     }
@@ -232,11 +232,12 @@ impl<S: Sink> Player<'_, S> {
         self.foresee_untimed(core);
     }
 
-    /// Of what no calendar knows, the next arrives when it is told: not before the calendar was looked at last.
+    /// The next job of a task outside the calendar arrives when it is delivered: not before the core last looked at
+    /// its calendar.
     pub(super) fn foresee_untimed(&mut self, core: usize) {
         if self.rules.cores[core] == CoreRule::DfpNext {
             for task in self.set.on_core(core) {
-                // A server arrives never: it locks nothing.
+                // A server never arrives: it locks nothing.
                 let server = self.servers.contains(&task);
                 if !server && self.set.tasks()[task].arrivals == Arrivals::Sporadic {
                     self.simulation.comes_next(task, Some(self.looked[core]));

@@ -44,7 +44,7 @@ impl Simulation {
                 What::Run | What::Lock(_) => return Ok(()),
             };
             let resource = op.resource as usize;
-            self.tell(task, Kind::Unlock(resource), moment);
+            self.emit(task, Kind::Unlock(resource), moment);
             let rule = &mut self.state.cores[core];
             match guard {
                 Guard::Local => refused(rule.unlock(resource), task)?,
@@ -58,7 +58,7 @@ impl Simulation {
                 if self.state.keeps == Some(resource) {
                     refused(self.state.globals[resource].pass(party, KEEPER), task)?;
                 } else {
-                    self.let_go((task, party), resource, guard, moment)?;
+                    self.release_reservation((task, party), resource, guard, moment)?;
                 }
             }
             self.step(task, moment.scenario);
@@ -66,7 +66,7 @@ impl Simulation {
     }
 
     /// Others may have a global resource from now on.
-    pub(super) fn let_go(
+    pub(super) fn release_reservation(
         &mut self,
         (task, party): (usize, Party),
         resource: usize,
@@ -106,7 +106,7 @@ impl Simulation {
         let core = grant.party.core;
         let task = self.members[core][grant.party.task] as usize;
         self.touch(core);
-        self.tell(task, Kind::Locked(resource), moment);
+        self.emit(task, Kind::Locked(resource), moment);
         if guard == Guard::Spin {
             self.state.live[task].waits = false;
         } else {
@@ -179,7 +179,7 @@ impl Simulation {
             if boundary != NEVER {
                 self.state.live[current as usize].remaining = boundary - moment.now;
             }
-            self.tell(current as usize, Kind::Preempt, moment);
+            self.emit(current as usize, Kind::Preempt, moment);
         }
         self.state.current[core] = chosen;
         self.state.boundary[core] = NEVER;
@@ -191,10 +191,10 @@ impl Simulation {
         let kind = if live.started { Kind::Resume } else { Kind::Start };
         live.started = true;
         let waited = core::mem::take(&mut live.waits);
-        self.tell(task, kind, moment);
+        self.emit(task, kind, moment);
         if waited {
             // For a local resource: it runs, so it holds it.
-            self.tell(task, Kind::Locked(self.op(task).resource as usize), moment);
+            self.emit(task, Kind::Locked(self.op(task).resource as usize), moment);
             self.step(task, moment.scenario);
         }
     }
@@ -278,7 +278,7 @@ impl Simulation {
             Guard::Spin => Kind::Spin(resource),
             Guard::Local | Guard::Suspend => Kind::Suspend(resource),
         };
-        self.tell(task, kind, moment);
+        self.emit(task, kind, moment);
         if granted {
             self.step(task, moment.scenario);
         } else if moment.is_limited() && self.state.current[core] == NONE {

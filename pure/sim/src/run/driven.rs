@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A run in which something else says when things happen: releases, what jobs do, and when a core learns what another has
-//! done. Everything that follows, who is chosen and who is granted what, is decided by the same code as in any run.
+//! A driven run: a driver says when things happen: releases, the actions of jobs, and when a core receives what
+//! another one has done. All decisions that follow, which job runs and which is granted what, come from the same code
+//! as in any run.
 //!
-//! Of each job there are three steps: it executes, does what it is told to do, and executes again, for as long as it
-//! takes.
+//! Each job has three steps: it executes, does what the driver says, and executes again, for as long as it takes.
 
 use std::collections::VecDeque;
 
@@ -19,33 +19,34 @@ use crate::event::Watched;
 use crate::program::{Op, What};
 use crate::{End, Fault, Rules, Scenario, Sink, Start};
 
-/// What a job does.
+/// The action of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     Request(usize),
-    /// For what it was lined up for: it has it by now, or waits.
+    /// Looks for a resource for which the task is lined up: the task has it by now, or waits.
     Look(usize),
-    /// For a global resource that was kept: now whoever is next may have it.
-    RequestAndLetGo(usize),
+    /// Requests a reserved global resource, and ends the reservation: the next waiter may have it.
+    RequestAndRelease(usize),
     Unlock(usize),
-    /// Of a global resource: nobody may have it before [`Simulation::lets_go`], or [`Act::RequestAndLetGo`].
-    UnlockAndKeep(usize),
+    /// Unlocks a global resource and reserves it: no task may have it before [`Simulation::releases_reservation`] or
+    /// [`Act::RequestAndRelease`].
+    UnlockAndReserve(usize),
     Complete,
 }
 
-/// Who is on a core: task and job.
+/// The jobs on a core: task and job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Seat {
+pub(crate) struct CoreStatus {
     pub(crate) runs: Option<(usize, u64)>,
-    /// May run, in the order of the set.
+    /// Ready jobs, in the order of the set.
     pub(crate) ready: Vec<(usize, u64)>,
-    /// Suspended, and for what.
+    /// Suspended jobs, each with its resource.
     pub(crate) waits: Vec<(usize, u64, usize)>,
 }
 
 /// Longer than any run.
 const AGES: u64 = 1 << 62;
-/// Instants of a run are before this.
+/// All instants of a run are before this one.
 pub(crate) const END_OF_TIME: u64 = 1 << 62;
 
 /// A number as an attribute of the same kind.
@@ -57,10 +58,10 @@ fn like(was: Attribute, to: u64) -> Option<Attribute> {
 }
 
 impl Simulation {
-    /// Sets up a run that something else drives.
+    /// Sets up a driven run.
     ///
     /// # Errors
-    /// What does not fit together.
+    /// The reason why set and rules do not fit together.
     pub(crate) fn driven(set: &TaskSet, rules: &Rules) -> Result<Self, Fault> {
         let mut simulation = Self::new(set, rules)?;
         let tasks = simulation.fixed.len();
@@ -78,16 +79,16 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// The arrival of the next job of a task that is not told of yet.
+    /// Sets the arrival of a task's next job that is not delivered yet.
     pub(crate) fn comes_next(&mut self, task: usize, arrival: Option<u64>) {
         self.state.sources[task].set_next(arrival.unwrap_or(NEVER));
     }
 
-    /// A core is told of a job.
+    /// Delivers a job to its core.
     ///
     /// # Errors
-    /// What the rule refuses.
-    pub(crate) fn told(
+    /// The refusal of the rule.
+    pub(crate) fn release_delivered(
         &mut self,
         now: u64,
         task: usize,
@@ -98,7 +99,7 @@ impl Simulation {
         self.at(now, sink, |run, moment| run.arrive(task, arrived, false, moment))
     }
 
-    /// Whether a job executes, so that it may do something.
+    /// Whether a job executes, so that it can act.
     pub(crate) fn executes(&self, task: usize, job: u64) -> bool {
         let core = self.fixed[task].core as usize;
         let live = &self.state.live[task];
@@ -108,18 +109,18 @@ impl Simulation {
             && self.state.boundary[core] != NEVER
     }
 
-    /// What executes on its core does something.
+    /// The job that executes on its core acts.
     ///
     /// # Errors
-    /// What the rule refuses, and [`End::Broken`].
+    /// The refusal of the rule, and [`End::Broken`].
     pub(crate) fn act(&mut self, now: u64, task: usize, act: Act, sink: &mut impl Sink) -> Result<(), Halt> {
         let begin = self.fixed[task].begin;
         let guard = |resource: usize| self.guards.get(resource).copied().ok_or(End::Misuse { task });
         let (what, resource) = match act {
-            Act::Request(resource) | Act::RequestAndLetGo(resource) | Act::Look(resource) => {
+            Act::Request(resource) | Act::RequestAndRelease(resource) | Act::Look(resource) => {
                 (What::Lock(guard(resource)?), resource)
             }
-            Act::Unlock(resource) | Act::UnlockAndKeep(resource) => {
+            Act::Unlock(resource) | Act::UnlockAndReserve(resource) => {
                 (What::Unlock(guard(resource)?), resource)
             }
             Act::Complete => (What::End, 0),
@@ -128,7 +129,7 @@ impl Simulation {
         self.state.live[task].at = begin;
         self.state.looks = matches!(act, Act::Look(_));
         self.state.keeps = match act {
-            Act::UnlockAndKeep(resource) | Act::RequestAndLetGo(resource) => Some(resource),
+            Act::UnlockAndReserve(resource) | Act::RequestAndRelease(resource) => Some(resource),
             _ => None,
         };
         let done = self.at(now, sink, |run, moment| {
@@ -146,10 +147,10 @@ impl Simulation {
         done
     }
 
-    /// A task's level is another one from its next job on: a priority, or a relative deadline in ns.
+    /// Changes a task's level from its next job on: to a priority, or a relative deadline in ns.
     ///
     /// # Errors
-    /// What the rule refuses: it has a job.
+    /// The rule refuses this if the task has a job.
     pub(crate) fn set_level(&mut self, task: usize, to: u64) -> Result<(), Halt> {
         let Fixed { core, local, .. } = self.fixed[task];
         let refused = |_| End::Misuse { task };
@@ -164,10 +165,10 @@ impl Simulation {
         Ok(())
     }
 
-    /// The ceiling or floor of a resource that a task uses is another one from the next lock on.
+    /// Changes the ceiling or floor of a resource that a task uses, from the next lock on.
     ///
     /// # Errors
-    /// What the rule refuses: it is held.
+    /// The rule refuses this if the resource is held.
     pub(crate) fn set_ceiling(&mut self, task: usize, resource: usize, to: u64) -> Result<(), Halt> {
         let refused = |_| End::Misuse { task };
         let rule = self.state.cores[self.fixed[task].core as usize].local_mut();
@@ -176,37 +177,43 @@ impl Simulation {
         rule.set_ceiling(resource, to).map_err(refused)
     }
 
-    /// Nobody may have a global resource, which is free, before [`Simulation::lets_go`] or [`Act::RequestAndLetGo`].
+    /// Reserves a free global resource: no task may have it before [`Simulation::releases_reservation`] or
+    /// [`Act::RequestAndRelease`].
     pub(crate) fn keep(&mut self, resource: usize) {
         // It is free, so this is granted.
         let _ = self.state.globals[resource].request(Instant::from_ns(0), KEEPER, 0);
     }
 
-    /// Whoever is next may have a resource that was kept.
+    /// Ends the reservation of a resource: the next waiter may have it.
     ///
     /// # Errors
-    /// What the rule refuses.
-    pub(crate) fn lets_go(&mut self, now: u64, resource: usize, sink: &mut impl Sink) -> Result<(), Halt> {
+    /// The refusal of the rule.
+    pub(crate) fn releases_reservation(
+        &mut self,
+        now: u64,
+        resource: usize,
+        sink: &mut impl Sink,
+    ) -> Result<(), Halt> {
         let guard = self.guards.get(resource).copied().ok_or(End::Misuse { task: 0 })?;
-        self.at(now, sink, |run, moment| run.let_go((0, KEEPER), resource, guard, moment))
+        self.at(now, sink, |run, moment| run.release_reservation((0, KEEPER), resource, guard, moment))
     }
 
-    /// A task asks for a global resource that another one holds. Its core is told by [`Act::Look`].
+    /// Queues a task's request for a global resource that another task holds. Its core looks with [`Act::Look`].
     pub(crate) fn line_up(&mut self, now: u64, task: usize, resource: usize) {
         let (party, priority) = (self.party(task), self.fixed[task].priority);
-        // If the rule refuses, it waits for good when it looks, which was not recorded.
+        // If the rule refuses, the task waits forever when it looks, which was not recorded.
         let _ = self.state.globals[resource].request(Instant::from_ns(now), party, priority);
     }
 
-    /// The task that was granted a global resource and has not been told.
+    /// The task that was granted a global resource and whose core has not received the grant.
     pub(crate) fn on_the_way(&self, resource: usize) -> Option<usize> {
         self.state.on_the_way.iter().position(|place| place.is_some_and(|(_, of, _)| of == resource))
     }
 
-    /// A core is told that a job of its own was granted what it waits for. Gives whether it was.
+    /// Delivers to a core the grant that one of its jobs waits for. Returns whether there was such a grant.
     ///
     /// # Errors
-    /// What the rule refuses.
+    /// The refusal of the rule.
     pub(crate) fn deliver(
         &mut self,
         now: u64,
@@ -223,17 +230,17 @@ impl Simulation {
         Ok(true)
     }
 
-    /// Who is to run on a core from now on.
+    /// Decides which task runs on a core from now on.
     ///
     /// # Errors
-    /// What the rule refuses.
+    /// The refusal of the rule.
     pub(crate) fn decide(&mut self, now: u64, core: usize, sink: &mut impl Sink) -> Result<(), Halt> {
         self.at(now, sink, |run, moment| run.settle(core, moment))
     }
 
-    /// Who is on a core, as the last decision has it.
-    pub(crate) fn seat(&self, core: usize) -> Seat {
-        let mut seat = Seat::default();
+    /// The jobs on a core, according to the last decision.
+    pub(crate) fn status(&self, core: usize) -> CoreStatus {
+        let mut status = CoreStatus::default();
         for &task in &self.members[core] {
             let live = &self.state.live[task as usize];
             if !live.active {
@@ -242,12 +249,12 @@ impl Simulation {
             let (who, job) = (task as usize, live.now.job);
             let op = self.op(who);
             match op.what {
-                _ if self.state.current[core] == task => seat.runs = Some((who, job)),
-                What::Lock(_) => seat.waits.push((who, job, op.resource as usize)),
-                _ => seat.ready.push((who, job)),
+                _ if self.state.current[core] == task => status.runs = Some((who, job)),
+                What::Lock(_) => status.waits.push((who, job, op.resource as usize)),
+                _ => status.ready.push((who, job)),
             }
         }
-        seat
+        status
     }
 
     pub(super) fn at<S: Sink, T>(
@@ -258,21 +265,21 @@ impl Simulation {
     ) -> Result<T, Halt> {
         let scenario = nothing();
         let result = act(self, &mut Moment { now, scenario: &scenario, sink: &mut Watched(sink) });
-        // Whoever drives knows which core is to be asked.
+        // The driver knows which core has to decide.
         self.state.touched.fill(0);
         result
     }
 
-    /// What a resource is guarded by.
+    /// The guard of a resource.
     pub(crate) fn guard(&self, resource: usize) -> Option<Guard> {
         self.guards.get(resource).copied()
     }
 }
 
-/// Steps of a job.
+/// The number of steps of a job.
 const STEPS: usize = 3;
 
-/// Nothing arrives by itself.
+/// A scenario in which nothing arrives by itself.
 fn nothing() -> Scenario {
     Scenario { start: Start::Synchronous, ..Scenario::worst(Duration::ZERO) }
 }

@@ -150,9 +150,9 @@ impl Simulation {
         outcome.from_release_max = outcome.from_release_max.max(Duration::from_ns(moment.now - release));
         let missed = response > self.fixed[task].deadline;
         outcome.missed += u64::from(missed);
-        self.tell(task, Kind::Complete { response: Duration::from_ns(response) }, moment);
+        self.emit(task, Kind::Complete { response: Duration::from_ns(response) }, moment);
         if missed {
-            self.tell(task, Kind::Miss, moment);
+            self.emit(task, Kind::Miss, moment);
         }
         self.leave(core, task, moment)
     }

@@ -43,7 +43,7 @@ struct Limited {
     limit: Limit,
     budget: Budget,
     /// That it is used up has been told.
-    told: bool,
+    reported: bool,
     /// What is to be done at the next safe point: to end it, or to demote it.
     due: Option<Remedy>,
     /// It is back from the background, to ask for a resource.
@@ -53,7 +53,7 @@ struct Limited {
 impl Limited {
     fn new(limit: Limit) -> Self {
         let budget = Budget::new(limit.budget.unwrap_or(Duration::MAX));
-        Self { limit, budget, told: false, due: None, lifted: false }
+        Self { limit, budget, reported: false, due: None, lifted: false }
     }
 }
 
@@ -213,7 +213,7 @@ impl Simulation {
     #[cold]
     pub(super) fn cut(&mut self, core: usize, task: usize) {
         let boundary = self.state.boundary[core];
-        let Some(limited) = self.limit_mut(task).filter(|limited| !limited.told) else { return };
+        let Some(limited) = self.limit_mut(task).filter(|limited| !limited.reported) else { return };
         let Some(end) = limited.budget.used_up().map(|end| end.as_ns()).filter(|end| *end < boundary) else {
             return;
         };
@@ -243,14 +243,14 @@ impl Simulation {
         let what = self.op(task).what;
         let stays = self.state.live[task].waits || matches!(what, What::Unlock(_) | What::End);
         let Some(limited) = self.limit_mut(task).filter(|_| !stays) else { return Ok(false) };
-        if !limited.told && limited.budget.is_used_up(moment.at()) {
-            limited.told = true;
+        if !limited.reported && limited.budget.is_used_up(moment.at()) {
+            limited.reported = true;
             let remedy = limited.limit.overrun.remedy(Trouble::UsedUp);
             if matches!(remedy, Remedy::End | Remedy::Demote) {
                 limited.due = Some(remedy);
             }
             self.state.outcome.tasks[task].exhausted += 1;
-            self.tell(task, Kind::Exhausted, moment);
+            self.emit(task, Kind::Exhausted, moment);
             if remedy == Remedy::Stop {
                 return Err(End::Stopped { task });
             }
@@ -262,7 +262,7 @@ impl Simulation {
         if due == Remedy::End {
             refused(self.finish_limited(core), task)?;
             self.state.outcome.tasks[task].killed += 1;
-            self.tell(task, Kind::Kill, moment);
+            self.emit(task, Kind::Kill, moment);
             self.leave(core, task, moment)?;
             return Ok(true);
         }
@@ -304,7 +304,7 @@ impl Simulation {
         }
         self.pause(core, task, now);
         self.at(now, sink, |run, moment| {
-            run.tell(task, Kind::Exhausted, moment);
+            run.emit(task, Kind::Exhausted, moment);
             Ok(true)
         })
     }

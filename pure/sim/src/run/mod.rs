@@ -30,7 +30,7 @@ use crate::program::{self, Guard, Op, Open, What};
 use crate::random::Random;
 use crate::{CoreRule, End, Event, Fault, Kind, Outcome, Placement, Rules, Scenario, Sink, TaskOutcome};
 
-pub(crate) use driven::{Act, END_OF_TIME, Seat};
+pub(crate) use driven::{Act, CoreStatus, END_OF_TIME};
 
 /// Jobs of a task that may wait behind one that is not complete; those that come then are dropped, unless something else
 /// drives the run: then it has dropped what is not to come.
@@ -336,7 +336,7 @@ impl Simulation {
         }
     }
 
-    fn tell(&self, task: usize, kind: Kind, moment: &mut Moment<'_, impl Sink>) {
+    fn emit(&self, task: usize, kind: Kind, moment: &mut Moment<'_, impl Sink>) {
         let job = self.state.live[task].now.job;
         moment.sink.event(Event { at: moment.at(), task, job, kind });
     }

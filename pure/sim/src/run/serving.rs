@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Servers in a driven run: whoever drives says when somebody looked at them.
+//! Servers in a driven run: the driver says when a dispatcher looked at them.
 //!
-//! A server is a task of the set, behind all others of its core, of which nothing is told; tasks in it are tasks of the set
-//! that the rule is not told of. Requests of a server without a budget run when nothing else of their core wants to.
+//! A server is a task of the set, after all ordinary tasks of its core, without events of its own. The tasks that it
+//! serves are tasks of the set that the rule does not know. Requests of a server without a budget run when nothing
+//! else on their core is ready.
 
 use std::collections::VecDeque;
 
-use taut_policy::server::{Any, Deferrable, PARTS, Part, Polling, Seat, Server as _, Servers, Sporadic};
+use taut_policy::server::{
+    Any, Deferrable, Polling, REPLENISHMENTS, Replenishment, Server as _, ServerEntry, Servers, Sporadic,
+};
 use taut_policy::{Background, Misuse};
 use taut_time::{Duration, Instant};
 
@@ -18,43 +21,43 @@ use crate::server::Kind;
 /// A server of a recorded run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// Its place in the set, behind all tasks of its core that are none.
+    /// Its position in the set, after all tasks of its core that are not servers.
     pub task: usize,
-    /// How its budget comes back.
+    /// The kind of its budget.
     pub kind: Kind,
-    /// C_s.
+    /// The budget C_s.
     pub budget: Duration,
-    /// T_s.
+    /// The period T_s.
     pub period: Duration,
-    /// The tasks in it: their places in the set.
+    /// The tasks that it serves: their positions in the set.
     pub serves: Vec<usize>,
 }
 
-type AnyServers = Servers<Any<Vec<Part>>, Vec<Seat<Any<Vec<Part>>>>>;
+type AnyServers = Servers<Any<Vec<Replenishment>>, Vec<ServerEntry<Any<Vec<Replenishment>>>>>;
 
 /// The servers of a core.
 #[derive(Clone, Debug)]
 struct OfCore {
     servers: AnyServers,
-    /// Where the first server is on the core.
+    /// The position of the first server on the core.
     tasks: usize,
-    /// Tasks with a job, in order.
+    /// Per server, the tasks that have a job, in order.
     waiting: Vec<VecDeque<u32>>,
 }
 
 /// All servers of a set.
 #[derive(Clone, Debug)]
 pub(super) struct Serving {
-    /// Per core.
+    /// The servers of each core.
     cores: Vec<Option<OfCore>>,
-    /// Per task, its server: a position among those of the core.
+    /// Per task, its server: a position among the servers of its core.
     of: Vec<Option<usize>>,
     /// Per server of the set, its core and its position there.
     places: Vec<(usize, usize)>,
 }
 
 impl Simulation {
-    /// Servers whose periods begin at `start`. Whether there are such.
+    /// Sets up servers whose periods begin at `start`. Returns whether they fit the set.
     pub(crate) fn serve(&mut self, all: &[Served], start: Instant) -> bool {
         let mut serving = Serving {
             cores: vec![None; self.members.len()],
@@ -86,15 +89,15 @@ impl Simulation {
         for (core, of_core) in serving.cores.iter_mut().enumerate() {
             let Some(of_core) = of_core else { continue };
             let here = all.iter().zip(&serving.places).filter(|(_, place)| place.0 == core);
-            let seats: Result<Vec<_>, _> = here.map(|(served, _)| served.seat(start)).collect();
-            let Ok(seats) = seats else { return false };
-            of_core.servers = Servers::new(of_core.tasks, seats);
+            let entries: Result<Vec<_>, _> = here.map(|(served, _)| served.entry(start)).collect();
+            let Ok(entries) = entries else { return false };
+            of_core.servers = Servers::new(of_core.tasks, entries);
         }
         self.serving = Some(Box::new(serving));
         true
     }
 
-    /// A job of a task may run; whether a server has it.
+    /// A job becomes ready; none if no server serves its task.
     pub(super) fn request(&mut self, core: usize, task: usize, now: u64) -> Option<Result<(), Misuse>> {
         let serving = self.serving.as_deref_mut()?;
         let server = serving.of[task]?;
@@ -104,7 +107,7 @@ impl Simulation {
         Some(of_core.servers.request(rule, server, Instant::from_ns(now)))
     }
 
-    /// A job of a task is done; whether a server had it.
+    /// A job is complete; none if no server serves its task.
     pub(super) fn finish_served(&mut self, core: usize, task: usize, now: u64) -> Option<Result<(), Misuse>> {
         let serving = self.serving.as_deref_mut()?;
         let server = serving.of[task]?;
@@ -119,7 +122,8 @@ impl Simulation {
         self.serving.as_ref().is_some_and(|serving| serving.cores[core].is_some())
     }
 
-    /// Who runs where servers do, and in the background if nobody by the rule; what is to leave the rule leaves first.
+    /// The task that runs on a core with servers, by the rule, or else in the background; first demotes the tasks
+    /// that must leave the rule.
     pub(super) fn decide_served<Q: taut_policy::queue::ReadyQueue>(
         &mut self,
         core: usize,
@@ -147,7 +151,7 @@ impl Simulation {
         }
     }
 
-    /// Others had a core for so long since the server that has it was told of time last.
+    /// Other threads had a core for `others` ns since the last report of time to the running server.
     pub(crate) fn pass_beside(&mut self, core: usize, others: u64, now: u64) -> Result<(), Misuse> {
         let serving = self.serving.as_deref_mut().ok_or(Misuse::State)?;
         let of_core = serving.cores[core].as_mut().ok_or(Misuse::State)?;
@@ -155,27 +159,32 @@ impl Simulation {
         of_core.servers.pass_beside(rule, Duration::from_ns(others), Instant::from_ns(now))
     }
 
-    /// What a server may use at once.
+    /// The budget that a server may use at a stretch.
     pub(crate) fn left(&self, server: usize) -> Option<Duration> {
         let serving = self.serving.as_ref()?;
         let (core, at) = *serving.places.get(server)?;
-        Some(serving.cores[core].as_ref()?.servers.seat(at)?.server().left())
+        Some(serving.cores[core].as_ref()?.servers.entry(at)?.server().left())
     }
 }
 
-/// The place on its core of the task whose job a server serves first.
+/// The position on its core of the task whose job a server serves first.
 fn of_core_first(waiting: &[VecDeque<u32>], server: usize, fixed: &[super::Fixed]) -> Option<usize> {
     let task = *waiting.get(server)?.front()?;
     Some(fixed[task as usize].local as usize)
 }
 
 impl Served {
-    fn seat(&self, start: Instant) -> Result<Seat<Any<Vec<Part>>>, taut_policy::server::Unfit> {
+    fn entry(
+        &self,
+        start: Instant,
+    ) -> Result<ServerEntry<Any<Vec<Replenishment>>>, taut_policy::server::Unfit> {
         let (budget, period) = (self.budget, self.period);
-        Ok(Seat::new(match self.kind {
+        Ok(ServerEntry::new(match self.kind {
             Kind::Polling => Any::Polling(Polling::new(budget, period, start)?),
             Kind::Deferrable => Any::Deferrable(Deferrable::new(budget, period, start)?),
-            Kind::Sporadic => Any::Sporadic(Sporadic::new(budget, period, vec![Part::EMPTY; PARTS])?),
+            Kind::Sporadic => {
+                Any::Sporadic(Sporadic::new(budget, period, vec![Replenishment::EMPTY; REPLENISHMENTS])?)
+            }
         }))
     }
 }

@@ -17,7 +17,7 @@ impl Machine<'_> {
         if self.case.rules.cores[core] == CoreRule::DfpNext {
             // Of a task that no calendar knows, when its core looked last.
             let next = |task: &usize| match self.case.set.tasks()[*task].arrivals {
-                Arrivals::Sporadic => self.told[core],
+                Arrivals::Sporadic => self.reported[core],
                 _ => self.tasks[*task].arrival,
             };
             self.members[core].iter().map(next).min().expect("some")

@@ -61,7 +61,7 @@ pub struct Machine<'a> {
     /// Per core, until when it is at something.
     busy: Vec<u64>,
     /// Per core, when it looked at its calendar last.
-    told: Vec<u64>,
+    reported: Vec<u64>,
     tasks: Vec<Task>,
     rings: Vec<Vec<Record>>,
     /// Told and dropped jobs, to see that the machine does something.
@@ -104,7 +104,7 @@ impl<'a> Machine<'a> {
             globals: (0..set.resources().len()).map(|at| rules::shared(set, &case.rules, at)).collect(),
             current: vec![None; members.len()],
             busy: vec![0; members.len()],
-            told: vec![0; members.len()],
+            reported: vec![0; members.len()],
             tasks: (0..set.tasks().len()).map(|_| task(&mut random)).collect(),
             rings: vec![Vec::new(); members.len()],
             by_steps: false,
@@ -143,7 +143,7 @@ impl<'a> Machine<'a> {
                     while self.step(core) {
                         self.free(core);
                     }
-                    self.tell(core, true);
+                    self.report(core, true);
                 }
             }
             let core = self.random.below(self.cores.len() as u64) as usize;
@@ -158,7 +158,7 @@ impl<'a> Machine<'a> {
                 continue;
             }
             match self.random.below(4) {
-                0 if !self.stopping => self.tell(core, false),
+                0 if !self.stopping => self.report(core, false),
                 1 => self.deliver(core),
                 _ => self.act(core),
             }
@@ -206,15 +206,15 @@ impl<'a> Machine<'a> {
     }
 
     /// The dispatcher is told of some jobs that are due, or of all, and decides.
-    fn tell(&mut self, core: usize, all: bool) {
-        let (mut told, mut looked) = (false, false);
+    fn report(&mut self, core: usize, all: bool) {
+        let (mut reported, mut looked) = (false, false);
         for task in self.members[core].clone() {
             while self.tasks[task].arrival < self.now && (all || self.random.below(2) == 0) {
                 let (mut arrival, number) = (self.tasks[task].arrival, self.tasks[task].number);
                 if self.case.set.tasks()[task].arrivals == Arrivals::Sporadic {
                     // What no calendar knows arrives when it is told, or a while before: not before the last look.
                     let asked = self.random.below(2) == 0;
-                    arrival = if asked { arrival.max(self.told[core]) } else { self.now };
+                    arrival = if asked { arrival.max(self.reported[core]) } else { self.now };
                 } else {
                     looked = true;
                 }
@@ -233,7 +233,7 @@ impl<'a> Machine<'a> {
                     } else {
                         self.open(core, task, number, arrival);
                     }
-                    told = true;
+                    reported = true;
                 }
                 self.next(task);
             }
@@ -244,9 +244,9 @@ impl<'a> Machine<'a> {
             self.put(core, self.now, Kind::Looked, self.members[core][0], 0, 0);
         }
         if looked {
-            self.told[core] = self.now;
+            self.reported[core] = self.now;
         }
-        if told {
+        if reported {
             self.decide(core);
         }
     }

@@ -200,23 +200,23 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
     fn task(&mut self, node: Node<'a, 'i>, stimuli: &BTreeMap<String, Stimulus>) {
         let (at, name) = (self.places.at(node), named(node));
         let mut task = Task::new(at, name);
-        let tell =
+        let report =
             |sketch: &mut Sketch, what: &str| sketch.lose(at, format!("task `{}` {what}", shown(name)));
         let id = identity(node);
         let mapping = self.mapping(&id);
         let units = self.units(mapping);
         let cores: Vec<usize> = units.iter().filter_map(|unit| self.hardware.core(unit)).collect();
         match (units.as_slice(), cores.as_slice()) {
-            ([], _) => tell(&mut self.sketch, "is mapped to no core: the plan chooses"),
+            ([], _) => report(&mut self.sketch, "is mapped to no core: the plan chooses"),
             ([_, ..], []) => {
-                tell(
+                report(
                     &mut self.sketch,
                     &format!("runs on `{}`, which is no general core: it is left out", shown(units[0])),
                 );
                 return node.leave_out();
             }
             ([_], [core]) => task.core = Some(*core),
-            _ => tell(&mut self.sketch, "is mapped to several cores: the plan chooses one"),
+            _ => report(&mut self.sketch, "is mapped to several cores: the plan chooses one"),
         }
         task.priority = mapping.and_then(|mapping| self.priority(mapping));
         let (mut first, mut times) = (None, 1u32);
@@ -226,7 +226,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
             if index == 0 {
                 first = Some(stimulus);
             } else {
-                tell(
+                report(
                     &mut self.sketch,
                     &format!("is also released by `{}`, which is left out", shown(stimulus)),
                 );
@@ -243,7 +243,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
                         "is released {times} times at once by `{}`: one job of all that is written",
                         shown(name)
                     );
-                    tell(&mut self.sketch, &what);
+                    report(&mut self.sketch, &what);
                 }
             }
             Some((name, Some(Stimulus::Triggered))) => {
@@ -251,14 +251,14 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
                 self.triggers.entry(name.to_owned()).or_default().1.push(position);
             }
             Some((name, Some(Stimulus::Other(kind)))) => {
-                tell(
+                report(
                     &mut self.sketch,
                     &format!("is released by `{}`, a {}: it is left out", shown(name), shown(kind)),
                 );
                 return node.leave_out();
             }
             Some((_, None)) | None => {
-                tell(&mut self.sketch, "is released by nothing that is known: it is left out");
+                report(&mut self.sketch, "is released by nothing that is known: it is left out");
                 return node.leave_out();
             }
         }
@@ -266,7 +266,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
             "non_preemptive" => task.non_preemptive = true,
             "" | "preemptive" | "_undefined_" => {}
             other => {
-                tell(&mut self.sketch, &format!("is {}: it is written as preemptive", shown(other)));
+                report(&mut self.sketch, &format!("is {}: it is written as preemptive", shown(other)));
             }
         }
         let body = self.runnables.body(node);
@@ -279,7 +279,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         let costs = candidates.iter().map(|core| self.hardware.time(*core, &body.ticks));
         let costs = costs.collect::<Option<Vec<_>>>();
         if costs.is_none() && !body.ticks.is_empty() {
-            tell(&mut self.sketch, "has ticks of which it is not known how long they take");
+            report(&mut self.sketch, "has ticks of which it is not known how long they take");
         }
         task.cost = costs.and_then(|all| all.into_iter().max()).unwrap_or_default();
         task.cost = task.cost.checked_mul(times.into()).unwrap_or(Duration::MAX);

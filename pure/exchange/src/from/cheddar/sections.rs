@@ -9,7 +9,7 @@ use taut_time::Duration;
 
 use super::Reader;
 use crate::Position;
-use crate::sketch::{Named, Part};
+use crate::sketch::{Named, Segment};
 use crate::xml::{Node, child, list, shown, text};
 
 /// How deep sections may be inside each other, and how many a task may have, to be written in their order.
@@ -48,10 +48,10 @@ impl Reader<'_> {
             }
         }
         let mut user = None;
-        for part in list(node, "critical_sections") {
-            let here = self.places.at(part);
-            if part.tag() == "task_name" {
-                let name = part.text().unwrap_or_default().trim();
+        for segment in list(node, "critical_sections") {
+            let here = self.places.at(segment);
+            if segment.tag() == "task_name" {
+                let name = segment.text().unwrap_or_default().trim();
                 user = self.by_name.get(name).copied();
                 if user.is_none() {
                     self.sketch.lose(
@@ -64,7 +64,7 @@ impl Reader<'_> {
                 }
                 continue;
             }
-            let (begin, end) = (text(part, "task_begin"), text(part, "task_end"));
+            let (begin, end) = (text(segment, "task_begin"), text(segment, "task_end"));
             match (begin.parse::<u64>(), end.parse::<u64>()) {
                 (Ok(begin), Ok(end)) if (1..=end).contains(&begin) && end < u64::MAX => {
                     if let Some(task) = user {
@@ -91,8 +91,8 @@ impl Reader<'_> {
         if deep.is_some() && spans.len() <= SPANS && !self.sketch.tasks[task].non_preemptive {
             let mut rest = spans.as_slice();
             let end = spans.iter().map(|(_, end, ..)| *end).max().unwrap_or(0);
-            match parts(&mut rest, 0, end, &time) {
-                Some(parts) => self.sketch.tasks[task].parts = parts,
+            match segments(&mut rest, 0, end, &time) {
+                Some(segments) => self.sketch.tasks[task].segments = segments,
                 None => self.sketch.lose(at, "critical sections that are too long are left out"),
             }
             return;
@@ -130,25 +130,25 @@ fn depth(spans: &[Span]) -> Option<usize> {
 }
 
 /// The parts from `from` to `to`, of spans that begin there; sorted, and properly nested.
-fn parts(
+fn segments(
     rest: &mut &[Span],
     from: u64,
     to: u64,
     time: &impl Fn(u64) -> Option<Duration>,
-) -> Option<Vec<Part>> {
+) -> Option<Vec<Segment>> {
     let (mut all, mut now) = (Vec::new(), from);
     while let Some(((begin, end, resource, _), more)) =
         rest.split_first().filter(|((begin, ..), _)| *begin < to)
     {
         if *begin > now {
-            all.push(Part::Run(time(begin - now)?));
+            all.push(Segment::Run(time(begin - now)?));
         }
         *rest = more;
-        all.push(Part::Hold(*resource, parts(rest, *begin, *end, time)?));
+        all.push(Segment::Hold(*resource, segments(rest, *begin, *end, time)?));
         now = *end;
     }
     if to > now {
-        all.push(Part::Run(time(to - now)?));
+        all.push(Segment::Run(time(to - now)?));
     }
     Some(all)
 }

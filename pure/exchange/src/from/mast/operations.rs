@@ -10,7 +10,7 @@ use taut_time::Duration;
 use super::text::{Entry, Item, leave_out, list, word, words};
 use super::{is, key};
 use crate::number::Decimal;
-use crate::sketch::{Part, Sketch, Task, length};
+use crate::sketch::{Segment, Sketch, Task, length};
 use crate::xml::shown;
 
 /// How deep operations may be inside each other, and how many there may be in all of one.
@@ -33,26 +33,26 @@ pub(super) struct Job {
     /// Resources and lengths, if they may be anywhere.
     pub(super) sections: Vec<(usize, Duration)>,
     /// If not.
-    pub(super) parts: Vec<Part>,
+    pub(super) segments: Vec<Segment>,
 }
 
 impl Job {
     /// Appends another.
     pub(super) fn then(&mut self, other: Self) {
         let before = std::mem::take(self);
-        let first = before.parts.is_empty() && before.sections.is_empty() && before.cost.is_none();
+        let first = before.segments.is_empty() && before.sections.is_empty() && before.cost.is_none();
         if first {
             *self = other;
             return;
         }
         let cost = before.cost.zip(other.cost).and_then(|(a, b)| a.checked_add(b));
         if before.sections.is_empty() && other.sections.is_empty() {
-            let parts = before.parts.into_iter().chain(other.parts).collect();
-            *self = Self { cost, sections: Vec::new(), parts };
+            let segments = before.segments.into_iter().chain(other.segments).collect();
+            *self = Self { cost, sections: Vec::new(), segments };
             return;
         }
         let sections = before.anywhere().into_iter().chain(other.anywhere()).collect();
-        *self = Self { cost, sections, parts: Vec::new() };
+        *self = Self { cost, sections, segments: Vec::new() };
     }
 
     /// At another speed than 1.
@@ -60,34 +60,34 @@ impl Job {
         let slow = |time: Duration| {
             Decimal::ONE.scaled(time.as_ns(), speed, true).map_or(Duration::MAX, Duration::from_ns)
         };
-        fn all(parts: &mut [Part], slow: &impl Fn(Duration) -> Duration) {
-            for part in parts {
-                match part {
-                    Part::Run(time) => *time = slow(*time),
-                    Part::Hold(_, inside) => all(inside, slow),
+        fn all(segments: &mut [Segment], slow: &impl Fn(Duration) -> Duration) {
+            for segment in segments {
+                match segment {
+                    Segment::Run(time) => *time = slow(*time),
+                    Segment::Hold(_, inside) => all(inside, slow),
                 }
             }
         }
         self.cost = self.cost.map(slow);
         self.sections.iter_mut().for_each(|(_, length)| *length = slow(*length));
-        all(&mut self.parts, &slow);
+        all(&mut self.segments, &slow);
         if self.sections.is_empty() {
             // Rounded one by one, they may be longer together.
-            self.cost = length(&self.parts);
+            self.cost = length(&self.segments);
         }
     }
 
     /// Into a task, so many times.
     pub(super) fn put(self, task: &mut Task, times: u32) {
-        let Self { cost, sections, parts } = self;
-        let once = cost.or_else(|| length(&parts)).unwrap_or_default();
+        let Self { cost, sections, segments } = self;
+        let once = cost.or_else(|| length(&segments)).unwrap_or_default();
         task.cost = once.checked_mul(times.into()).unwrap_or(Duration::MAX);
         if sections.is_empty() && times == 1 {
-            let locks = parts.iter().any(|part| matches!(part, Part::Hold(..)));
-            task.parts = if locks { parts } else { Vec::new() };
+            let locks = segments.iter().any(|segment| matches!(segment, Segment::Hold(..)));
+            task.segments = if locks { segments } else { Vec::new() };
             return;
         }
-        let sections = Self { cost, sections, parts }.anywhere();
+        let sections = Self { cost, sections, segments }.anywhere();
         let merged = |task: &mut Task| {
             sections.iter().for_each(|(resource, length)| task.section(*resource, *length, times));
         };
@@ -102,18 +102,18 @@ impl Job {
         let over = sum(&task.sections).is_none_or(|sum| sum > task.cost);
         if over && times == 1 && exact.is_some_and(|exact| exact <= task.cost) {
             task.sections.clear();
-            task.parts = sections
+            task.segments = sections
                 .into_iter()
-                .map(|(resource, length)| Part::Hold(resource, vec![Part::Run(length)]))
+                .map(|(resource, length)| Segment::Hold(resource, vec![Segment::Run(length)]))
                 .collect();
         }
     }
 
     /// Its outermost sections.
     fn anywhere(self) -> Vec<(usize, Duration)> {
-        let outer = self.parts.iter().filter_map(|part| match part {
-            Part::Run(_) => None,
-            Part::Hold(resource, inside) => Some((*resource, crate::sketch::length(inside)?)),
+        let outer = self.segments.iter().filter_map(|segment| match segment {
+            Segment::Run(_) => None,
+            Segment::Hold(resource, inside) => Some((*resource, crate::sketch::length(inside)?)),
         });
         self.sections.iter().copied().chain(outer).collect()
     }
@@ -208,30 +208,32 @@ impl Operations {
         let mut flat = Vec::new();
         let mut around = None;
         self.flatten(&key(name), DEPTH, &mut { MANY }, &mut flat, &mut around)?;
-        Self::parts(&flat, around).ok_or_else(|| "does not unlock what it locks, in turn".into())
+        Self::segments(&flat, around).ok_or_else(|| "does not unlock what it locks, in turn".into())
     }
 
-    fn parts(flat: &[&Simple], around: Option<Duration>) -> Option<Job> {
-        let mut open: Vec<(usize, Vec<Part>)> = Vec::new();
-        let (mut parts, mut sections) = (Vec::new(), Vec::new());
+    fn segments(flat: &[&Simple], around: Option<Duration>) -> Option<Job> {
+        let mut open: Vec<(usize, Vec<Segment>)> = Vec::new();
+        let (mut segments, mut sections) = (Vec::new(), Vec::new());
         let mut cost = Some(Duration::ZERO);
         for Simple { locks, time, unlocks } in flat {
             locks.iter().for_each(|resource| open.push((*resource, Vec::new())));
             cost = cost.and_then(|cost| cost.checked_add(*time));
-            open.last_mut().map_or(&mut parts, |(_, inside)| inside).push(Part::Run(*time));
+            open.last_mut().map_or(&mut segments, |(_, inside)| inside).push(Segment::Run(*time));
             for _ in unlocks {
                 // What is locked last is unlocked first, whatever the order in the list.
                 let (resource, inside) = open.pop()?;
                 if open.is_empty() {
                     sections.push((resource, crate::sketch::length(&inside)?));
                 }
-                open.last_mut().map_or(&mut parts, |(_, inside)| inside).push(Part::Hold(resource, inside));
+                open.last_mut()
+                    .map_or(&mut segments, |(_, inside)| inside)
+                    .push(Segment::Hold(resource, inside));
             }
         }
         match around {
             _ if !open.is_empty() => None,
-            Some(around) => Some(Job { cost: Some(around), sections, parts: vec![Part::Run(around)] }),
-            None => Some(Job { cost, sections: Vec::new(), parts }),
+            Some(around) => Some(Job { cost: Some(around), sections, segments: vec![Segment::Run(around)] }),
+            None => Some(Job { cost, sections: Vec::new(), segments }),
         }
     }
 

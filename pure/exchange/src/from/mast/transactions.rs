@@ -35,7 +35,7 @@ struct Open {
 }
 
 /// Activities of one server.
-struct Stage {
+struct Activity {
     /// The event that begins it.
     begin: String,
     server: Server,
@@ -77,12 +77,12 @@ impl Reader {
             bounded: false,
         };
         self.unconnected(item);
-        let (first, told) = (self.sketch.tasks.len(), self.sketch.lost.len());
+        let (first, reported) = (self.sketch.tasks.len(), self.sketch.lost.len());
         while let Some(open) = flow.todo.pop_front() {
             self.follow(&mut flow, open, operations);
         }
         if flow.tasks.is_empty() {
-            if self.sketch.lost.len() == told {
+            if self.sketch.lost.len() == reported {
                 self.lose(item, "nothing happens in it: it is left out");
             }
             return;
@@ -141,7 +141,7 @@ impl Reader {
     /// Goes on from an event until nothing follows, and makes a task of each stretch on one server.
     fn follow(&mut self, flow: &mut Flow<'_>, open: Open, operations: &Operations) {
         let Open { mut event, mut start } = open;
-        let mut stage: Option<Stage> = None;
+        let mut activity: Option<Activity> = None;
         // Each handler is taken once, so that circles end.
         while let Some(handler) = flow.handlers.remove(&event) {
             if flow.tasks.len() >= TASKS {
@@ -154,15 +154,15 @@ impl Reader {
             match kind.as_str() {
                 "activity" | "system_timed_activity" => {
                     let Some((server, job)) = self.activity(flow, handler, operations) else { return };
-                    match (&mut stage, server.host) {
-                        (_, Host::Network) => start = self.close(flow, stage.take(), start, &event),
-                        (Some(stage), _) if is(&stage.server.name, &server.name) => {
-                            stage.job.then(job);
-                            stage.activities += 1;
+                    match (&mut activity, server.host) {
+                        (_, Host::Network) => start = self.close(flow, activity.take(), start, &event),
+                        (Some(activity), _) if is(&activity.server.name, &server.name) => {
+                            activity.job.then(job);
+                            activity.activities += 1;
                         }
-                        (stage, _) => {
-                            start = self.close(flow, stage.take(), start, &event);
-                            *stage = Some(Stage { begin: event, server, job, activities: 1 });
+                        (activity, _) => {
+                            start = self.close(flow, activity.take(), start, &event);
+                            *activity = Some(Activity { begin: event, server, job, activities: 1 });
                         }
                     }
                     event = next;
@@ -170,7 +170,7 @@ impl Reader {
                 }
                 _ => {}
             }
-            start = self.close(flow, stage.take(), start, &event);
+            start = self.close(flow, activity.take(), start, &event);
             let time = |reader: &mut Self, name: &str, up| reader.time(handler, name, up);
             match (kind.as_str(), start) {
                 ("multicast", _) => {
@@ -216,7 +216,7 @@ impl Reader {
             }
             event = next;
         }
-        self.close(flow, stage, start, &event);
+        self.close(flow, activity, start, &event);
     }
 
     /// Who does an activity, and what.
@@ -261,11 +261,11 @@ impl Reader {
     }
 
     /// Makes a task of a stage that ends with an event; what the next one starts with.
-    fn close(&mut self, flow: &mut Flow<'_>, stage: Option<Stage>, start: Start, event: &str) -> Start {
-        let Some(stage) = stage else { return start };
+    fn close(&mut self, flow: &mut Flow<'_>, activity: Option<Activity>, start: Start, event: &str) -> Start {
+        let Some(activity) = activity else { return start };
         let position = self.sketch.tasks.len();
         let transaction = word(&flow.item.entries, "name");
-        let mut task = Task::new(flow.item.at, &format!("{transaction}.{}", stage.server.name));
+        let mut task = Task::new(flow.item.at, &format!("{transaction}.{}", activity.server.name));
         let mut jitter = Duration::ZERO;
         task.period = flow.source.period;
         let released = match start {
@@ -285,7 +285,7 @@ impl Reader {
                 let channel = self.sketch.channels.len();
                 self.sketch.channels.push(Channel {
                     at: Some(flow.item.at),
-                    named: Named::new(&format!("{transaction}-{}", stage.server.name)),
+                    named: Named::new(&format!("{transaction}-{}", activity.server.name)),
                     queue: true,
                     from: Some(before),
                     to: vec![position],
@@ -297,13 +297,13 @@ impl Reader {
             }
         };
         task.jitter = jitter;
-        (task.deadline, task.non_preemptive) = (task.period, stage.server.non_preemptive);
-        (task.core, task.priority) = match stage.server.host {
-            Host::Core(core) => (Some(core), stage.server.priority),
-            Host::Network | Host::Unknown => (None, stage.server.priority),
+        (task.deadline, task.non_preemptive) = (task.period, activity.server.non_preemptive);
+        (task.core, task.priority) = match activity.server.host {
+            Host::Core(core) => (Some(core), activity.server.priority),
+            Host::Network | Host::Unknown => (None, activity.server.priority),
         };
-        stage.job.put(&mut task, flow.source.burst);
-        task.server = self.budgeted(&stage.server);
+        activity.job.put(&mut task, flow.source.burst);
+        task.server = self.budgeted(&activity.server);
         if task.arrival == Arrival::Any {
             let why = match task.server {
                 Some(_) => "its event is unbounded: nothing is promised, but that it has its server's budget",
@@ -317,7 +317,7 @@ impl Reader {
             Start::After(_) => Duration::ZERO,
         };
         if let Some(deadline) =
-            self.deadlines(flow, event, (&stage.begin, stage.activities), (position, later))
+            self.deadlines(flow, event, (&activity.begin, activity.activities), (position, later))
         {
             task.deadline = deadline;
             flow.bounded = true;

@@ -96,18 +96,18 @@ impl Reader<'_> {
         let mut entries = self.typed(node, ends);
         match *kind {
             "transaction" => self.transaction(node, &mut entries),
-            _ => entries.extend(elements(node).map(|part| self.part(part))),
+            _ => entries.extend(elements(node).map(|segment| self.segment(segment))),
         }
         Item { at, kind: (*kind).to_owned(), entries }
     }
 
     /// What is inside of anything but a transaction.
-    fn part(&self, part: Node<'_, '_>) -> Entry {
+    fn segment(&self, segment: Node<'_, '_>) -> Entry {
         let ends = ["_Scheduler", "_System_Timer"];
-        let text = part.text().unwrap_or_default();
-        match name(part) {
-            "Operation_List" => self.names(self.at(part), "composite_operation_list", text),
-            list if list.starts_with("Shared_Resources_") => self.names(self.at(part), list, text),
+        let text = segment.text().unwrap_or_default();
+        match name(segment) {
+            "Operation_List" => self.names(self.at(segment), "composite_operation_list", text),
+            list if list.starts_with("Shared_Resources_") => self.names(self.at(segment), list, text),
             other => {
                 let keys = [
                     ("_Scheduler", "policy"),
@@ -119,26 +119,26 @@ impl Reader<'_> {
                 ];
                 let key = keys.iter().find(|(end, _)| other.ends_with(end)).map(|(_, key)| *key);
                 let key = key.map_or_else(|| other.to_ascii_lowercase(), str::to_owned);
-                self.list(part, &key, self.typed(part, &ends))
+                self.list(segment, &key, self.typed(segment, &ends))
             }
         }
     }
 
     fn transaction(&self, node: Node<'_, '_>, entries: &mut Vec<Entry>) {
         let (mut external, mut internal, mut handlers) = (Vec::new(), Vec::new(), Vec::new());
-        for part in elements(node) {
-            match name(part) {
+        for segment in elements(node) {
+            match name(segment) {
                 event if event.ends_with("_External_Event") => {
-                    external.push(self.list(part, "", self.typed(part, &["_External_Event"])));
+                    external.push(self.list(segment, "", self.typed(segment, &["_External_Event"])));
                 }
                 "Regular_Event" => {
-                    let mut event = self.typed(part, &["_Event"]);
+                    let mut event = self.typed(segment, &["_Event"]);
                     let name = event.iter_mut().find(|entry| entry.key == "event");
                     name.into_iter().for_each(|entry| "name".clone_into(&mut entry.key));
-                    event.push(self.requirements(part));
-                    internal.push(self.list(part, "", event));
+                    event.push(self.requirements(segment));
+                    internal.push(self.list(segment, "", event));
                 }
-                _ => handlers.push(self.list(part, "", self.typed(part, &[]))),
+                _ => handlers.push(self.list(segment, "", self.typed(segment, &[]))),
             }
         }
         entries.push(self.list(node, "external_events", external));

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Threads that have a place in a server: they run in it, others run beside it, and the simulator says the same.
+
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::time::Duration as Time;
+
+use taut_event::{Kind, Record};
+use taut_model::{Arrivals, Body, Scheduler, SetTask, TaskSet};
+use taut_sim::replay::Replay;
+use taut_sim::{CoreRule, GlobalRule, Rules, Served, server};
+use taut_sys::{clock, thread};
+use taut_time::Duration;
+
+use super::{alone, busy, cpu, drained, postures};
+use crate::{Job, Level, Refill, Release, Rule, ServerSetup, Setup, SetupError, TaskSetup, Wanted};
+
+/// Budget, period, and priority: between those of the two tasks.
+const BUDGET: Duration = Duration::from_us(600);
+const PERIOD: Duration = Duration::from_us(3_000);
+const TASKS: [(&str, u32, u64); 2] = [("above", 9, 2_100), ("below", 1, 5_300)];
+
+/// What became of a run.
+struct Ran {
+    records: Vec<Record>,
+    /// Jobs of `below` that saw one of the threads go on meanwhile.
+    seen: u64,
+    /// Rounds of each thread.
+    rounds: [u64; 2],
+}
+
+/// Two threads in one server, of which the first computes without end, and the second sleeps now and then if it
+/// `sleeps`; until `below` has seen them often enough.
+fn run(
+    refill: Refill,
+    budget: Duration,
+    wanted: Wanted,
+    sleeps: bool,
+    is_enough: impl Fn(u64, [u64; 2]) -> bool,
+) -> Ran {
+    let (tids, over) = ([const { AtomicI32::new(0) }; 2], AtomicBool::new(false));
+    let enough = AtomicBool::new(false);
+    let rounds = [const { AtomicU64::new(0) }; 2];
+    let seen = AtomicU64::new(0);
+    let mut setup = Setup::new();
+    let core = setup.core(cpu(), Rule::Immediate);
+    let mut drain = setup.record(core, Level::All, 1 << 16);
+    for (name, priority, period) in TASKS {
+        let release = Release::Periodic { period: Duration::from_us(period), offset: Duration::ZERO };
+        let task = TaskSetup::new(name, release).priority(priority).overrun(crate::Overrun::SkipNext);
+        let (rounds, seen, enough) = (&rounds, &seen, &enough);
+        setup.task(core, task, move |_: &mut Job<'_>| {
+            if name == "above" {
+                return busy(200_000);
+            }
+            // It goes on until one of them has: had they no place above it, they never would.
+            let before = [0, 1].map(|at| rounds[at].load(Ordering::Relaxed));
+            let give_up = clock::monotonic_ns() + 3_000_000_000;
+            while clock::monotonic_ns() < give_up && !enough.load(Ordering::Relaxed) {
+                if [0, 1].map(|at| rounds[at].load(Ordering::Relaxed)) != before {
+                    seen.fetch_add(1, Ordering::Relaxed);
+                    return;
+                }
+            }
+        });
+    }
+    let server = setup.server(core, ServerSetup::new("share", refill, budget, PERIOD).priority(5));
+    for (at, tid) in tids.iter().enumerate() {
+        let task = TaskSetup::new(&format!("lends {at}"), Release::Polled).served_by(server).donates();
+        setup.task(core, task, move |job: &mut Job<'_>| job.donate(tid.load(Ordering::Acquire)));
+    }
+    let records = std::thread::scope(|threads| {
+        for (at, tid) in tids.iter().enumerate() {
+            let (rounds, over) = (&rounds, &over);
+            threads.spawn(move || {
+                thread::set_affinity(&[cpu()]).unwrap();
+                tid.store(thread::tid(), Ordering::Release);
+                while !over.load(Ordering::Acquire) {
+                    busy(50_000);
+                    rounds[at].fetch_add(1, Ordering::Relaxed);
+                    if sleeps && at == 1 {
+                        std::thread::sleep(Time::from_micros(300));
+                    }
+                }
+            });
+        }
+        while tids.iter().any(|tid| tid.load(Ordering::Acquire) == 0) {
+            std::thread::yield_now();
+        }
+        let ran = setup.run(wanted, |exec| {
+            exec.wait(Some(Time::from_millis(40)));
+            for _ in 0..200 {
+                if is_enough(
+                    seen.load(Ordering::Relaxed),
+                    [0, 1].map(|at| rounds[at].load(Ordering::Relaxed)),
+                ) {
+                    break;
+                }
+                exec.wait(Some(Time::from_millis(10)));
+            }
+            enough.store(true, Ordering::Relaxed);
+            exec.origin()
+        });
+        over.store(true, Ordering::Release);
+        let (origin, _) = ran.unwrap();
+        let mut records =
+            vec![Record { at: origin, kind: Kind::Begin, cpu: 0, subject: 0, job: 0, value: 0 }];
+        records.extend(drained(&mut drain));
+        records
+    });
+    Ran { records, seen: seen.into_inner(), rounds: rounds.map(AtomicU64::into_inner) }
+}
+
+/// What the simulator says of records, with another budget perhaps.
+fn is_replayed(refill: Refill, budget: Duration, records: &[Record]) -> bool {
+    let task = |name: &str, priority, period, arrivals| SetTask {
+        name: name.to_owned(),
+        core: 0,
+        priority,
+        arrivals,
+        period,
+        deadline: period,
+        jitter: Duration::ZERO,
+        body: Body::Anywhere { cost: Duration::from_us(1), requests: Vec::new() },
+    };
+    let own = TASKS
+        .map(|(name, priority, period)| task(name, priority, Duration::from_us(period), Arrivals::Periodic));
+    let donee = ["lends 0", "lends 1", "share"].map(|name| task(name, 5, PERIOD, Arrivals::Sporadic));
+    let set = TaskSet::new(vec![Scheduler::FixedPriority], Vec::new(), [&own[..], &donee].concat()).unwrap();
+    let kind = match refill {
+        Refill::Polling => server::Kind::Polling,
+        Refill::Deferrable => server::Kind::Deferrable,
+        Refill::Sporadic => server::Kind::Sporadic,
+    };
+    let served = [Served { task: 4, kind, budget, period: PERIOD, serves: vec![2, 3] }];
+    let rules = Rules { cores: vec![CoreRule::Immediate], resources: Vec::<GlobalRule>::new() };
+    let replayed = Replay::new(&set, &rules).servers(&served).run(records, &mut ()).unwrap();
+    if !replayed.is_equal() {
+        println!("{refill:?}: {:?}", replayed.cores);
+    }
+    replayed.is_equal() || records.iter().any(|record| record.kind == Kind::Lost)
+}
+
+const REFILLS: [Refill; 3] = [Refill::Polling, Refill::Deferrable, Refill::Sporadic];
+
+#[test]
+#[cfg_attr(miri, ignore = "it does not end in 90 s")]
+fn threads_run_in_their_servers() {
+    let _alone = alone();
+    for wanted in postures() {
+        for refill in REFILLS {
+            let ran = run(refill, BUDGET, wanted, true, |seen, _| seen >= 15);
+            assert!(is_replayed(refill, BUDGET, &ran.records), "{wanted:?}");
+            let count = |kind, subject| {
+                ran.records.iter().filter(|record| record.kind == kind && record.subject == subject).count()
+            };
+            println!(
+                "{wanted:?} {refill:?}: {} of {:?}, {} and {} jobs, {} turns, {} preempted",
+                ran.seen,
+                ran.rounds,
+                count(Kind::Complete, 2),
+                count(Kind::Complete, 3),
+                count(Kind::Budget, 0),
+                count(Kind::Preempt, 2)
+            );
+            // The one below the server saw both what is above it, and that it is not always there.
+            assert!(ran.seen >= 15, "{wanted:?} {refill:?}: {}", ran.seen);
+            assert!(count(Kind::Complete, 2) > 5 && count(Kind::Complete, 3) > 5);
+        }
+    }
+}
+
+/// A server with all of its core: what waits in it has its turn all the same.
+#[test]
+fn threads_of_a_server_take_turns() {
+    let _alone = alone();
+    for wanted in postures().into_iter().filter(|wanted| *wanted == Wanted::Strict) {
+        for refill in REFILLS {
+            let ran =
+                run(refill, PERIOD, wanted, false, |_, rounds| rounds.iter().all(|rounds| *rounds > 1_000));
+            assert!(is_replayed(refill, PERIOD, &ran.records), "{wanted:?}");
+            let starts = |subject| {
+                let of = |record: &&Record| record.kind == Kind::Start && record.subject == subject;
+                ran.records.iter().filter(of).count()
+            };
+            println!("{refill:?}: {} and {} turns, {:?}", starts(2), starts(3), ran.rounds);
+            assert!(starts(2) > 2 && starts(3) > 2, "{refill:?}: {} and {}", starts(2), starts(3));
+        }
+    }
+}
+
+/// A run with a smaller budget than was had is not that run.
+#[test]
+fn another_budget_is_found() {
+    let _alone = alone();
+    for wanted in postures().into_iter().filter(|wanted| *wanted == Wanted::Strict) {
+        let ran = run(Refill::Deferrable, BUDGET, wanted, true, |seen, _| seen >= 5);
+        assert!(!is_replayed(Refill::Deferrable, Duration::from_us(300), &ran.records));
+    }
+}
+
+#[test]
+fn a_place_is_lent_in_servers_alone() {
+    let mut setup = Setup::new();
+    let core = setup.core(cpu(), Rule::Immediate);
+    setup.task(core, TaskSetup::new("t", Release::Polled).donates(), |job: &mut Job<'_>| job.donate(0));
+    let refused = setup.run(Wanted::Loose, |_| ()).unwrap_err();
+    assert_eq!(refused, SetupError::Served { task: "t".to_owned() });
+}

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The owner's door: an ordinary thread that answers strangers.
+//!
+//! One loop around `poll`; nothing in it waits for a single peer. Each connection is greeting (its request is
+//! coming), answering (its reply is going), or attached (it holds a name, and only its end matters).
+//!
+//! Bounds: [`GREETING_LIMIT`] connections that hold no name, the oldest of which gives way to a new one; two
+//! seconds for each to become attached; a fixed buffer for a request; one reply of at most 64 KiB.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use taut_sys::socket::{self, Peer, Poll};
+use taut_sys::{process, signals, thread};
+
+use crate::directory::Directory;
+use crate::files::Extent;
+use crate::header::Header;
+use crate::message::{self, REQUEST_LIMIT, Refusal, Request};
+
+/// The most connections that hold no name yet.
+const GREETING_LIMIT: usize = 32;
+
+/// What a connection has to become attached.
+const GREETING_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The most that are attached at a time under a name that several may have: descriptors are not without end.
+const MANY: usize = 128;
+
+/// The most names that a stranger is told.
+const NAMES: usize = 64;
+
+/// New connections per round: between two lots of them, everybody else is served.
+const ACCEPT_LIMIT: usize = 16;
+
+/// What the door has done so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListenerReport {
+    /// Who is attached, in the order of arrival.
+    pub attached: Vec<AttachedClient>,
+    /// How often a client was let in; counted when its reply is sent, so a moment after the client may have it.
+    pub granted: u64,
+    /// How often one was refused, with a reply that says why.
+    pub refused: u64,
+    /// Connections that were ended without a reply: too slow, too many, or out of turn.
+    pub dropped: u64,
+}
+
+/// An attached client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttachedClient {
+    /// Its name in the manifest.
+    pub client: String,
+    /// Its process.
+    pub pid: u32,
+    /// Its user.
+    pub uid: u32,
+}
+
+/// What the door shares with the owner's other threads; for those that are not real-time.
+pub(crate) type Shared = Arc<Mutex<ListenerReport>>;
+
+pub(crate) fn look(shared: &Shared) -> MutexGuard<'_, ListenerReport> {
+    // Every change below is whole by itself: a panic elsewhere leaves nothing half done.
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A client that may attach.
+pub(crate) struct Grant {
+    pub(crate) client: String,
+    pub(crate) text: String,
+    /// What it is given of the segment, with the positions of the descriptors.
+    pub(crate) extents: Vec<(Extent, usize)>,
+    /// How many may be attached at a time.
+    pub(crate) limit: usize,
+}
+
+impl Grant {
+    pub(crate) fn new(
+        (client, directory): &(String, Directory),
+        extents: Vec<(Extent, usize)>,
+        many: bool,
+    ) -> Self {
+        let limit = if many { MANY } else { 1 };
+        Self { client: client.clone(), text: directory.to_text(), extents, limit }
+    }
+}
+
+pub(crate) struct SegmentListener {
+    /// Hangs up when the owner ends.
+    pub(crate) stop: OwnedFd,
+    pub(crate) listener: OwnedFd,
+    pub(crate) grants: Vec<Grant>,
+    /// A group whose members may attach, besides our own user and root.
+    pub(crate) group: Option<u32>,
+    pub(crate) header: Header,
+    /// Of the segment's files.
+    pub(crate) descriptors: Vec<OwnedFd>,
+    pub(crate) shared: Shared,
+}
+
+struct Connection {
+    fd: OwnedFd,
+    since: Instant,
+    phase: Phase,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // Closing would do, but for a child that the application is forking at this moment: until it executes its
+        // program it holds everything that we hold.
+        let _ = socket::shutdown(self.fd.as_fd());
+    }
+}
+
+enum Phase {
+    Greeting { request: Vec<u8> },
+    Answering { reply: Vec<u8>, sent: usize, grant: Option<usize> },
+    Attached { grant: usize, peer: Peer },
+}
+
+impl Phase {
+    /// The position of the grant whose name it holds.
+    fn holds(&self) -> Option<usize> {
+        match *self {
+            Self::Greeting { .. } => None,
+            Self::Answering { grant, .. } => grant,
+            Self::Attached { grant, .. } => Some(grant),
+        }
+    }
+
+    fn is_attached(&self) -> bool {
+        matches!(self, Self::Attached { .. })
+    }
+}
+
+/// What becomes of a connection.
+enum Fate {
+    Keep,
+    /// It has had its reply, or has left.
+    Close,
+    /// It is ended without a reply.
+    Drop,
+}
+
+impl SegmentListener {
+    /// Until the owner ends.
+    pub(crate) fn run(self) {
+        // Whoever starts us, this is an ordinary thread, and signals are not for it. Neither can fail.
+        let _ = signals::block_all();
+        let _ = thread::set_other();
+        let _ = thread::name(c"taut-listener");
+        let mut connections: Vec<Connection> = Vec::new();
+        loop {
+            let mut polls = vec![Poll::hung_up(self.stop.as_fd()), Poll::readable(self.listener.as_fd())];
+            polls.extend(connections.iter().map(|connection| match connection.phase {
+                Phase::Answering { .. } => Poll::writable(connection.fd.as_fd()),
+                Phase::Greeting { .. } | Phase::Attached { .. } => Poll::readable(connection.fd.as_fd()),
+            }));
+            if socket::poll(&mut polls, patience(&connections)).is_err() {
+                // Out of kernel memory: do not spin.
+                std::thread::sleep(Duration::from_millis(10));
+                continue;
+            }
+            let ready: Vec<bool> = polls.iter().map(Poll::ready).collect();
+            if ready[0] {
+                return;
+            }
+            let mut fates = Vec::with_capacity(connections.len());
+            for (index, &ready) in ready[2..].iter().enumerate() {
+                let fate = if ready { self.serve(&mut connections, index) } else { Fate::Keep };
+                fates.push(fate);
+            }
+            self.bury(&mut connections, fates);
+            self.publish(&connections);
+            if ready[1] {
+                self.accept(&mut connections);
+            }
+        }
+    }
+
+    fn bury(&self, connections: &mut Vec<Connection>, fates: Vec<Fate>) {
+        let mut fates = fates.into_iter();
+        connections.retain(|connection| {
+            let slow = !connection.phase.is_attached() && connection.since.elapsed() >= GREETING_PATIENCE;
+            match fates.next() {
+                Some(Fate::Close) => {}
+                Some(Fate::Drop) => look(&self.shared).dropped += 1,
+                Some(Fate::Keep) | None if slow => look(&self.shared).dropped += 1,
+                Some(Fate::Keep) | None => return true,
+            }
+            false
+        });
+    }
+
+    /// Says who is attached. Of two with one name the first is dead, and its end not served yet.
+    fn publish(&self, connections: &[Connection]) {
+        let successor =
+            |grant, rest: &[Connection]| rest.iter().any(|other| other.phase.holds() == Some(grant));
+        let visitors = connections.iter().enumerate().filter_map(|(index, connection)| {
+            let Phase::Attached { grant, peer } = connection.phase else { return None };
+            let client = || self.grants[grant].client.clone();
+            let single = self.grants[grant].limit == 1;
+            let dead = single && successor(grant, &connections[index + 1..]);
+            (!dead).then(|| AttachedClient { client: client(), pid: peer.pid, uid: peer.uid })
+        });
+        look(&self.shared).attached = visitors.collect();
+    }
+
+    fn accept(&self, connections: &mut Vec<Connection>) {
+        for _ in 0..ACCEPT_LIMIT {
+            match socket::accept(self.listener.as_fd()) {
+                Ok(fd) => {
+                    let mut waiting = connections.iter().map(|connection| !connection.phase.is_attached());
+                    let count = waiting.clone().filter(|&waiting| waiting).count();
+                    // They are in the order of arrival: the first is the oldest.
+                    let oldest = waiting.position(|waiting| waiting);
+                    if let Some(oldest) = oldest.filter(|_| count >= GREETING_LIMIT) {
+                        look(&self.shared).dropped += 1;
+                        connections.remove(oldest);
+                    }
+                    let phase = Phase::Greeting { request: Vec::with_capacity(REQUEST_LIMIT + 1) };
+                    connections.push(Connection { fd, since: Instant::now(), phase });
+                }
+                Err(error) if error.would_block() => return,
+                // Out of descriptors, or the peer has left again: those who wait are still there next time.
+                Err(_) => {
+                    std::thread::sleep(Duration::from_millis(10));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn serve(&self, connections: &mut [Connection], index: usize) -> Fate {
+        let connection = &mut connections[index];
+        match &mut connection.phase {
+            Phase::Greeting { request } => {
+                // One byte more than the longest request: too long is seen as such.
+                let mut buffer = [0; REQUEST_LIMIT + 1];
+                let room = buffer.len() - request.len();
+                // Descriptors that they send are closed unseen.
+                match socket::receive(connection.fd.as_fd(), &mut buffer[..room]) {
+                    Ok(received) if received.bytes == 0 => return Fate::Drop,
+                    Ok(received) => request.extend_from_slice(&buffer[..received.bytes]),
+                    Err(error) if error.would_block() => return Fate::Keep,
+                    Err(_) => return Fate::Drop,
+                }
+                let answer = match Request::read(request) {
+                    Request::Partial => return Fate::Keep,
+                    Request::Wrong(refusal) => Err((refusal, complaint(refusal))),
+                    Request::Whole(name) => {
+                        let name = name.to_owned();
+                        self.judge(connections, index, &name)
+                    }
+                };
+                connections[index].phase = self.answer(answer);
+                self.send(&mut connections[index])
+            }
+            Phase::Answering { .. } => self.send(connection),
+            Phase::Attached { .. } => match socket::receive(connection.fd.as_fd(), &mut [0; 64]) {
+                Ok(received) if received.bytes == 0 => Fate::Close,
+                Err(error) if error.would_block() => Fate::Keep,
+                Err(_) => Fate::Close,
+                // Nothing is expected of it any more.
+                Ok(_) => Fate::Drop,
+            },
+        }
+    }
+
+    /// Whether the peer may have this name; its grant's position.
+    fn judge(
+        &self,
+        connections: &[Connection],
+        index: usize,
+        name: &str,
+    ) -> Result<usize, (Refusal, String)> {
+        let fd = connections[index].fd.as_fd();
+        if !self.permitted(fd) {
+            return Err((Refusal::NotPermitted, complaint(Refusal::NotPermitted)));
+        }
+        let Some(grant) = self.grants.iter().position(|grant| grant.client == name) else {
+            let known: Vec<_> = self.grants.iter().take(NAMES).map(|grant| grant.client.as_str()).collect();
+            let known = match self.grants.len() {
+                0 => "the application has no clients".to_owned(),
+                1..=NAMES => format!("the application knows {}", known.join(", ")),
+                all => format!("the application knows {}, and {} more", known.join(", "), all - NAMES),
+            };
+            return Err((Refusal::UnknownClient, known));
+        };
+        // One may have died since this round began, and the peer be its successor, or one who comes after that.
+        let live = |connection: &&Connection| connection.phase.holds() == Some(grant) && !gone(connection);
+        match connections.iter().filter(live).nth(self.grants[grant].limit - 1) {
+            Some(holder) => {
+                let pid = socket::peer(holder.fd.as_fd()).map_or(0, |peer| peer.pid);
+                Err((Refusal::NameTaken, format!("by process {pid}: end that one first")))
+            }
+            None => Ok(grant),
+        }
+    }
+
+    fn permitted(&self, fd: std::os::fd::BorrowedFd<'_>) -> bool {
+        let Ok(peer) = socket::peer(fd) else { return false };
+        let member = |group| socket::peer_has_group(fd, group).unwrap_or(false);
+        peer.uid == process::effective_uid() || peer.uid == 0 || self.group.is_some_and(member)
+    }
+
+    fn answer(&self, answer: Result<usize, (Refusal, String)>) -> Phase {
+        let (reply, grant) = match answer {
+            Ok(grant) => {
+                let Header { layout_hash, epoch, total, .. } = self.header;
+                let Grant { text, extents, .. } = &self.grants[grant];
+                let extents = extents.iter().map(|(extent, _)| *extent);
+                (message::granted(text, extents, [layout_hash, epoch, total]), Some(grant))
+            }
+            Err((refusal, text)) => {
+                look(&self.shared).refused += 1;
+                (message::refused(refusal, &text), None)
+            }
+        };
+        Phase::Answering { reply, sent: 0, grant }
+    }
+
+    /// Sends what there is room for; a grant's descriptors go with the first byte.
+    fn send(&self, connection: &mut Connection) -> Fate {
+        let Phase::Answering { reply, sent, grant } = &mut connection.phase else { return Fate::Keep };
+        let grant_files = grant.filter(|_| *sent == 0).map(|grant| &self.grants[grant].extents);
+        let files = grant_files.into_iter().flatten().map(|&(_, at)| self.descriptors[at].as_fd());
+        match socket::send(connection.fd.as_fd(), &reply[*sent..], &files.collect::<Vec<_>>()) {
+            Ok(count) => *sent += count,
+            Err(error) if error.would_block() => return Fate::Keep,
+            Err(_) => return Fate::Drop,
+        }
+        if *sent < reply.len() {
+            return Fate::Keep;
+        }
+        let Some(grant) = *grant else { return Fate::Close };
+        let Ok(peer) = socket::peer(connection.fd.as_fd()) else { return Fate::Drop };
+        look(&self.shared).granted += 1;
+        connection.phase = Phase::Attached { grant, peer };
+        Fate::Keep
+    }
+}
+
+/// How long the next round may wait: until the oldest connection without a name has had its time.
+fn patience(connections: &[Connection]) -> Option<Duration> {
+    let waiting = connections.iter().filter(|connection| !connection.phase.is_attached());
+    waiting.map(|connection| GREETING_PATIENCE.saturating_sub(connection.since.elapsed())).min()
+}
+
+fn gone(connection: &Connection) -> bool {
+    let mut polls = [Poll::hung_up(connection.fd.as_fd())];
+    socket::poll(&mut polls, Some(Duration::ZERO)).is_ok_and(|ready| ready > 0)
+}
+
+fn complaint(refusal: Refusal) -> String {
+    match refusal {
+        Refusal::Malformed => "the request is malformed".to_owned(),
+        Refusal::Version => format!("this application speaks version {}", crate::PROTOCOL_VERSION),
+        Refusal::NotPermitted => {
+            "only the application's own user and root may attach, and the group that its manifest grants \
+             (platform.group)"
+                .to_owned()
+        }
+        Refusal::UnknownClient => "unknown client".to_owned(),
+        Refusal::NameTaken => "name taken".to_owned(),
+    }
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use taut_share::{Layout, LayoutError, Memory, Plain};
+
+use crate::directory::Entry;
+use crate::{Error, Role};
+
+/// The most characters of an object's name: with `-of-` and its longest part it is a client's name.
+const OBJECT_LIMIT: usize = 32;
+
+/// The most ends of a part with numbers: each is a name at the door.
+const EACH_LIMIT: u32 = 256;
+
+/// How many ends there may be of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Number {
+    /// One.
+    One,
+    /// So many, at most 256, each with a number of its own from 0, and one of each number.
+    Each(u32),
+    /// Any: it leaves no trace, and loads alone.
+    Any,
+}
+
+/// A part of a kind: its name, and how many ends there may be of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// Its name: lower-case letters and `-`, at most 12.
+    pub endpoint: &'static str,
+    /// How many.
+    pub number: Number,
+}
+
+/// A kind of object: a protocol with its shape and the type of its values.
+///
+/// It can be implemented for a protocol of one's own, which then is shared by name as those of `taut-share` are.
+///
+/// # Safety
+///
+/// - [`Kind::bytes`] is what an object of this shape needs.
+/// - No two kinds have one name, and two values of one kind that print the same fields have the same shape.
+/// - With the numbers in [`Kind::endpoints`] the ends that [`Offers::end`] gives keep to the protocol, whichever of them live
+///   at a time; and ends of a part with [`Number::Any`] only load.
+pub unsafe trait Kind: Copy {
+    /// The type of its values.
+    type Value: Plain + Layout;
+
+    /// The protocol's name: letters, digits, `-` or `_`.
+    const NAME: &'static str;
+
+    /// What its shape consists of: names and numbers, in a fixed order.
+    fn fields(&self) -> Vec<(&'static str, u32)>;
+
+    /// Its parts.
+    fn endpoints(&self) -> Vec<Terms>;
+
+    /// Bytes of an object.
+    ///
+    /// # Errors
+    /// What is wrong with the shape.
+    fn bytes(&self) -> Result<usize, LayoutError>;
+
+    /// An object of this kind, for a board or to compare with what stands there.
+    fn named(&self, name: &str) -> Object {
+        const {
+            let (said, size) = (<Self::Value as Layout>::WORDS.bytes(), size_of::<Self::Value>());
+            assert!(said == size, "the words of a value's layout say how many bytes it has");
+        }
+        let fields = self.fields();
+        let text: Vec<_> = fields.iter().map(|(name, number)| format!("{name}={number}")).collect();
+        let capacity = fields.iter().find(|(name, _)| *name == "capacity").map_or(1, |(_, number)| *number);
+        Object {
+            name: name.to_owned(),
+            kind: Self::NAME,
+            shape: text.join(" "),
+            layout: <Self::Value as Layout>::WORDS.to_string(),
+            value_size: size_of::<Self::Value>(),
+            capacity,
+            bytes: self.bytes(),
+            endpoints: self.endpoints(),
+        }
+    }
+}
+
+/// A kind that has a part `P`.
+///
+/// # Safety
+///
+/// As [`Kind`]: [`Offers::end`] keeps to the protocol if its caller does its duties.
+pub unsafe trait Offers<P>: Kind {
+    /// The end of this part.
+    type End<'m>;
+
+    /// The terms on which it is played, which stand in [`Kind::endpoints`] too.
+    fn terms(&self) -> Terms;
+
+    /// The end on an object, as the first or as a successor.
+    ///
+    /// # Errors
+    /// The memory is too short, or the part has no such number.
+    ///
+    /// # Safety
+    ///
+    /// - What stands on the memory is an object of this kind, shape and type of values, or zeros.
+    /// - No other end of this part and number lives: the last one has ended, and this call comes after that; not for
+    ///   [`Number::Any`].
+    unsafe fn end<'m>(&self, which: u32, memory: Memory<'m>) -> Result<Self::End<'m>, LayoutError>;
+}
+
+/// A part of a kind that someone asks for: what [`Lease::take`](super::Seat::take) is given.
+#[derive(Debug)]
+pub struct Endpoint<K, P> {
+    pub(super) kind: K,
+    pub(super) which: u32,
+    endpoint: PhantomData<fn(P)>,
+}
+
+impl<K: Offers<P>, P> Endpoint<K, P> {
+    /// Part `P` of this kind; the `which`-th, from 0, if it has several.
+    pub const fn new(kind: K, which: u32) -> Self {
+        Self { kind, which, endpoint: PhantomData }
+    }
+
+    pub(super) fn terms(&self) -> Terms {
+        self.kind.terms()
+    }
+
+    /// The client's name for it.
+    pub(super) fn name(&self, object: &str) -> String {
+        format!("{}-of-{object}", endpoint_text(self.terms(), self.which))
+    }
+}
+
+impl<K: Offers<P>, P> fmt::Display for Endpoint<K, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&endpoint_text(self.terms(), self.which))
+    }
+}
+
+fn endpoint_text(terms: Terms, which: u32) -> String {
+    match terms.number {
+        Number::Each(_) => format!("{}-{which}", terms.endpoint),
+        Number::One | Number::Any => terms.endpoint.to_owned(),
+    }
+}
+
+/// An object of a board: a kind with a name.
+#[derive(Clone, Debug)]
+pub struct Object {
+    name: String,
+    kind: &'static str,
+    shape: String,
+    layout: String,
+    value_size: usize,
+    capacity: u32,
+    bytes: Result<usize, LayoutError>,
+    endpoints: Vec<Terms>,
+}
+
+impl Object {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its clients, and what each may.
+    pub(super) fn endpoints(&self) -> impl Iterator<Item = (String, Terms)> {
+        self.endpoints.iter().flat_map(move |&terms| {
+            let count = if let Number::Each(count) = terms.number { count } else { 1 };
+            (0..count).map(move |which| (format!("{}-of-{}", endpoint_text(terms, which), self.name), terms))
+        })
+    }
+
+    fn text(&self) -> String {
+        let space = if self.shape.is_empty() { "" } else { " " };
+        format!("{}{space}of {}", self.shape, self.layout)
+    }
+
+    /// Its line of a directory, at an offset.
+    pub(super) fn entry(&self, offset: u64) -> Result<Entry, Error> {
+        if self.name.len() > OBJECT_LIMIT {
+            return Err(Error::BadName { name: self.name.clone() });
+        }
+        let failed = |error| Error::Layout { object: self.name.clone(), error };
+        let bytes = self.bytes.map_err(failed)?;
+        if self
+            .endpoints
+            .iter()
+            .any(|terms| matches!(terms.number, Number::Each(count) if count > EACH_LIMIT))
+        {
+            return Err(failed(LayoutError::Readers));
+        }
+        let value_size = u32::try_from(self.value_size).map_err(|_| failed(LayoutError::Capacity))?;
+        Ok(Entry {
+            channel: self.name.clone(),
+            role: Role::Reads,
+            mechanism: self.kind.to_owned(),
+            layout: self.text(),
+            value_size,
+            capacity: self.capacity,
+            // The shape says it, in the layout.
+            readers: 0,
+            offset,
+            size: bytes.max(1) as u64,
+            triggered: false,
+        })
+    }
+
+    /// Whether the owner's object is this one.
+    pub(super) fn compare(&self, entry: &Entry) -> Result<(), Error> {
+        let differs = |what, ours: &str, theirs: &str| {
+            let (object, ours, theirs) = (self.name.clone(), ours.to_owned(), theirs.to_owned());
+            Err(Error::ObjectDiffers { object, what, ours, theirs })
+        };
+        let (shape, layout) = match entry.layout.strip_prefix("of ") {
+            Some(layout) => ("", layout),
+            None => entry.layout.split_once(" of ").unwrap_or(("", &entry.layout)),
+        };
+        if entry.mechanism != self.kind {
+            return differs("protocol", self.kind, &entry.mechanism);
+        }
+        if layout != self.layout {
+            return differs("type", &self.layout, layout);
+        }
+        if entry.value_size as usize != self.value_size {
+            let bytes = |size| format!("{size} bytes");
+            return differs("size of values", &bytes(self.value_size), &bytes(entry.value_size as usize));
+        }
+        if shape != self.shape {
+            return differs("shape", &self.shape, shape);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Sdrtw;
+
+    #[test]
+    fn an_owner_whose_words_and_bytes_disagree_is_refused() {
+        let object = Sdrtw::<[u32; 3]>::new().named("it");
+        let mut entry = object.entry(4096).expect("a layout");
+        assert_eq!((entry.layout.as_str(), entry.value_size), ("of u32*3", 12));
+        assert!(object.compare(&entry).is_ok());
+        entry.value_size = 16;
+        let reported = object.compare(&entry).expect_err("it lies").to_string();
+        assert!(
+            reported.contains("size of values: this program has `12 bytes`, the registry `16 bytes`"),
+            "{reported}"
+        );
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What is asked for beside the manifest.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use taut_model::{Aim, ChannelId, Mechanism, Model, nearest};
+
+/// What is asked for beside the manifest. A plan that was made with it is made so again until the manifest changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Overrides {
+    /// What mechanisms are chosen for, instead of what the manifest says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minimise: Option<Aim>,
+    /// Mechanisms of channels, instead of what the manifest says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pins: Vec<Pin>,
+}
+
+/// A mechanism that a channel is to have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Pin {
+    /// The channel's name.
+    pub channel: String,
+    /// What carries it.
+    pub mechanism: Mechanism,
+}
+
+/// Why a wish cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OverrideError {
+    /// The manifest has no such channel; the nearest that it has.
+    Channel(String, Option<String>),
+    /// A channel is pinned twice.
+    Twice(String),
+    /// The mechanism does not serve the channel's parties; those that do.
+    Misfit(Pin, Vec<Mechanism>),
+}
+
+impl fmt::Display for OverrideError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Channel(name, None) => write!(f, "the manifest has no channel `{name}`"),
+            Self::Channel(name, Some(near)) => {
+                write!(f, "the manifest has no channel `{name}`; did you mean `{near}`?")
+            }
+            Self::Twice(name) => write!(f, "channel `{name}` is pinned twice"),
+            Self::Misfit(Pin { channel, mechanism }, fit) => {
+                let words: Vec<&str> = fit.iter().map(|mechanism| mechanism.word()).collect();
+                let (name, words) = (mechanism.paper_name(), words.join(", "));
+                write!(f, "{name} does not fit the parties of channel `{channel}`; these do: {words}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for OverrideError {}
+
+impl Overrides {
+    /// Whether nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The model as it is wished.
+    pub(crate) fn on(&self, model: &Model) -> Result<Model, OverrideError> {
+        let mut overridden = model.clone();
+        for (at, pin) in self.pins.iter().enumerate() {
+            let id = channel(model, &pin.channel)?;
+            if self.pins[..at].iter().any(|other| other.channel == pin.channel) {
+                return Err(OverrideError::Twice(pin.channel.clone()));
+            }
+            overridden = overridden.with_mechanism(id, pin.mechanism).ok_or_else(|| {
+                let fit = Mechanism::ALL.into_iter();
+                let serves =
+                    |mechanism: &Mechanism| mechanism.serves(model.channel(id).kind, &model.parties(id));
+                OverrideError::Misfit(pin.clone(), fit.filter(serves).collect())
+            })?;
+        }
+        Ok(overridden)
+    }
+}
+
+/// A channel by its name.
+pub(crate) fn channel(model: &Model, name: &str) -> Result<ChannelId, OverrideError> {
+    model.channel_ids().find(|id| model.channel(*id).name == name).ok_or_else(|| {
+        let names = model.channels().iter().map(|channel| channel.name.as_str());
+        OverrideError::Channel(name.to_owned(), nearest(name, names).map(str::to_owned))
+    })
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Records, core by core, as a replay takes them.
+
+use core::fmt;
+use std::collections::{BTreeMap, BTreeSet};
+
+use taut_event::{Kind, Record};
+use taut_model::{Arrivals, TaskSet};
+
+use super::Why;
+use super::notes::components;
+use crate::Fault;
+use crate::program::Guard;
+use crate::run::END_OF_TIME;
+
+/// What records say that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed {
+    /// The record: a position in what was given; none if it is none of theirs.
+    pub record: Option<usize>,
+    /// What is wrong.
+    pub flaw: Flaw,
+}
+
+/// What is wrong with records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// There is no such task in the set.
+    Task(usize),
+    /// There is no such resource in the set.
+    Resource(u64),
+    /// There is no such core in the set.
+    Core(usize),
+    /// This task uses a resource that its set does not say of it.
+    Undeclared(usize, usize),
+    /// Later than any clock: 2⁶² ns or more.
+    Time,
+    /// The set cannot be run under the rules.
+    Rules(Fault),
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(record) = self.record {
+            write!(f, "record {record}: ")?;
+        }
+        self.flaw.fmt(f)
+    }
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Task(task) => write!(f, "there is no task {task}"),
+            Self::Resource(resource) => write!(f, "there is no resource {resource}"),
+            Self::Core(core) => write!(f, "there is no core {core}"),
+            Self::Undeclared(task, resource) => {
+                write!(f, "task {task} uses resource {resource}, which nothing says that it does")
+            }
+            Self::Time => f.write_str("later than any clock"),
+            Self::Rules(fault) => fault.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for Malformed {}
+
+/// A record of a core.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Item {
+    /// Its position in what was given.
+    pub(super) record: usize,
+    /// Never before one that the core wrote earlier.
+    pub(super) at: u64,
+    pub(super) task: usize,
+    pub(super) job: u64,
+    pub(super) what: What,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// Its core is told of a job that arrived then.
+    Delivered(u64),
+    /// It was not told of one that arrived then, and will not be.
+    Skip(u64),
+    /// Its core is told that it was granted.
+    Granted(usize),
+    /// It asks, and is granted: at once, or after it waited.
+    Locked(usize),
+    Spin(usize),
+    Suspend(usize),
+    Unlock(usize),
+    Complete,
+    /// Its budget is used up, its core has found.
+    UsedUp,
+    /// A turn of a server, by position, begins or ends with time, and it may use so much at once.
+    Turn(usize, u64),
+    /// Others had the core for so long (ns) in a server's turn.
+    Beside(u64),
+    /// Another job of its task is due, and this one is demoted; whether a calendar said so.
+    Late(bool),
+    Start,
+    Preempt,
+    Resume,
+    /// Its level is this from now on.
+    Level(u64),
+    /// The ceiling or floor of a resource of its core is this from now on.
+    Ceiling(usize, u64),
+    /// Its core has looked at its calendar.
+    Looked,
+    /// It says nothing that was not said before.
+    Nothing,
+    End(Why),
+}
+
+impl Item {
+    /// Whether its core looks at its calendar: for what is not in it, it need not. `timed` are the tasks that are.
+    pub(super) fn looks(&self, timed: &[bool]) -> bool {
+        match self.what {
+            What::Looked | What::Late(true) => true,
+            What::Delivered(_) => timed[self.task],
+            _ => false,
+        }
+    }
+}
+
+impl What {
+    /// Its job asks, and does not have it at once.
+    pub(super) fn waits(self) -> bool {
+        matches!(self, Self::Spin(_) | Self::Suspend(_))
+    }
+
+    /// Something that a core is told and that no job of it does.
+    pub(super) fn is_delivered(self) -> bool {
+        matches!(self, Self::Delivered(_) | Self::Granted(_) | Self::UsedUp | Self::Late(_) | Self::Turn(..))
+    }
+}
+
+/// All that a run's cores wrote.
+#[derive(Clone, Debug)]
+pub(super) struct Log {
+    /// Per core.
+    pub(super) items: Vec<Vec<Item>>,
+    /// Per core, whether a dispatcher wrote something.
+    pub(super) dispatched: Vec<bool>,
+    /// Per core, records that are left out at its beginning.
+    pub(super) before: Vec<u64>,
+    /// Per task, whether a calendar says when its jobs arrive.
+    pub(super) timed: Vec<bool>,
+    /// Per task, when its jobs arrive that its core is told of or that are dropped, in that order.
+    pub(super) arrivals: Vec<Vec<u64>>,
+    /// Per task, how many of these come before the records.
+    pub(super) arrived: Vec<usize>,
+    /// Per core, when it had looked at its calendar last before its records.
+    pub(super) looked: Vec<u64>,
+    /// Per core, whether its jobs may lock, and no lock was recorded anywhere.
+    pub(super) silent: Vec<bool>,
+    /// Per core, the cores that it shares resources with, itself included.
+    pub(super) component: Vec<usize>,
+    /// Per global resource, who comes to hold it, in that order, then who still waits at the end: core and place of the
+    /// request among its items.
+    pub(super) holds: Vec<Vec<(usize, usize)>>,
+    /// Of these, how many come to hold it.
+    pub(super) sure: Vec<usize>,
+    /// Which of its resource's holds a request came to, by core and place; none of one that still waits at the end.
+    pub(super) ranks: BTreeMap<(usize, usize), usize>,
+}
+
+impl Log {
+    pub(super) fn read(
+        set: &TaskSet,
+        guard: impl Fn(usize) -> Option<Guard>,
+        (dispatched, demotes): (&[usize], impl Fn(usize) -> bool),
+        servers: &[usize],
+        records: &[Record],
+    ) -> Result<Self, Malformed> {
+        let cores = set.cores().len();
+        let mut log = Self {
+            items: vec![Vec::new(); cores],
+            dispatched: (0..cores).map(|core| dispatched.contains(&core)).collect(),
+            before: vec![0; cores],
+            timed: set.tasks().iter().map(|task| task.arrivals != Arrivals::Sporadic).collect(),
+            arrivals: vec![Vec::new(); set.tasks().len()],
+            arrived: vec![0; set.tasks().len()],
+            looked: vec![0; cores],
+            silent: vec![false; cores],
+            component: components(set),
+            holds: vec![Vec::new(); set.resources().len()],
+            sure: vec![0; set.resources().len()],
+            ranks: BTreeMap::new(),
+        };
+        let users: Vec<BTreeSet<usize>> =
+            (0..set.resources().len()).map(|resource| set.users(resource).collect()).collect();
+        for (at, record) in records.iter().enumerate() {
+            let wrong = |flaw| Malformed { record: Some(at), flaw };
+            let resource = |task: usize| {
+                let position = usize::try_from(record.value).ok().filter(|place| *place < users.len());
+                let position = position.ok_or(wrong(Flaw::Resource(record.value)))?;
+                let uses = users[position].contains(&task);
+                if uses { Ok(position) } else { Err(wrong(Flaw::Undeclared(task, position))) }
+            };
+            let subject = usize::from(record.subject);
+            // What nobody uses keeps nobody out.
+            let first = |resource: usize| users.get(resource).map(|users| users.first().copied());
+            let task = match record.kind {
+                Kind::Ceiling => match first(subject) {
+                    Some(Some(user)) => user,
+                    Some(None) => continue,
+                    None => return Err(wrong(Flaw::Resource(subject as u64))),
+                },
+                _ => subject,
+            };
+            let timed = log.timed.get(task).copied().unwrap_or(false);
+            let time = record.at.as_ns();
+            let what = match record.kind {
+                Kind::Budget | Kind::Beside if servers.get(usize::from(record.subject)).is_some() => {
+                    let at_time = (time < END_OF_TIME).then_some(time).ok_or(wrong(Flaw::Time))?;
+                    let server = usize::from(record.subject);
+                    let of = servers[server];
+                    let core = set.tasks().get(of).ok_or(wrong(Flaw::Task(of)))?.core;
+                    let what = match record.kind {
+                        Kind::Beside => What::Beside(record.value),
+                        _ => What::Turn(server, record.value),
+                    };
+                    log.put(core, Item { record: at, at: at_time, task: of, job: 0, what });
+                    continue;
+                }
+                Kind::CoreLost => {
+                    let at_time = (time < END_OF_TIME).then_some(time).ok_or(wrong(Flaw::Time))?;
+                    let core = (subject < cores).then_some(subject).ok_or(wrong(Flaw::Core(subject)))?;
+                    let what = What::End(Why::Lost(record.value));
+                    log.put(core, Item { record: at, at: at_time, task: 0, job: 0, what });
+                    continue;
+                }
+                // A server is no task.
+                Kind::Budget | Kind::Beside => {
+                    for core in (0..cores).filter(|_| time < END_OF_TIME) {
+                        log.put(
+                            core,
+                            Item { record: at, at: time, task: 0, job: 0, what: What::End(Why::Server) },
+                        );
+                    }
+                    continue;
+                }
+                Kind::Release => What::Delivered(time),
+                Kind::Overrun if demotes(task) => What::Late(timed),
+                Kind::Overrun if timed => What::Looked,
+                Kind::Looked => What::Looked,
+                Kind::Skip => What::Skip(time),
+                Kind::Start => What::Start,
+                Kind::Preempt => What::Preempt,
+                Kind::Resume => What::Resume,
+                Kind::Locked => What::Locked(resource(task)?),
+                Kind::Unlock => What::Unlock(resource(task)?),
+                Kind::Spin => What::Spin(resource(task)?),
+                Kind::Suspend => What::Suspend(resource(task)?),
+                Kind::Granted => What::Granted(resource(task)?),
+                Kind::Complete => What::Complete,
+                Kind::Level => What::Level(record.value),
+                Kind::Ceiling => What::Ceiling(subject, record.value),
+                Kind::Lost => What::End(Why::Lost(record.value)),
+                Kind::Exhausted => What::UsedUp,
+                _ => continue,
+            };
+            let delivered = if matches!(what, What::Delivered(_)) { record.value } else { 0 };
+            let time =
+                time.checked_add(delivered).filter(|time| *time < END_OF_TIME).ok_or(wrong(Flaw::Time))?;
+            let core = set.tasks().get(task).ok_or(wrong(Flaw::Task(task)))?.core;
+            log.dispatched[core] |= delivered > 0 || record.kind as u8 >= Kind::Preempt as u8;
+            log.put(core, Item { record: at, at: time, task, job: record.job, what });
+        }
+        for core in 0..cores {
+            if !log.dispatched[core] {
+                log.items[core].clear();
+            }
+        }
+        let locks = |item: &Item| matches!(item.what, What::Unlock(_) | What::Locked(_) | What::Granted(_));
+        if !log.items.iter().flatten().any(locks) {
+            let may = |task: usize| !set.requests(task).is_empty();
+            log.silent = (0..cores).map(|core| set.on_core(core).any(may)).collect();
+        }
+        log.withdraw();
+        log.note_arrivals(set);
+        match records.iter().find(|record| record.kind == Kind::Begin) {
+            Some(begin) => log.looked.fill(begin.at.as_ns().saturating_sub(1)),
+            None => {
+                let untimed = |task: usize| !log.timed[task];
+                let untimed: Vec<bool> = (0..cores).map(|core| set.on_core(core).any(untimed)).collect();
+                log.begin_where_nothing_is_under_way(&untimed);
+            }
+        }
+        log.note_holds(guard);
+        Ok(log)
+    }
+
+    fn put(&mut self, core: usize, item: Item) {
+        let items = &mut self.items[core];
+        let before = items.last().map_or(0, |last| last.at);
+        items.push(Item { at: item.at.max(before), ..item });
+    }
+}
