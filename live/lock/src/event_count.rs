@@ -1,82 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Wakes those who wait for a value: rung after it was written, listened to when there is none.
+//! An event count: wakes threads that wait for a value. The writer notifies after it has written; a listener waits
+//! when it finds no value.
 //!
 //! # Use
 //!
-//! Beside an object of `taut-share`, on a line of its own, where somebody wants to sleep until the other side has
-//! done something. One rings (the real-time side, often), any number listen, in this process or others. A ringer
-//! that must not make a system call at all has no bell, and its readers poll.
+//! Beside an object of `taut-share`, on a line of its own, where a thread wants to sleep until the other side has
+//! done something. One notifier notifies (the real-time side, often), any number of listeners wait, in this process
+//! or others. A notifier that must not make a system call at all has no event count, and its readers poll.
 //!
 //! # Callers
 //!
 //! `-` may run at the same time, `X` may not (the types and the duty of [`EventCount::notifier`] see to it).
 //!
-//! |                  | ring | `notify_from_any` | listen: `epoch`, `wait` |
-//! |------------------|------|-----------------|-------------------------|
-//! | ring             | X    | X, ever         | -                       |
-//! | `notify_from_any`  |      | -               | -                       |
-//! | `epoch`, `wait`  |      |                 | -                       |
+//! |                   | `notify` | `notify_from_any` | `epoch`, `wait` |
+//! |-------------------|--------|-------------------|-----------------|
+//! | `notify`            | X      | X, ever           | -               |
+//! | `notify_from_any` |        | -                 | -               |
+//! | `epoch`, `wait`   |        |                   | -               |
 //!
 //! # Progress
 //!
-//! | operation | bound                                                                                         |
-//! |-----------|-----------------------------------------------------------------------------------------------|
-//! | `ring`    | wait-free: 1 exchange; one futex wake, which does not block, if somebody went to sleep since the last |
-//! | `notify_from_any` | wait-free: 1 addition and one futex wake, each time                                     |
-//! | `epoch`   | 1 load                                                                                        |
-//! | `wait`    | 1 exchange; blocks until rung, the deadline, or a signal                                      |
+//! | operation | bound |
+//! |---|---|
+//! | `notify` | wait-free: 1 exchange; 1 futex wake, which does not block, if a listener went to sleep since the last |
+//! | `notify_from_any` | wait-free: 1 addition and 1 futex wake, each time |
+//! | `epoch` | 1 load |
+//! | `wait` | 1 exchange; blocks until notified, the deadline, or a signal |
 //!
 //! # State
 //!
 //! ```text
-//! bits 1..=31  epoch so far, wrapping
-//! bit 0        somebody is about to sleep, or sleeps
+//! bits 1..=31  epoch: notifications so far, wrapping
+//! bit 0        a listener is about to sleep, or sleeps
 //! ```
 //!
 //! # Invariants
 //!
-//! - I1 Only the ringer changes bits 1..=31, and each time clears bit 0; only listeners set bit 0. Where anybody rings, each
-//!   adds to the count and leaves bit 0 as it is.
-//! - I2 Whoever sleeps, has slept on a word whose bit 0 was set and whose count is the one it named.
+//! - I1 Only the notifier changes bits 1..=31, and each time clears bit 0; only listeners set bit 0. Where any
+//!   thread may notify, each notification adds to the epoch and leaves bit 0 as it is.
+//! - I2 A listener that sleeps went to sleep on a word whose bit 0 was set and whose epoch is the one that it
+//!   named.
 //!
 //! # Orderings
 //!
-//! - O1 ring: Release of the ringer's swap, or of an addition ↔ Acquire of the listener's load and of its failing exchange.
+//! - O1 ring: Release of the notifier's swap, or of an addition ↔ Acquire of the listener's load and of its failing
+//!   exchange.
 //!
 //! # Proof
 //!
-//! A listener takes the count, looks for a value, and sleeps on that count. Both sides change one word, so their
-//! changes have an order. A ring before the load: by O1 what was written before it is seen by the look. A ring after
-//! the load and before bit 0 is set: setting it fails, for the count has changed. A ring after it is set, before the
-//! kernel compares: the comparison fails, for the count has changed. A ring after that: its swap finds bit 0 and
-//! wakes. Between a load and its exchange 2³¹ rings would pass unseen; then the next one wakes. An addition is such a
-//! change too, and whoever made it wakes in any case, so bit 0 may stay set.
+//! A listener takes the epoch, looks for a value, and sleeps on that epoch. Both sides change one word, so their
+//! changes have an order. A notification before the load: by O1 the listener sees what was written before it. A
+//! notification after the load and before bit 0 is set: the exchange that sets it fails, because the epoch has
+//! changed. A notification after bit 0 is set, before the kernel compares: the comparison fails, because the epoch
+//! has changed. A notification after that: its swap finds bit 0 and wakes the listener. Between a load and its
+//! exchange 2³¹ notifications would pass unseen; then the next one wakes. An addition is such a change too, and its
+//! caller wakes in any case, so bit 0 may stay set.
 //!
 //! # Crash
 //!
-//! | who dies, where                     | what the others see                            | what goes on                   |
-//! |-------------------------------------|------------------------------------------------|--------------------------------|
-//! | ringer, between writing and ringing | the value, when they look; nobody is woken     | the next ring, or the deadline |
-//! | ringer, between swap and wake       | sleepers sleep on, bit 0 is clear              | the next ringer's first ring, which wakes in any case, or the deadline |
-//! | listener, anywhere                  | at most one wake in vain: bit 0 falls with it  | all others                     |
+//! | who dies, where | what the others see | what goes on |
+//! |---|---|---|
+//! | notifier, between write and `notify` | the value, when they look; no wake-up | the next `notify`, or the deadline |
+//! | notifier, between swap and wake | sleepers sleep on, bit 0 clear | next notifier's first `notify`, or the deadline |
+//! | listener, anywhere | at most one wake in vain: it clears bit 0 | all others |
 //!
-//! A hostile party on the word can wake in vain or keep others asleep, up to their deadlines; the ringer's steps are
-//! as before.
+//! The first `notify` of a notifier wakes in any case. A hostile party on the word can wake in vain or keep others
+//! asleep, up to their deadlines; the notifier takes no more steps than before.
 //!
 //! # Source
 //!
 //! The event count of Linux futexes [Drepper 2011, section 6], with the number of sleepers reduced to one bit that
-//! the ringer's exchange clears: so a listener that was killed in its sleep costs one wake, not one for ever.
+//! the notifier's exchange clears. So a listener that was killed in its sleep costs one wake, not one for ever.
 //!
 //! # Checked
 //!
-//! - `tests/interleavings.rs`: every interleaving of 3 rings and 2 listeners, on a model of the steps (kernel
-//!   included): nobody sleeps while a value waits; the same with a flag of its own that the ringer clears fails
-//! - here: 200 000 rings against a sleeping listener, threads; `tests/processes.rs`: listeners that are killed
+//! - `tests/interleavings.rs`: every interleaving of 3 notifications and 2 listeners, on a model of the steps
+//!   (kernel included): no listener sleeps while a value waits; the same with a separate flag that the notifier
+//!   clears fails
+//! - here: 200 000 notifications against a sleeping listener, threads; `tests/processes.rs`: listeners that are
+//!   killed
 //!
-//! Not covered: weak memory by a model (there is one word); a count that wraps.
+//! Not covered: weak memory by a model (there is one word); an epoch that wraps.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -84,7 +90,7 @@ use taut_sys::futex;
 
 const ASLEEP: u32 = 1;
 
-/// A line of its own in memory that all parties map; all zero, nobody has rung.
+/// An event count on a line of its own, in memory that all parties map. All zero: no notification yet.
 #[derive(Debug, Default)]
 #[repr(C, align(128))]
 pub struct EventCount {
@@ -92,42 +98,43 @@ pub struct EventCount {
 }
 
 impl EventCount {
-    /// A bell that has not rung.
+    /// An event count without a notification.
     pub const fn new() -> Self {
         Self { word: AtomicU32::new(0) }
     }
 
-    /// The end that rings. After the death of one, the next goes on.
+    /// The end that notifies. After the death of one notifier, the next continues its epoch.
     ///
-    /// There may be one at a time, or a ring of one is taken back by the other and a listener may sleep through it:
-    /// no memory is at risk, so this is not `unsafe`.
+    /// At most one notifier may exist at a time. Otherwise one takes back a notification of the other, and a
+    /// listener may sleep through it. No memory is at risk, so this is not `unsafe`.
     pub fn notifier(&self) -> Notifier<'_> {
-        // As if somebody slept: one before us may have died between its swap and its wake, which our first ring then
-        // makes up for.
+        // As if a listener slept: an earlier notifier may have died between its swap and its wake, and our first
+        // `notify` then wakes in its place.
         let word = self.word.fetch_or(ASLEEP, Ordering::Relaxed);
         Notifier { word: &self.word, count: word & !ASLEEP }
     }
 
-    /// An end that listens; any number.
+    /// An end that listens. There may be any number.
     pub fn listener(&self) -> Listener<'_> {
         Listener { word: &self.word }
     }
 
-    /// Wakes all who sleep, as [`Notifier::ring`]: for what changes seldom, and is changed by whoever wants to, so it makes a
-    /// system call each time. A bell that is rung so has no [`EventCount::notifier`], which would take rings back.
+    /// Wakes all sleeping listeners, as [`Notifier::notify`] does. For values that change seldom and that any thread
+    /// may change: it makes a system call each time. An event count that is notified in this way has no
+    /// [`EventCount::notifier`], which would take notifications back.
     pub fn notify_from_any(&self) {
         self.word.fetch_add(2, Ordering::Release); // O1 ring
         wake(&self.word);
     }
 
-    /// Interrupts all waits in progress, in vain as far as the listeners can tell.
+    /// Ends all waits in progress. To the listeners this looks like a wake in vain.
     pub(crate) fn wake_in_vain(&self) {
         // An error could only mean that the word is not mapped.
         let _ = futex::wake(&self.word, u32::MAX, true);
     }
 }
 
-/// The end that rings.
+/// The end that notifies.
 #[derive(Debug)]
 pub struct Notifier<'m> {
     word: &'m AtomicU32,
@@ -135,7 +142,8 @@ pub struct Notifier<'m> {
 }
 
 impl Notifier<'_> {
-    /// Wakes all who sleep. To be called after the value was written. Wait-free; gives whether it woke anyone.
+    /// Wakes all sleeping listeners. To be called after the value was written. Wait-free; returns whether it woke
+    /// any.
     #[inline]
     pub fn notify(&mut self) -> bool {
         self.count = self.count.wrapping_add(2);
@@ -154,16 +162,16 @@ fn wake(word: &AtomicU32) {
     let _ = futex::wake(word, u32::MAX, true);
 }
 
-/// Rings so far, as [`Listener::epoch`] saw them.
+/// The notifications so far, as [`Listener::epoch`] saw them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch(u32);
 
 /// Why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
-    /// It had rung before anybody slept.
+    /// A notification came before the thread slept.
     Notified,
-    /// The thread slept, and was woken: by a ring, or in vain.
+    /// The thread slept, and was woken: by a notification, or in vain.
     Slept,
     /// The deadline passed.
     TimedOut,
@@ -178,22 +186,22 @@ pub struct Listener<'m> {
 }
 
 impl Listener<'_> {
-    /// Whether both listen to the same bell.
+    /// Whether both listen to the same event count.
     pub fn is_of_same(&self, other: &Listener<'_>) -> bool {
         std::ptr::eq(self.word, other.word)
     }
 
-    /// Rings so far: to be taken before looking for a value. 1 load.
+    /// The notifications so far. To be taken before the caller looks for a value. 1 load.
     #[inline]
     pub fn epoch(&self) -> Epoch {
         Epoch(self.word.load(Ordering::Acquire) & !ASLEEP) // O1 ring
     }
 
-    /// Sleeps unless it has rung since `epoch`, until `deadline_ns` of CLOCK_MONOTONIC if there is one. May end in
-    /// vain: look for the value again.
+    /// Sleeps unless there was a notification since `epoch`; until `deadline_ns` of CLOCK_MONOTONIC if there is
+    /// one. May return in vain: look for the value again.
     pub fn wait(&self, epoch: Epoch, deadline_ns: Option<u64>) -> Woken {
         let asleep = epoch.0 | ASLEEP;
-        // O1 ring: a failing exchange has seen it.
+        // O1 ring: a failing exchange has seen the notification.
         match self.word.compare_exchange(epoch.0, asleep, Ordering::Relaxed, Ordering::Acquire) {
             Err(word) if word != asleep => return Woken::Notified,
             _ => {}
@@ -207,18 +215,18 @@ impl Listener<'_> {
         }
     }
 
-    /// What a thread that waits for several words hands to [`futex::wait_any`]; `None` if it has rung since `epoch`. As
-    /// [`Listener::wait`] before it sleeps.
+    /// The word that a thread passes to [`futex::wait_any`] when it waits for several; `None` if there was a
+    /// notification since `epoch`. Acts as [`Listener::wait`] does before it sleeps.
     pub fn awaited(&self, epoch: Epoch) -> Option<futex::Awaited<'_>> {
         let asleep = epoch.0 | ASLEEP;
-        // O1 ring: a failing exchange has seen it.
+        // O1 ring: a failing exchange has seen the notification.
         match self.word.compare_exchange(epoch.0, asleep, Ordering::Relaxed, Ordering::Acquire) {
             Err(word) if word != asleep => None,
             _ => Some(futex::Awaited::new(self.word, asleep, true)),
         }
     }
 
-    /// Calls `look` until it finds something, asleep in between; `None` if the deadline passes before.
+    /// Calls `look` until it finds something, and sleeps in between; `None` if the deadline passes before.
     pub fn until<T>(&self, deadline_ns: Option<u64>, mut look: impl FnMut() -> Option<T>) -> Option<T> {
         loop {
             let epoch = self.epoch();
@@ -271,7 +279,7 @@ mod tests {
         });
     }
 
-    /// Two change a value at once, each in its own time: whoever sleeps on it has seen the last change.
+    /// Two threads change a value concurrently: a listener that sleeps has seen the last change.
     #[test]
     fn no_ring_of_several_is_lost() {
         const EACH: u64 = if cfg!(miri) { 50 } else { 50_000 };
@@ -312,7 +320,7 @@ mod tests {
         assert!(notifier.notify());
         assert!(!notifier.notify());
         assert_eq!(listener.wait(epoch, None), Woken::Notified);
-        // A ringer that follows another counts on.
+        // A notifier that follows another continues its epoch.
         let epoch = listener.epoch();
         events.notifier().notify();
         assert_eq!(listener.wait(epoch, None), Woken::Notified);
@@ -321,7 +329,7 @@ mod tests {
         let words = [listener.awaited(listener.epoch()).unwrap()];
         let until = soon();
         let timed_out = || futex::wait_any(&words, until) == Ok(futex::Waited::TimedOut);
-        // Miri's wakes in vain before.
+        // Under Miri the wait returns in vain before.
         assert!(if cfg!(miri) { (0..1000).any(|_| timed_out()) } else { timed_out() });
         assert!(events.notifier().notify());
         assert_eq!(futex::wait_any(&words, None), Ok(futex::Waited::Changed));
@@ -365,7 +373,7 @@ mod tests {
         for count in 1..5 {
             events.notifier().notify();
             assert_eq!(listener.epoch(), Epoch(2 * count));
-            // As one that sleeps leaves it.
+            // As a sleeping listener leaves the word.
             let _ = listener.awaited(listener.epoch());
         }
     }

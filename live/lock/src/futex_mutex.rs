@@ -1,34 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A mutex without a guard: the right that it gives is handed about by other means.
+//! A mutex without a guard: threads may pass the ownership on by other means.
 //!
 //! # Use
 //!
-//! Threads of one process without priorities: an executor that may have none keeps its state behind it. No inheritance, no
-//! order among those who wait; where priorities count see [`crate::Serial`], [`crate::mark`] and [`crate::queued`].
+//! For threads of one process without priorities: an executor that may not use priorities keeps its state behind
+//! it. There is no priority inheritance, and no order among the waiters. Where priorities count see
+//! [`crate::Serial`], [`crate::preemption_control`] and [`crate::queued`].
 //!
 //! # Callers
 //!
-//! `lock` anybody at any time; `unlock` only who has it, or to whom that one has handed it.
+//! `lock`: any thread at any time. `unlock`: only the owner, or the thread to which the owner has passed the mutex
+//! on.
 //!
 //! # Progress
 //!
 //! | operation | bound                                                                                        |
 //! |-----------|----------------------------------------------------------------------------------------------|
-//! | `lock`    | 1 exchange if nobody has it; else blocks, 1 more each time it is woken                         |
-//! | `unlock`    | wait-free: 1 exchange; 1 system call that does not block if somebody may sleep                |
+//! | `lock`    | 1 exchange if the mutex is free; else blocks, 1 exchange more at each wake-up                 |
+//! | `unlock`  | wait-free: 1 exchange; 1 system call that does not block if a thread may sleep                |
 //!
 //! # State
 //!
 //! ```text
-//! 0 free   1 taken   2 taken, and somebody may sleep
+//! 0 free   1 taken   2 taken, and a thread may sleep
 //! ```
 //!
 //! # Invariants
 //!
-//! - I1 Of those that found the word free, by an exchange, one at a time has not given it back.
-//! - I2 While somebody sleeps whom no wake is on its way to, the word is 2, or who was woken is about to make it so.
+//! - I1 Of the threads that found the word free, by an exchange, at most one at a time has not unlocked yet.
+//! - I2 While a thread sleeps and no wake is on its way to it, the word is 2, or a thread that was woken is about
+//!   to make it 2.
 //!
 //! # Orderings
 //!
@@ -36,17 +39,19 @@
 //!
 //! # Proof
 //!
-//! I1: every way in is an exchange that found 0 and left another value, and `unlock` alone stores 0. Two that have it one
-//! after the other are ordered: the second read what the first gave back, or what exchanges made of that (O1).
+//! I1: every thread enters by an exchange that found 0 and left another value, and only `unlock` stores 0. Two
+//! successive owners are ordered: the second read what the first stored in `unlock`, or what exchanges made of that
+//! (O1).
 //!
-//! I2: who sleeps has stored 2 before, and the kernel lets it sleep only if it finds 2. From then on the word goes to 0 by
-//! a `unlock` that reads the 2, or a later one, and wakes one. Who comes in from a sleep has stored 2 in its turn, for
-//! there may be more: its own `unlock` wakes the next. If another one comes in before it, by 0 to 1, the one woken makes that
-//! 2 and sleeps again, and that one's `unlock` wakes it.
+//! I2: a thread that sleeps has stored 2 before, and the kernel lets it sleep only if it finds 2. From then on the
+//! word goes to 0 by an `unlock` that reads that 2, or a later one, and wakes one thread. A thread that enters from
+//! a sleep has stored 2 in its turn, because there may be more sleepers: its own `unlock` wakes the next. If
+//! another thread enters before it, from 0 to 1, the woken thread makes that 2 and sleeps again, and the `unlock`
+//! of that other thread wakes it.
 //!
 //! # Crash
 //!
-//! Threads of one process die together. One that ends with it leaves all others asleep.
+//! Threads of one process die together. A thread that ends as the owner leaves all others asleep.
 //!
 //! # Source
 //!
@@ -54,8 +59,8 @@
 //!
 //! # Checked
 //!
-//! - here, under loom and shuttle: two and three threads; without the Release (loom), without the wake, and if who was woken
-//!   stores 1 (shuttle): fails
+//! - here, under loom and shuttle: two and three threads; without the Release (loom), without the wake, and if a
+//!   woken thread stores 1 (shuttle): fails
 //! - `taut-exec`: all that it runs without privilege; there under the thread sanitizer
 //!
 //! Not covered: the kernel's part, which in a model is a mutex with a condition.
@@ -66,10 +71,10 @@ use crate::sleep::Futex;
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
-/// Somebody may sleep.
+/// A thread may sleep.
 const AWAITED: u32 = 2;
 
-/// A mutex without a guard. What one did who had it is seen by the next. On a line of its own.
+/// A mutex without a guard. The next owner sees what the last owner did. On a line of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct FutexMutex {
@@ -79,7 +84,7 @@ pub struct FutexMutex {
 }
 
 impl FutexMutex {
-    /// Waits until it has it.
+    /// Waits until the caller owns the mutex.
     #[inline]
     pub fn lock(&self) {
         // O1 give (Acquire)
@@ -103,7 +108,7 @@ impl FutexMutex {
         }
     }
 
-    /// Gives it back; only for who has it.
+    /// Unlocks the mutex. Only for its owner.
     #[inline]
     pub fn unlock(&self) {
         let order = Release; // O1 give
@@ -134,7 +139,7 @@ mod tests {
                 threads.spawn(|| {
                     for _ in 0..TURNS {
                         futex_mutex.lock();
-                        // SAFETY: what is tested.
+                        // SAFETY: the mutex makes the access exclusive, which is what is tested.
                         unsafe { count.with(|count| *count += 1) };
                         futex_mutex.unlock();
                     }
@@ -142,7 +147,7 @@ mod tests {
             }
         });
         futex_mutex.lock();
-        // SAFETY: all others have ended.
+        // SAFETY: all other threads have ended.
         assert_eq!(unsafe { count.with(|count| *count) }, 3 * TURNS);
     }
 
@@ -177,7 +182,7 @@ mod model {
     use super::*;
     use crate::sleep::explore;
 
-    /// What is left out, to see that it is needed.
+    /// What the model leaves out, to show that it is needed.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub(super) enum Without {
         #[default]
@@ -185,7 +190,7 @@ mod model {
         #[cfg(loom)]
         Release,
         Wake,
-        /// Who was woken thinks that nobody else sleeps.
+        /// A woken thread assumes that no other thread sleeps.
         Others,
     }
 
@@ -206,7 +211,7 @@ mod model {
             let lock = move |shared: &(FutexMutex, Exclusive<u32>)| {
                 for _ in 0..rounds {
                     shared.0.lock();
-                    // SAFETY: what is tested.
+                    // SAFETY: the mutex makes the access exclusive, which is what is tested.
                     unsafe { shared.1.with(|count| *count += 1) };
                     shared.0.unlock();
                 }
@@ -219,7 +224,7 @@ mod model {
             lock(&shared);
             others.into_iter().for_each(|thread| thread.join().unwrap());
             shared.0.lock();
-            // SAFETY: all others have ended.
+            // SAFETY: all other threads have ended.
             assert_eq!(unsafe { shared.1.with(|count| *count) }, threads * rounds);
         });
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A word that one party sleeps on: a futex, or what stands for one in a model.
+//! One word per party for the party to sleep on: a futex, or in a model a stand-in for one.
 
 use taut_atomic::Words;
 
-/// One for each party. `shared` says that parties may be in other processes.
+/// One futex for each party. `shared` says that parties may be in other processes.
 #[derive(Clone, Copy)]
 pub(crate) struct Futexes<'m> {
     words: Words<'m>,
@@ -17,8 +17,8 @@ impl<'m> Futexes<'m> {
         Self { words, shared }
     }
 
-    /// Sleeps while the lower half of a party's word is that of `expected`, until woken or until an instant; may end in
-    /// vain.
+    /// Sleeps while the lower half of the party's word equals that of `expected`, until woken or until the
+    /// deadline. May return in vain.
     #[cfg(not(any(loom, shuttle, miri)))]
     pub(crate) fn sleep(&self, party: u32, expected: u64, deadline_ns: Option<u64>) {
         if let Some(word) = self.half(party) {
@@ -27,7 +27,7 @@ impl<'m> Futexes<'m> {
         }
     }
 
-    /// Wakes who sleeps on a party's word.
+    /// Wakes the threads that sleep on a party's word.
     #[cfg(not(any(loom, shuttle, miri)))]
     pub(crate) fn wake(&self, party: u32) {
         if let Some(word) = self.half(party) {
@@ -36,17 +36,19 @@ impl<'m> Futexes<'m> {
         }
     }
 
-    /// The half of a word in which the lowest bits are. For its address: the kernel reads it, as it reads all of a word.
+    /// The half of a word that holds the lowest bits. It is used for its address only: the kernel reads the half,
+    /// as it reads all of a word.
     #[cfg(not(any(loom, shuttle, miri)))]
     fn half(&self, party: u32) -> Option<&'m std::sync::atomic::AtomicU32> {
         let word = self.words.get(party as usize)?.as_ptr().cast::<u32>();
-        // SAFETY: of the two halves of a word, which is there for 'm and aligned to more; all accesses are atomic.
+        // SAFETY: the pointer is to one of the two halves of a word, which lives for 'm and has a stricter
+        // alignment; all accesses are atomic.
         Some(unsafe {
             std::sync::atomic::AtomicU32::from_ptr(word.add(usize::from(cfg!(target_endian = "big"))))
         })
     }
 
-    /// In a model, where there is no clock, a sleep until an instant is none.
+    /// A model has no clock, so a sleep until a deadline does not sleep.
     #[cfg(any(loom, shuttle))]
     pub(crate) fn sleep(&self, party: u32, expected: u64, deadline_ns: Option<u64>) {
         match self.words.futex(party as usize) {
@@ -62,7 +64,8 @@ impl<'m> Futexes<'m> {
         }
     }
 
-    /// Miri's futex takes half a word for half an access. There a sleep is none, and ends in vain.
+    /// Miri's futex treats half of a word as a partial access. So under Miri a sleep does not sleep, and returns in
+    /// vain.
     #[cfg(miri)]
     pub(crate) fn sleep(&self, _: u32, _: u64, _: Option<u64>) {
         let _ = (self.words.count(), self.shared);

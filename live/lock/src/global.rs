@@ -1,29 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the locks that several cores and processes share have in common.
+//! What the locks between cores and processes have in common.
 
 use std::fmt;
 
 use taut_atomic::{Claimed, LINE_BYTES};
 
-/// The most parties that a global lock has.
+/// The maximum number of parties of a global lock.
 pub const PARTIES_LIMIT: u32 = 64;
 
-/// How long to wait for a lock, before it is said who is waited for.
+/// How long to wait for a lock before the wait ends with [`Stuck`], which names a party that is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// As long as it takes. For memory that nobody spoils: one that writes nonsense there can make it for ever.
+    /// As long as it takes. For memory that no process spoils: a hostile party that writes there can make the wait
+    /// endless.
     Endless,
-    /// This number of looks at the others, each of a few nanoseconds: the same in every run. A party that sleeps looks
-    /// once each time it wakes.
+    /// This number of looks at the other parties, each of a few nanoseconds: the same in every run. A party that
+    /// sleeps looks once each time it wakes.
     Looks(u64),
-    /// Until this instant of CLOCK_MONOTONIC, in nanoseconds. It is looked at with every 32nd look, and when a sleep ends.
+    /// Until this instant of CLOCK_MONOTONIC, in nanoseconds. The party reads the clock at every 32nd look, and
+    /// when a sleep ends.
     Until(u64),
 }
 
 impl Patience {
-    /// Whether it is over after so many looks.
+    /// Whether the patience is over after this number of looks.
     pub(crate) fn over(self, looks: u64) -> bool {
         match self {
             Self::Endless => false,
@@ -33,7 +35,8 @@ impl Patience {
     }
 }
 
-/// Looks between two that cost more: in a model none, for there is nothing to save.
+/// One of this number of looks does the expensive checks. In a model every look does, because there is nothing to
+/// save.
 pub(crate) const LOOKS: u64 = if cfg!(any(loom, shuttle)) { 1 } else { 32 };
 
 #[cfg(not(any(loom, shuttle)))]
@@ -41,26 +44,26 @@ pub(crate) fn now() -> u64 {
     taut_sys::clock::monotonic_ns()
 }
 
-/// There is no clock in a model: what ends by it, ends.
+/// A model has no clock: every deadline has passed.
 #[cfg(any(loom, shuttle))]
 pub(crate) fn now() -> u64 {
     u64::MAX
 }
 
-/// How a lock was had.
+/// The state in which a party finds the lock that it gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// As its last holder left it.
+    /// The last holder released it.
     Clean,
-    /// This party died holding it, and nobody has been told before: what the lock protects may be half changed. The lock
-    /// itself is whole, and the caller's.
+    /// This party died while it held the lock, and no party has got this report before: what the lock protects may
+    /// be half changed. The lock itself is intact, and the caller holds it.
     OwnerDied(u32),
 }
 
-/// The patience is over. The caller has not got the lock, and no longer waits for it.
+/// The patience is over. The caller does not have the lock, and no longer waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stuck {
-    /// A party that was before us at the last look: it lives, and holds the lock or is about to.
+    /// A party that was before the caller at the last look: it is alive, and holds the lock or is about to.
     pub party: u32,
 }
 
@@ -77,16 +80,16 @@ impl std::error::Error for Stuck {}
 pub enum LayoutError {
     /// The memory is too short.
     TooSmall {
-        /// Bytes that are needed.
+        /// The bytes that the lock needs.
         needed: usize,
-        /// Bytes that there are.
+        /// The bytes that the memory has.
         given: usize,
     },
-    /// The number of parties is 0 or more than [`PARTIES_LIMIT`], or there is no party of that number.
+    /// The number of parties is 0 or more than [`PARTIES_LIMIT`], or no party has that number.
     Parties,
-    /// The number of processes is 0 or more than [`life::LIMIT`](crate::life::LIMIT), or there is no place of that number.
+    /// The number of processes is 0 or more than [`life::LIMIT`](crate::life::LIMIT), or no place has that number.
     Places,
-    /// Somebody who lives has that place, or is that party.
+    /// A living process has that place, or is that party.
     Taken,
 }
 
@@ -103,29 +106,29 @@ impl fmt::Display for LayoutError {
 
 impl std::error::Error for LayoutError {}
 
-/// Checks that there is room.
+/// Checks that the memory is large enough.
 pub(crate) fn fit(memory: &Claimed<'_>, needed: usize) -> Result<(), LayoutError> {
     let given = memory.bytes();
     if given < needed { Err(LayoutError::TooSmall { needed, given }) } else { Ok(()) }
 }
 
-/// Byte of the first line of a lock at which the word stands that says whether the value of the lock is whole: away from the
-/// words that those who ask change, for the holder reads it.
+/// The byte offset, in the first line of a lock, of the word that says whether the value of the lock is whole. The
+/// holder reads that word, so it lies apart from the words that requesting parties change.
 pub(crate) const POISON: usize = LINE_BYTES / 2;
 
-/// Bytes of a line of its own for all, and one for each of so many.
+/// The bytes of one line for all parties, and one line for each of `many`.
 pub(crate) const fn lines(many: u32) -> usize {
     LINE_BYTES * (1 + many as usize)
 }
 
-/// Parties, a bit each.
+/// A set of parties, one bit each.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Set(u64);
 
 impl Set {
     pub(crate) const NONE: Self = Self(0);
 
-    /// All of so many, 1 to [`PARTIES_LIMIT`].
+    /// All parties of a lock that has `count`, which is 1 to [`PARTIES_LIMIT`].
     pub(crate) fn below(count: usize) -> Self {
         Self(u64::MAX >> (64 - count))
     }
@@ -173,7 +176,7 @@ mod tests {
         assert_eq!(left.iter().collect::<Vec<_>>(), [1, 2, 4]);
     }
 
-    /// After so many looks, or at an instant that is looked at with every 32nd of them.
+    /// A patience ends after a number of looks, or at an instant that is checked at every 32nd look.
     #[test]
     fn patience_ends() {
         assert!(!Patience::Endless.over(u64::MAX));

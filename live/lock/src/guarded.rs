@@ -14,9 +14,9 @@ use crate::life::{Alive, Lives};
 use crate::place::{Place, Poison};
 use crate::{queued, spin};
 
-/// A value behind a lock that is spun for: the end of one party.
+/// A value behind a spin lock: the end of one party.
 ///
-/// Between threads of one process the value is anything:
+/// Between threads of one process the value can be of any type:
 ///
 /// ```
 /// use taut_lock::{Line, Memory, spin};
@@ -33,11 +33,13 @@ use crate::{queued, spin};
 /// # Ok::<(), taut_lock::LayoutError>(())
 /// ```
 ///
-/// Who holds it can be preempted like any thread, and all others spin meanwhile: to prevent that is an executor's. On
-/// a core whose threads have priorities of a real-time policy, a spinner above the holder would spin for ever.
+/// The holder can be preempted like any thread, and all others spin meanwhile; only an executor prevents that. On a
+/// core whose threads have priorities of a real-time policy, a spinner of higher priority than the holder would
+/// spin for ever.
 pub type Spin<'m, T> = Guarded<'m, spin::Party<'m>, T>;
 
-/// A value behind a lock that is slept for: the end of one party, which asks at the priority that it has here.
+/// A value behind a queued lock, whose waiters sleep: the end of one party, which requests the lock at the priority
+/// set here.
 ///
 /// ```
 /// use taut_lock::{Line, Memory, queued};
@@ -55,14 +57,15 @@ pub type Spin<'m, T> = Guarded<'m, spin::Party<'m>, T>;
 /// # Ok::<(), taut_lock::LayoutError>(())
 /// ```
 ///
-/// The priority is the order in which they get it, and no thread's: an executor raises who holds it, plain threads stay as
-/// they are. What inherits is [`Serial`](crate::Serial).
+/// The priority orders the waiters only; it is not the priority of a thread. An executor raises the holder; plain
+/// threads keep their priority. For priority inheritance see [`Serial`](crate::Serial).
 pub type Queued<'m, T> = Guarded<'m, Asking<'m>, T>;
 
 /// A value, and a party of the lock that protects it.
 ///
-/// A section that does not come to its end poisons the value, for it may be half changed: by a panic, or, between processes, by
-/// a death. From then on each party is refused, and told which party it was, until one has repaired the value:
+/// A section that does not come to its end, because of a panic or, between processes, a death, poisons the value,
+/// which may be half changed. From then on every party gets [`Poisoned`], with the number of the party that left it
+/// so, until one has repaired the value:
 ///
 /// ```
 /// # use taut_lock::{Line, Memory, Patience, Poisoned, spin};
@@ -87,7 +90,7 @@ pub type Queued<'m, T> = Guarded<'m, Asking<'m>, T>;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Nothing of the value leaves the closure that it is lent to:
+/// Nothing of the value leaves the closure that borrows it:
 ///
 /// ```compile_fail,E0521
 /// # use taut_lock::{Line, Memory, spin};
@@ -98,7 +101,7 @@ pub type Queued<'m, T> = Guarded<'m, Asking<'m>, T>;
 /// end.with(|list| kept = Some(list)).unwrap();
 /// ```
 ///
-/// a value that may not go to other threads is in no end that does:
+/// an end goes to another thread only if its value may:
 ///
 /// ```compile_fail,E0277
 /// # use taut_lock::{Line, Memory, spin};
@@ -108,7 +111,7 @@ pub type Queued<'m, T> = Guarded<'m, Asking<'m>, T>;
 /// std::thread::scope(|scope| scope.spawn(move || end.with(|shared| drop(shared.clone()))).join().unwrap()).unwrap();
 /// ```
 ///
-/// and the value stays where it is as long as there are ends of it:
+/// and the value stays where it is as long as it has ends:
 ///
 /// ```compile_fail,E0505
 /// # use taut_lock::{Line, Memory, spin};
@@ -123,8 +126,8 @@ pub struct Guarded<'m, P, T> {
     value: Value<'m, T>,
 }
 
-/// A section did not come to its end, by a panic or a death, and nobody has repaired the value since: [`Guarded::recover`].
-/// Nothing has happened to the value.
+/// A section did not come to its end, because of a panic or a death, and no party has repaired the value since: see
+/// [`Guarded::recover`]. Nothing has happened to the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Poisoned {
     /// The party whose section it was.
@@ -144,7 +147,7 @@ impl std::error::Error for Poisoned {}
 pub enum TryWithError {
     /// The patience is over.
     Stuck(Stuck),
-    /// The lock was had, and the value is poisoned.
+    /// The party got the lock, but the value is poisoned.
     Poisoned(Poisoned),
 }
 
@@ -161,7 +164,7 @@ impl std::error::Error for TryWithError {}
 
 enum Value<'m, T> {
     Own(&'m UnsafeCell<T>, Poison<'m>),
-    /// In the memory behind the lock.
+    /// In the memory after the lock.
     Shared(Place<'m, T>),
 }
 
@@ -175,16 +178,16 @@ impl<T> Value<'_, T> {
     }
 }
 
-// SAFETY: what moves with it is the right to use the value, by one thread at a time.
+// SAFETY: what moves with the end is the right to use the value, by one thread at a time.
 unsafe impl<P: Send, T: Send> Send for Guarded<'_, P, T> {}
 
-/// A party that asks at a priority.
+/// A party that requests the lock at a priority.
 pub struct Asking<'m> {
     party: queued::Party<'m>,
     priority: u32,
 }
 
-/// What has a lock in turns.
+/// A party of a lock that parties take in turns.
 pub trait Turns: turns::Turns {}
 
 impl Turns for spin::Party<'_> {}
@@ -240,7 +243,7 @@ mod turns {
     }
 }
 
-/// Has the lock until it is dropped; a local of one call.
+/// Holds the lock until dropped; a local of one call.
 struct Inside<'p, P: Turns> {
     party: &'p mut P,
     poison: Poison<'p>,
@@ -265,15 +268,17 @@ impl<P: Turns> Inside<'_, P> {
         self.poison.by().map_or(Ok(()), |by| Err(Poisoned { by }))
     }
 
-    /// Lets `work` have the value, which is that of this party's lock.
+    /// Gives `work` access to the value, which is that of this party's lock.
     #[inline]
     fn run<T, R>(mut self, value: &Value<'_, T>, work: impl FnOnce(&mut T) -> R) -> R {
         self.changes = true;
         let result = match value {
-            // SAFETY: all that have this value are parties of one lock (`guard`); this one is inside until `self` is dropped,
-            // which is after the last use of the borrow; and it is here once, for its end is borrowed mutably meanwhile.
+            // SAFETY: all users of this value are parties of one lock (`guard`). This party is inside until `self`
+            // is dropped, which is after the last use of the borrow. It is inside once, because its end is borrowed
+            // mutably meanwhile.
             Value::Own(value, _) => work(unsafe { &mut *value.get() }),
-            // SAFETY: as above, but that the parties' processes keep to it is the duty of who attached them.
+            // SAFETY: as above, but the caller that attached the parties ensures that their processes obey the
+            // lock.
             Value::Shared(place) => unsafe { place.with(work) },
         };
         self.changes = false;
@@ -282,7 +287,8 @@ impl<P: Turns> Inside<'_, P> {
 }
 
 impl<P: Turns, T> Guarded<'_, P, T> {
-    /// Lets `work` have the value once the lock is had. A panic of it releases the lock, and poisons the value.
+    /// Takes the lock, and gives `work` access to the value. A panic of `work` releases the lock, and poisons the
+    /// value.
     ///
     /// # Errors
     ///
@@ -299,7 +305,7 @@ impl<P: Turns, T> Guarded<'_, P, T> {
         Ok(inside.run(value, work))
     }
 
-    /// The same while the patience lasts.
+    /// As [`Guarded::with`], but waits for the lock only while the patience lasts.
     ///
     /// # Errors
     ///
@@ -316,9 +322,9 @@ impl<P: Turns, T> Guarded<'_, P, T> {
         Ok(inside.run(value, work))
     }
 
-    /// As [`Guarded::try_with`], also if the value is poisoned: then `work` is told by which party, and gets a value of which
-    /// any part may be the old one or the new one. What it leaves counts as whole when it returns, and not if it panics or its
-    /// process dies. `None` if the value is whole.
+    /// As [`Guarded::try_with`], also if the value is poisoned. Then the second argument of `work` is the party
+    /// that poisoned it, and any part of the value may be old or new. The second argument is `None` if the value is
+    /// whole. The value counts as whole when `work` returns, but not if `work` panics or its process dies.
     ///
     /// # Errors
     ///
@@ -351,14 +357,14 @@ impl<P: Turns, T> Guarded<'_, P, T> {
 }
 
 impl<T> Queued<'_, T> {
-    /// From now on it asks at this priority; larger = more urgent. 0 at first.
+    /// Sets the priority of all later requests; larger = more urgent. Initially 0.
     pub fn set_priority(&mut self, priority: u32) {
         self.party.priority = priority;
     }
 }
 
 impl<'m> spin::Parties<'m> {
-    /// The parties that have not been given yet, each with a value that all of them have in turns.
+    /// The parties that this iterator has not returned yet, each with access to a value that they use in turns.
     pub fn guard<T>(self, value: &'m mut T) -> impl Iterator<Item = Spin<'m, T>> {
         let (value, poison) = (own(value), Poison(self.poison));
         self.map(move |party| Guarded { party, value: Value::Own(value, poison) })
@@ -366,7 +372,7 @@ impl<'m> spin::Parties<'m> {
 }
 
 impl<'m> queued::Parties<'m> {
-    /// The parties that have not been given yet, each with a value that all of them have in turns.
+    /// The parties that this iterator has not returned yet, each with access to a value that they use in turns.
     pub fn guard<T>(self, value: &'m mut T) -> impl Iterator<Item = Queued<'m, T>> {
         let (value, poison) = (own(value), Poison(self.poison));
         self.map(move |party| Guarded {
@@ -376,14 +382,15 @@ impl<'m> queued::Parties<'m> {
     }
 }
 
-/// As a cell, for as long as it is borrowed.
+/// The value as a cell, for as long as it is borrowed.
 fn own<T>(value: &mut T) -> &UnsafeCell<T> {
-    // SAFETY: the same layout, and borrowed mutably by nobody else.
+    // SAFETY: both types have the same layout, and the mutable borrow is the only one.
     unsafe { &*std::ptr::from_mut(value).cast::<UnsafeCell<T>>() }
 }
 
 impl<'m, T: Plain> Spin<'m, T> {
-    /// Party `which` of a lock between processes, with its value behind it: zeros before the first change.
+    /// Party `which` of a lock between processes, with the value after the lock in the memory. The value is zeros
+    /// before the first change.
     ///
     /// # Errors
     ///
@@ -391,8 +398,8 @@ impl<'m, T: Plain> Spin<'m, T> {
     ///
     /// # Safety
     ///
-    /// What stands on the memory is such a lock and value, of this many parties and this `T`, or zeros; all processes that
-    /// can write there keep to it; and `alive` is of these `lives`.
+    /// The memory holds such a lock and value, of this number of parties and this `T`, or zeros; all processes that
+    /// can write there obey the lock; and `alive` is of these `lives`.
     pub unsafe fn attach(
         memory: Memory<'m>,
         parties: u32,
@@ -407,7 +414,8 @@ impl<'m, T: Plain> Spin<'m, T> {
 }
 
 impl<'m, T: Plain> Queued<'m, T> {
-    /// Party `which` of a lock between processes, with its value behind it: zeros before the first change.
+    /// Party `which` of a lock between processes, with the value after the lock in the memory. The value is zeros
+    /// before the first change.
     ///
     /// # Errors
     ///
@@ -415,8 +423,8 @@ impl<'m, T: Plain> Queued<'m, T> {
     ///
     /// # Safety
     ///
-    /// What stands on the memory is such a lock and value, of this many parties and this `T`, or zeros; all processes that
-    /// can write there keep to it; and `alive` is of these `lives`.
+    /// The memory holds such a lock and value, of this number of parties and this `T`, or zeros; all processes that
+    /// can write there obey the lock; and `alive` is of these `lives`.
     pub unsafe fn attach(
         memory: Memory<'m>,
         parties: u32,
@@ -438,7 +446,7 @@ mod tests {
     use super::*;
     use crate::shared_bytes;
 
-    /// A panic in a section of `end`, as seen by whoever catches it.
+    /// Panics in a section of `end`, and catches the panic.
     fn panics<P: Turns>(end: &mut Guarded<'_, P, [u32; 2]>, recovers: bool) {
         let change = |value: &mut [u32; 2]| {
             value[0] += 1;
@@ -499,7 +507,7 @@ mod tests {
         let bytes = shared_bytes::<[u32; 5]>(2);
         let lines = (0..bytes / LINE_BYTES).map(|_| Line::new()).collect::<Box<[Line]>>();
         let start = std::ptr::NonNull::from(Box::leak(lines)).cast();
-        // SAFETY: leaked, aligned, of that length; used by parties of one lock alone.
+        // SAFETY: the lines are leaked, aligned and of that length, and only parties of one lock use them.
         let memory = |bytes| unsafe { Memory::from_raw(start, bytes) };
         let lines = vec![Line::new(), Line::new()].into_boxed_slice();
         let lives = Lives::new(Memory::new(Box::leak(lines)), 2).unwrap();
@@ -510,7 +518,7 @@ mod tests {
             lives: Lives<'m>,
             alive: &'m Alive,
         ) -> Result<Queued<'m, [u32; 5]>, LayoutError> {
-            // SAFETY: zeros, and used as this alone.
+            // SAFETY: the memory is zeros, and is used only as this lock and value.
             unsafe { Queued::attach(memory, 2, which, lives, alive) }
         }
         assert_eq!(
@@ -521,7 +529,7 @@ mod tests {
         let mut first = attach(memory(bytes), 0, lives, &dying).unwrap();
         first.set_priority(3);
         first.with(|value| value[4] = 9).unwrap();
-        // It dies inside, as far as the other can tell.
+        // The first party dies inside, as far as the other can tell.
         first.party.party.request(1);
         std::mem::forget(first);
         drop(dying);
@@ -534,7 +542,7 @@ mod tests {
         assert_eq!(second.with(|value| *value), Ok([0; 5]));
     }
 
-    /// Of three that have asked in their order, the one whose priority was raised goes first.
+    /// Of three parties that have requested in their order, the one whose priority was raised goes first.
     #[test]
     fn who_asks_at_a_higher_priority_goes_first() {
         let (mut lines, mut value) = ([const { Line::new() }; 4], ());

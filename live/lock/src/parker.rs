@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Where one thread sleeps until another lets it go on.
+//! A word on which one thread sleeps until another lets it go on.
 //!
 //! # Use
 //!
-//! A thread of its own each: an executor's threads wait here for their next job, or to go on with one. Opened before it
-//! sleeps, it does not. Opened twice, it goes on once.
+//! One for each thread: an executor's threads park here until their next job, or until they go on with one. If
+//! `unpark` comes before `park`, the thread does not sleep. If `unpark` comes twice, the thread goes on once.
 //!
 //! # Callers
 //!
-//! `-` may run at the same time, `X` may not (of two that open, who comes second knows of the first).
+//! `-` may run at the same time, `X` may not (of two threads that unpark, the second knows of the first).
 //!
-//! |        | wait | open |
-//! |--------|------|------|
-//! | wait   | X    | -    |
-//! | open   | -    | X    |
+//! |        | park | unpark |
+//! |--------|------|--------|
+//! | park   | X    | -      |
+//! | unpark | -    | X      |
 //!
-//! No memory is at risk if they do: one that opens may then not be seen.
+//! No memory is at risk if they do: one `unpark` may then have no effect.
 //!
 //! # Progress
 //!
 //! | operation | bound                                                                                        |
 //! |-----------|----------------------------------------------------------------------------------------------|
-//! | `park`    | 1 exchange if it is open; else blocks, 1 more each time it is woken                            |
-//! | `unpark`    | wait-free: 1 store, 1 system call that does not block                                         |
+//! | `park`    | 1 exchange if the word is NOTIFIED; else blocks, 1 exchange more at each wake-up              |
+//! | `unpark`  | wait-free: 1 store, 1 system call that does not block                                        |
 //!
 //! # State
 //!
 //! ```text
-//! 0 shut   1 open
+//! 0 EMPTY   1 NOTIFIED
 //! ```
 //!
 //! # Invariants
 //!
-//! - I1 Only who waits shuts it, when it has found it open.
+//! - I1 Only the thread that parks makes the word EMPTY, when it has found it NOTIFIED.
 //!
 //! # Orderings
 //!
@@ -42,13 +42,13 @@
 //!
 //! # Proof
 //!
-//! What was done before `unpark` is seen behind the `park` that it ends: that one took its 1 (O1). *A lost wake-up.* Who waits
-//! sleeps only if the kernel finds 0. If it is opened before, it finds 1 (I1); if after, the wake comes behind the store,
-//! and finds it asleep.
+//! What was done before `unpark` is visible after the `park` that it ends, because that `park` read its 1 (O1). *A
+//! lost wake-up.* The thread that parks sleeps only if the kernel finds 0. If `unpark` stores before that, the
+//! kernel finds 1 (I1); if after, the wake comes after the store, and finds the thread asleep.
 //!
 //! # Crash
 //!
-//! Threads of one process die together. One that ends without opening leaves the other asleep.
+//! Threads of one process die together. A thread that ends without `unpark` leaves the other asleep.
 //!
 //! # Source
 //!
@@ -56,7 +56,8 @@
 //!
 //! # Checked
 //!
-//! - here, under loom and shuttle: two threads that take turns; without the Release (loom), without the wake (shuttle): fails
+//! - here, under loom and shuttle: two threads that take turns; without the Release (loom), without the wake
+//!   (shuttle): fails
 //! - `taut-exec`: every thread of a pool; there under the thread sanitizer
 //!
 //! Not covered: the kernel's part, which in a model is a mutex with a condition.
@@ -68,7 +69,7 @@ use crate::sleep::Futex;
 const EMPTY: u32 = 0;
 const NOTIFIED: u32 = 1;
 
-/// Where one thread sleeps until another lets it go on. On a line of its own.
+/// One thread sleeps here until another lets it go on. On a line of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Parker {
@@ -78,7 +79,8 @@ pub struct Parker {
 }
 
 impl Parker {
-    /// Sleeps until it is open, and shuts it; how often it went to sleep. What was done before it was opened is seen then.
+    /// Sleeps until notified, and clears the notification. Returns how often the thread went to sleep. What was
+    /// done before `unpark` is visible then.
     #[inline]
     pub fn park(&self) -> u32 {
         let mut sleeps = 0;
@@ -90,7 +92,7 @@ impl Parker {
         sleeps
     }
 
-    /// Lets the thread go on. A thread of a higher priority runs before this returns.
+    /// Lets the parked thread go on. If its priority is higher, it runs before this call returns.
     #[inline]
     pub fn unpark(&self) {
         let order = Release; // O1 open
@@ -171,7 +173,7 @@ mod model {
     use super::*;
     use crate::sleep::explore;
 
-    /// What is left out, to see that it is needed.
+    /// What the model leaves out, to show that it is needed.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub(super) enum Without {
         #[default]
@@ -199,7 +201,7 @@ mod model {
             let take = move |shared: &([Parker; 2], Exclusive<u32>), me: usize| {
                 for round in 0..rounds {
                     shared.0[me].park();
-                    // SAFETY: what is tested.
+                    // SAFETY: the turns make the access exclusive, which is what is tested.
                     let value = unsafe { shared.1.with(|value| std::mem::replace(value, *value + 1)) };
                     assert_eq!(value, 2 * round + me as u32);
                     shared.0[1 - me].unpark();

@@ -13,26 +13,27 @@ use taut_share::Plain;
 use crate::global::LayoutError;
 use crate::spin;
 
-/// Bytes of a lock of so many parties and a value that processes share.
+/// The bytes of a lock of this number of parties, and of a value that processes share.
 pub const fn shared_bytes<T: Plain>(parties: u32) -> usize {
     spin::bytes(parties) + (stride::<T>() + 8).next_multiple_of(LINE_BYTES)
 }
 
-/// Of a value; the word behind it says if it is whole.
+/// The bytes of a value. The word after it says whether the value is whole.
 const fn stride<T>() -> usize {
     size_of::<T>().next_multiple_of(8)
 }
 
-/// The word beside a value that says whether it is whole: the party that left it half changed, from 1; 0: it is whole.
+/// The word beside a value that says whether the value is whole: the party that left it half changed, plus 1; 0:
+/// whole.
 ///
-/// It is read and written by the party that holds the lock, and ordered by that.
+/// Only the party that holds the lock reads and writes it, and the lock orders these accesses.
 #[derive(Clone, Copy)]
 pub(crate) struct Poison<'m>(pub(crate) &'m AtomicU64);
 
 impl Poison<'_> {
     #[inline]
     pub(crate) fn by(self) -> Option<u32> {
-        // Relaxed, here and below: ordered by the lock. A spoiled one is cut.
+        // Relaxed, here and below: the lock orders the accesses. A spoiled word is truncated.
         (self.0.load(Relaxed) as u32).checked_sub(1)
     }
 
@@ -46,10 +47,10 @@ impl Poison<'_> {
     }
 }
 
-/// Where such a value stands, and whether it is whole.
+/// The location of such a value, and whether it is whole.
 ///
-/// That it is not is a note in the memory itself: it stays until somebody says that the value is whole again, however many
-/// hold the lock before, and whoever dies meanwhile.
+/// The memory itself records that a value is not whole. The record stays until a party says that the value is whole
+/// again, however many parties hold the lock before that, and whichever of them die.
 pub struct Place<'m, T> {
     slots: Slots<'m>,
     poison: Poison<'m>,
@@ -57,7 +58,8 @@ pub struct Place<'m, T> {
 }
 
 impl<'m, T: Plain> Place<'m, T> {
-    /// Cuts memory into that of a lock, and a value behind it: zeros before the first change.
+    /// Splits memory into the part of a lock and the place of a value after it. The value is zeros before the first
+    /// change.
     ///
     /// # Errors
     ///
@@ -81,31 +83,32 @@ impl<'m, T> Place<'m, T> {
         self.poison
     }
 
-    /// Lets `work` have the value where it lies.
+    /// Gives `work` access to the value in place.
     ///
     /// # Safety
     ///
-    /// The caller is a party of the lock before it, and inside; what stands there is a `T`, or zeros; and all processes
-    /// that can write there keep to the lock.
+    /// The caller is a party of the lock before the value, and inside; the memory of the value holds a `T`, or
+    /// zeros; and all processes that can write there obey the lock.
     #[inline]
     pub unsafe fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
-        // SAFETY: place 0 of 1, and a T fits, any bits of which are one and without padding (`cut`); exclusive: all that use
-        // it are parties of one lock, and the caller is inside.
+        // SAFETY: index 0 is below the count of 1, and a T fits; any bits are a valid T, which has no padding
+        // (`cut`). The access is exclusive: all users of the value are parties of one lock, and the caller is
+        // inside.
         unsafe { self.slots.lend_mut(0, work) }
     }
 
-    /// The party that left the value half changed, if it is not whole. For who is inside; 1 load.
+    /// The party that left the value half changed, if the value is not whole. For the party inside; 1 load.
     #[inline]
     pub fn torn_by(&self) -> Option<u32> {
         self.poison.by()
     }
 
-    /// Says that a party has left the value half changed. For who is inside; 1 store.
+    /// Records that a party has left the value half changed. For the party inside; 1 store.
     pub fn tear(&self, party: u32) {
         self.poison.put(party);
     }
 
-    /// Says that the value is whole again. For who is inside; 1 store.
+    /// Records that the value is whole again. For the party inside; 1 store.
     pub fn mend(&self) {
         self.poison.clear();
     }

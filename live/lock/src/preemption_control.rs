@@ -1,141 +1,162 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Mark and note: one state for the threads of one processor, of which one stands above all others.
+//! Preemption control: the threads of one processor share one state; the dispatcher preempts all others and defers
+//! while a job is inside.
 //!
 //! # Use
 //!
-//! An executor's state per core. Its jobs change it in sections of a few instructions, at every lock and unlock; the
-//! dispatcher, which Linux lets run before any of them, changes it at every release. The jobs' sections cost two stores
-//! and three loads, no exchange and no fence of the processor: one processor runs one thread at a time.
+//! An executor has such a state per core. Its jobs change the state in sections of a few instructions, at every
+//! lock and unlock. The dispatcher, which Linux runs before any job, changes it at every release. A job's section
+//! costs two stores and three loads, and no exchange and no processor fence, because one processor runs one thread
+//! at a time.
 //!
-//! Whoever is inside may say which thread of the job side **may pass**: it learns that by the load that it needs anyway,
-//! when it enters, and need look at nothing else that says so.
+//! The thread that is inside can say which job's thread **owns the fast path**. That thread learns it from the load
+//! that it needs anyway when it enters, and need not look at anything else that says so.
 //!
 //! # Callers
 //!
-//! `-` may run at the same time, `X` may not. All threads of the job side are on one processor and of different
-//! fixed priorities, or asleep: so one of them runs while the others stand still outside of sections.
+//! `-` may run at the same time, `X` may not. The threads of the jobs (the job side) are all on one processor, and
+//! have different fixed priorities or are asleep. So one of them runs while the others are stopped outside of
+//! sections.
 //!
-//! |           | job side | above |
-//! |-----------|----------|-------|
-//! | job side  | X        | -     |
-//! | above     | -        | X     |
+//! |            | job side | dispatcher |
+//! |------------|----------|------------|
+//! | job side   | X        | -          |
+//! | dispatcher | -        | X          |
 //!
-//! That all are on one processor cannot be promised by a type. So each caller looks which processor it is on **after** it
-//! has said that it is inside, and before it touches anything: behind [`PreemptionControl::enter_section`], and in what
-//! [`PreemptionControl::dispatcher_enter`] calls. Whoever finds itself elsewhere, or is told [`WrongProcessor`], must end the process.
+//! No type can guarantee that all threads are on one processor. So each caller checks which processor it is on
+//! **after** it has declared that it is inside, and before it touches anything: a job after
+//! [`PreemptionControl::enter_section`], the dispatcher in the closure of [`PreemptionControl::dispatcher_enter`].
+//! A caller that finds itself elsewhere, or gets [`WrongProcessor`], must end the process.
 //!
 //! # Progress
 //!
-//! | operation     | bound                                                                                      |
-//! |---------------|--------------------------------------------------------------------------------------------|
-//! | `enter_section`, `enter_section_as` | 2 loads, 1 store                                                                     |
-//! | `try_enter_section` | 1 exchange, then 1 load or 1 store                                                       |
-//! | `leave_section`       | 1 store, 1 load                                                                            |
-//! | `dispatcher_enter` | 1 exchange, 1 load, 1 fence, at most 1 store                                             |
-//! | `dispatcher_leave`, `transfer_to` | 1 store, 2 stores                                                             |
-//! | `set_fast_path_owner`    | 1 load, at most 1 exchange                                                                 |
+//! | operation                           | bound                                                    |
+//! |-------------------------------------|----------------------------------------------------------|
+//! | `enter_section`, `enter_section_as` | 2 loads, 1 store                                         |
+//! | `try_enter_section`                 | 1 exchange, then 1 load or 1 store                       |
+//! | `leave_section`                     | 1 store, 1 load                                          |
+//! | `dispatcher_enter`                  | 1 exchange, 1 load, 1 fence, at most 1 store             |
+//! | `dispatcher_leave`, `transfer_to`   | 1 store, 2 stores                                        |
+//! | `set_fast_path_owner`               | 1 load, at most 1 exchange                               |
 //!
 //! # State
 //!
 //! ```text
-//! control    0 nobody of the job side is inside   1 one is, or one has been started who will take it off
-//! dispatcher   n nobody, thread n may pass   NOBODY nobody, no thread may
-//!         INSIDE the one dispatcher looks, or is inside   PREEMPT_PENDING it found the control and went back to sleep
+//! section      0 no job is inside   1 a job is inside, or the dispatcher has started a thread that will clear it
+//! dispatcher   n not inside, thread n owns the fast path   NOBODY not inside, no thread owns the fast path
+//!              INSIDE it is checking, or is inside   PREEMPT_PENDING it found `section` set and went back to sleep
 //! ```
 //!
 //! # Invariants
 //!
-//! - I1 The one above touches the state only between an `dispatcher_enter` that gave true and its `dispatcher_leave` or
-//!   `transfer_to`; the job side between `enter_section`, or being handed the mark, and `leave_section`, or handing it on.
-//! - I2 While the mark is 1, exactly one thread of the job side answers for it.
-//! - I3 If `dispatcher_enter` gave false, a `leave_section` after it gives true.
-//! - I4 If `enter_section_as` gave true, who was last inside and said who may pass has said that this thread may.
+//! - I1 The dispatcher touches the state only between a `dispatcher_enter` that returned true and its
+//!   `dispatcher_leave` or `transfer_to`. A job touches it only between `enter_section`, or receiving the section
+//!   from another thread, and `leave_section`, or passing the section on.
+//! - I2 While `section` is 1, exactly one thread of the job side owns the section.
+//! - I3 If `dispatcher_enter` returned false, a `leave_section` after it returns true.
+//! - I4 If `enter_section_as` returned true, the last thread inside that set the fast path owner set it to this
+//!   thread.
 //!
 //! # Orderings
 //!
-//! - O1 down: Release of the mark in `leave_section` ↔ Acquire of the mark in `dispatcher_enter` and in the next `enter_section`.
-//! - O2 up: Release of `dispatcher` in `dispatcher_leave` and `transfer_to` ↔ Acquire of `dispatcher` in `enter_section`; an exchange in `set_fast_path_owner`
-//!   between them goes on with what it was given.
-//! - O3 both: between a store of one's own word and the load of the other's stands a fence, SeqCst: in `dispatcher_enter`; in
-//!   `enter_section` and in `leave_section` one of the compiler alone. On one processor, where a thread sees all that ran there before it,
-//!   that is as good as a whole one. In a model, whose threads are on as many processors, it is a whole one.
+//! - O1 down: Release of `section` in `leave_section` ↔ Acquire of `section` in `dispatcher_enter` and in the next
+//!   `enter_section`.
+//! - O2 up: Release of `dispatcher` in `dispatcher_leave` and `transfer_to` ↔ Acquire of `dispatcher` in
+//!   `enter_section`; an exchange in `set_fast_path_owner` between them continues the release sequence.
+//! - O3 both: a SeqCst fence between the store of a thread's own word and its load of the other side's word: a
+//!   processor fence in `dispatcher_enter`, a fence of the compiler alone in `enter_section` and `leave_section`.
+//!   On one processor, where a thread sees all that ran there before it, the latter is as good as the former. In a
+//!   model, whose threads are on as many processors, it is a processor fence.
 //!
 //! # Proof
 //!
-//! A mark that is handed on comes with whatever wakes its new owner: the caller's edge, as good as O1.
+//! A thread that passes the section on wakes the new owner. That wake-up is the caller's edge, as good as O1.
 //!
-//! *Two owners.* By O3, of "mark is 1; is anyone above?" and "I am above; is there a mark?" one sees the other. If the
-//! one above sees the mark, it goes away. If `enter_section` sees it inside, it says so, and nobody has touched anything. If
-//! the one above was inside and has left, `enter_section` has seen what it did (O2); if the job side has left, `dispatcher_enter` has
-//! (O1). On one processor the one above is preempted by nobody: `enter_section` then never finds it inside.
+//! *Two owners.* By O3, of "`section` is 1; is the dispatcher inside?" and "the dispatcher is inside; is `section`
+//! set?" one sees the other. If the dispatcher sees `section` set, it goes away. If `enter_section` sees the
+//! dispatcher inside, it returns an error, and its caller has touched nothing. If the dispatcher was inside and has
+//! left, `enter_section` has seen what it did (O2); if the job has left, `dispatcher_enter` has seen what the job
+//! did (O1). On one processor no thread preempts the dispatcher, so `enter_section` never finds it inside.
 //!
-//! *A lost note.* `dispatcher_enter` that gives false has stored INSIDE, fenced, seen the mark, and stored NOTE. `leave_section` takes
-//! the mark off, fences, and looks at `dispatcher`. By O3 either `leave_section` sees INSIDE or NOTE, and gives true, or `dispatcher_enter`
-//! sees the mark taken off, and gives true itself. That is so even if both run at the same time. Whoever is told true by
-//! `leave_section` calls the one above, which then finds the mark off, or that of another, who has I3 to keep again.
+//! *A lost request.* A `dispatcher_enter` that returns false has stored INSIDE, fenced, seen `section` set, and
+//! stored PREEMPT_PENDING. `leave_section` clears `section`, fences, and loads `dispatcher`. By O3 either
+//! `leave_section` sees INSIDE or PREEMPT_PENDING, and returns true, or `dispatcher_enter` sees `section` cleared,
+//! and returns true itself. That holds even if both run at the same time. A caller that gets true from
+//! `leave_section` calls the dispatcher, which then finds `section` clear, or set by another job, which must keep
+//! I3 in turn.
 //!
-//! A note is taken away by nobody but the one above, the next time it looks. So a caller of `leave_section` that is preempted
-//! before it looks at `dispatcher` may call once in vain, and never erases another's note.
+//! Only the dispatcher clears PREEMPT_PENDING, the next time it enters. So a caller of `leave_section` that is
+//! preempted before it loads `dispatcher` may call the dispatcher once in vain, and never erases a pending
+//! preemption.
 //!
-//! *Who may pass.* Only who is inside says it: the one above as it leaves, the job side by `set_fast_path_owner` before it leaves. So
-//! what is said last is said by who was last inside, and whoever enters sees it with all else that one did (O1, O2). By
-//! "two owners" nobody says anything else while a section lasts: `dispatcher` may only become INSIDE or NOTE. The job side says
-//! it by an exchange with a word that is neither, so it erases neither; if there is one, the one above is or will be inside
-//! after it (I3), and says itself what the state has then. Until then no thread may pass, which is never wrong.
+//! *The fast path owner.* Only a thread that is inside sets it: the dispatcher as it leaves, a job by
+//! `set_fast_path_owner` before it leaves. So the last value is from the thread that was last inside, and a thread
+//! that enters sees it with all else that thread did (O1, O2). By "two owners" no other thread sets it while a
+//! section lasts: `dispatcher` can only become INSIDE or PREEMPT_PENDING. The job sets it by an exchange that
+//! expects neither of these two, so it erases neither. If the word is one of them, the dispatcher is or will be
+//! inside after the job (I3), and itself sets the owner that the state then has. Until then no thread owns the fast
+//! path, which is always safe.
 //!
-//! *One that comes back.* A thread that the others of the job side cannot preempt, but which may find them in the middle of a
-//! section, takes the mark by an exchange, so that it and a thread that the one above has just started do not both take
-//! themselves for its owner. If it finds the mark, its note stays until that section ends, or the one above has looked.
+//! *A thread that comes back.* Some thread of the job side cannot be preempted by the others, but may find one of
+//! them in the middle of a section. It sets `section` by an exchange, so that it and a thread that the dispatcher
+//! has just started do not both take themselves for the owner. If it finds `section` set, its PREEMPT_PENDING stays
+//! until that section ends or the dispatcher has entered.
 //!
-//! *A thread that is moved.* Let a job find itself on processor c behind its `enter_section`. At that instant it runs there, so
-//! nobody else of c does; no other is inside, for of those that are on c each would have left before it let this one
-//! run, but for one that slept inside, whose mark is seen. If it is moved from then on, the kernel switches it out, which
-//! orders its store of the mark before whatever runs on c next: that one finds the mark. The same holds for the one
-//! above and its INSIDE. So there is no instant at which a thread can be moved that lets two be inside: whoever comes
-//! second finds the first, or finds itself elsewhere. `membarrier` would prove it without that look; it was measured at
-//! 0.5 µs on each visit, and interrupts the processors of other cores, which no analysis charges.
+//! *A thread that is migrated.* Let a job find itself on processor c after its `enter_section`. At that instant it
+//! runs there, so no other thread of c runs. No other thread is inside: each thread on c would have left before it
+//! let this job run, except one that slept inside, and the job sees the `section` of that one. If the kernel
+//! migrates the job from then on, it switches the job out, which orders the job's store of `section` before
+//! whatever runs on c next: that thread finds `section` set. The same holds for the dispatcher and its INSIDE. So
+//! there is no instant at which a migration lets two threads be inside: the second finds the first, or finds itself
+//! elsewhere. `membarrier` would prove this without the check of the processor. It was measured at 0.5 µs per
+//! visit, and it interrupts the processors of other cores, which no analysis charges.
 //!
 //! # Crash
 //!
-//! The threads are of one process and die together. A thread that ends or panics between `enter_section` and `leave_section` leaves the
-//! mark: all that enter afterwards are told, and the one above waits for ever; an executor ends the process there.
+//! The threads are of one process and die together. A thread that ends or panics between `enter_section` and
+//! `leave_section` leaves `section` set: all jobs that enter afterwards get an error, and the dispatcher waits for
+//! ever. An executor ends the process there.
 //!
 //! # Source
 //!
-//! Ours. The two words are Dekker's way in; what is new is that the loser on the side of the jobs cannot exist.
+//! Ours. The two words are the entry protocol of Dekker's algorithm; new is that there cannot be a loser on the job
+//! side.
 //!
 //! # Checked
 //!
-//! - here, under loom: up to two sections against two visits, truly at the same time: 1 owner, no note lost;
-//!   the mark handed down to a started thread; who may pass, said by both sides; without either fence, without the look in
-//!   `leave_section`, if the job side says by a plain store who may pass, or the one above forgets to: fails
-//! - here, under shuttle: 20 000 random runs of longer ones; without the look in `leave_section`, without that exchange, and if the
-//!   one above forgets who may pass: fails
+//! - here, under loom: up to two sections against two visits of the dispatcher, truly at the same time: one owner,
+//!   no request lost; the section transferred to a started thread; the fast path owner, set by both sides. It fails
+//!   without either fence, without the load in `leave_section`, with a plain store in `set_fast_path_owner`, and if
+//!   the dispatcher does not set the owner
+//! - here, under shuttle: 20 000 random runs of longer ones. It fails without the load in `leave_section`, without
+//!   that exchange, and if the dispatcher does not set the owner
 //! - `taut-exec`: threads under SCHED_FIFO on one processor, replayed decision by decision
 //!
-//! Not covered: that switching threads orders memory, which is the kernel's promise; processors that no tool here has.
+//! Not covered: that switching threads orders memory, which is the kernel's promise; processors that no tool here
+//! has.
 
 use taut_atomic::AtomicU32;
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
 use taut_atomic::fence;
 
-/// No thread may pass. Threads have numbers below.
+/// No thread owns the fast path. The numbers of threads are below this one.
 pub const NOBODY: u32 = PREEMPT_PENDING - 1;
 const PREEMPT_PENDING: u32 = u32::MAX - 1;
 const INSIDE: u32 = u32::MAX;
 
-/// Another one is inside. Nothing may be touched, and nothing can be mended: the threads are not where they should be.
+/// Another thread is inside. The caller may touch nothing and can repair nothing: some thread is not where it must
+/// be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WrongProcessor {
-    /// One of the job side: it slept, or was moved, inside a section; or it runs on another processor.
+    /// A job is inside: it slept or was migrated inside a section, or it runs on another processor.
     SectionOpen,
-    /// The one above, on another processor.
+    /// The dispatcher is inside, on another processor.
     Dispatcher,
 }
 
-/// Who is inside.
+/// Whether a job or the dispatcher is inside, and whether preemption is pending.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct PreemptionControl {
@@ -152,7 +173,7 @@ impl Default for PreemptionControl {
 }
 
 impl PreemptionControl {
-    /// Nobody is inside.
+    /// A control with no thread inside.
     pub fn new() -> Self {
         Self {
             section: AtomicU32::new(0),
@@ -162,12 +183,13 @@ impl PreemptionControl {
         }
     }
 
-    /// Set, for good: for threads that are kept apart by something else. Whoever tries to enter is told, and looks there.
+    /// A control that is always in a section, for threads that another mechanism excludes from each other. A thread
+    /// that tries to enter gets [`WrongProcessor::SectionOpen`], and uses that mechanism.
     pub fn always_in_section() -> Self {
         Self { section: AtomicU32::new(1), ..Self::new() }
     }
 
-    /// Begins a section of the job side.
+    /// Begins a section of a job.
     ///
     /// # Errors
     /// [`WrongProcessor`].
@@ -175,7 +197,8 @@ impl PreemptionControl {
         self.enter_section_as(NOBODY).map(drop)
     }
 
-    /// The same, and whether this thread may pass; [`NOBODY`] is told nothing of use.
+    /// As [`PreemptionControl::enter_section`], and returns whether `thread` owns the fast path. For [`NOBODY`] the
+    /// result has no meaning.
     ///
     /// # Errors
     /// [`WrongProcessor`].
@@ -187,7 +210,7 @@ impl PreemptionControl {
         }
         self.section.store(1, Relaxed);
         self.light_barrier();
-        // O2 up (Acquire): what the last visit from above did.
+        // O2 up (Acquire): what the dispatcher's last visit did.
         let dispatcher = self.dispatcher.load(Acquire);
         if dispatcher == thread {
             return Ok(true);
@@ -195,8 +218,9 @@ impl PreemptionControl {
         if dispatcher == INSIDE { Err(WrongProcessor::Dispatcher) } else { Ok(false) }
     }
 
-    /// Who may pass from now on: said by the job side, inside of a section. If the one above has been here meanwhile, it
-    /// has yet to be called, and is to say it itself.
+    /// Sets the thread that owns the fast path from now on. For a job that is inside a section. If the dispatcher
+    /// has tried to enter meanwhile, this changes nothing: the job must still call the dispatcher, which sets the
+    /// owner itself.
     #[inline]
     pub fn set_fast_path_owner(&self, thread: u32) {
         let dispatcher = self.dispatcher.load(Relaxed);
@@ -208,12 +232,13 @@ impl PreemptionControl {
             self.dispatcher.store(thread, Release); // O2 up
             return;
         }
-        // O2 up: what the last visit from above did goes on with an exchange. If it fails, there is a note.
+        // O2 up: an exchange continues the release sequence of the dispatcher's last visit. If it fails, preemption
+        // is pending.
         let _ = self.dispatcher.compare_exchange(dispatcher, thread, Relaxed, Relaxed);
     }
 
-    /// Ends a section of the job side, or takes off the mark that was handed on. Whether the one above must be called:
-    /// it has been here meanwhile.
+    /// Ends a section that the job began, or that another thread passed on to it. Returns whether the caller must
+    /// call the dispatcher, because the dispatcher has tried to enter meanwhile.
     #[inline(always)]
     #[must_use]
     pub fn leave_section(&self) -> bool {
@@ -226,9 +251,10 @@ impl PreemptionControl {
         self.dispatcher.load(Relaxed) >= PREEMPT_PENDING
     }
 
-    /// As [`PreemptionControl::enter_section`], for one that the others of the job side may be in the middle of a section below, and that only
-    /// the one above preempts: if the mark is set, it leaves a note instead, and whoever takes the mark off is told to call.
-    /// An exchange, so that a mark that is set at the same time for a started thread is not taken for its own.
+    /// As [`PreemptionControl::enter_section`], for a thread that only the dispatcher preempts, and that may have
+    /// preempted another job in the middle of a section. If `section` is set, the call returns `Ok(false)` and
+    /// preemption is pending: the job that ends the section must call the dispatcher. The exchange ensures that the
+    /// caller does not mistake a `section` that is set at the same time for a started thread for its own.
     ///
     /// # Errors
     /// [`WrongProcessor`].
@@ -239,23 +265,25 @@ impl PreemptionControl {
             return Ok(false);
         }
         self.light_barrier();
-        // O2 up (Acquire): what the last visit from above did.
+        // O2 up (Acquire): what the dispatcher's last visit did.
         if self.dispatcher.load(Acquire) == INSIDE {
             return Err(WrongProcessor::Dispatcher);
         }
         Ok(true)
     }
 
-    /// Whether a section of the job side has begun, as one of it sees it.
+    /// Whether a section has begun, as the job side sees it.
     pub fn in_section(&self) -> bool {
         self.section.load(Relaxed) != 0
     }
 
-    /// Begins a visit from above, unless a section is in progress: then a note is left, and whoever ends the section is
-    /// told so. `look` is called when it has been said, to look which processor this is.
+    /// Begins a visit of the dispatcher and returns true, unless a section is in progress. Then preemption is
+    /// pending, and the `leave_section` that ends the section returns true. `look` runs once the dispatcher has
+    /// declared itself inside, to check which processor this is.
     #[inline]
     pub fn dispatcher_enter(&self, look: impl FnOnce()) -> bool {
-        // An exchange, so that it comes behind that of `set_fast_path_owner` for a model, too, which does not follow it from the other one.
+        // An exchange, so that a model too orders it after the exchange of `set_fast_path_owner`; that exchange
+        // alone does not make the model do so.
         self.dispatcher.swap(INSIDE, Relaxed);
         self.heavy_barrier();
         look();
@@ -267,21 +295,22 @@ impl PreemptionControl {
         false
     }
 
-    /// Ends a visit from above. From now on `thread` may pass.
+    /// Ends a visit of the dispatcher. From now on `thread` owns the fast path.
     pub fn dispatcher_leave(&self, thread: u32) {
         #[cfg(all(test, any(loom, shuttle)))]
         let thread = if self.without == model::Without::FastPathOwner { 0 } else { thread };
         self.dispatcher.store(thread, Release); // O2 up
     }
 
-    /// Ends a visit from above, and sets the mark for a thread of the job side that is woken next: its first act is to
-    /// look at the state, and to [`PreemptionControl::leave_section`]. From then on `thread` may pass.
+    /// Ends a visit of the dispatcher, and sets `section` for a thread of the job side that the dispatcher wakes
+    /// next. The first act of that thread is to look at the state, and to call
+    /// [`PreemptionControl::leave_section`]. From now on `thread` owns the fast path.
     pub fn transfer_to(&self, thread: u32) {
         self.section.store(1, Relaxed);
         self.dispatcher.store(thread, Release); // O2 up
     }
 
-    /// O3 both, the side of the jobs.
+    /// O3 both, the job side.
     #[inline(always)]
     fn light_barrier(&self) {
         #[cfg(not(any(loom, shuttle)))]
@@ -296,7 +325,7 @@ impl PreemptionControl {
         }
     }
 
-    /// O3 both, the side above.
+    /// O3 both, the dispatcher's side.
     fn heavy_barrier(&self) {
         #[cfg(all(test, any(loom, shuttle)))]
         if self.without == model::Without::HeavyBarrier {
@@ -355,7 +384,8 @@ mod tests {
         control.set_fast_path_owner(0);
         assert!(!control.leave_section());
         assert_eq!((enter_section_as(7), enter_section_as(0)), ((Ok(false), false), (Ok(true), false)));
-        // What is said does not erase a note, and nobody passes while there is one.
+        // Setting the owner does not erase a pending preemption, and no thread owns the fast path while one is
+        // pending.
         assert_eq!(control.enter_section_as(0), Ok(true));
         assert!(!control.dispatcher_enter(|| ()));
         control.set_fast_path_owner(7);
@@ -381,7 +411,7 @@ mod model {
 
     use super::*;
 
-    /// What is left out, to see that it is needed.
+    /// What a model leaves out, to show that it is needed.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(super) enum Without {
         Nothing,
@@ -392,7 +422,7 @@ mod model {
         FastPathOwner,
     }
 
-    /// At most three changes of threads where none had to be; without a limit the last test takes minutes.
+    /// At most three preemptions; without a bound the last test takes minutes.
     #[cfg(loom)]
     fn explore(run: impl Fn() + Send + Sync + 'static) {
         let mut builder = loom::model::Builder::new();
@@ -405,7 +435,7 @@ mod model {
         shuttle::check_random(run, 20_000);
     }
 
-    /// As loom's.
+    /// Like loom's.
     #[cfg(shuttle)]
     struct Notify(shuttle::sync::Mutex<bool>, shuttle::sync::Condvar);
 
@@ -429,7 +459,7 @@ mod model {
         }
     }
 
-    /// A value that one at a time changes: loom finds two at once, shuttle sees the halves disagree.
+    /// A value that one thread at a time changes: loom reports two at once, shuttle finds that the halves disagree.
     #[cfg(loom)]
     struct State(UnsafeCell<u32>);
 
@@ -441,7 +471,7 @@ mod model {
 
         fn change(&self) -> u32 {
             self.0.with_mut(|value| {
-                // SAFETY: what is tested.
+                // SAFETY: the protocol makes the access exclusive, which is what is tested: loom panics otherwise.
                 unsafe {
                     *value += 1;
                     *value
@@ -471,13 +501,13 @@ mod model {
     struct Core {
         control: PreemptionControl,
         state: State,
-        /// The one above sleeps here.
+        /// The dispatcher sleeps here.
         call: Notify,
-        /// A started thread waits here, until the word is 1: loom's wakes are at times in vain.
+        /// A started thread waits here until the word is 1: loom's `Notify` may wake in vain.
         parker: (Notify, AtomicU32),
     }
 
-    // SAFETY: the state is what is tested; everything else is for that.
+    // SAFETY: whether access to the state is exclusive is what is tested; all other fields are made to be shared.
     unsafe impl Sync for Core {}
     // SAFETY: as above.
     unsafe impl Send for Core {}
@@ -499,8 +529,8 @@ mod model {
             }
         }
 
-        /// A section. Here the two sides are on two processors, so a job may find the other inside; it waits for what on
-        /// one processor would have been over.
+        /// A section. Here the two sides run on two processors, so a job may find the dispatcher inside. It then
+        /// waits until the dispatcher has left; on one processor that would have happened before.
         fn section(&self) {
             if self.control.enter_section() == Err(WrongProcessor::Dispatcher) {
                 // O2 up
@@ -512,10 +542,10 @@ mod model {
             self.leave_section();
         }
 
-        /// A visit from above: comes back when it is called.
+        /// A visit of the dispatcher, which comes back when it is called.
         fn visit(&self) {
             while !self.control.dispatcher_enter(|| ()) {
-                // A call too few is a deadlock.
+                // A missing call is a deadlock.
                 self.call.wait();
             }
             self.state.change();
@@ -540,8 +570,8 @@ mod model {
         });
     }
 
-    /// The one above starts a thread and comes back at once, while that one has the mark; then a third, which stood still
-    /// below, has a section.
+    /// The dispatcher starts a thread and comes back at once, while that thread owns the section. Then a third
+    /// thread, which was stopped below, has a section.
     fn started(without: Without) {
         explore(move || {
             let core = Core::new(without);
@@ -597,7 +627,7 @@ mod model {
         sections_and_visits(Without::HeavyBarrier, 1, 1);
     }
 
-    /// One visit that does not wait to be called.
+    /// One visit of the dispatcher, which does not wait to be called.
     fn noted(without: Without) {
         explore(move || {
             let core = Core::new(without);
@@ -611,7 +641,7 @@ mod model {
             });
             let mut called = false;
             for section in 0..2 {
-                // Whether it may touch the state or not: it has set the mark.
+                // Whether or not the job may touch the state, it has set `section`.
                 let _ = core.control.enter_section();
                 core.control.set_fast_path_owner(section);
                 called |= core.control.leave_section();
@@ -637,8 +667,9 @@ mod model {
         noted(Without::Exchange);
     }
 
-    /// Whoever is inside last says that the thread may pass whose number is how often the state has changed. Sections come as
-    /// the thread that may pass if so many visits were before. Whether any has passed.
+    /// Each thread that was inside gives the fast path to the thread whose number is the number of changes of the
+    /// state. Each section enters as the thread that owns the fast path if `before` visits came before it. Returns
+    /// whether any section found itself the owner.
     fn passing(without: Without, before: u32, sections: u32, visits: u32) -> bool {
         use std::sync::atomic::AtomicBool;
         let passed = std::sync::Arc::new(AtomicBool::new(false));

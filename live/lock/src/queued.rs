@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A lock that is slept for, by priority, and among equals first come, first served: for long sections between cores.
+//! A suspension-based lock between cores, for long sections: waiters sleep, the most urgent goes first, and equals
+//! go first come, first served.
 //!
 //! # Use
 //!
-//! MPCP; with one priority for all, the long resources of FMLP. A party is a task, or any thread: it asks for itself
-//! alone, one request at a time. Asking, waiting and letting go are separate steps, so that an executor can do between
-//! them what is its own: to raise who waits before it sleeps and who holds to its ceiling, and to ask its core's rule
-//! before it goes on. Plain threads do without. For short sections: [`spin`](crate::spin).
+//! For MPCP; with one priority for all, for the long resources of FMLP. A party is a task, or any thread: it
+//! requests the lock for itself alone, one request at a time. Request, wait and release are separate steps, so that
+//! an executor can do its own work between them: raise the waiter before it sleeps, raise the holder to its
+//! ceiling, and ask the rule of its core before the task goes on. Plain threads do without. For short sections:
+//! [`spin`](crate::spin).
 //!
 //! ```
 //! use taut_lock::{Entry, Line, Memory, Patience, queued};
@@ -24,115 +26,125 @@
 //! # Ok::<(), taut_lock::LayoutError>(())
 //! ```
 //!
-//! With what it protects: [`Queued`](crate::Queued).
+//! Together with the value that it protects: [`Queued`](crate::Queued).
 //!
 //! # Callers
 //!
-//! Each party by itself, all at any time.
+//! Each party by itself, all parties at any time.
 //!
 //! # Progress
 //!
 //! N parties.
 //!
-//! | operation  | bound                                                                                              |
-//! |------------|----------------------------------------------------------------------------------------------------|
-//! | `request`  | 1 load, 1 exchange if it is free; else 3 to 6 exchanges, 2 stores and what `granted` takes          |
-//! | `granted`  | 1 load; 1 store more when it is; if nobody has it, or a dead one, what `release` takes more         |
-//! | `wait`     | sleeps until granted, or until the patience ends; between processes wakes after each [`TICK_NS`] and looks |
-//! | `release`  | 1 load, 1 exchange if nobody waits; else 2 N + 1 loads, 3 or 4 exchanges, and one futex wake if who is next sleeps; again for each that withdraws meanwhile. Between processes 2 loads more for each that waits |
-//! | `withdraw` | 1 load, 1 exchange                                                                                  |
+//! | operation | bound |
+//! |---|---|
+//! | `request` | 1 load, 1 exchange if the lock is free; else 3 to 6 exchanges, 2 stores and what `granted` takes |
+//! | `granted` | 1 load; 1 store more if granted; if nobody or a dead party holds the lock, what `release` takes more |
+//! | `wait` | sleeps until granted or out of patience; between processes wakes after each [`TICK_NS`] and checks |
+//! | `release` | 1 load, 1 exchange if no party waits; else 2 N + 1 loads, 3 or 4 exchanges, and one futex wake if the next party sleeps; again for each party that withdraws meanwhile. Between processes 2 loads more for each waiter |
+//! | `withdraw` | 1 load, 1 exchange |
 //!
-//! Who is next waits for no other section than those of more urgent ones, of equals that came before, and of the one that
-//! has it: each exchange hands over directly, and none overtakes.
+//! A waiter waits for no sections but those of more urgent parties, of equals that came before it, and of the
+//! holder: each exchange hands the lock over directly, and no party overtakes.
 //!
-//! After a death of who has it, or is to be handed it: one who waits is there within a [`TICK_NS`], and the time that the
-//! kernel takes to end the process.
+//! If the holder dies, or the party to which the lock is being handed over, a waiter takes over within one
+//! [`TICK_NS`], plus the time that the kernel takes to end the process.
 //!
 //! # State
 //!
 //! ```text
-//! byte 0              holder: bits 0..=7   the party that has it, from 1; 0: nobody
-//!                             bits 8..=15  the party that died inside, of which nobody has been told, from 1; 0: none
-//!                             bit  16      others wait, or may
+//! byte 0              holder: bits 0..=7   the party that holds the lock, plus 1; 0: none
+//!                             bits 8..=15  the party that died inside and is not reported yet, plus 1; 0: none
+//!                             bit  16      others: other parties wait, or may wait
 //!                             bits 17..    number of changes
 //! byte 8              the last ticket
-//! byte 64             of a value of this process: the party that left it half changed, from 1; 0: it is whole
-//! byte 128 · (1 + p)  state of party p: 0 out | 1 waits | 3 is next; bits 2..=55 its ticket; bits 56.. who wrote it
-//! byte 8 behind it    its seat: see `life`
-//! byte 16             its priority, while it waits
-//! byte 24             its gate: bit 0: it sleeps, or is about to; the others: how often it was rung
+//! byte 64             for a value of this process: the party that left it half changed, plus 1; 0: it is whole
+//! byte 128 · (1 + p)  state of party p: 0 out | 1 waits | 3 is next; bits 2..=55 its ticket; bits 56.. its generation
+//! + 8                 its party slot: see `life`
+//! + 16                its priority, while it waits
+//! + 24                its notification word: bit 0: it sleeps, or is about to; other bits: number of notifications
 //! ```
 //!
 //! # Invariants
 //!
-//! - I1 The holder's party is changed from nobody or a dead one by an exchange of the whole word, else by itself alone.
-//! - I2 Who holds is the only one to make others next; so one that is not next can go without being handed the lock.
-//! - I3 Whoever waits has set the bit of others, and counted a change, after it said so: who lets go without a look has found
-//!   neither.
-//! - I4 A holder that is out is inside; one that still waits has not yet entered.
+//! - I1 While nobody or a dead party holds the lock, the party in the holder word changes by an exchange of the
+//!   whole word; otherwise only the holder itself changes it.
+//! - I2 Only the holder makes another party next; so a party that is not next can withdraw without being handed the
+//!   lock.
+//! - I3 A waiter has set the others bit and counted a change after it declared that it waits; a holder that
+//!   releases without a scan of the states has found neither.
+//! - I4 A holder whose state is out is inside; a holder that still waits has not yet entered.
 //!
 //! # Orderings
 //!
-//! - O1 hold: Release of the exchanges by which a holder lets go ↔ Acquire of the loads and exchanges by which the next one
-//!   finds itself the holder.
-//! - O2 wait: Release of the store that says that a party waits, and of the exchange of the holder that counts it ↔ Acquire of the
-//!   loads of who lets go, behind its own exchange or load of the holder.
-//! - O3 ring: AcqRel of the exchange of a gate behind that of the holder ↔ AcqRel of who is about to sleep, before it looks
-//!   once more.
-//! - O4 mark: SeqCst fence of the compiler between the store that says out and what is done inside ↔ Acquire of the load that
-//!   looks at the state of a dead holder.
+//! - O1 hold: Release of the exchanges by which a holder releases ↔ Acquire of the loads and exchanges by which the
+//!   next party finds itself the holder.
+//! - O2 wait: Release of the store that declares that a party waits, and of the exchange of the holder word that
+//!   counts it ↔ Acquire of the loads of the releasing party, after its own exchange or load of the holder word.
+//! - O3 ring: AcqRel of the exchange of a notification word after that of the holder word ↔ AcqRel of the exchange
+//!   by the party that is about to sleep, before it checks once more.
+//! - O4 mark: SeqCst fence of the compiler between the store that declares a party out and what it does inside ↔
+//!   Acquire of the load that reads the state of a dead holder.
 //!
 //! # Proof
 //!
-//! One word says who holds, so there is one (I1). A holder that finds nobody waiting lets go by an exchange that fails if
-//! anybody has counted a change since it looked at the word, and it looks at the states after that (I3): so none is
-//! left asleep behind a free lock. One that comes when it is free takes it, unless the bit of others says that somebody
-//! may have come before: then whoever finds it free takes it on behalf of all, looks for the best, and hands over as if
-//! it had held. A bit that is taken away while a party is between setting it and counting was taken away by one that had
-//! looked before the party said that it waits: it comes once, and the party sees it in what it counts, and does it again.
+//! One word names the holder, so there is one (I1). A holder that finds no waiter releases by an exchange that
+//! fails if any party has counted a change since the holder read the word, and the holder scans the states after
+//! that read (I3): so no party is left asleep behind a free lock. A party that requests a free lock takes it,
+//! unless the others bit says that another party may have come before. In that case the party that finds the lock
+//! free takes it on behalf of all, looks for the best waiter, and hands over as if it had held the lock. If the
+//! others bit is cleared while a party is between setting it and counting, the party that cleared it had scanned
+//! before this party declared that it waits. That happens once: this party sees the missing bit in the word that it
+//! counts in, and repeats both steps.
 //!
-//! Handing over: the holder makes the best one next, by an exchange of its state that fails if it withdraws (I2); makes it the
-//! holder; and rings. Who waits says that it is about to sleep, looks once more, and sleeps on the gate as it was then; so
-//! it has seen the ring, or is rung for (O3).
+//! Hand-over: the holder makes the best waiter next, by an exchange of its state that fails if that waiter
+//! withdraws (I2); makes it the holder; and notifies it. A waiter declares that it is about to sleep, checks once
+//! more, and sleeps on the notification word as it was then. So it has seen the notification, or the holder wakes
+//! it (O3).
 //!
-//! A dead holder: any that waits takes the holder's place by an exchange of the word that it looked at before it found the
-//! party dead, so of several one does, and none after another has come back as that party, for that counts a change.
-//! Whether the dead one was inside is in its own state (I4).
+//! A dead holder: any waiter takes the holder's place by an exchange of the word that it read before it found the
+//! party dead. So one of several waiters succeeds, and none succeeds after another owner has come back as that
+//! party, because that counts a change. The state of the dead party says whether it was inside (I4).
 //!
 //! # Crash
 //!
-//! | who dies, where                       | what the others see          | what goes on                                      |
-//! |---------------------------------------|------------------------------|---------------------------------------------------|
-//! | asking, waiting                       | that it is gone, if it would be next | the others, as if it had not asked         |
-//! | next, or holder and not yet inside    | a dead holder, which waits   | one who waits takes its place and hands over       |
-//! | inside, up to the exchange of `release` | a dead holder, which is out | the same; and the next one inside is told [`Entry::OwnerDied`](crate::Entry::OwnerDied) |
-//! | having handed over, before it rings   | nothing: the next one sleeps | between processes it looks within a [`TICK_NS`]     |
-//! | taking a dead one's place             | a dead holder, which waits   | the next one                                      |
+//! | who dies, where | what the others see | what goes on |
+//! |---|---|---|
+//! | requesting, waiting | that it is gone, if it would be next | the others, as if it had not requested |
+//! | next, or holder and not yet inside | a dead holder, which waits | a waiter takes its place and hands over |
+//! | inside, up to the exchange of `release` | a dead holder, which is out | the same; and the next party inside gets [`Entry::OwnerDied`](crate::Entry::OwnerDied) |
+//! | having handed over, before it notifies | nothing: the next party sleeps | between processes that party checks within a [`TICK_NS`] |
+//! | taking a dead party's place | a dead holder, which waits | the next waiter |
 //!
-//! A death while giving on what one's predecessor left may be told as if that one had been inside.
+//! If a successor dies while it hands over what its predecessor left, this may be reported as if the party had been
+//! inside.
 //!
-//! A hostile party can, by its own line, make others wait while it is handed the lock, as if it used it. By the holder's
-//! word it can let two in. The others stay inside of the memory in any case, and go on when their patience ends.
+//! A hostile party can, with its own line, make others wait while it is handed the lock, as if it used it. With the
+//! holder word it can let two parties in. In any case the others access nothing outside of the memory, and go on
+//! when their patience ends.
 //!
 //! # Source
 //!
-//! MPCP [Rajkumar 1990], suspended [Lakshmanan 2009]; FMLP [Block 2007]. The word with a bit of others is that of futex
-//! mutexes [Drepper 2011, section 5]; the gate is the bell of this crate.
+//! MPCP [Rajkumar 1990], suspended [Lakshmanan 2009]; FMLP [Block 2007]. The word with an others bit is that of
+//! futex mutexes [Drepper 2011, section 5]; the notification word is the event count of this crate.
 //!
 //! # Checked
 //!
-//! - here: order, patience, withdrawal, seats
-//! - `tests/loom_queued.rs`: every execution of 2 and 3 parties, asleep too, with deaths; a release that does not heed who
-//!   came meanwhile fails
+//! - here: order, patience, withdrawal, slots
+//! - `tests/loom_queued.rs`: every execution of 2 and 3 parties, asleep too, with deaths; a release that ignores
+//!   the parties that came meanwhile fails
 //! - `tests/shuttle.rs`, `tests/stress.rs`: longer runs, of threads also under the thread sanitizer
-//! - `tests/steps.rs`: the bounds above; `tests/deaths.rs`: a death at each step; `tests/hostile.rs`: a process scribbles
-//! - `tests/kills.rs`: processes killed at any moment; `tests/conformance.rs`: the order of `taut_policy::Mpcp` and `FmlpLong`
-//! - `benches/hand_over.rs`: what it costs, beside a futex's wake
+//! - `tests/steps.rs`: the bounds above; `tests/deaths.rs`: a death at each step; `tests/hostile.rs`: a process
+//!   that writes random words
+//! - `tests/kills.rs`: processes killed at any moment; `tests/conformance.rs`: the order of `taut_policy::Mpcp` and
+//!   `FmlpLong`
+//! - `benches/hand_over.rs`: the cost, beside that of a futex wake
 //!
-//! `tests/loom_queued.rs`, bound 2 and asleep: 2 parties twice each, 12 912 executions; 3 parties, 17 633; a death at each of
-//! three places with a successor, 367 to 2 092.
+//! `tests/loom_queued.rs`, bound 2 and asleep: 2 parties twice each, 12 912 executions; 3 parties, 17 633; a death
+//! at each of three places with a successor, 367 to 2 092.
 //!
-//! Not covered: 2⁴⁷ changes between two steps; sleeping parties that die, in a model, where they look again and again.
+//! Not covered: 2⁴⁷ changes between two steps; sleeping parties that die, in a model, where they check again and
+//! again.
 
 mod object;
 mod party;
@@ -151,15 +163,16 @@ use object::Object;
 
 pub use party::{Party, Request, Withdrawn};
 
-/// How long one who waits sleeps at most before it looks whether the holder lives, where that can die.
+/// The longest sleep of a waiter before it checks whether the holder is alive, where holders can die. In
+/// nanoseconds.
 pub const TICK_NS: u64 = 1_000_000;
 
-/// Bytes that a lock of so many parties needs.
+/// The bytes that a lock of this number of parties needs.
 pub const fn bytes(parties: u32) -> usize {
     lines(parties)
 }
 
-/// All parties of a lock of this process; what was on the memory is forgotten.
+/// All parties of a lock of this process. Earlier contents of the memory are forgotten.
 ///
 /// # Errors
 ///
@@ -174,14 +187,14 @@ pub fn group(memory: Memory<'_>, parties: u32) -> Result<Parties<'_>, LayoutErro
     Ok(Parties { object, poison, next: 0 })
 }
 
-/// Party `which` of a lock between processes, which nobody else may be: it is free, or whoever was it last is dead; what
-/// that one held is given on. The memory is zero, or has been used for this lock before; `alive` is this process among these
-/// `lives`.
+/// Party `which` of a lock between processes. The party must be free, or its last owner dead; the call hands over
+/// what that owner held. The memory is zero, or has been used for this lock before; `alive` is this process among
+/// these `lives`.
 ///
 /// # Errors
 ///
-/// [`LayoutError::Parties`], [`LayoutError::TooSmall`]; [`LayoutError::Taken`], also if the lock was just being handed to
-/// the one before, and that does not come to an end.
+/// [`LayoutError::Parties`], [`LayoutError::TooSmall`]; [`LayoutError::Taken`], also if the lock was just being
+/// handed over to the last owner, and that hand-over does not end.
 pub fn party<'m>(
     memory: Memory<'m>,
     parties: u32,
@@ -193,8 +206,8 @@ pub fn party<'m>(
     Party::take_slot(Object::new(&memory, parties, Some(lives))?, which, alive)
 }
 
-/// Several parties of a lock between processes, as [`party`], of one process: those that have this number from the first
-/// on, each by itself.
+/// Several parties of a lock between processes for one process: for each number of the range, what [`party`]
+/// returns.
 ///
 /// # Errors
 ///
@@ -211,10 +224,10 @@ pub fn slots<'m>(
     Ok(which.map(move |which| Party::take_slot(object, which, alive)))
 }
 
-/// The parties, each once.
+/// The parties of a lock, each once.
 pub struct Parties<'m> {
     object: Object<'m>,
-    /// Of the value that they guard.
+    /// The poison word of the value that they guard.
     #[cfg_attr(any(loom, shuttle), expect(dead_code, reason = "a model guards nothing"))]
     pub(crate) poison: &'m AtomicU64,
     next: u32,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A question to a thread that does not wait, and its answer.
+//! A request to a thread that does not wait, and its reply.
 //!
 //! # Use
 //!
-//! Threads outside ask something of one that goes about its own business and looks here now and then: an executor's
-//! dispatcher, at each visit of its core. One asks at a time, and sleeps until it has been answered or nobody answers any
-//! more. How the one that answers is called is the caller's.
+//! Threads outside ask something of a thread that does its own work and looks here now and then: an executor's
+//! dispatcher, at each visit of its core. One requester asks at a time, and sleeps until the responder has answered
+//! or no longer answers. How a requester calls the responder is up to the caller.
 //!
-//! There are two ends: any number of a [`Requester`], which is copied, and one [`Responder`], which is not.
+//! There are two ends: any number of copies of a [`Requester`], and one [`Responder`], which is not copied.
 //!
 //! # Callers
 //!
@@ -25,8 +25,8 @@
 //! | operation | bound                                                                                        |
 //! |-----------|----------------------------------------------------------------------------------------------|
 //! | `ask`     | blocks until its turn, then until the answer                                                 |
-//! | `answer`  | wait-free: 1 load; if something is asked 1 store, and what answering takes                   |
-//! | `wake`, drop | wait-free: 1 exchange in the drop, 1 system call that does not block                         |
+//! | `answer`  | wait-free: 1 load; if there is a question 1 store, and what the answer itself takes          |
+//! | `wake`, drop | wait-free: 1 exchange in the drop, 1 system call that does not block                      |
 //!
 //! # State
 //!
@@ -39,14 +39,15 @@
 //!    +-------------------------------------------------+
 //! ```
 //!
-//! Beside the word the *slot*: the question, then the answer. Who asks takes turns by a [`FutexMutex`].
+//! Beside the word lies the *slot*: the question, then the answer. Requesters take turns by a [`FutexMutex`].
 //!
 //! # Invariants
 //!
-//! - I1 The slot is touched by the one that answers while the word is ASKED, and by who has the turn while it is not.
-//! - I2 ASKED is stored by who has the turn alone, ends by the one that answers alone, and each end is followed by a wake
+//! - I1 The responder touches the slot while the word is ASKED; the requester that has the turn touches it while
+//!   the word is not ASKED.
+//! - I2 Only the requester that has the turn stores ASKED, only the responder ends it, and a wake follows each end
 //!   ([`Responder::wake`] is the caller's duty).
-//! - I3 There is at most one [`Responder`] in the life of a slot, and one call of it at a time.
+//! - I3 There is at most one [`Responder`] in the life of a slot, and at most one call of it at a time.
 //!
 //! # Orderings
 //!
@@ -56,19 +57,22 @@
 //!
 //! # Proof
 //!
-//! I1: who asks fills the slot when it has seen that the word is not ASKED, and makes it ASKED afterwards; nobody else can
-//! (I2). The one that answers looks first, and stores when it is done. Both ways are ordered (O1, O2); askers among
-//! themselves by the latch. I3: the responder is given to whoever makes the one exchange that finds it there, it is no `Clone`, and
-//! all that it does needs it mutably. The end of it comes between two calls: over ASKED, the one that answers touches nothing any more, and
-//! who asks finds its slot without an answer; before ASKED, the exchange fails.
+//! I1: a requester fills the slot after it has seen that the word is not ASKED, and makes the word ASKED
+//! afterwards; no other thread does (I2). The responder reads the word first, and stores to it when it is done.
+//! Both directions are ordered (O1, O2); the mutex of the turn orders the requesters among themselves. I3: the
+//! caller whose exchange is the first gets the responder, the responder is no `Clone`, and all that it does needs
+//! it mutably. Its drop comes between two calls. If the word is ASKED then, the responder touches nothing any more,
+//! and the requester finds its slot without an answer; if the word is not yet ASKED, the requester's exchange
+//! fails.
 //!
-//! *Nobody waits for ever*: who asks sleeps only while the kernel finds ASKED; that ends (I2) and is followed by a wake.
-//! Answering that panics closes. Asking that panics, in `call`, leaves a question behind: whoever asks next waits until
-//! it has been answered, and begins anew.
+//! *No thread waits for ever*: a requester sleeps only while the kernel finds ASKED; ASKED ends (I2), and a wake
+//! follows. A panic while the responder answers closes the slot. A panic of the requester, in `call`, leaves a
+//! question behind: the next requester waits until the responder has answered it, and begins anew.
 //!
 //! # Crash
 //!
-//! Threads of one process die together. A responder that is forgotten answers no more, and who asks waits for ever.
+//! Threads of one process die together. A responder that is forgotten answers no more, and requesters wait for
+//! ever.
 //!
 //! # Source
 //!
@@ -76,9 +80,9 @@
 //!
 //! # Checked
 //!
-//! - here, under loom and shuttle: two that ask, while the other answers when it is called, or looks by itself, and closes;
-//!   without a Release of O1 or O2 (loom), without turns, without a wake (shuttle): fails
-//! - here: answering and calling that panic; `taut-exec`: attributes that are changed from outside
+//! - here, under loom and shuttle: two threads ask, while the other answers when it is called, or looks by itself,
+//!   and closes; without a Release of O1 or O2 (loom), without turns, without a wake (shuttle): fails
+//! - here: answers and calls that panic; `taut-exec`: attributes that are changed from outside
 //!
 //! Not covered: the kernel's part, which in a model is a mutex with a condition.
 
@@ -90,11 +94,11 @@ use taut_atomic::{AtomicU32, Exclusive};
 use crate::futex_mutex::FutexMutex;
 use crate::sleep::Futex;
 
-/// The slot belongs to who has the turn.
+/// The slot belongs to the requester that has the turn.
 const ASKERS: u32 = 0;
-/// The slot belongs to the one that answers.
+/// The slot belongs to the responder.
 const ASKED: u32 = 1;
-/// The slot belongs to who has the turn, and nobody answers any more.
+/// The slot belongs to the requester that has the turn, and the responder no longer answers.
 const CLOSED: u32 = 2;
 
 #[derive(Debug)]
@@ -104,12 +108,12 @@ enum Slot<Q, A> {
     Answer(A),
 }
 
-/// Where threads ask one that does not wait.
+/// A slot in which threads ask a thread that does not wait.
 #[derive(Debug)]
 pub struct RequestSlot<Q, A> {
     turn: FutexMutex,
     futex: Futex,
-    /// 1 once the responder was given out.
+    /// 1 once `responder` has returned the responder.
     responds: AtomicU32,
     slot: Exclusive<Slot<Q, A>>,
     #[cfg(all(test, any(loom, shuttle)))]
@@ -129,7 +133,7 @@ impl<Q, A> Default for RequestSlot<Q, A> {
     }
 }
 
-/// Gives the turn back, also in a panic.
+/// The turn of a requester, released on drop, also in a panic.
 struct Turn<'d>(&'d FutexMutex);
 
 impl<'d> Turn<'d> {
@@ -145,7 +149,7 @@ impl<'d> Turn<'d> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // What a model panics for has been found, and no other step may follow.
+        // A panic means that the model has found its fault, and no other step may follow.
         #[cfg(all(test, any(loom, shuttle)))]
         if std::thread::panicking() {
             return;
@@ -154,7 +158,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// The asking end; copies of it are for the same slot.
+/// The end that asks. Copies of it ask in the same slot.
 pub struct Requester<'d, Q, A>(&'d RequestSlot<Q, A>);
 
 impl<Q, A> Clone for Requester<'_, Q, A> {
@@ -171,10 +175,10 @@ impl<Q, A> fmt::Debug for Requester<'_, Q, A> {
     }
 }
 
-/// The answering end, of which there is one (I3). When it is dropped nothing is answered any more, and all who ask, then or
-/// later, are told so.
+/// The end that answers, of which there is one (I3). After it is dropped no question is answered any more, and
+/// [`Requester::ask`] returns `None` to all requesters, also to those that ask later.
 ///
-/// Two threads that answer do not compile, nor does answering inside of answering:
+/// Two threads that answer do not compile, nor does an answer inside of an answer:
 ///
 /// ```compile_fail,E0499
 /// let slot = taut_lock::request_slot::RequestSlot::<Box<u64>, u64>::default();
@@ -199,18 +203,18 @@ impl<Q: Send, A: Send> fmt::Debug for Responder<'_, Q, A> {
 }
 
 impl<Q: Send, A: Send> RequestSlot<Q, A> {
-    /// An asking end.
+    /// An end that asks.
     pub fn requester(&self) -> Requester<'_, Q, A> {
         Requester(self)
     }
 
-    /// The answering end, the first time; then `None`, for ever.
+    /// The end that answers, at the first call; then `None`, for ever.
     pub fn responder(&self) -> Option<Responder<'_, Q, A>> {
-        // Relaxed: one of all exchanges finds 0, and nothing comes with it.
+        // Relaxed: only one exchange finds 0, and it publishes nothing else.
         (self.responds.swap(1, Relaxed) == 0).then_some(Responder(self))
     }
 
-    /// Waits while something is asked.
+    /// Waits while the word is ASKED, and returns the word after that.
     fn answered(&self) -> u32 {
         loop {
             // O2 answered (Acquire)
@@ -221,9 +225,10 @@ impl<Q: Send, A: Send> RequestSlot<Q, A> {
         }
     }
 
-    /// Nothing is answered any more.
+    /// Closes the slot: no question is answered any more.
     fn close(&self) {
-        // An exchange, as another may be on its way from ASKERS to ASKED; so what `answer` released stays released.
+        // An exchange, because a requester may be on its way from ASKERS to ASKED; so what `answer` released stays
+        // released.
         self.futex.word.swap(CLOSED, Relaxed);
         self.wake();
     }
@@ -238,14 +243,14 @@ impl<Q: Send, A: Send> RequestSlot<Q, A> {
 }
 
 impl<Q: Send, A: Send> Requester<'_, Q, A> {
-    /// Asks, calls the one that answers, and waits for its answer; `None` if it answers no more.
+    /// Asks, calls the responder by `call`, and waits for its answer; `None` if the responder no longer answers.
     pub fn ask(&self, question: Q, call: impl FnOnce()) -> Option<A> {
         let shared = self.0;
         let _turn = Turn::of(shared);
         if shared.answered() == CLOSED {
             return None;
         }
-        // SAFETY: we have the turn, and the word is not ASKED, which we have seen (I1, O2).
+        // SAFETY: we have the turn, and we have seen that the word is not ASKED (I1, O2).
         unsafe { shared.slot.with(|slot| *slot = Slot::Question(question)) };
         let order = Release; // O1 asked
         #[cfg(all(test, any(loom, shuttle)))]
@@ -264,7 +269,8 @@ impl<Q: Send, A: Send> Requester<'_, Q, A> {
 }
 
 impl<Q: Send, A: Send> Responder<'_, Q, A> {
-    /// Answers what is asked, if anything is. Whether it has: then [`Responder::wake`] is to be called, now or soon.
+    /// Answers the question, if there is one. Returns whether there was: then the caller must call
+    /// [`Responder::wake`], now or soon.
     #[inline]
     pub fn answer(&mut self, answer: impl FnOnce(Q) -> A) -> bool {
         // O1 asked (Acquire)
@@ -284,8 +290,8 @@ impl<Q: Send, A: Send> Responder<'_, Q, A> {
                 *slot = Slot::Answer(answer(question));
             }
         };
-        // SAFETY: the word is ASKED, which we have seen, and stays so until we say otherwise: there is no other responder,
-        // and this one is borrowed (I1 to I3, O1).
+        // SAFETY: we have seen that the word is ASKED. It stays ASKED until we store to it: there is no other
+        // responder, and this one is borrowed (I1 to I3, O1).
         unsafe { shared.slot.with(answered) };
         std::mem::forget(panicked);
         let order = Release; // O2 answered
@@ -294,7 +300,7 @@ impl<Q: Send, A: Send> Responder<'_, Q, A> {
         shared.futex.word.store(ASKERS, order);
     }
 
-    /// Who asked goes on.
+    /// Wakes the requester that was answered.
     pub fn wake(&mut self) {
         self.0.wake();
     }
@@ -306,12 +312,13 @@ impl<Q: Send, A: Send> Drop for Responder<'_, Q, A> {
     }
 }
 
-/// Closes when it is dropped: at the end, or if answering panics, or who asked would wait for ever.
+/// Closes the slot on drop: when the responder is dropped, or if answering panics; otherwise the requester would
+/// wait for ever.
 struct Closes<'d, Q: Send, A: Send>(&'d RequestSlot<Q, A>);
 
 impl<Q: Send, A: Send> Drop for Closes<'_, Q, A> {
     fn drop(&mut self) {
-        // What a model panics for has been found, and no other step may follow.
+        // A panic means that the model has found its fault, and no other step may follow.
         #[cfg(all(test, any(loom, shuttle)))]
         if std::thread::panicking() {
             return;

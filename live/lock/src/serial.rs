@@ -1,55 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! One end of an object for several real-time parties: a mutex with priority inheritance in front of it.
+//! One end of an object for several real-time threads: a mutex with priority inheritance in front of the end.
 //!
 //! # Use
 //!
-//! The objects of `taut-share` have two sides, and where a side may have one party only, several must take turns
-//! ([Perez Ruiz 2020, Figure 1]). Between parties of one side a lock is harmless as long as a party of higher
-//! priority cannot be kept waiting by others than the owner: priority inheritance. The other side is never locked
-//! out; to it they are one.
+//! The objects of `taut-share` have two sides. Where a side may have one party only, several threads must take
+//! turns ([Perez Ruiz 2020, Figure 1]). A lock among the threads of one side is harmless if only the owner can make
+//! a thread of higher priority wait: priority inheritance ensures that. The lock never excludes the other side, to
+//! which these threads are one party.
 //!
 //! # Callers
 //!
-//! Any thread but the one that is inside; [`Serial::with`] of a thread that is, is an error, never a deadlock.
+//! Any thread except one that is inside. If a thread that is inside calls [`Serial::with`], it gets an error, never
+//! a deadlock.
 //!
 //! # Progress
 //!
-//! `with`: without contention 1 exchange; else it blocks for the rest of the owner's critical section, who runs at
-//! the highest priority of those who wait. The time is bounded by the longest section times the number of parties,
-//! which the analysis has as a blocking term. Unlocking: 1 exchange, and a system call if somebody waits.
+//! `with`: 1 exchange without contention. Otherwise it blocks for the rest of the owner's critical section, and the
+//! owner runs at the highest priority of the waiters. The time is bounded by the longest section times the number
+//! of parties, which the analysis contains as a blocking term. Unlocking: 1 exchange, and a system call if a thread
+//! waits.
 //!
 //! # State
 //!
-//! The mutex on a line of its own, the end and whether it is whole beside it, in memory of this process.
+//! The mutex on a line of its own; beside it the end, and whether it is whole; in memory of this process.
 //!
 //! # Invariants
 //!
-//! - I1 The end is borrowed only within a call of `with`, `try_with` or `recover`, by the thread that has the mutex.
-//! - I2 When such a call has returned, or a panic has left it, its thread has not got the mutex.
+//! - I1 The end is borrowed only within a call of `with`, `try_with` or `recover`, by the thread that has the
+//!   mutex.
+//! - I2 When such a call has returned, or a panic has left it, its thread does not have the mutex.
 //! - I3 An end that was left in the middle of a change is poisoned until a `recover` returns.
 //!
 //! # Orderings
 //!
-//! The system's: what an owner did happens before what the next one does.
+//! Those of the system's mutex: what an owner did happens before what the next owner does.
 //!
 //! # Proof
 //!
-//! I1: the borrow is made after the mutex was had, and given to a closure that has it for any lifetime, so it cannot keep it.
-//! I2: what unlocks is a local of the call, which nobody else sees: it cannot be leaked, nor sent to another thread. So no
-//! thread ends with the mutex, unless something ends it without unwinding, which no safe code does; and while the mutex is
-//! had the `Serial` is borrowed, so it is neither moved, dropped nor unwrapped with its mutex on a thread's list of robust
-//! ones. A guard that the caller kept would be neither: what it dereferences to could be sent away by `Box::leak`, and a
-//! forgotten one ends the borrow but not the lock.
-//! I3: the mark is set before the closure is called, and taken off when it returns.
+//! I1: the call borrows the end after it has locked the mutex, and passes the borrow to a closure that must accept
+//! any lifetime, so the closure cannot keep it. I2: a local of the call unlocks the mutex. No other code sees that
+//! local, so it cannot be leaked or sent to another thread. So no thread ends with the mutex, unless something ends
+//! the thread without unwinding, which no safe code does. While the mutex is locked the `Serial` is borrowed, so it
+//! is not moved, dropped or unwrapped while its mutex is on a thread's list of robust mutexes. A guard that the
+//! caller kept would ensure neither: `Box::leak` could send away what it dereferences to, and a forgotten guard
+//! ends the borrow but not the lock. I3: the mark is set before the closure is called, and cleared when it returns.
 //!
 //! # Crash
 //!
-//! A panic inside, or a thread that ends there: the end is poisoned. It may have been left in the middle of an operation, which
-//! every object's file describes as the death of its party at that step: `recover`, and make a new end in its place. Processes
-//! that share a side do not share an end, for ends keep counters of their own: each attaches anew under a
-//! [`PiMutex`](taut_sys::mutex::PiMutex) of their segment.
+//! A panic inside, or a thread that ends there, poisons the end. The end may have been left in the middle of an
+//! operation, which the file of every object describes as the death of its party at that step: call `recover`, and
+//! make a new end in its place. Processes that share a side do not share an end, because ends keep counters of
+//! their own: each process attaches anew under a [`PiMutex`](taut_sys::mutex::PiMutex) of their segment.
 //!
 //! # Source
 //!
@@ -57,8 +60,9 @@
 //!
 //! # Checked
 //!
-//! - here: one at a time, a panic inside, recovery, errors; what would keep the end does not compile
-//! - `tests/processes.rs`: the mutex in shared memory, its owner killed; that the owner runs at the priority of who waits
+//! - here: one thread at a time, a panic inside, recovery, errors; code that would keep the end does not compile
+//! - `tests/processes.rs`: the mutex in shared memory, its owner killed; that the owner runs at the priority of the
+//!   waiter
 
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -66,9 +70,9 @@ use std::mem::MaybeUninit;
 
 use taut_sys::mutex::{Had, PiMutex};
 
-/// An end, or anything, that one thread at a time uses.
+/// An end, or any value, that one thread at a time uses.
 ///
-/// Nothing of the end leaves the closure that it is given to:
+/// Nothing of the end leaves the closure that gets it:
 ///
 /// ```compile_fail,E0521
 /// let serial = taut_lock::Serial::new(vec![1]).unwrap();
@@ -76,35 +80,36 @@ use taut_sys::mutex::{Had, PiMutex};
 /// serial.with(|end| kept = Some(end)).unwrap();
 /// ```
 ///
-/// nor does a `Serial` go while somebody is inside:
+/// nor is a `Serial` dropped while a thread is inside:
 ///
 /// ```compile_fail,E0505
 /// let serial = taut_lock::Serial::new(1).unwrap();
 /// serial.with(|_| drop(serial)).unwrap();
 /// ```
 pub struct Serial<E> {
-    // Boxed: a mutex of the system's may not move.
+    // Boxed: a mutex of the system must not move.
     mutex: Box<PiMutex>,
     guarded: UnsafeCell<Guarded<E>>,
 }
 
 struct Guarded<E> {
     end: E,
-    /// Somebody is in the middle of a change, or was and did not finish it.
+    /// A thread is in the middle of a change, or was and did not finish it.
     poisoned: bool,
 }
 
-// SAFETY: the end is reached by who has the mutex alone (I1), so it moves from thread to thread but is never shared.
+// SAFETY: only the thread that has the mutex reaches the end (I1), so the end moves from thread to thread but is
+// never shared.
 unsafe impl<E: Send> Sync for Serial<E> {}
 
-/// Why an end was not had. Nothing has happened.
+/// Why a call did not get the end. Nothing has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Another thread has it: of [`Serial::try_with`].
+    /// Another thread has it. Only from [`Serial::try_with`].
     Busy,
     /// This thread has it already, or the system refuses its mutex.
     System(taut_sys::Error),
-    /// A panic left it in the middle of a change, and nobody has repaired it since: see [`Serial::recover`].
+    /// A panic left it in the middle of a change, and no thread has repaired it since: see [`Serial::recover`].
     Poisoned,
 }
 
@@ -120,12 +125,12 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// Has the mutex until it is dropped; a local of one call (I2).
+/// Holds the mutex until dropped; a local of one call (I2).
 struct Turn<'s>(&'s PiMutex);
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // It is this thread's, so it cannot fail.
+        // This thread has the mutex, so unlocking cannot fail.
         let _ = self.0.unlock();
     }
 }
@@ -134,10 +139,10 @@ impl<E> Serial<E> {
     /// Puts a mutex in front of `end`. Not for real-time paths: it allocates.
     ///
     /// # Errors
-    /// The system's, if it has no priority inheritance.
+    /// The error of the system, if it has no priority inheritance.
     pub fn new(end: E) -> taut_sys::Result<Self> {
         let mut mutex = Box::new(MaybeUninit::<PiMutex>::uninit());
-        // SAFETY: fresh, aligned by its type, and boxed: it does not move.
+        // SAFETY: the memory is fresh, aligned by its type, and boxed, so it does not move.
         let mutex = unsafe {
             PiMutex::init(mutex.as_mut_ptr())?;
             mutex.assume_init()
@@ -145,7 +150,7 @@ impl<E> Serial<E> {
         Ok(Self { mutex, guarded: UnsafeCell::new(Guarded { end, poisoned: false }) })
     }
 
-    /// Waits for its turn, and lets `work` have the end. A panic of it poisons the end.
+    /// Waits for its turn, and gives `work` access to the end. A panic of `work` poisons the end.
     ///
     /// # Errors
     /// [`Refused::Poisoned`]; [`Refused::System`] with EDEADLK if this thread is inside already.
@@ -154,7 +159,7 @@ impl<E> Serial<E> {
         self.inside(had, |end, poisoned| if poisoned { Err(Refused::Poisoned) } else { Ok(work(end)) })
     }
 
-    /// The same if nobody has it.
+    /// As [`Serial::with`], if no other thread has the end.
     ///
     /// # Errors
     /// [`Refused::Busy`], [`Refused::Poisoned`].
@@ -163,7 +168,8 @@ impl<E> Serial<E> {
         self.inside(had, |end, poisoned| if poisoned { Err(Refused::Poisoned) } else { Ok(work(end)) })
     }
 
-    /// As [`Serial::with`], also if the end is poisoned, and then it is not when `work` returns. `work` is told whether it is.
+    /// As [`Serial::with`], also if the end is poisoned, and clears the poison when `work` returns. The second
+    /// argument of `work` says whether the end is poisoned.
     ///
     /// # Errors
     /// [`Refused::System`].
@@ -172,15 +178,15 @@ impl<E> Serial<E> {
         self.inside(had, |end, poisoned| Ok(work(end, poisoned)))
     }
 
-    /// Calls `work`, and releases the mutex, which this thread has.
+    /// Calls `work`, and then unlocks the mutex, which this thread has.
     fn inside<R>(
         &self,
         had: Had,
         work: impl FnOnce(&mut E, bool) -> Result<R, Refused>,
     ) -> Result<R, Refused> {
         let _turn = Turn(&self.mutex);
-        // SAFETY: this thread has the mutex until `_turn` is dropped, which is after the last use of the borrow; it has it
-        // once, for the mutex refuses a second time (I1).
+        // SAFETY: this thread has the mutex until `_turn` is dropped, which is after the last use of the borrow. It
+        // has the mutex once, because the mutex refuses a second lock (I1).
         let Guarded { end, poisoned } = unsafe { &mut *self.guarded.get() };
         // Set while `work` runs, so that a panic leaves it so (I3).
         let was = std::mem::replace(poisoned, true) || had == Had::OwnerDied;
@@ -189,7 +195,7 @@ impl<E> Serial<E> {
         result
     }
 
-    /// The end, which nobody else has; poisoned or not.
+    /// The end, which no other thread has; poisoned or not.
     pub fn into_inner(self) -> E {
         self.guarded.into_inner().end
     }
@@ -269,7 +275,7 @@ mod tests {
         assert_eq!(serial.into_inner(), (2, 1));
     }
 
-    /// Serials come and go while their memory is used again: none may stay on a thread's list of mutexes that it has, to
+    /// Serials come and go while their memory is used again. None may stay on a thread's list of robust mutexes, to
     /// which the C library would write.
     #[test]
     #[cfg_attr(miri, ignore = "the list of robust mutexes, which the C library gives the kernel")]

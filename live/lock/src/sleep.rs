@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A word that threads of this process sleep on: a futex, or what stands for one in a model.
+//! A word that threads of this process sleep on: a futex, or in a model a stand-in for one.
 
 use std::fmt;
 
@@ -17,21 +17,22 @@ pub(crate) struct Futex {
 
 #[cfg(not(any(loom, shuttle)))]
 impl Futex {
-    /// Sleeps if the word is `expected`, until woken; may end in vain.
+    /// Sleeps if the word is `expected`, until woken. May return in vain.
     pub(crate) fn sleep(&self, expected: u32) {
         // An error could only mean that the word is not mapped.
         let _ = taut_sys::futex::wait(self.kernels(), expected, None, false);
     }
 
-    /// Wakes one who sleeps. One system call that does not block; one of a higher priority runs before it returns.
+    /// Wakes one sleeping thread. One system call that does not block; a woken thread of a higher priority runs
+    /// before the call returns.
     pub(crate) fn wake_one(&self) {
         // An error could only mean that the word is not mapped.
         let _ = taut_sys::futex::wake(self.kernels(), 1, false);
     }
 
-    /// The word as the kernel has it, whose looks are no steps of ours.
+    /// The word for the kernel. The kernel's accesses do not count as steps of ours.
     fn kernels(&self) -> &std::sync::atomic::AtomicU32 {
-        // SAFETY: it is there as long as we are, and aligned by its type; all accesses are atomic.
+        // SAFETY: the word lives as long as `self`, and its type aligns it; all accesses are atomic.
         unsafe { std::sync::atomic::AtomicU32::from_ptr(self.word.as_ptr()) }
     }
 }
@@ -53,7 +54,7 @@ impl fmt::Debug for Futex {
     }
 }
 
-/// For the models beside the protocols: all executions of a small run by loom, 20 000 random ones by shuttle.
+/// For the models in the protocol files: all executions of a small run by loom, 20 000 random ones by shuttle.
 #[cfg(all(test, any(loom, shuttle)))]
 pub(crate) fn explore(run: impl Fn() + Send + Sync + 'static) {
     #[cfg(loom)]
@@ -70,12 +71,13 @@ pub(crate) fn explore(run: impl Fn() + Send + Sync + 'static) {
 pub(crate) mod tests {
     use std::sync::atomic::{AtomicI32, Ordering};
 
-    /// Says which thread this is.
+    /// Publishes the id of this thread.
     pub(crate) fn say_which(tid: &AtomicI32) {
         tid.store(taut_sys::thread::tid(), Ordering::Release);
     }
 
-    /// Until the thread that says its number there, and then does one thing that may block, sleeps in that.
+    /// Waits until the thread that publishes its id in `tid` sleeps. After that the thread does one thing that may
+    /// block, and sleeps in it.
     pub(crate) fn until_asleep(tid: &AtomicI32) {
         loop {
             let tid = tid.load(Ordering::Acquire);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A lock that is spun for, first come, first served: for short sections between cores.
+//! A spin lock between cores, first come, first served: for short sections.
 //!
 //! # Use
 //!
-//! MSRP, and the short resources of FMLP: who asks is not preempted from then until it lets go, which is the part of
-//! whoever calls this (an executor; among ordinary threads nobody, and a holder that is preempted makes all wait). A
-//! party is a core, or a core of one process: it asks for itself alone, one request at a time. Where sections are long,
-//! or more threads than cores want one: [`queued`](crate::queued).
+//! For MSRP, and for the short resources of FMLP. A party must not be preempted from its request until it releases.
+//! The caller ensures that: an executor does; ordinary threads do not, and there a preempted holder makes all
+//! others wait. A party is a core, or a core of one process: it requests the lock for itself alone, one request at
+//! a time. Where sections are long, or more threads than cores want one lock: [`queued`](crate::queued).
 //!
 //! ```
 //! use taut_lock::{Entry, Line, Memory, Patience, spin};
@@ -23,102 +23,108 @@
 //! # Ok::<(), taut_lock::LayoutError>(())
 //! ```
 //!
-//! With what it protects: [`Spin`](crate::Spin).
+//! Together with the value that it protects: [`Spin`](crate::Spin).
 //!
 //! # Callers
 //!
-//! Each party by itself, all at any time.
+//! Each party by itself, all parties at any time.
 //!
 //! # Progress
 //!
 //! N parties.
 //!
-//! | operation           | bound                                                                                     |
-//! |---------------------|-------------------------------------------------------------------------------------------|
-//! | `request`           | 2 stores, 1 exchange                                                                      |
-//! | `granted`           | N − 1 loads, the first time; later of those that go before; 1 store if it is its turn     |
-//! | `is_undecided`      | N − 1 loads                                                                               |
-//! | `enter`             | both; waits for at most one section of each other party; then 1 transfer of the line of who let go, and 1 store |
-//! | `leave`, `withdraw` | 1 store                                                                                   |
-//! | all                 | for the first time after one's predecessor died inside: exchanges instead of stores       |
+//! | operation | bound |
+//! |---|---|
+//! | `request` | 2 stores, 1 exchange |
+//! | `granted` | N − 1 loads, the first time; later 1 for each party that goes before; 1 store if granted |
+//! | `is_undecided` | N − 1 loads |
+//! | `enter` | both; waits for at most 1 section of each other party; then 1 transfer of the releaser's line, and 1 store |
+//! | `leave`, `withdraw` | 1 store |
+//! | all | the first time after the party's last owner died inside: exchanges instead of stores |
 //!
-//! After each party that died: its word is cleared by the next one inside, with 2 exchanges at most; who waits looks at the
-//! lives of those before it with every 32nd look. A party that stops between two steps, and lives, is waited for.
+//! After each death of a party, the next party inside clears its word, with 2 exchanges at most. A waiter checks at
+//! every 32nd look whether the parties before it are alive. The others wait for a party that stops between two
+//! steps but is alive.
 //!
 //! # State
 //!
 //! ```text
 //! byte 0              the last ticket
-//! byte 64             of a value of this process: the party that left it half changed, from 1; 0: it is whole
+//! byte 64             for a value of this process: the party that left it half changed, plus 1; 0: it is whole
 //! byte 128 · (1 + p)  word of party p: bit 0       it is inside
 //!                                      bit 1       it is choosing a ticket
-//!                                      bit 2       wreck: one that was this party before died inside
+//!                                      bit 2       wreck: an earlier owner of the party's slot died inside
 //!                                      bits 3..=55 its ticket; 0: none
-//!                                      bits 56..   which one that is this party wrote it
-//! byte 8 behind it    its seat: see `life`
+//!                                      bits 56..   generation of the owner that wrote the word
+//! + 8                 its party slot: see `life`
 //! ```
 //!
 //! # Invariants
 //!
-//! - I1 A party's word is written by it alone; but others clear the wreck, and the word of one that is gone.
-//! - I2 A ticket is drawn once, after its party was seen choosing by all that draw later.
-//! - I3 Who is inside has found each other party without a smaller ticket, and not choosing, after it drew its own.
-//! - I4 Who died inside has left that in its word, or in the wreck of its successor, until somebody inside has been told.
+//! - I1 Only a party itself writes its word; but others clear the wreck, and the word of a party that is gone.
+//! - I2 A party draws a ticket once, after the parties that draw later can all see it choosing.
+//! - I3 A party that is inside has found each other party without a smaller ticket, and not choosing, after it drew
+//!   its own.
+//! - I4 The word of a party that died inside says so, or the wreck in its successor's word does, until a party
+//!   inside has reported it.
 //!
 //! # Orderings
 //!
-//! - O1 draw: AcqRel of the exchange that draws a ticket, after the store that says so ↔ AcqRel of the exchange that draws
-//!   a later one.
-//! - O2 pass: Release of the stores of a party's word, and of the exchange by which a successor takes it over ↔ Acquire of
-//!   the loads by which others wait for it, and look at it before they look at its seat.
-//!
-//! - O3 mark: SeqCst fence of the compiler between the store that says inside and what is done there ↔ the load that looks at
-//!   the word of one that is gone.
+//! - O1 draw: AcqRel of the exchange that draws a ticket, after the store that declares it ↔ AcqRel of the exchange
+//!   that draws a later one.
+//! - O2 pass: Release of the stores of a party's word, and of the exchange by which a successor takes it over ↔
+//!   Acquire of the loads by which others wait for it, and by which they read it before they check its slot.
+//! - O3 mark: SeqCst fence of the compiler between the store that declares a party inside and what it does there ↔
+//!   the load that reads the word of a party that is gone.
 //!
 //! # Proof
 //!
-//! Let p have a smaller ticket than q. All tickets are drawn by exchanges of one word, so by O1 p's word says that it
-//! chooses, or something later, when q looks at it: its ticket, for which q waits; that it is inside, likewise; or that it
-//! has left, or chooses again, or has a later ticket. Of these q takes those that do not choose for an answer, and by
-//! O2 what p did inside is before what q does. So p is not inside when q is (I3), whoever came first by the clock. Nobody
-//! waits for a larger ticket; for one that chooses only until it has drawn. So they enter by their tickets, and each waits
-//! for one section of each other party at most, for a second ticket of the same party is larger.
+//! Let p have a smaller ticket than q. All tickets are drawn by exchanges of one word. So by O1, when q looks at
+//! p's word, the word says that p chooses, or something later: p's ticket, for which q waits; that p is inside, for
+//! which q waits too; or that p has left, or chooses again, or has a later ticket. Of these, q passes p only if p
+//! does not choose, and by O2 what p did inside happens before what q does. So p is not inside when q is (I3),
+//! whichever came first by the clock. No party waits for a larger ticket, and it waits for a choosing party only
+//! until that party has drawn. So parties enter in the order of their tickets, and each waits for one section of
+//! each other party at most, because a second ticket of the same party is larger.
 //!
-//! Who is gone (`life`) writes nothing any more: one that had not entered is passed; one that was inside is passed too,
-//! and whoever enters next finds that in its word, and is told. It alone can clear the word meanwhile, for it is inside; one
-//! that becomes that party writes its own mark by an exchange, and keeps the wreck.
+//! A party that is gone (`life`) writes nothing any more. If it had not entered, the others pass it. If it was
+//! inside, they pass it too, and the next party that enters finds that in its word, and reports it. Only that next
+//! party can clear the word meanwhile, because it is inside. A successor writes its own generation by an exchange,
+//! and keeps the wreck.
 //!
 //! # Crash
 //!
-//! | who dies, where                     | what the others see          | what goes on                                     |
-//! |-------------------------------------|------------------------------|--------------------------------------------------|
-//! | choosing, or waiting                | its word, and that it is gone | they pass it; the next one inside clears the word |
-//! | inside, up to the store of `leave`  | the same                     | the same, and that one is told [`Entry::OwnerDied`](crate::Entry::OwnerDied) |
-//! | inside, before it has told its caller of another's death | the same  | the next one is told of both, by one name        |
-//! | taking the seat of one that died    | the word of that one         | the same                                         |
+//! | who dies, where | what the others see | what goes on |
+//! |---|---|---|
+//! | choosing, or waiting | its word, and that it is gone | they pass it; the next inside clears the word |
+//! | inside, up to the store of `leave` | the same | the same, and that party gets [`Entry::OwnerDied`](crate::Entry::OwnerDied) |
+//! | inside, before it has reported another's death to its caller | the same | the next party reports both, under one number |
+//! | taking the slot of a dead party | the word of the dead party | the same |
 //!
-//! A hostile party can, in its own line, make others wait for as long as their patience is, and be told of a death that was
-//! none. On the others' lines, or the tickets, it can let two in. The others stay inside the memory in any case.
+//! A hostile party can, with its own line, make others wait for as long as their patience lasts, and make them
+//! report a death that did not happen. With the others' lines, or the tickets, it can let two parties in. In any
+//! case the others access nothing outside the memory.
 //!
 //! # Source
 //!
-//! The bakery of [Lamport 1974], with tickets that are drawn instead of looked for, so that no two are equal and no fence
-//! is needed. MSRP is from [Gai 2001].
+//! The bakery of [Lamport 1974], with tickets that are drawn from a counter instead of searched for, so that no two
+//! are equal and no fence is needed. MSRP is from [Gai 2001].
 //!
 //! # Checked
 //!
-//! - here: order, patience, seats; also Miri
+//! - here: order, patience, slots; also under Miri
 //! - `tests/loom_spin.rs`: every execution of 2 and 3 parties, with deaths; without the state of choosing it fails
 //! - `tests/shuttle.rs`, `tests/stress.rs`: longer runs, of threads also under the thread sanitizer
-//! - `tests/steps.rs`: the bounds above; `tests/deaths.rs`: a death at each step; `tests/hostile.rs`: a process scribbles
+//! - `tests/steps.rs`: the bounds above; `tests/deaths.rs`: a death at each step; `tests/hostile.rs`: a process
+//!   that writes random words
 //! - `tests/kills.rs`: processes killed at any moment; `tests/conformance.rs`: the order of `taut_policy::Msrp`
-//! - `benches/hand_over.rs`: what it costs, beside a word's way to and fro
+//! - `benches/hand_over.rs`: the cost, beside the round trip of a word
 //!
-//! `tests/loom_spin.rs`: 2 parties once each, without preemption bound, 14 812 executions; 2 + 1 times with bound 2, 6 882; 3
-//! parties with bound 2, 32 391, where a patience of 1 look ends their spinning; a death at each of four places with a
-//! successor, bound 2, 3 551 to 4 757; a successor that asks while the dead one's word is cleared, bound 3, 1 077. Each of the
-//! five annotations of O1 and O2, AcqRel by halves, weakened fails there. O3 is for a processor that ends in the middle: the deaths
-//! at each step stand for it.
+//! `tests/loom_spin.rs`: 2 parties once each, without preemption bound, 14 812 executions; 2 + 1 times with bound
+//! 2, 6 882; 3 parties with bound 2, 32 391, where a patience of 1 look ends their spinning; a death at each of
+//! four places with a successor, bound 2, 3 551 to 4 757; a successor that requests while the dead party's word is
+//! cleared, bound 3, 1 077. If any of the five annotations of O1 and O2 is weakened, AcqRel by halves, it fails
+//! there. O3 matters for a processor that stops in the middle; the deaths at each step stand for that.
 //!
 //! Not covered: 2⁵³ tickets; three parties that spin without end in one model.
 
@@ -136,12 +142,12 @@ use crate::life::{Alive, Generation, Lives, PartySlots};
 
 pub use party::Party;
 
-/// Bytes that a lock of so many parties needs.
+/// The bytes that a lock of this number of parties needs.
 pub const fn bytes(parties: u32) -> usize {
     lines(parties)
 }
 
-/// All parties of a lock of this process; what was on the memory is forgotten.
+/// All parties of a lock of this process. Earlier contents of the memory are forgotten.
 ///
 /// # Errors
 ///
@@ -155,8 +161,8 @@ pub fn group(memory: Memory<'_>, parties: u32) -> Result<Parties<'_>, LayoutErro
     Ok(Parties { object, poison, next: 0 })
 }
 
-/// Party `which` of a lock between processes, which nobody else may be: it is free, or whoever was it last is dead.
-/// The memory is zero, or has been used for this lock before; `alive` is this process among these `lives`.
+/// Party `which` of a lock between processes. The party must be free, or its last owner dead. The memory is zero,
+/// or has been used for this lock before; `alive` is this process among these `lives`.
 ///
 /// # Errors
 ///
@@ -172,8 +178,8 @@ pub fn party<'m>(
     Party::take_slot(Object::new(&memory, parties, Some(lives))?, which, alive)
 }
 
-/// Several parties of a lock between processes, as [`party`], of one process: those that have this number from the first
-/// on, each by itself.
+/// Several parties of a lock between processes for one process: for each number of the range, what [`party`]
+/// returns.
 ///
 /// # Errors
 ///
@@ -198,7 +204,7 @@ struct Object<'m> {
 }
 
 impl<'m> Object<'m> {
-    /// Of parties that can die, if there are `lives`.
+    /// The words of a lock whose parties can die if there are `lives`.
     fn new(memory: &Claimed<'m>, parties: u32, lives: Option<Lives<'m>>) -> Result<Self, LayoutError> {
         let slots = PartySlots::of(memory, parties, lives)?;
         let words = memory.words(LINE_BYTES, LINE_BYTES, parties as usize);
@@ -211,15 +217,15 @@ impl<'m> Object<'m> {
 
     #[inline(always)]
     fn word(&self, party: u32) -> &'m AtomicU64 {
-        // SAFETY: parties are counted from 0 (`Party::new`, `Set::below`), and there are as many words.
+        // SAFETY: parties are numbered from 0 (`Party::new`, `Set::below`), and there is one word for each.
         unsafe { self.words.at(party as usize) }
     }
 }
 
-/// The parties, each once.
+/// The parties of a lock, each once.
 pub struct Parties<'m> {
     object: Object<'m>,
-    /// Of the value that they guard.
+    /// The poison word of the value that they guard.
     #[cfg_attr(any(loom, shuttle), expect(dead_code, reason = "a model guards nothing"))]
     pub(crate) poison: &'m AtomicU64,
     next: u32,

@@ -13,16 +13,17 @@ use taut_sys::clock;
 
 use crate::event_count::{Epoch, EventCount, Woken};
 
-/// Listens to a bell for `async` functions, of any executor: a thread that sleeps in their stead.
+/// Waits on an event count for `async` functions, on any executor: a thread sleeps in their place.
 ///
-/// It holds the bell by `B`: a reference, or whatever keeps its memory mapped. Not for real-time threads. Wakers are called
-/// on its thread. A child of `fork` does not have that: its waits ask to be polled again and again.
+/// `B` holds the event count: it is a reference, or anything that keeps the memory mapped. Not for real-time
+/// threads. The watch's thread calls the wakers. A child of `fork` does not have that thread: there a wait asks its
+/// executor to poll it again and again.
 pub struct Watch<B: Deref<Target = EventCount> + Send + Sync + 'static> {
     shared: Arc<Shared<B>>,
     thread: Option<JoinHandle<()>>,
-    /// Whose thread it is.
+    /// The process that has the thread.
     process: u32,
-    /// Waits so far.
+    /// The number of waits so far.
     waits: u64,
 }
 
@@ -35,13 +36,13 @@ struct Shared<B> {
 #[derive(Default)]
 struct State {
     waiting: Option<Waiting>,
-    /// Which wait ended, and why.
+    /// The number of the wait that ended, and why it ended.
     ended: Option<(u64, Woken)>,
     stop: bool,
 }
 
 struct Waiting {
-    /// Which wait it is: one may be forgotten, and the next not be taken for it.
+    /// The number of the wait. A wait may be forgotten, and the next must not be taken for it.
     number: u64,
     epoch: Epoch,
     deadline_ns: Option<u64>,
@@ -55,10 +56,10 @@ impl<B> Shared<B> {
 }
 
 impl<B: Deref<Target = EventCount> + Send + Sync + 'static> Watch<B> {
-    /// Starts the thread.
+    /// Starts the thread that waits.
     ///
     /// # Errors
-    /// The system's, if there can be no more threads.
+    /// The error of the system, if it can start no more threads.
     pub fn new(events: B) -> std::io::Result<Self> {
         let shared = Arc::new(Shared { events, state: Mutex::default(), changed: Condvar::new() });
         let theirs = Arc::clone(&shared);
@@ -67,12 +68,13 @@ impl<B: Deref<Target = EventCount> + Send + Sync + 'static> Watch<B> {
         Ok(Self { shared, thread: Some(thread), process: std::process::id(), waits: 0 })
     }
 
-    /// Rings so far: to be taken before looking for a value.
+    /// The notifications so far. To be taken before the caller looks for a value.
     pub fn epoch(&self) -> Epoch {
         self.shared.events.listener().epoch()
     }
 
-    /// Ends when it has rung since `epoch`, or at `deadline_ns` of CLOCK_MONOTONIC if there is one; perhaps in vain.
+    /// Ends at a notification since `epoch`, or at `deadline_ns` of CLOCK_MONOTONIC if there is one. May end in
+    /// vain.
     pub fn wait(&mut self, epoch: Epoch, deadline_ns: Option<u64>) -> Notified<'_, B> {
         self.waits += 1;
         Notified { number: self.waits, watch: self, epoch, deadline_ns }
@@ -105,12 +107,12 @@ impl<B: Deref<Target = EventCount> + Send + Sync + 'static> Drop for Watch<B> {
             }
             self.shared.state().stop = true;
             self.shared.changed.notify_one();
-            // It is that thread which drops this, with a waker that owned it: it ends by itself.
+            // If that thread itself drops this watch, with a waker that owned it, it ends by itself.
             if thread.thread().id() == std::thread::current().id() {
                 return;
             }
             while !thread.is_finished() {
-                // Again and again: it may be between looking at `stop` and its sleep.
+                // Repeated, because the thread may be between its look at `stop` and its sleep.
                 self.shared.events.wake_in_vain();
                 std::thread::yield_now();
             }
@@ -119,7 +121,7 @@ impl<B: Deref<Target = EventCount> + Send + Sync + 'static> Drop for Watch<B> {
     }
 }
 
-/// How long the thread sleeps at most before it looks whether its wait was given up.
+/// The longest sleep of the thread before it checks whether its wait was given up. In nanoseconds.
 const GIVEN_UP_NS: u64 = 100_000_000;
 
 fn listen<B: Deref<Target = EventCount>>(shared: &Shared<B>) {
@@ -140,10 +142,10 @@ fn listen<B: Deref<Target = EventCount>>(shared: &Shared<B>) {
         } else if deadline_ns.is_some_and(|end| clock::monotonic_ns() >= end) {
             Woken::TimedOut
         } else {
-            // In vain, or only time to look: the caller sees neither.
+            // A wake in vain, or time to check: the caller sees neither.
             continue;
         };
-        // Given up meanwhile, it may be another one's turn.
+        // If this wait was given up meanwhile, another wait may be in its place.
         if let Some(waiting) = state.waiting.take_if(|waiting| waiting.number == number) {
             state.ended = Some((number, woken));
             drop(state);
@@ -153,11 +155,11 @@ fn listen<B: Deref<Target = EventCount>>(shared: &Shared<B>) {
     }
 }
 
-/// Calls a waker, which is code of others: it may poll the wait, drop it, or drop the whole watch, so the caller holds no
-/// lock; and it may panic, which ends no wait but its own.
+/// Calls a waker, which is foreign code. It may poll the wait, drop it, or drop the whole watch, so the caller
+/// holds no lock. It may also panic, which ends only its own wait.
 fn wake(waker: Waker) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-        // Dropping what it panicked with could panic once more.
+        // Dropping the payload of the panic could panic again.
         std::mem::forget(panic);
     }
 }
@@ -178,14 +180,15 @@ impl<B: Deref<Target = EventCount> + Send + Sync + 'static> Future for Notified<
             return Poll::Ready(Woken::Notified);
         }
         if self.watch.process != std::process::id() {
-            // A child of `fork` has no thread that listens: it looks again and again.
+            // A child of `fork` has no thread that waits: it polls again and again.
             if self.deadline_ns.is_some_and(|end| clock::monotonic_ns() >= end) {
                 return Poll::Ready(Woken::TimedOut);
             }
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        // A waker is cloned and dropped without the lock, as it is called: see `wake`.
+        // A waker is cloned and dropped without the lock, for the same reason as it is called without it: see
+        // `wake`.
         let waker = context.waker().clone();
         let mut state = self.watch.shared.state();
         if let Some((number, woken)) = state.ended.take()
@@ -204,7 +207,7 @@ impl<B: Deref<Target = EventCount> + Send + Sync + 'static> Future for Notified<
 
 impl<B: Deref<Target = EventCount> + Send + Sync + 'static> Drop for Notified<'_, B> {
     fn drop(&mut self) {
-        // In a child of `fork` the lock may be held for ever.
+        // In a child of `fork` the lock may stay locked for ever.
         if self.watch.process != std::process::id() {
             return;
         }
@@ -232,7 +235,7 @@ mod tests {
         }
     }
 
-    /// The least executor: one future, this thread.
+    /// A minimal executor: one future, this thread.
     fn block_on<T>(future: impl Future<Output = T>) -> T {
         let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
         let mut context = Context::from_waker(&waker);
@@ -292,7 +295,7 @@ mod tests {
         drop(watch);
     }
 
-    /// Its thread has ended when it has been dropped, whatever that was at.
+    /// The thread has ended when the drop of its watch returns, whatever the thread was doing.
     #[test]
     fn no_thread_outlives_its_watch() {
         let events = Arc::new(EventCount::new());
@@ -315,12 +318,13 @@ mod tests {
     fn a_child_of_fork_waits_and_drops_what_its_parent_listens_by() {
         static EVENTS: EventCount = EventCount::new();
         let mut watch = Watch::new(&EVENTS).unwrap();
-        // SAFETY: the child calls nothing that another thread could have locked, and ends itself if that takes long.
+        // SAFETY: the child calls nothing that another thread could have locked, and an alarm ends it if that takes
+        // long.
         let child = unsafe { libc::fork() };
         if child == 0 {
             // SAFETY: plain integers; the default action of the alarm ends the child.
             unsafe { libc::alarm(5) };
-            // Nobody wakes it here: it looks for itself.
+            // No thread wakes the wait here: it polls by itself.
             let soon = clock::monotonic_ns() + 5_000_000;
             let epoch = watch.epoch();
             let woken = block_on(watch.wait(epoch, Some(soon)));
@@ -334,7 +338,7 @@ mod tests {
             unsafe { libc::_exit(0) };
         }
         let mut status = 0;
-        // SAFETY: our child, and a number of ours.
+        // SAFETY: the child is ours, and `status` is a local integer.
         assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
         assert_eq!(status, 0);
         let epoch = watch.epoch();

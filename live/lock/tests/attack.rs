@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What safe code can try against the locks: panics and nested calls in what they are given to run, values that misbehave when
-//! they are dropped, values that change places, wakers that panic, poll, or own what they wake. Each is refused, or harmless; under Miri also to the memory.
+//! What safe code can try against the locks: panics and nested calls in the closures that locks run, values that
+//! misbehave in their drop, values that are swapped, wakers that panic, poll, or own what they wake. Each attempt
+//! is refused or harmless; under Miri also to the memory.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -27,14 +28,14 @@ fn stop() -> ! {
     resume_unwind(Box::new(()))
 }
 
-/// A call that panics: its question is answered, or overwritten, and no later one gets the answer to it.
+/// A call that panics: its question is answered or overwritten, and no later requester gets the answer to it.
 #[test]
 fn calls_that_panic() {
     let slot = RequestSlot::<Box<u32>, Box<u32>>::default();
     let (requester, mut responder) = (slot.requester(), slot.responder().unwrap());
     panics(|| requester.ask(Box::new(1), || stop()));
     assert!(responder.answer(|question| Box::new(*question + 10)));
-    // The same thread asks and answers, inside of its call.
+    // The same thread asks, and answers inside of its call.
     let answer =
         requester.ask(Box::new(2), || assert!(responder.answer(|question| Box::new(*question + 20))));
     assert_eq!(answer, Some(Box::new(22)));
@@ -44,7 +45,7 @@ fn calls_that_panic() {
     assert!(!responder.answer(|_| unreachable!("nothing is asked")));
 }
 
-/// Questions and answers that panic when they are dropped, where the slot drops them.
+/// Questions and answers that panic in their drop, where the slot drops them.
 #[test]
 fn questions_that_panic_when_they_are_dropped() {
     std::thread_local! { static DROPS: Cell<u32> = const { Cell::new(0) } }
@@ -61,13 +62,13 @@ fn questions_that_panic_when_they_are_dropped() {
     let (requester, mut responder) = (slot.requester(), slot.responder().unwrap());
     panics(|| requester.ask(Told(false), || stop()));
     assert!(responder.answer(|_| Told(true)));
-    // That answer, which nobody took, is dropped where the next question is put, and panics there.
+    // No requester took that answer. The next requester drops it when it puts its question there, and panics.
     panics(|| requester.ask(Told(false), || unreachable!("it is not asked")));
     assert_eq!(DROPS.get(), 2);
     let answer = requester.ask(Told(false), || assert!(responder.answer(|_| Told(false))));
     assert!(answer.is_some());
     drop(answer);
-    // A question that panics where it is answered: nobody is answered any more.
+    // A question that panics where it is answered: after that the responder answers no requester.
     panics(|| requester.ask(Told(true), || stop()));
     panics(|| {
         responder.answer(|question| {
@@ -81,7 +82,7 @@ fn questions_that_panic_when_they_are_dropped() {
     assert_eq!(DROPS.get(), 7, "each of the 5 questions and 2 answers once");
 }
 
-/// Ends of one lock inside of each other, panics inside of panics, and values that change places across two locks.
+/// Ends of one lock inside of each other, panics inside of panics, and values that are swapped across two locks.
 #[test]
 fn ends_inside_of_ends() {
     fn each<'m, P: taut_lock::Turns + 'm>(
@@ -98,7 +99,7 @@ fn ends_inside_of_ends() {
         })
         .unwrap();
         assert_eq!((two.with(|value| **value), other.with(|value| **value)), (Ok(2), Ok(1)));
-        // The ends change places: each keeps its lock and its value.
+        // The ends are swapped: each keeps its lock and its value.
         std::mem::swap(&mut one, &mut other);
         assert_eq!((one.with(|value| **value), other.with(|value| **value)), (Ok(1), Ok(2)));
         panics(|| {
@@ -115,7 +116,7 @@ fn ends_inside_of_ends() {
         });
         let by = |result: Result<(), Poisoned>| result.unwrap_err().by;
         assert_eq!((by(one.with(|_| ())), by(two.with(|_| ())), by(other.with(|_| ()))), (0, 1, 1));
-        // A repair that panics is none.
+        // A repair that panics does not count as a repair.
         panics(|| two.recover(Patience::Endless, |_, _| stop()));
         assert_eq!(by(other.with(|_| ())), 1);
         assert_eq!(other.recover(Patience::Endless, |value, by| (**value, by)).unwrap(), (8, Some(1)));
@@ -146,7 +147,7 @@ fn ends_inside_of_ends() {
 
 type Waits = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// So long a test waits for what takes no time, before it says that it never comes.
+/// How long a test waits for an event that should take no time, before it fails.
 const NEVER: Duration = Duration::from_secs(20);
 
 fn soon_ns() -> Option<u64> {
@@ -164,7 +165,7 @@ fn comes(is_there: impl Fn() -> bool) -> bool {
     true
 }
 
-/// One future, this thread; `None` if it never ends.
+/// Runs one future on this thread; `None` if it never ends.
 fn ends<T>(future: impl Future<Output = T>) -> Option<T> {
     struct Unpark(Thread);
     impl Wake for Unpark {
@@ -183,7 +184,7 @@ fn ends<T>(future: impl Future<Output = T>) -> Option<T> {
     None
 }
 
-/// A waker that panics, also in what it panics with: it ends no wait but its own.
+/// A waker that panics, with a payload that panics in its drop: it ends no wait but its own.
 #[test]
 fn a_waker_that_panics() {
     struct Panics(AtomicU32);
@@ -215,7 +216,7 @@ fn a_waker_that_panics() {
     assert_eq!(ends(watch.wait(epoch, None)), Some(Woken::Notified));
 }
 
-/// A waker that polls what it wakes, where it is called, as the least executors do.
+/// A waker that polls the future that it wakes, in the call of `wake`, as minimal executors do.
 #[test]
 fn a_waker_that_polls() {
     struct Inline(Mutex<Option<Waits>>);
@@ -239,13 +240,14 @@ fn a_waker_that_polls() {
             watch.until(soon_ns(), || None::<()>).await;
             count.fetch_add(1, SeqCst);
         }
-        // It and its thread's bell are dropped in that thread.
+        // The watch, and the event count that its thread holds, are dropped in that thread.
     });
     Arc::new(Inline(Mutex::new(Some(waits)))).wake();
     assert!(comes(|| found.load(SeqCst) == 3 && Arc::strong_count(&events) == 1), "{found:?}");
 }
 
-/// A waker that is the last to own what waits: it goes where the waker is called, in the thread that the watch is to join.
+/// A waker that is the last owner of the future that waits: the future is dropped where the waker is called, in the
+/// thread that the watch should join.
 #[test]
 fn a_waker_that_owns_what_it_wakes() {
     struct Owns(#[allow(dead_code, reason = "it is dropped")] Mutex<Option<Waits>>);
@@ -274,7 +276,7 @@ fn a_waker_that_owns_what_it_wakes() {
     assert!(comes(|| gone.load(SeqCst) && Arc::strong_count(&events) == 1));
 }
 
-/// A wait is forgotten, and ends: what ended is not the next one.
+/// A wait is forgotten, and ends: its end is not taken for that of the next wait.
 #[test]
 fn a_wait_that_is_forgotten() {
     struct Counts(AtomicU32);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Random schedules of asking and letting go: the locks grant in the order of the rules that were analysed and simulated.
+//! Random schedules of requests and releases: the locks grant in the order of the rules that were analysed and
+//! simulated.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -15,10 +16,10 @@ const MOST: usize = 8;
 trait Lock {
     fn new(lines: &'static mut [Line], parties: u32) -> Self;
 
-    /// Whether it is granted at once.
+    /// Requests; returns whether the lock is granted at once.
     fn request(&mut self, party: usize, priority: u32) -> bool;
 
-    /// Lets go, and whoever is granted finds out.
+    /// Releases, and returns the party that is granted, if any.
     fn release(&mut self, party: usize) -> Option<usize>;
 }
 
@@ -36,7 +37,7 @@ impl Lock for Spun {
 
     fn release(&mut self, party: usize) -> Option<usize> {
         self.0[party].leave();
-        // In any order: it is the turn of one at most.
+        // In any order: it is the turn of at most one.
         let granted: Vec<_> = (0..self.0.len()).rev().filter(|i| self.0[*i].granted().is_some()).collect();
         assert!(granted.len() <= 1, "{granted:?}");
         granted.first().copied()
@@ -74,11 +75,12 @@ impl Random {
     }
 }
 
-/// One schedule; gives how often one was granted that had waited, and not as the first of those that did.
+/// One schedule. Returns how many grants went to a party that had waited, and how many of these went to another
+/// than the first waiter.
 fn run<L: Lock, R: Global>(seed: u64, mut rule: R, parties: usize, same_priority: bool) -> (u32, u32) {
     let lines = (0..spin::bytes(parties as u32) / LINE_BYTES).map(|_| Line::new()).collect::<Box<[Line]>>();
     let lines = Box::into_raw(lines);
-    // SAFETY: just allocated, used by nobody else.
+    // SAFETY: the lines were just allocated, and nothing else uses them.
     let mut lock = L::new(unsafe { &mut *lines }, parties as u32);
     let mut random = Random(seed | 1);
     let party = |task| Party { core: task % 3, task };
@@ -104,7 +106,7 @@ fn run<L: Lock, R: Global>(seed: u64, mut rule: R, parties: usize, same_priority
         }
     }
     drop(lock);
-    // SAFETY: from `into_raw`; the parties are gone.
+    // SAFETY: the pointer is from `into_raw`; the parties are gone.
     drop(unsafe { Box::from_raw(lines) });
     (granted, overtook)
 }

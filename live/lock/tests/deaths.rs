@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A process that kills itself with SIGKILL before the n-th shared step of what it does with a lock, for every n: while it
-//! asks, waits, is inside, hands over, and takes the place of a dead one. The others go on, and are told if it was inside.
-//! `RUSTFLAGS="--cfg steps" cargo test -p taut-lock --test deaths`.
+//! A process kills itself with SIGKILL before the n-th shared step of an operation on a lock, for every n: while it
+//! requests, waits, is inside, hands over, and takes the place of a dead party. The others go on, and get a report
+//! if it was inside. `RUSTFLAGS="--cfg steps" cargo test -p taut-lock --test deaths`.
 #![cfg(steps)]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -30,17 +30,17 @@ const VALUE: usize = 128;
 /// Words of the value.
 const N: usize = 3;
 
-/// Where a process has come to: in word 0 of what it tells.
+/// How far a process has come, in word 0 of its reports.
 const INSIDE: u64 = 1;
 const LETS_GO: u64 = 2;
 const LEFT: u64 = 3;
-/// Word 1: it was told of a death. Word 2: it waits. Word 3: it may go on.
+/// Word 1: it got a report of a death. Word 2: it waits. Word 3: it may go on.
 const TOLD: usize = 1;
 const WAITS: usize = 2;
 const GO: usize = 3;
 
 fn die() {
-    // SAFETY: ends this process, which is what it is for.
+    // SAFETY: the call ends this process, which is its purpose.
     unsafe { libc::raise(libc::SIGKILL) };
 }
 
@@ -50,10 +50,10 @@ trait Lock: Sized {
 
     fn attach(mapping: &Mapping, which: u32, alive: &'static Alive) -> Self;
 
-    /// Whether it was had at once.
+    /// Requests; returns the entry if the lock was granted at once.
     fn ask(&mut self, priority: u32) -> Option<Entry>;
 
-    /// What is missing when it was not.
+    /// Completes a request that was not granted at once.
     fn have(&mut self) -> Entry;
 
     fn leave(&mut self);
@@ -63,7 +63,7 @@ fn lives(mapping: &Mapping) -> Lives<'static> {
     Lives::new(mapping.part(LOCK + VALUE, life::bytes(2)), 2).unwrap()
 }
 
-/// Long enough for a machine that does other things: nothing here should need it.
+/// Long enough for a machine that does other work: nothing here should need it.
 fn patience() -> Patience {
     Patience::Until(taut_sys::clock::monotonic_ns() + 20_000_000_000)
 }
@@ -116,20 +116,21 @@ fn inside(mapping: &Mapping, entry: Entry, value: u64) {
     mapping.reported(0).store(INSIDE, Release);
     mapping.reported(TOLD).store(u64::from(entry != Entry::Clean), Release);
     let slots = mapping.part(LOCK, VALUE).claim().slots(0, N * 8, 1);
-    // SAFETY: inside, a place of N words; exclusive: the lock is ours.
+    // SAFETY: index 0 is inside the slots, which are N words long; access is exclusive, because we hold the lock.
     unsafe { slots.write(0, &marked::<N>(value)) };
     mapping.reported(0).store(LETS_GO, Release);
 }
 
-/// Whether the value is of one piece.
+/// Whether the value is not torn.
 fn is_whole(mapping: &Mapping) -> bool {
     let slots = mapping.part(LOCK, VALUE).claim().slots(0, N * 8, 1);
-    // SAFETY: inside, a place of N words; exclusive: the lock is ours.
+    // SAFETY: index 0 is inside the slots, which are N words long; access is exclusive, because we hold the lock.
     let value = unsafe { slots.read::<[u64; N]>(0) };
     value == [0; N] || (0..1000).any(|number| value == marked(number))
 }
 
-/// The started processes. The number in their orders is the step to die before, and above 16 bits a value.
+/// The started processes. The number in their orders is the step before which they die, and in the bits from 16 on
+/// a value.
 #[test]
 fn process() {
     let Some((role, mapping, number)) = orders() else {
@@ -170,7 +171,7 @@ fn play<L: Lock>(role: &str, mapping: &Mapping, n: u64, value: u64) {
     }
     party.leave();
     mapping.reported(0).store(LEFT, Release);
-    // Without a last word: a process that ends.
+    // The party is not dropped: the process ends as it is.
     std::mem::forget(party);
 }
 
@@ -189,7 +190,7 @@ struct Scene<L> {
     third: L,
 }
 
-/// What became of a process: where it was, and whether it died.
+/// How a process ended: how far it had come, and whether it died.
 struct End {
     at: u64,
     died: bool,
@@ -215,13 +216,14 @@ impl<L: Lock> Scene<L> {
         End { at: self.mapping.reported(0).load(Acquire), died }
     }
 
-    /// Lets a process play until it dies or ends.
+    /// Runs a process until it dies or ends.
     fn run(&self, role: &str, n: u64, value: u64) -> End {
         let process = self.start(role, n, value);
         self.end(process, role)
     }
 
-    /// The lock goes round among the living: whether the first of them was told, which has asked before or not.
+    /// The living parties take turns. Returns whether the first of them got a report of the death. `asked` says
+    /// whether that party has requested before.
     fn goes_on(&mut self, asked: Option<bool>, at: &str) -> bool {
         let name = L::NAME;
         let entry = match asked {
@@ -242,7 +244,7 @@ impl<L: Lock> Scene<L> {
     }
 }
 
-/// How many of each there were.
+/// How many deaths were reported, and how many not.
 #[derive(Default)]
 struct Seen {
     reported: u32,
@@ -251,7 +253,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Whether telling was right: a process that is letting go may be through or not.
+    /// Checks that a death was rightly reported or not: a process that is releasing may have finished or not.
     fn judge(&mut self, end: &End, reported: bool, at: &str) {
         match end.at {
             INSIDE => assert!(reported, "{at}: it died inside"),
@@ -263,7 +265,7 @@ impl Seen {
     }
 }
 
-/// Nobody else wants it.
+/// No other party wants the lock.
 fn alone<L: Lock>() {
     let mut seen = Seen::default();
     for n in 1.. {
@@ -279,7 +281,7 @@ fn alone<L: Lock>() {
     assert!(seen.reported > 2 && seen.untold > 1 && seen.steps < 40, "{} {}", seen.reported, seen.untold);
 }
 
-/// It waits while another one holds.
+/// The process waits while another party holds the lock.
 fn waiting<L: Lock>() {
     for n in 1..=60 {
         let mut scene = Scene::<L>::new();
@@ -292,7 +294,7 @@ fn waiting<L: Lock>() {
     }
 }
 
-/// It lets go while others want it.
+/// The process releases while others want the lock.
 fn handing_over<L: Lock + Send>() {
     let mut seen = Seen::default();
     for n in 1.. {
@@ -304,7 +306,7 @@ fn handing_over<L: Lock + Send>() {
         assert!(asked.is_none(), "{at}");
         let go = scene.mapping.reported(GO);
         go.store(1, Release);
-        // It waits already when the other one dies, where asking and waiting are one.
+        // The party waits already when the process dies, for the lock in which request and wait are one step.
         let reported = scene.goes_on(Some(true), &at);
         let end = scene.mapping.reported(0).load(Acquire);
         let end = End { at: if end == LEFT { LEFT } else { LETS_GO }, ..scene.end(process, &at) };
@@ -318,7 +320,7 @@ fn handing_over<L: Lock + Send>() {
     assert!(seen.reported > 0 && seen.steps < 40, "{} {}", seen.reported, seen.untold);
 }
 
-/// It is handed the lock, asleep or about to be.
+/// The lock is handed to the process, which is asleep or about to be.
 fn granted() {
     let mut seen = Seen::default();
     for n in 1.. {
@@ -340,7 +342,8 @@ fn granted() {
     assert!(seen.reported > 2 && seen.untold > 1 && seen.steps < 60, "{} {}", seen.reported, seen.untold);
 }
 
-/// It takes the place of one that died inside (`first`: at that step of being alone).
+/// The process takes the place of one that died before step `first` of being alone; `inside_first` says whether
+/// that one was inside.
 fn heir<L: Lock>(first: u64, inside_first: bool) {
     let mut deaths = 0;
     for n in 1.. {
@@ -352,7 +355,7 @@ fn heir<L: Lock>(first: u64, inside_first: bool) {
         let heir_told = scene.mapping.reported(TOLD).load(Acquire) == 1;
         let reported = scene.goes_on(None, &at);
         match end.at {
-            // It has not come so far as to be told; or it was about to.
+            // It had not yet got the report, or was about to.
             0 => assert_eq!(reported, inside_first, "{at}"),
             INSIDE => assert!(reported && heir_told == inside_first, "{at}"),
             LETS_GO => assert_eq!(heir_told, inside_first, "{at}"),
@@ -366,7 +369,7 @@ fn heir<L: Lock>(first: u64, inside_first: bool) {
     assert!((8..60).contains(&deaths), "{deaths}");
 }
 
-/// The first step of being alone at which it dies inside.
+/// The first step of being alone at which the process dies inside.
 fn step_inside<L: Lock>() -> u64 {
     (1..).find(|n| Scene::<L>::new().run("turn", *n, 5).at == INSIDE).unwrap()
 }

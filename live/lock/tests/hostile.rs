@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A process writes random words all over a lock's memory while others use it: no panic, no access outside (the words around
-//! the memory stay as they are), and each operation ends with its patience. If it writes to its own line alone, the others
-//! still exclude each other. Also under `--cfg steps`, where steps are bounded.
+//! A process writes random words all over a lock's memory while others use it: no panic, no access outside (the
+//! words around the memory stay as they are), and each operation ends with its patience. If the process writes to
+//! its own line only, the others still exclude each other. Also under `--cfg steps`, which bounds the steps.
 #![cfg(not(any(loom, shuttle, miri)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -27,14 +27,14 @@ const GUARD: u64 = 0x6A55_1E55;
 /// Far above what any operation needs, and below what an endless loop would take.
 const STEPS: u64 = 1 << 22;
 
-/// The started process: scribbles on all of the lock, or on the line of party 0.
+/// The started process: it scribbles on all of the lock, or on the line of party 0.
 #[test]
 fn process() {
     let Some((role, mapping, seed)) = orders() else {
         return println!("no test: for processes that tests start");
     };
     let words = mapping.words();
-    // Behind the guard's line, in words.
+    // After the line of the guard, in bytes.
     let range = match role.as_str() {
         "everywhere" => LINE_BYTES..LINE_BYTES + LOCK + LIVES,
         _ => 2 * LINE_BYTES..3 * LINE_BYTES,
@@ -46,21 +46,22 @@ fn process() {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        // Half of it small, where a wrong value is most believable; and most of it where control words are.
+        // Half of the values are small, because a small wrong value is the most credible. Most writes go to where
+        // control words are.
         let value = if random & 1 == 0 { random } else { random >> 61 };
         let at = (random >> 32) as usize % words.len();
         let at = if random & 6 == 0 { at } else { at / 16 * 16 + at % 4 };
         words[at].store(value, Relaxed);
         mapping.reported(0).store(n, Relaxed);
         if role != "everywhere" && n % 64 == 0 {
-            // So that the others get somewhere in between.
+            // So that the others make progress in between.
             words.iter().for_each(|word| word.store(0, Relaxed));
             std::thread::sleep(Duration::from_micros(50));
         }
     }
 }
 
-/// Memory that a process scribbles on, between guards.
+/// The memory that a process scribbles on, between guards.
 struct Place {
     mapping: Mapping,
     scribbler: Option<Process>,
@@ -88,7 +89,7 @@ impl Place {
         Lives::new(self.mapping.part(LINE_BYTES + LOCK, LIVES), 2).unwrap()
     }
 
-    /// Again and again, until the time is over and enough was seen.
+    /// Repeats `work` until the time is over and enough was seen.
     fn while_scribbled(&self, mut work: impl FnMut() -> bool) {
         let (end, limit) = (Instant::now() + TIME, Instant::now() + Duration::from_secs(20));
         let before = self.mapping.reported(0).load(Relaxed);
@@ -122,7 +123,7 @@ fn bounded<R>(operation: impl FnOnce() -> R) -> R {
     }
 }
 
-/// How often something was refused, and how often not.
+/// How often an operation succeeded, and how often not.
 #[derive(Default)]
 struct Seen {
     had: u32,
@@ -188,7 +189,7 @@ fn queued_in_spoiled_memory() {
     });
 }
 
-/// Two honest threads, and who has the lock by their own account.
+/// Two honest threads, and which of them is inside by their own account.
 struct Honest {
     inside: AtomicU64,
     had: [AtomicU64; 2],
@@ -211,7 +212,7 @@ impl Honest {
     }
 }
 
-/// Lets parties 1 and 2 have turns while party 0's line is scribbled on.
+/// Lets parties 1 and 2 take turns while a process scribbles on party 0's line.
 fn honest<P: Send>(
     attach: impl Fn(&Place, u32, &'static Alive) -> P,
     turn: impl Fn(&mut P, usize, &Honest) + Sync,
@@ -229,7 +230,7 @@ fn honest<P: Send>(
         let run = &run;
         scope.spawn(move || run(first, 0));
         scope.spawn(move || run(second, 1));
-        // In any case, or the threads go on.
+        // A panic is caught, because otherwise the threads would go on.
         let seen = std::panic::AssertUnwindSafe(|| {
             place.while_scribbled(|| {
                 std::thread::sleep(Duration::from_millis(1));

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Every interleaving of the steps of a ringer and two listeners, the kernel's among them, on a model: nobody may
-//! be asleep for good while a value waits. A design that is wrong must be found to be.
+//! Every interleaving of the steps of a notifier and two listeners, including the kernel's, on a model: no listener
+//! may sleep for good while a value waits. The test must find that a wrong design is wrong.
 
 use std::collections::HashSet;
 
 const RINGS: u8 = 3;
 const LISTENERS: usize = 2;
 
-/// How the sleepers' flag is kept.
+/// Where the sleepers' flag is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flag {
-    /// In the word that counts: swapped out by the ring.
+    /// In the word of the epoch: the notifier's swap clears it.
     InTheWord,
-    /// Beside it: the ringer reads and clears it after it has counted.
+    /// Beside it: the notifier reads and clears it after it has counted.
     Beside,
 }
 
@@ -22,7 +22,7 @@ enum Flag {
 enum Notifier {
     Write,
     Count,
-    /// Beside: look at the flag and clear it.
+    /// Only with `Flag::Beside`: look at the flag and clear it.
     Clear,
     Wake,
     Done,
@@ -30,13 +30,13 @@ enum Notifier {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Listener {
-    /// Takes the count.
+    /// Takes the epoch.
     Take,
     /// Looks for the last value.
     Look,
-    /// Says that it is about to sleep.
+    /// Declares that it is about to sleep.
     Flag,
-    /// The kernel compares and puts it to sleep, in one step.
+    /// The kernel compares and puts the listener to sleep, in one step.
     Compare,
     Asleep,
     Done,
@@ -47,7 +47,7 @@ struct State {
     value: u8,
     count: u8,
     flag: bool,
-    /// Whether the ringer has found the flag.
+    /// Whether the notifier has found the flag.
     found: bool,
     notifier: Notifier,
     listeners: [(Listener, u8, u8); LISTENERS],
@@ -98,7 +98,7 @@ fn listen(state: &State, which: usize, flag: Flag) -> Option<State> {
             next.flag = true;
             (Listener::Compare, taken, seen)
         }
-        // In the word the kernel compares the flag too.
+        // With `Flag::InTheWord` the kernel compares the flag too.
         Listener::Compare if state.count != taken || (flag == Flag::InTheWord && !state.flag) => again,
         Listener::Compare => (Listener::Asleep, taken, seen),
         Listener::Asleep | Listener::Done => return None,
@@ -106,7 +106,7 @@ fn listen(state: &State, which: usize, flag: Flag) -> Option<State> {
     Some(next)
 }
 
-/// States, and those where nobody can go on but somebody sleeps.
+/// The number of states, and of those in which no step is possible but a listener is not done.
 fn explore(flag: Flag) -> (usize, usize) {
     let first = State {
         value: 0,

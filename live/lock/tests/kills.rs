@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Processes that change a value under a lock as fast as they can, and are killed at any moment from outside: the others go
-//! on, find the value whole, or are told that one died inside. 40 deaths each; `TAUT_STRESS_DEATHS` makes it more.
+//! Processes change a value under a lock as fast as they can, and are killed at any moment from outside: the others
+//! go on, and find the value whole, or get a report that a party died inside. 40 deaths each; `TAUT_STRESS_DEATHS`
+//! makes it more.
 #![cfg(not(any(loom, shuttle, miri)))]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
@@ -22,7 +23,7 @@ use taut_lock::{Guarded, Patience, Queued, Spin, Stuck, Turns, life, shared_byte
 const PARTIES: u32 = 3;
 /// Words of the value: long enough for a death inside to be likely.
 const N: usize = 500;
-/// The word in which all count how often they were told.
+/// The word in which all parties count the deaths that they got reported.
 const TOLD: usize = 4;
 type Value = [u64; N];
 const LOCK: usize = shared_bytes::<Value>(PARTIES);
@@ -32,16 +33,16 @@ fn lives(mapping: &Mapping) -> Lives<'static> {
 }
 
 fn spun<'a>(mapping: &Mapping, which: u32, alive: &'a Alive) -> Spin<'a, Value> {
-    // SAFETY: the test uses it as this alone.
+    // SAFETY: the test uses the memory only as this lock and value.
     unsafe { Spin::attach(mapping.part(0, LOCK), PARTIES, which, lives(mapping), alive) }.unwrap()
 }
 
 fn slept<'a>(mapping: &Mapping, which: u32, alive: &'a Alive) -> Queued<'a, Value> {
-    // SAFETY: the test uses it as this alone.
+    // SAFETY: the test uses the memory only as this lock and value.
     unsafe { Queued::attach(mapping.part(0, LOCK), PARTIES, which, lives(mapping), alive) }.unwrap()
 }
 
-/// One more, in many steps; whether a death was told.
+/// Increments the value, in many steps; returns whether a death was reported.
 fn up<P: Turns>(end: &mut Guarded<'_, P, Value>) -> Result<bool, Stuck> {
     let patience = Patience::Until(taut_sys::clock::monotonic_ns() + 30_000_000_000);
     end.recover(patience, |value, poisoned| {
@@ -51,20 +52,20 @@ fn up<P: Turns>(end: &mut Guarded<'_, P, Value>) -> Result<bool, Stuck> {
         }
         let number = value[0].wrapping_mul(0xF1DE_83E1_9937_733D);
         for (word, new) in value.iter_mut().zip(marked::<N>(number.wrapping_add(1))) {
-            // As it would be in a longer section: each word by itself.
+            // Each word by itself, as in a longer section.
             store(word, new);
         }
         poisoned.is_some()
     })
 }
 
-/// A store that the compiler does not put together with others.
+/// A store that the compiler does not merge with others.
 #[inline(never)]
 fn store(word: &mut u64, new: u64) {
     *std::hint::black_box(word) = new;
 }
 
-/// The started processes: party by their number.
+/// The started processes: their number is that of their party.
 #[test]
 fn process() {
     let Some((role, mapping, number)) = orders() else {
@@ -91,7 +92,7 @@ fn deaths() -> u64 {
     std::env::var("TAUT_STRESS_DEATHS").ok().and_then(|s| s.parse().ok()).unwrap_or(40)
 }
 
-/// A process that is at work.
+/// Starts a process, and waits until it works.
 fn start(mapping: &Mapping, role: &str, which: u32) -> Process {
     let before = mapping.reported(which as usize).load(Relaxed);
     let process = mapping.start(role, which.into());
@@ -121,12 +122,12 @@ fn survive<P: Turns + Send>(
             }
             had
         });
-        // In any case, or the survivor goes on.
+        // A panic is caught, because otherwise the survivor would go on.
         let killing = std::panic::AssertUnwindSafe(|| {
             let mut processes: Vec<_> =
                 others.iter().map(|which| Some(start(&mapping, role, *which))).collect();
             let (mut n, limit) = (0, Instant::now() + Duration::from_secs(60));
-            // On until one has died inside, which is seldom where processors are few or busy.
+            // Continues until a process has died inside, which is rare where processors are few or busy.
             while n < deaths() || (tells.load(Relaxed) == 0 && Instant::now() < limit) {
                 let victim = n as usize % others.len();
                 std::thread::sleep(Duration::from_micros(n * 7919 % 1500));
@@ -148,7 +149,7 @@ fn survive<P: Turns + Send>(
 
 #[test]
 fn spin_survives_its_parties() {
-    // One other: of three that spin on two processors, one that waits is nearly always not running.
+    // One other party: of three that spin on two processors, a waiter is nearly always not running.
     survive("spun", &[1], spun);
 }
 

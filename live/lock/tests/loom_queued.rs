@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Every execution of small runs of the lock that is slept for, by loom, with a stand-in for the kernel's futex, so that a
-//! wake-up that is lost is a deadlock: `RUSTFLAGS="--cfg loom" cargo test -p taut-lock --release --test loom_queued`.
+//! Every execution of small runs of the queued lock, by loom, with a stand-in for the kernel's futex, so that a
+//! lost wake-up is a deadlock: `RUSTFLAGS="--cfg loom" cargo test -p taut-lock --release --test loom_queued`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
@@ -26,7 +26,7 @@ fn take(party: &mut Party<'static>, priority: u32) -> Entry {
     }
 }
 
-/// Each party takes and gives so often.
+/// Each party requests and releases as often as `rounds` says.
 fn take_turns(memory: Memory<'static>, rounds: &[u64]) {
     let count = Count::new();
     let turns = |mut party: Party<'static>, rounds: u64, count: Arc<Count>| {
@@ -62,7 +62,7 @@ fn three_parties() {
     explore("queued 1 + 1 + 1", Some(2), queued::bytes(3), |memory| take_turns(memory, &[1, 1, 1]));
 }
 
-/// Two wait behind a holder: whoever of them had asked by the time of its release gets it by priority.
+/// Two parties wait behind a holder: those that had requested by the time of its release get the lock by priority.
 #[test]
 fn the_most_urgent_goes_first() {
     explore("queued, in order", Some(2), queued::bytes(3), |memory| {
@@ -70,7 +70,7 @@ fn the_most_urgent_goes_first() {
         let mut holder = parties.next().unwrap();
         let (mut low, mut high) = (parties.next().unwrap(), parties.next().unwrap());
         assert_eq!(take(&mut holder, 0), Entry::Clean);
-        // The low one asks before everything else, the high one meanwhile.
+        // The low party requests before everything else, the high party meanwhile.
         assert_eq!(low.request(1), Request::Waits);
         let asked = Arc::new(AtomicU64::new(0));
         let (count, says) = (Count::new(), asked.clone());
@@ -95,7 +95,7 @@ fn the_most_urgent_goes_first() {
     });
 }
 
-/// One that once was urgent asks while the lock is let go: its priority is that of what it asks now.
+/// A party that once was urgent requests while the holder releases: its priority is that of its present request.
 #[test]
 fn a_priority_is_that_of_the_request() {
     explore("queued, priority", Some(2), queued::bytes(3), |memory| {
@@ -116,7 +116,7 @@ fn a_priority_is_that_of_the_request() {
     });
 }
 
-/// One asks, and withdraws while it is handed the lock: nobody is left behind.
+/// A party requests, and withdraws while the lock is handed over to it: no party is left asleep.
 #[test]
 fn who_withdraws_is_not_left_with_it() {
     explore("queued, withdrawn", Some(2), queued::bytes(3), |memory| {
@@ -149,7 +149,7 @@ fn who_withdraws_is_not_left_with_it() {
     });
 }
 
-/// A process for as long as the run.
+/// A process that lives as long as the run.
 fn claim(lives: Lives<'static>, place: u32) -> &'static Alive {
     Box::leak(Box::new(Alive::claim(lives, place).unwrap()))
 }
@@ -157,14 +157,14 @@ fn claim(lives: Lives<'static>, place: u32) -> &'static Alive {
 /// Where a party dies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Death {
-    /// It has said that it waits, and no more.
+    /// It has declared that it waits, and no more.
     Waiting,
-    /// It has made the other one next.
+    /// It has made the other party next.
     HandingOver,
     Inside,
 }
 
-/// A process dies as party 0; one waits, one comes later, and perhaps a successor.
+/// The process of party 0 dies; one party waits, one comes later, and perhaps a successor comes.
 fn dies(death: Death, successor: bool) {
     let locks = queued::bytes(3);
     let name = format!("queued, dies {death:?}, successor {successor}");
@@ -189,7 +189,7 @@ fn dies(death: Death, successor: bool) {
         std::mem::forget(first);
         let other = count.clone();
         let dying = thread::spawn(move || {
-            // Its last steps, and what the kernel does then.
+            // The last steps of the process, and what the kernel does then.
             match death {
                 Death::Waiting => {
                     state.store(1 << 56 | 1, Release);
@@ -237,8 +237,8 @@ fn deaths() {
     }
 }
 
-/// A lock with a word and a waiter: the holder looks for one that waits, finds none, and frees the word whatever has
-/// happened to it meanwhile.
+/// A lock with a word and a waiter. The holder looks for a waiter and finds none. If it does not heed, it frees the
+/// word whatever has happened to the word meanwhile.
 fn sleeper(heeds: bool) -> impl Fn() + Send + Sync + 'static {
     move || {
         use loom::sync::{Condvar, Mutex};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Every execution of small runs of the lock that is spun for, by loom: `RUSTFLAGS="--cfg loom" cargo test -p taut-lock
+//! Every execution of small runs of the spin lock, by loom: `RUSTFLAGS="--cfg loom" cargo test -p taut-lock
 //! --release --test loom_spin`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
@@ -18,7 +18,7 @@ use loom::thread;
 use taut_lock::life::{Alive, Lives};
 use taut_lock::{Entry, LINE_BYTES, Memory, Patience, life, spin};
 
-/// Each party enters so often, or gives up if its patience ends.
+/// Each party enters as often as `rounds` says, or gives up if its patience ends.
 fn take_turns(memory: Memory<'static>, rounds: &[u64], patience: Patience) {
     let count = Count::new();
     let turns = move |mut party: spin::Party<'static>, rounds: u64, count: &Count| {
@@ -55,7 +55,8 @@ fn two_parties() {
     explore("spin 2 + 2", Some(1), spin::bytes(2), move |memory| endless(memory, &[2, 2]));
 }
 
-/// With a patience that ends: three that spin do not come to an end in a model, where any of them may be let run.
+/// With a patience that ends: three spinning parties do not come to an end in a model, which may let any of them
+/// run.
 #[test]
 fn three_parties() {
     for (looks, preemptions) in [(1, 2), (2, 1)] {
@@ -66,7 +67,7 @@ fn three_parties() {
     }
 }
 
-/// Who has asked before another one does, enters before it.
+/// A party that requests before another one does enters before it.
 #[test]
 fn first_come_first_served() {
     explore("spin, in order", None, spin::bytes(3), |memory| {
@@ -90,7 +91,7 @@ fn first_come_first_served() {
     });
 }
 
-/// A patience that ends leaves the lock as if nobody had asked.
+/// A patience that ends leaves the lock as if the party had not requested.
 #[test]
 fn patience_ends() {
     explore("spin, patience", Some(3), spin::bytes(2), |memory| {
@@ -113,12 +114,12 @@ fn patience_ends() {
     });
 }
 
-/// A process for as long as the run.
+/// A process that lives as long as the run.
 fn claim(lives: Lives<'static>, place: u32) -> &'static Alive {
     Box::leak(Box::new(Alive::claim(lives, place).unwrap()))
 }
 
-/// Where a party dies: bits that it leaves in its word, and whether it has drawn a ticket.
+/// Where a party dies: the bits that it leaves in its word, and whether it has drawn a ticket.
 #[derive(Clone, Copy, Debug)]
 enum Death {
     Choosing,
@@ -127,7 +128,7 @@ enum Death {
     Inside,
 }
 
-/// A process dies as party 0, while others enter; a successor comes.
+/// The process of party 0 dies while others enter; perhaps a successor comes.
 fn dies(death: Death, successor: bool) {
     let locks = spin::bytes(3);
     let name = format!("spin, dies {death:?}, successor {successor}");
@@ -148,7 +149,7 @@ fn dies(death: Death, successor: bool) {
         std::mem::forget(first);
         let other = count.clone();
         let dying = thread::spawn(move || {
-            // Its last steps, and what the kernel does then.
+            // The last steps of the process, and what the kernel does then.
             match death {
                 Death::Choosing | Death::Drawn | Death::Waiting => {
                     word.store(1 << 56 | 2, Release);
@@ -194,7 +195,8 @@ fn deaths() {
     }
 }
 
-/// One inside clears what the dead one has left, while its successor asks: not the successor's word.
+/// A party inside clears what the dead party left, while its successor requests. It does not clear the successor's
+/// word.
 #[test]
 fn a_successor_keeps_its_place() {
     let locks = spin::bytes(2);
@@ -220,7 +222,7 @@ fn a_successor_keeps_its_place() {
             while over.load(Acquire) == 0 {
                 thread::yield_now();
             }
-            // Behind bits 0 to 2 its ticket; above that who wrote it.
+            // The ticket is above bits 0 to 2, and below the generation.
             assert_ne!(word.load(Acquire) << 8 >> 11, 0, "its place is gone");
             assert_eq!(party.enter(Patience::Endless), Ok(Entry::Clean));
             std::mem::forget(party);
@@ -232,7 +234,8 @@ fn a_successor_keeps_its_place() {
     });
 }
 
-/// The lock without the state of choosing: a party stops after it has drawn its ticket, and is not seen.
+/// The lock without the state of choosing: a party stops after it has drawn its ticket, and the other does not see
+/// it.
 #[test]
 fn without_choosing_two_are_inside() {
     canary("without_choosing_two_are_inside", || {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Bells and mutexes in memory that processes share, and whose parties are killed there; and the priority that an
-//! owner inherits.
+//! Event counts and mutexes in memory that processes share, and parties that are killed there; and the priority
+//! that an owner inherits.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use taut_lock::{EventCount, Serial, Woken};
 use taut_sys::mutex::{Had, PiMutex};
 
-/// What parent and children map.
+/// The memory that parent and children map.
 #[repr(C)]
 struct Shared {
     events: EventCount,
@@ -32,7 +32,7 @@ impl Shared {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap();
         file.set_len(size_of::<Self>() as u64).unwrap();
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping of the whole file, which stays for the rest of the process.
+        // SAFETY: this makes a new mapping of the whole file, which stays for the rest of the process.
         let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -44,7 +44,8 @@ impl Shared {
             )
         };
         assert_ne!(start, libc::MAP_FAILED);
-        // SAFETY: mapped at a page; zeros are a bell and atomics, and the mutex may be uninitialised.
+        // SAFETY: the memory is mapped at a page; zeros are a valid event count and valid atomics, and the mutex
+        // may be uninitialised.
         unsafe { &*start.cast::<Self>() }
     }
 
@@ -65,7 +66,7 @@ impl Place {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("taut-lock-{name}-{}", std::process::id()));
         let shared = Shared::map(&path);
-        // SAFETY: nobody uses it yet, and it stays mapped.
+        // SAFETY: no process uses it yet, and it stays mapped.
         unsafe { PiMutex::init(shared.mutex.as_ptr().cast_mut()) }.unwrap();
         Self { path, shared }
     }
@@ -79,7 +80,7 @@ impl Place {
             .unwrap()
     }
 
-    /// Waits until a child has told so much.
+    /// Waits until a child has reported this value.
     fn reported(&self, value: u64) {
         let limit = Instant::now() + Duration::from_secs(60);
         while self.shared.reported.load(Ordering::Acquire) != value {
@@ -140,7 +141,7 @@ fn a_dead_owner_gives_its_mutex_to_the_next() {
         let mut owner = place.start("owner");
         place.reported(1);
         assert_eq!(place.shared.mutex().try_lock(), Ok(None));
-        // Half of the time somebody waits already when it dies.
+        // In half of the rounds a thread waits already when the owner dies.
         let waiting = (round % 2 == 0).then(|| {
             let mutex = place.shared.mutex();
             std::thread::spawn(move || {
@@ -206,7 +207,7 @@ fn a_reader_in_another_process_sleeps_between_values() {
     assert_eq!(listener.wait(listener.epoch(), Some(1)), Woken::TimedOut);
 }
 
-/// The priority that the kernel gives a thread at this moment: field 18 of its `stat`, -1 - SCHED_FIFO's.
+/// The present kernel priority of a thread: field 18 of its `stat`, which is -1 minus the priority of SCHED_FIFO.
 fn priority(thread: i32) -> i32 {
     let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap();
     let behind_name = stat.rsplit_once(')').unwrap().1;
@@ -215,7 +216,7 @@ fn priority(thread: i32) -> i32 {
 
 fn set_fifo(priority: i32) -> bool {
     let param = libc::sched_param { sched_priority: priority };
-    // SAFETY: changes the calling thread's policy alone.
+    // SAFETY: the call changes only the calling thread's policy.
     unsafe { libc::pthread_setschedparam(libc::pthread_self(), libc::SCHED_FIFO, &raw const param) == 0 }
 }
 
@@ -226,7 +227,7 @@ fn an_owner_runs_at_the_priority_of_who_waits() {
     let (serial, owned, owner, done) = (&serial, &owned, &owner, &done);
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            // SAFETY: a number.
+            // SAFETY: the call only returns a number.
             owner.store(unsafe { libc::gettid() } as u64, Ordering::Relaxed);
             let section = |(): &mut ()| {
                 owned.store(1, Ordering::Release);
@@ -253,7 +254,7 @@ fn an_owner_runs_at_the_priority_of_who_waits() {
         let inherited = priority(owner);
         done.store(1, Ordering::Release);
         if waits.join().unwrap() {
-            // Without a real-time priority: 20 and how nice the whole test was made.
+            // Without a real-time priority the value is 20 plus the nice value of the whole test.
             assert!(own >= 0, "{own}");
             assert_eq!(inherited, -18);
         } else {

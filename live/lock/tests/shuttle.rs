@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Longer random runs of the global locks, by shuttle: `RUSTFLAGS="--cfg shuttle" cargo test -p taut-lock --release --test
-//! shuttle`. Sequentially consistent; who is not alone inside loses a count, and a lost wake-up is a deadlock.
+//! Longer random runs of the global locks, by shuttle: `RUSTFLAGS="--cfg shuttle" cargo test -p taut-lock --release
+//! --test shuttle`. Sequentially consistent; a second party inside makes a count go missing, and a lost wake-up is
+//! a deadlock.
 #![cfg(shuttle)]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -23,15 +24,15 @@ fn explore(bytes: usize, run: impl Fn(Memory<'static>) + Send + Sync + 'static) 
     let run = move || {
         let lines = (0..bytes.div_ceil(LINE_BYTES)).map(|_| Line::new());
         let lines = Box::into_raw(lines.collect::<Box<[Line]>>());
-        // SAFETY: just allocated, used by nobody else.
+        // SAFETY: the lines were just allocated, and nothing else uses them.
         run(Memory::new(unsafe { &mut *lines }));
-        // SAFETY: from `into_raw`; `run` has joined its threads and dropped its parties.
+        // SAFETY: the pointer is from `into_raw`; `run` has joined its threads and dropped its parties.
         drop(unsafe { Box::from_raw(lines) });
     };
     shuttle::check_random(run, RUNS);
 }
 
-/// Lets each party have turns in a thread of its own; they say how often they were inside.
+/// Runs the turns of each party in a thread of its own. Each thread returns how often it was inside.
 fn threads<P: Send + 'static>(
     parties: impl Iterator<Item = P>,
     turns: impl Fn(P, &Count) -> u64 + Copy + Send + 'static,
@@ -87,13 +88,13 @@ fn queued_of_four() {
     });
 }
 
-/// A process for as long as the run.
+/// A process that lives as long as the run.
 fn claim(lives: Lives<'static>, place: u32) -> &'static Alive {
     Box::leak(Box::new(Alive::claim(lives, place).unwrap()))
 }
 
-/// Party 0's process dies after some of its steps, inside or not, and another takes its place; the others go on, and are
-/// told once if it was inside.
+/// Party 0's process dies after some of its steps, inside or not, and a successor takes its place. The others go
+/// on, and one of them or the successor gets a single report if it died inside.
 fn dies<P: Send + 'static>(
     attach: impl Fn(Memory<'static>, u32, Lives<'static>, &'static Alive) -> P + Copy + Send + Sync + 'static,
     take: impl Fn(&mut P) -> Entry + Copy + Send + Sync + 'static,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The bounds that the files of the locks state, counted: `RUSTFLAGS="--cfg steps" cargo test -p taut-lock --test steps`.
+//! The bounds that the files of the locks state, checked by counting: `RUSTFLAGS="--cfg steps" cargo test -p
+//! taut-lock --test steps`.
 #![cfg(steps)]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -15,7 +16,7 @@ fn lines(parties: u32) -> &'static mut [Line] {
     Box::leak((0..spin::bytes(parties) / LINE_BYTES).map(|_| Line::new()).collect::<Box<[Line]>>())
 }
 
-/// As many as the greatest number, and others.
+/// The largest number of parties, and others.
 const SIZES: [u32; 4] = [1, 2, 5, PARTIES_LIMIT];
 
 #[test]
@@ -40,7 +41,7 @@ fn spin_contended() {
         let others_count = u64::from(parties) - 1;
         for (before, party) in others.iter_mut().enumerate() {
             assert_eq!(count(|| party.request()).1, Steps { stores: 2, exchanges: 1, ..NONE });
-            // Once all; then those alone that go before.
+            // First all other parties; then only those that go before.
             assert_eq!(count(|| party.granted()), (None, Steps { loads: others_count, ..NONE }));
             let again = Steps { loads: before as u64 + 1, ..NONE };
             assert_eq!(count(|| party.granted()), (None, again));
@@ -76,7 +77,8 @@ fn queued_contended() {
         let (first, others) = all.split_first_mut().unwrap();
         first.request(1);
         for party in &mut *others {
-            // The look at the holder, a ticket, its priority and state, and the two exchanges; then `granted`.
+            // The load of the holder, the ticket, the stores of priority and state, and the two exchanges; then
+            // `granted`.
             let asks = Steps { loads: 2, stores: 2, exchanges: 3, ..NONE };
             assert_eq!(count(|| party.request(1)), (Request::Waits, asks));
             assert_eq!(count(|| party.granted()), (None, Steps { loads: 1, ..NONE }));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Threads as fast as they can, on a value that shows tearing and is not atomic: what the thread sanitizer and Miri look
-//! at. 0.3 s each; `TAUT_STRESS_SECONDS` makes it longer. Miri runs it short.
+//! Threads take turns as fast as they can, on a value that shows tearing and is not atomic: for the thread
+//! sanitizer and Miri. 0.3 s each; `TAUT_STRESS_SECONDS` makes it longer. Miri runs it short.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
@@ -21,10 +21,10 @@ fn seconds() -> f64 {
     std::env::var("TAUT_STRESS_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(0.3)
 }
 
-/// What a thread did: turns that it had, and those in which its patience ended.
+/// The turns that a thread had, and those in which its patience ended.
 type Turns = (u64, u64);
 
-/// Threads that take turns in adding 1 to a number: none is lost, and it is always whole.
+/// Threads take turns in adding 1 to a number: no turn is lost, and the number is always whole.
 fn take_turns<E: Send>(
     name: &str,
     ends: impl Iterator<Item = E>,
@@ -46,7 +46,7 @@ fn take_turns<E: Send>(
                             let before = number(value);
                             for (word, new) in value.iter_mut().zip(marked::<N>(before + 1)) {
                                 *word = new;
-                                // Somebody else's turn would be here.
+                                // A second thread inside would interfere here.
                                 std::hint::spin_loop();
                             }
                         };
@@ -78,7 +78,7 @@ fn spin() {
         let (mut lines, mut value) = (lines(parties), marked::<N>(0));
         let ends = spin::group(Memory::new(&mut lines), parties).unwrap().guard(&mut value);
         let turns = take_turns(&format!("spin, {parties} parties"), ends, |end, n, up| {
-            // On few processors one waits for one that does not run: endless patience takes its time there.
+            // On few processors a party may spin for one that does not run: endless patience takes its time there.
             let patience = if n % 3 == 0 { Patience::Endless } else { Patience::Looks(500) };
             end.try_with(patience, up).is_ok()
         });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Parties move between threads, and are shared by none; what a lock guards goes from thread to thread.
+//! Which types can move between threads, and which can be shared: parties, and values that a lock guards.
 #![cfg(not(any(loom, shuttle)))]
 
 #[macro_use]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The lock's words, and what is done to them whoever does it.
+//! The words of the lock, and the operations on them that do not depend on the calling party.
 
 use taut_atomic::Ordering::{Acquire, Relaxed};
 use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Words};
@@ -23,7 +23,7 @@ pub(super) struct Object<'m> {
 }
 
 impl<'m> Object<'m> {
-    /// Of parties that can die, if there are `lives`.
+    /// The words of a lock whose parties can die if there are `lives`.
     pub(super) fn new(
         memory: &Claimed<'m>,
         parties: u32,
@@ -43,7 +43,8 @@ impl<'m> Object<'m> {
     }
 
     pub(super) fn state(&self, party: u32) -> &'m AtomicU64 {
-        // SAFETY: parties are counted from 0 (`group`, `party`, `Set::below`), and there are as many of each word.
+        // SAFETY: parties are numbered from 0 (`group`, `party`, `Set::below`), and there is one of each word for
+        // each party.
         unsafe { self.states.at(party as usize) }
     }
 
@@ -61,7 +62,8 @@ impl<'m> Object<'m> {
         Set::below(self.states.count())
     }
 
-    /// Whether the holder, if there is one, is dead; then also whether it was inside. `word` was loaded before.
+    /// Checks whether the lock has a dead holder. If so, returns `word`, with the holder as torn if it was inside.
+    /// The caller loaded `word` before.
     #[cold]
     pub(super) fn died(&self, word: Holder) -> Option<Holder> {
         let party = word.party().filter(|party| self.slots.is_empty(*party))?;
@@ -69,7 +71,8 @@ impl<'m> Object<'m> {
         Some(if State(state).is_out() { word.torn_by(party) } else { word })
     }
 
-    /// Of those that wait, the most urgent one that came first, and what it had said; but not one of `except`.
+    /// The waiter with the highest priority, and of equals the one that came first, with the state that it
+    /// declared. Ignores the parties of `except`.
     pub(super) fn best(&self, except: Set) -> Option<(u32, State)> {
         let mut best: Option<(u32, State, u64)> = None;
         for party in self.all().minus(except).iter() {
@@ -78,7 +81,7 @@ impl<'m> Object<'m> {
                 continue;
             }
             if self.slots.is_gone(party, state.generation()) {
-                // Or it is another's by now, who has said what is true.
+                // If this fails, the party has a new owner by now, which has declared its own state.
                 let _ = self.state(party).compare_exchange(
                     state.0,
                     State::out(state.generation()).0,
@@ -98,13 +101,13 @@ impl<'m> Object<'m> {
         best.map(|(party, state, _)| (party, state))
     }
 
-    /// Makes the best one next. Those that withdraw meanwhile have no claim.
+    /// Makes the best waiter next, and returns it. Waiters that withdraw meanwhile are left out.
     pub(super) fn next(&self) -> Option<u32> {
         let mut withdrew = Set::NONE;
         loop {
             let (party, state) = self.best(withdrew)?;
             let place = self.state(party);
-            // Relaxed: it decides between withdrawing and being next, and no more.
+            // Relaxed: it decides only whether the waiter withdraws or is next.
             if state.is_next() || place.compare_exchange(state.0, state.next().0, Relaxed, Relaxed).is_ok() {
                 return Some(party);
             }
@@ -113,7 +116,7 @@ impl<'m> Object<'m> {
     }
 }
 
-/// Whether a ticket was drawn before another one: both are of parties that wait, so not far from each other.
+/// Whether ticket `one` was drawn before `other`. Both are of waiting parties, so they are not far from each other.
 fn is_before(one: u64, other: u64) -> bool {
     one.wrapping_sub(other) << (64 - State::TICKET_BITS) >> 63 == 1
 }
@@ -123,7 +126,7 @@ mod tests {
     use super::*;
     use crate::life::Generation;
 
-    /// Also across the end of their numbers.
+    /// Also where the numbers wrap.
     #[test]
     fn tickets_are_in_their_order() {
         let last = State::waits(Generation::ONLY, u64::MAX).ticket();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a party does: asks, waits, withdraws, lets go; and takes over what one who died has left.
+//! What a party does: it requests, waits, withdraws, releases, and takes over what a dead predecessor left.
 
 use std::sync::atomic::compiler_fence;
 
@@ -14,21 +14,21 @@ use super::word::{CHANGE, Holder, OTHERS, State, hand_over};
 use crate::global::{Entry, LayoutError, PARTIES_LIMIT, Patience, Stuck, now};
 use crate::life::{Alive, Generation};
 
-/// What came of asking.
+/// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Who asked has the lock.
+    /// The party has the lock.
     Granted(Entry),
-    /// It waits: [`Party::wait`], [`Party::granted`], or [`Party::withdraw`].
+    /// The party waits: call [`Party::wait`], [`Party::granted`], or [`Party::withdraw`].
     Waits,
 }
 
-/// What came of withdrawing.
+/// The result of a withdrawal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Withdrawn {
-    /// It does not wait any more, and has not got the lock.
+    /// The party does not wait any more, and does not have the lock.
     Left,
-    /// It has the lock, or is about to be handed it: [`Party::wait`], and then [`Party::release`].
+    /// The party has the lock, or is about to be handed it: call [`Party::wait`], and then [`Party::release`].
     Next,
 }
 
@@ -39,7 +39,7 @@ enum Phase {
     Holds,
 }
 
-/// One that asks for the lock: a task, or a thread.
+/// A party of the lock: a task, or a thread.
 pub struct Party<'m> {
     object: Object<'m>,
     which: u32,
@@ -48,12 +48,12 @@ pub struct Party<'m> {
 }
 
 impl<'m> Party<'m> {
-    /// The only one that there is.
+    /// The party of a lock of one process, where each party exists once.
     pub(super) fn only(object: Object<'m>, which: u32) -> Self {
         Self { object, which, generation: Generation::ONLY, phase: Phase::Out }
     }
 
-    /// Sits down, and gives on what is left there.
+    /// Takes the party's slot, and hands over what its last owner left.
     pub(super) fn take_slot(object: Object<'m>, which: u32, alive: &Alive) -> Result<Self, LayoutError> {
         let generation = object.slots.take(which, alive)?;
         let mut party = Self { object, which, generation, phase: Phase::Out };
@@ -61,17 +61,18 @@ impl<'m> Party<'m> {
         Ok(party)
     }
 
-    /// Which one it is, from 0.
+    /// The number of the party, from 0.
     pub fn which(&self) -> u32 {
         self.which
     }
 
-    /// Whether it has the lock, and knows it.
+    /// Whether the party has the lock, and knows it.
     pub fn is_inside(&self) -> bool {
         self.phase == Phase::Holds
     }
 
-    /// Asks for the lock; a larger `priority` is more urgent. If it has it, or waits already, nothing new is asked.
+    /// Requests the lock; a larger `priority` is more urgent. If the party has the lock or waits already, this
+    /// makes no new request.
     #[inline]
     pub fn request(&mut self, priority: u32) -> Request {
         if self.phase == Phase::Out {
@@ -90,7 +91,7 @@ impl<'m> Party<'m> {
         self.granted().map_or(Request::Waits, Request::Granted)
     }
 
-    /// Says that it waits, so that whoever lets go next will look.
+    /// Declares that the party waits, so that the next party that releases will look for it.
     #[cold]
     fn enqueue(&mut self, priority: u32) {
         let object = &self.object;
@@ -98,9 +99,11 @@ impl<'m> Party<'m> {
         object.priority(self.which).store(priority.into(), Relaxed);
         object.state(self.which).store(State::waits(self.generation, ticket).0, Release); // O2 wait
         self.phase = Phase::Waits;
-        // Once more if somebody who had looked before took the bit away; a hostile one could do so for ever.
+        // Repeat if a party that had scanned before cleared the bit. Bounded, because a hostile party could clear
+        // it for ever.
         for _ in 0..8 {
-            // Relaxed: who lets go between this and the next finds that the word has changed, or is found by it.
+            // Relaxed: a party that releases between this step and the next finds that the word has changed, or the
+            // next step sees that the bit is gone.
             object.holder.fetch_or(OTHERS, Relaxed);
             // O2 wait
             if Holder(object.holder.fetch_add(CHANGE, Release)).others() {
@@ -109,7 +112,8 @@ impl<'m> Party<'m> {
         }
     }
 
-    /// Whether the lock is its own by now. If nobody has it, or one that died, this sees to it that the next one has.
+    /// Whether the party has the lock by now. If nobody or a dead party holds it, the call hands it to the next
+    /// party.
     #[inline]
     pub fn granted(&mut self) -> Option<Entry> {
         match self.phase {
@@ -117,7 +121,7 @@ impl<'m> Party<'m> {
             Phase::Holds => return Some(Entry::Clean),
             Phase::Waits => {}
         }
-        // The exchange fails if others ask meanwhile, each once, or if another one takes it.
+        // The exchange fails if other parties request meanwhile, each once, or if another party takes the lock.
         for _ in 0..=PARTIES_LIMIT {
             let word = Holder(self.object.holder.load(Acquire)); // O1 hold
             if word.is(self.which) {
@@ -127,7 +131,7 @@ impl<'m> Party<'m> {
             let mine = Holder(old?.given_to(self.which).0 | OTHERS);
             // O1 hold
             if self.object.holder.compare_exchange(word.0, mine.0, AcqRel, Relaxed).is_ok() {
-                // On behalf of all, of which it is one.
+                // On behalf of all waiters, of which this party is one.
                 return match self.object.next() {
                     Some(next) if next != self.which => {
                         self.hand_over(next);
@@ -140,17 +144,17 @@ impl<'m> Party<'m> {
         None
     }
 
-    /// Is inside from here on.
+    /// The party is inside from here on.
     #[inline]
     fn accept(&mut self, word: Holder) -> Entry {
         self.object.state(self.which).store(State::out(self.generation).0, Release); // O2 wait
-        // O4 mark: who dies from here on has left that it was inside.
+        // O4 mark: if the party dies from here on, its state says that it was inside.
         compiler_fence(Ordering::SeqCst);
         self.phase = Phase::Holds;
         self.take_entry(word)
     }
 
-    /// Inside: takes the note of a death away.
+    /// For the party inside: clears and reports the party that died inside.
     #[inline]
     fn take_entry(&self, word: Holder) -> Entry {
         match word.torn() {
@@ -162,14 +166,15 @@ impl<'m> Party<'m> {
         }
     }
 
-    /// Sleeps until the lock is its own.
+    /// Sleeps until the party has the lock.
     ///
     /// # Errors
     ///
-    /// [`Stuck`]. If it has not asked, at once. Between processes, if it was to be handed the lock and that did not come,
-    /// it waits still, and should be dropped.
+    /// [`Stuck`] when the patience ends; at once if the party has not requested. Between processes: if the party is
+    /// next and the hand-over does not come, it still waits, and should be dropped.
     pub fn wait(&mut self, patience: Patience) -> Result<Entry, Stuck> {
-        /// Looks after the patience is over, of one that is next: for the two steps of who lets go.
+        /// How often a party that is next looks after its patience is over: enough for the last two steps of the
+        /// releasing party.
         const LAST: u64 = 1000;
         let mut looks = 0;
         let mut over = None;
@@ -195,22 +200,22 @@ impl<'m> Party<'m> {
         }
     }
 
-    /// Sleeps until rung or until the deadline, but for a tick at most if it is to look again.
+    /// Sleeps until notified or until the deadline, or for one tick at most if `ticks`.
     fn sleep(&self, deadline: u64, ticks: bool) {
         let object = &self.object;
         let tick = if ticks { now().saturating_add(TICK_NS) } else { u64::MAX };
         let until = Some(deadline.min(tick)).filter(|until| *until != u64::MAX);
         let notification_word = object.notification_word(self.which);
-        // O3 ring: before it looks once more.
+        // O3 ring: before the party checks once more.
         let notifications = notification_word.fetch_add(1, AcqRel).wrapping_add(1);
-        // Relaxed: what it sees it takes for nothing but a reason not to sleep.
+        // Relaxed: the value is only a reason not to sleep.
         if !Holder(object.holder.load(Relaxed)).is(self.which) {
             object.futexes.sleep(self.which, notifications, until);
         }
         notification_word.fetch_sub(1, Relaxed);
     }
 
-    /// Gives the request back, if it has not got the lock and is not about to.
+    /// Withdraws the request, unless the party has the lock or is about to have it.
     pub fn withdraw(&mut self) -> Withdrawn {
         let state = self.object.state(self.which);
         let waits = State(state.load(Relaxed));
@@ -227,14 +232,15 @@ impl<'m> Party<'m> {
         Withdrawn::Left
     }
 
-    /// Lets go. Gives who has the lock now, if anybody waited. If it has not got it, nothing happens.
+    /// Releases the lock. Returns the party that has it now, if any waited. Does nothing if the party does not have
+    /// the lock.
     #[inline]
     pub fn release(&mut self) -> Option<u32> {
         if self.phase != Phase::Holds {
             return None;
         }
         self.phase = Phase::Out;
-        // Relaxed: where others wait, it is looked at again.
+        // Relaxed: if others wait, the word is read again.
         let word = Holder(self.object.holder.load(Relaxed));
         // O1 hold
         let free =
@@ -259,8 +265,8 @@ impl<'m> Party<'m> {
             if holder.compare_exchange(word.0, word.free().0, Release, Relaxed).is_ok() {
                 return None;
             }
-            // Each round somebody has come, and gone. Where processes share, one could spoil the word for ever: then
-            // those who wait look by themselves.
+            // In each round some party has come and gone. Between processes a hostile party could change the word
+            // for ever; after this number of rounds the lock is left to the waiters, which look by themselves.
             rounds += 1;
             if self.object.slots.are_mortal() && rounds > 2 * PARTIES_LIMIT {
                 holder.swap(OTHERS, Release); // O1 hold
@@ -269,10 +275,10 @@ impl<'m> Party<'m> {
         }
     }
 
-    /// As the holder: makes another one that, which is next, and wakes it.
+    /// For the holder: makes party `next`, which is next, the holder, and wakes it.
     fn hand_over(&self, next: u32) {
         let object = &self.object;
-        // O1 hold: others may ask meanwhile, which changes other bits.
+        // O1 hold: other parties may request meanwhile, which changes other bits.
         object.holder.fetch_add(hand_over(self.which, next), Release);
         // O3 ring
         if object.notification_word(next).fetch_add(2, AcqRel) & 1 != 0 {
@@ -280,9 +286,9 @@ impl<'m> Party<'m> {
         }
     }
 
-    /// Gives on what whoever was this party before has left.
+    /// Hands over the lock if the previous owner of this slot died while it held the lock or was next.
     fn inherit(&mut self) -> Result<(), LayoutError> {
-        /// Far more than it takes who hands over to make its last step, unless it does not run.
+        /// Far more looks than the last step of a hand-over takes, unless its thread does not run.
         const LOOKS: u32 = 1 << 20;
         let object = self.object;
         let (holder, place) = (object.holder, object.state(self.which));
@@ -293,7 +299,7 @@ impl<'m> Party<'m> {
             let out = State::out(self.generation).0;
             if word.is(self.which) {
                 let torn = if state.is_out() { word.torn_by(self.which) } else { word };
-                // A change, so that nobody takes us for the one before.
+                // A counted change, so that no party takes this owner for the one before.
                 let mine = Holder(torn.given_to(self.which).0 | OTHERS);
                 // O1 hold
                 if holder.compare_exchange(word.0, mine.0, AcqRel, Relaxed).is_ok() {
@@ -308,7 +314,8 @@ impl<'m> Party<'m> {
                     return Ok(());
                 }
             } else if let Some(old) = if word.party().is_none() { Some(word) } else { object.died(word) } {
-                // Who was about to hand over died too. What comes of it is for the next round, whoever does it.
+                // The party that was about to hand over died too. The next round deals with the result, whichever
+                // waiter's exchange succeeds.
                 let mine = Holder(old.given_to(self.which).0 | OTHERS);
                 let _ = holder.compare_exchange(word.0, mine.0, AcqRel, Relaxed); // O1 hold
             }
@@ -320,10 +327,10 @@ impl<'m> Party<'m> {
 }
 
 impl Drop for Party<'_> {
-    /// Lets go, or withdraws, and gets up from its seat.
+    /// Releases, or withdraws, and frees the party's slot.
     fn drop(&mut self) {
-        // Where nobody dies, who is about to hand over does so at once. Where processes share, whoever waits finds the
-        // lock with a party that is not there, and takes it.
+        // In one process, a party that is about to hand over does so at once. Between processes, a waiter finds
+        // that the holder is gone, and takes the lock.
         while self.phase == Phase::Waits && self.withdraw() == Withdrawn::Next && self.granted().is_none() {
             if self.object.slots.are_mortal() {
                 break;

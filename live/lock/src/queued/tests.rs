@@ -71,7 +71,7 @@ fn the_dead_are_replaced_and_told_of_if_inside() {
         let bytes = bytes(3);
         let lines = (0..bytes / LINE_BYTES).map(|_| Line::new()).collect::<Box<[Line]>>();
         let start = std::ptr::NonNull::from(Box::leak(lines)).cast();
-        // SAFETY: leaked, aligned, of that length; used by parties of one lock alone.
+        // SAFETY: the lines are leaked, aligned and of that length, and only parties of one lock use them.
         let memory = || unsafe { Memory::from_raw(start, bytes) };
         let lines = vec![Line::new(), Line::new()].into_boxed_slice();
         let lives = Lives::new(Memory::new(Box::leak(lines)), 2).unwrap();
@@ -100,24 +100,24 @@ fn the_dead_are_replaced_and_told_of_if_inside() {
     }
 }
 
-/// Another program finds the words of a party where the module's documentation says.
+/// Another program finds the words of a party where the documentation of the module says.
 #[test]
 fn a_party_s_words_stand_where_it_is_said() {
     let bytes = bytes(2);
     let lines = (0..bytes / LINE_BYTES).map(|_| Line::new()).collect::<Box<[Line]>>();
     let start = std::ptr::NonNull::from(Box::leak(lines)).cast::<u8>();
-    // SAFETY: leaked, aligned, of that length; used by parties of one lock alone.
+    // SAFETY: the lines are leaked, aligned and of that length, and only parties of one lock use them.
     let mut parties = group(unsafe { Memory::from_raw(start, bytes) }, 2).unwrap();
     let (mut holder, mut waiter) = (parties.next().unwrap(), parties.next().unwrap());
     assert_eq!((holder.request(1), waiter.request(7)), (CLEAN, Request::Waits));
-    // SAFETY: within the memory, aligned; all accesses are atomic.
+    // SAFETY: the word is within the memory and aligned; all accesses to it are atomic.
     let word = |at| unsafe { std::sync::atomic::AtomicU64::from_ptr(start.add(at).cast().as_ptr()) };
     let [tickets, state, priority] =
         [8, 256, 256 + 16].map(|at| word(at).load(std::sync::atomic::Ordering::Relaxed));
     assert_eq!((tickets, state, priority), (1, 1 << 2 | 1, 7));
 }
 
-/// One that waits sleeps, however long that is, and is woken when it is handed the lock.
+/// A waiter sleeps, however long that takes, and wakes when it is handed the lock.
 #[test]
 #[cfg_attr(miri, ignore = "what another thread does is read from /proc")]
 fn who_waits_sleeps_until_it_is_rung() {

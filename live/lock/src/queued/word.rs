@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the words of the lock mean.
+//! The fields of the lock's words.
 
 use crate::life::Generation;
 
-/// Who has the lock.
+/// The holder word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Holder(pub(super) u64);
 
-/// Somebody waits: who lets go must look.
+/// Other parties wait, or may: a party that releases must look for them.
 pub(super) const OTHERS: u64 = 1 << 16;
-/// One more change.
+/// One change, to add to the word.
 pub(super) const CHANGE: u64 = 1 << 17;
 
 const TORN_SHIFT: u32 = 8;
 const PARTY: u64 = 0xFF;
 
 impl Holder {
-    /// Who, if anyone. Out of a shared word it may be any number.
+    /// The party that holds the lock, if any. From a shared word it may be any number.
     pub(super) const fn party(self) -> Option<u32> {
         ((self.0 & PARTY) as u32).checked_sub(1)
     }
@@ -27,7 +27,7 @@ impl Holder {
         self.party() == Some(party)
     }
 
-    /// Who died inside, of which nobody has been told.
+    /// The party that died inside and is not reported yet.
     pub(super) const fn torn(self) -> Option<u32> {
         ((self.0 >> TORN_SHIFT & PARTY) as u32).checked_sub(1)
     }
@@ -36,38 +36,38 @@ impl Holder {
         self.0 & OTHERS != 0
     }
 
-    /// Another has it, by a change that is counted.
+    /// The word after `party` became the holder, with the change counted.
     pub(super) const fn given_to(self, party: u32) -> Self {
         Self((self.0 & !PARTY | (party as u64 + 1)).wrapping_add(CHANGE))
     }
 
-    /// Nobody has it, and nobody waits.
+    /// The word with no holder and no waiters.
     pub(super) const fn free(self) -> Self {
         Self(self.0 & !(PARTY | OTHERS))
     }
 
-    /// It was found that this party died inside; one that did before stays.
+    /// The word after this party was found dead inside. An earlier such party stays.
     pub(super) const fn torn_by(self, party: u32) -> Self {
         if self.torn().is_some() { self } else { Self(self.0 | (party as u64 + 1) << TORN_SHIFT) }
     }
 
-    /// What to add to the word to take the note of a death away.
+    /// What to add to the word to clear the party that died inside.
     pub(super) const fn untorn(self) -> u64 {
         (self.0 & PARTY << TORN_SHIFT).wrapping_neg()
     }
 }
 
-/// What to add to the word, whose holder is `from`, so that `to` is the next one.
+/// What to add to the word, whose holder is `from`, so that `to` becomes the holder.
 pub(super) const fn hand_over(from: u32, to: u32) -> u64 {
     CHANGE.wrapping_add(to as u64).wrapping_sub(from as u64)
 }
 
-/// Whether a party waits.
+/// The state word of a party: whether it waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct State(pub(super) u64);
 
 const WAITS: u64 = 1;
-/// It waits, and can no longer withdraw: it is the next one.
+/// The party waits and can no longer withdraw, because it is next.
 const NEXT: u64 = 2;
 const TICKET_SHIFT: u32 = 2;
 const TICKET: u64 = u64::MAX >> (TICKET_SHIFT + Generation::BITS);
@@ -75,7 +75,7 @@ const TICKET: u64 = u64::MAX >> (TICKET_SHIFT + Generation::BITS);
 impl State {
     pub(super) const TICKET_BITS: u32 = TICKET.count_ones();
 
-    /// It does not wait.
+    /// The party does not wait.
     pub(super) const fn out(generation: Generation) -> Self {
         Self(generation.bits())
     }
@@ -96,7 +96,7 @@ impl State {
         self.0 & NEXT != 0
     }
 
-    /// The same, as the next one.
+    /// The same state, but next.
     pub(super) const fn next(self) -> Self {
         Self(self.0 | NEXT)
     }

@@ -13,12 +13,13 @@ use super::*;
 use crate::parker::Parker;
 use crate::sleep::explore;
 
-/// What is left out, to see that it is needed.
+/// What the model leaves out, to show that it is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Without {
     Nothing,
-    /// A Release.
+    /// The Release of O1.
     Asked,
+    /// The Release of O2.
     Answered,
     Turn,
     Wake,
@@ -30,8 +31,8 @@ impl Without {
     }
 }
 
-/// Each of `askers` asks `questions`, and the other closes when it has answered `answers` of them. It looks when it is
-/// `called`, or again and again.
+/// Each of `askers` threads asks `questions` questions, and the responder closes when it has answered `answers` of
+/// them. It looks when it is `called`, or again and again.
 fn asked(without: Without, called: bool, askers: u32, questions: u32, answers: u32) {
     explore(move || {
         let shared = Arc::new((RequestSlot { without, ..RequestSlot::default() }, Parker::default()));
@@ -56,12 +57,12 @@ fn asked(without: Without, called: bool, askers: u32, questions: u32, answers: u
                 true => {
                     shared.1.park();
                 }
-                // Whatever is asked is found in the end.
+                // The responder finds every question in the end.
                 false => thread::yield_now(),
             }
             if responder.answer(|question| question + 1) {
                 given += 1;
-                // The last has it from the end if it must.
+                // The drop of the responder wakes the last requester.
                 if given < answers {
                     responder.wake();
                 }

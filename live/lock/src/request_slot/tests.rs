@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::*;
 use crate::parker::Parker;
 
-/// Answers at each call, until it has been asked for 0.
+/// Answers at each call, until the question is 0.
 fn answers(mut responder: Responder<'_, u32, u32>, call: &Parker) {
     let mut over = false;
     while !over {
@@ -66,7 +66,7 @@ fn calling_that_panics_leaves_the_slot_in_order() {
     std::thread::scope(|threads| {
         let call = &call;
         threads.spawn(move || answers(responder, call));
-        // The question that was left behind is answered at any call.
+        // Any call makes the responder answer the question that was left behind.
         call.unpark();
         assert_eq!(requester.ask(0, || call.unpark()), Some(1));
     });
@@ -89,7 +89,7 @@ fn its_ends_show_what_they_are() {
     assert_eq!(format!("{:?}", slot.responder().unwrap()), "Responder { .. }");
 }
 
-/// Whoever asks sleeps until it is answered, and who is answered is woken.
+/// A requester sleeps until it is answered, and the answer wakes it.
 #[test]
 #[cfg_attr(miri, ignore = "what another thread does is read from /proc")]
 fn who_asks_sleeps_until_it_is_answered() {

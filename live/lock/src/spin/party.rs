@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a party does: asks, looks whether it is its turn, lets go; and clears what those who died have left.
+//! What a party does: it requests, checks whether it is its turn, releases, and clears what dead parties left.
 
 use std::sync::atomic::compiler_fence;
 
@@ -16,24 +16,24 @@ const INSIDE: u64 = 1;
 pub(super) const CHOOSES: u64 = 2;
 const WRECK: u64 = 4;
 pub(super) const TICKET_SHIFT: u32 = 3;
-/// All of a word but who wrote it.
+/// All of a word but the generation of its writer.
 const WHAT: u64 = u64::MAX >> Generation::BITS;
-/// A ticket where it stands in a word.
+/// The bits of a word that hold the ticket.
 pub(super) const TICKET: u64 = WHAT & !(INSIDE | CHOOSES | WRECK);
 
-/// One that asks for the lock: a core, or a core of one process.
+/// A party of the lock: a core, or a core of one process.
 pub struct Party<'m> {
     object: Object<'m>,
     word: &'m AtomicU64,
     which: u32,
     generation: Generation,
-    /// What the word is if nobody has cleared its wreck.
+    /// The value of the word, unless another party has cleared its wreck.
     written: u64,
-    /// Those that may go before it, as far as it has seen.
+    /// The parties that may still go before this one, as far as it has seen.
     before: Set,
-    /// Those that it has passed, and that have left something to clear.
+    /// The parties that this one has passed, and that have left something to clear.
     wrecks: Set,
-    /// Since it asked.
+    /// The looks since the request.
     looks: u64,
 }
 
@@ -44,7 +44,7 @@ impl<'m> Party<'m> {
         Self { object, word, which, generation, written: generation.bits(), before, wrecks, looks: 0 }
     }
 
-    /// Sits down, and takes over what is left there.
+    /// Takes the party's slot, and takes over what its last owner left.
     pub(super) fn take_slot(object: Object<'m>, which: u32, alive: &Alive) -> Result<Self, LayoutError> {
         let generation = object.slots.take(which, alive)?;
         let mut party = Self::new(object, which, generation);
@@ -52,18 +52,18 @@ impl<'m> Party<'m> {
         Ok(party)
     }
 
-    /// Which one it is, from 0.
+    /// The number of the party, from 0.
     pub fn which(&self) -> u32 {
         self.which
     }
 
-    /// Whether it has the lock.
+    /// Whether the party has the lock.
     #[inline]
     pub fn is_inside(&self) -> bool {
         self.written & INSIDE != 0
     }
 
-    /// Takes its place behind all who asked before. If it has one, or the lock, nothing happens.
+    /// Queues the party behind all that requested before. Does nothing if it is queued already, or has the lock.
     #[inline]
     pub fn request(&mut self) {
         if self.written & TICKET != 0 {
@@ -72,7 +72,7 @@ impl<'m> Party<'m> {
         self.write(CHOOSES); // O1 draw: first.
         // O1 draw
         let number = self.object.tickets.fetch_add(1, AcqRel).wrapping_add(1);
-        // Of spoiled memory it could be none.
+        // In spoiled memory the result could be 0, which is no ticket.
         let ticket = (number << TICKET_SHIFT & TICKET).max(1 << TICKET_SHIFT);
         self.write(ticket);
         self.before = Set::below(self.object.words.count()).without(self.which);
@@ -80,7 +80,7 @@ impl<'m> Party<'m> {
         self.looks = 0;
     }
 
-    /// Looks once whether it is its turn, and if so takes the lock.
+    /// Checks once whether it is the party's turn, and if so takes the lock.
     #[inline]
     pub fn granted(&mut self) -> Option<Entry> {
         if self.is_inside() {
@@ -92,7 +92,7 @@ impl<'m> Party<'m> {
         }
         self.looks += 1;
         let also_dead = self.looks.is_multiple_of(LOOKS);
-        // Who does not go before it does not later: each of its tickets is larger.
+        // A party that does not go before this one does not do so later: each of its later tickets is larger.
         for party in self.before.iter() {
             let word = self.object.word(party).load(Acquire); // O2 pass
             if !goes_before(word, ticket) {
@@ -109,26 +109,27 @@ impl<'m> Party<'m> {
             return None;
         }
         self.write(ticket | INSIDE);
-        // O3 mark: who dies from here on has left that it was inside. The processor needs no fence: what it has done when
-        // it is interrupted for the last time, it has done up to some instruction.
+        // O3 mark: if the party dies from here on, its word says that it was inside. The processor needs no fence:
+        // when it is interrupted for the last time, it has done exactly the instructions up to some point.
         compiler_fence(Ordering::SeqCst);
         let wrecks = self.wrecks != Set::NONE || self.written & WRECK != 0;
         Some(if wrecks { self.clear() } else { Entry::Clean })
     }
 
-    /// Whether it has asked, is not inside, and nobody is seen that came before: who is just drawing a ticket may have, and
-    /// is so for as long as that takes. A load for each that it has not passed.
+    /// Whether the party has requested, is not inside, and sees no party that came before it. A party that is just
+    /// drawing a ticket may have come before, so this stays true for as long as that draw takes. 1 load for each
+    /// party that this one has not passed.
     pub fn is_undecided(&self) -> bool {
         let ticket = self.written & TICKET;
         let came_before = |party| {
-            // Relaxed: nothing rests on it but whether to look again.
+            // Relaxed: the result only decides whether to look again.
             let word = self.object.word(party).load(Relaxed);
             word & CHOOSES == 0 && goes_before(word, ticket)
         };
         ticket != 0 && !self.is_inside() && !self.before.iter().any(came_before)
     }
 
-    /// Gives its place back, if it has not got the lock.
+    /// Withdraws the request, unless the party has the lock.
     #[inline]
     pub fn withdraw(&mut self) {
         if !self.is_inside() && self.written & TICKET != 0 {
@@ -136,11 +137,11 @@ impl<'m> Party<'m> {
         }
     }
 
-    /// Asks, and looks until it has the lock. If it has it already, nothing happens.
+    /// Requests, and checks until the party has the lock. Does nothing if it has the lock already.
     ///
     /// # Errors
     ///
-    /// [`Stuck`].
+    /// [`Stuck`] when the patience ends.
     #[inline]
     pub fn enter(&mut self, patience: Patience) -> Result<Entry, Stuck> {
         self.request();
@@ -156,7 +157,7 @@ impl<'m> Party<'m> {
         }
     }
 
-    /// Lets go. If it has not got the lock, nothing happens.
+    /// Releases the lock. Does nothing if the party does not have it.
     #[inline]
     pub fn leave(&mut self) {
         if self.is_inside() {
@@ -164,28 +165,30 @@ impl<'m> Party<'m> {
         }
     }
 
-    /// Whether a party is gone that has left this word, and nothing else.
+    /// Whether the party that wrote this word is gone, and has written nothing after it.
     #[cold]
     fn is_gone(&self, party: u32, word: u64) -> bool {
-        // O3 mark: again, for it may have gone on before it died. Relaxed: that it is gone shows all that it did.
+        // O3 mark: the word is read again, because the party may have gone on before it died. Relaxed: the check
+        // that it is gone makes all that it did visible.
         self.object.slots.is_gone(party, Generation::of(word))
             && self.object.word(party).load(Relaxed) == word
     }
 
-    /// Inside: takes away what those have left that are gone, and says if one of them was inside.
+    /// For the party inside: clears what parties that are gone have left, and reports if one of them was inside.
     #[cold]
     fn clear(&mut self) -> Entry {
         let mut entry = Entry::Clean;
         for party in self.wrecks.with(self.which).iter() {
             let place = self.object.word(party);
-            // Its seat may be taken again meanwhile, once or, if that dies too, twice.
+            // Its slot may be taken again meanwhile: once, or twice if the new owner dies too.
             for _ in 0..3 {
-                // O2 pass: before its seat is looked at, or a successor's word would be taken for what the dead one left.
+                // O2 pass: the word is read before the slot is checked. Otherwise a successor's word could be taken
+                // for what the dead party left.
                 let word = place.load(Acquire);
                 if word & WRECK != 0 {
                     entry = Entry::OwnerDied(party);
-                    // Relaxed, here and below: who comes inside later has passed our own word, and what stood in this one
-                    // for others to see an exchange keeps.
+                    // Relaxed, here and below: a party that enters later has passed our own word, and an exchange
+                    // keeps what this word had released to others.
                     place.fetch_and(!WRECK, Relaxed);
                 } else if party == self.which
                     || word & WHAT == 0
@@ -205,7 +208,7 @@ impl<'m> Party<'m> {
         entry
     }
 
-    /// Writes its word, and keeps the wreck that is in it.
+    /// Writes the party's word, and keeps the wreck that is in it.
     #[inline(always)]
     pub(super) fn write(&mut self, what: u64) {
         let new = self.generation.bits() | what;
@@ -216,10 +219,11 @@ impl<'m> Party<'m> {
         self.written = new;
     }
 
-    /// Writes its word if the wreck is still in it.
+    /// Writes the party's word if the wreck is still in it.
     #[cold]
     fn write_beside(&mut self, new: u64) -> bool {
-        // Relaxed: it was not inside since it took the word over, and the exchange keeps what that lets others see.
+        // Relaxed: the party was not inside since it took the word over, and the exchange keeps what the word had
+        // released to others.
         let kept = self.word.compare_exchange(self.written, new, Relaxed, Relaxed).is_ok();
         if kept {
             self.written = new;
@@ -227,11 +231,11 @@ impl<'m> Party<'m> {
         kept
     }
 
-    /// Takes over the word of whoever was this party before.
+    /// Takes over the word of the party's last owner.
     fn inherit(&mut self) {
-        // Others change it twice at most: they clear a wreck, and the rest.
+        // Other parties change the word twice at most: they clear a wreck, and the rest.
         for _ in 0..8 {
-            // Relaxed: its seat has shown what the one before did.
+            // Relaxed: taking the slot has made visible what the last owner did.
             let old = self.word.load(Relaxed);
             let wreck = if old & (INSIDE | WRECK) == 0 { 0 } else { WRECK };
             self.written = self.generation.bits() | wreck;
@@ -240,13 +244,13 @@ impl<'m> Party<'m> {
                 return;
             }
         }
-        // Somebody spoils the memory: what is there means nothing.
+        // A hostile process spoils the memory: the word means nothing.
         self.write(0);
     }
 }
 
 impl Drop for Party<'_> {
-    /// Lets go, or withdraws, and gets up from its seat. A wreck stays for the next one.
+    /// Releases, or withdraws, and frees the party's slot. A wreck stays for the next owner.
     fn drop(&mut self) {
         self.leave();
         self.withdraw();
@@ -254,7 +258,7 @@ impl Drop for Party<'_> {
     }
 }
 
-/// Whether who wrote this word is to be waited for by who has this ticket.
+/// Whether a party with this ticket must wait for the party that wrote this word.
 #[inline(always)]
 fn goes_before(word: u64, ticket: u64) -> bool {
     let other = word & TICKET;

@@ -8,12 +8,12 @@ use super::*;
 use crate::PARTIES_LIMIT;
 use crate::global::{Entry, Patience, Stuck};
 
-/// Memory of a lock and of two processes, both of which are this one.
+/// The memory of a lock, and the lives of two processes, both of which are this one.
 fn shared(parties: u32) -> (impl Fn() -> Memory<'static>, Lives<'static>) {
     let bytes = bytes(parties);
     let lines = (0..bytes / LINE_BYTES).map(|_| Line::new()).collect::<Box<[Line]>>();
     let start = std::ptr::NonNull::from(Box::leak(lines)).cast();
-    // SAFETY: leaked, aligned, of that length; used by parties of one lock alone.
+    // SAFETY: the lines are leaked, aligned and of that length, and only parties of one lock use them.
     let memory = move || unsafe { Memory::from_raw(start, bytes) };
     let lines = vec![Line::new(), Line::new()].into_boxed_slice();
     (memory, Lives::new(Memory::new(Box::leak(lines)), 2).expect("room"))
@@ -48,7 +48,7 @@ fn who_is_drawing_may_have_come_before() {
     one.request();
     assert_eq!((one.granted(), one.is_undecided()), (None, false), "it has seen the ticket");
     other.withdraw();
-    // As it is between the two steps of a request.
+    // The state between the two steps of a request.
     other.write(CHOOSES);
     assert_eq!((one.granted(), one.is_undecided()), (None, true));
     other.withdraw();
@@ -69,13 +69,13 @@ fn who_is_inside_gives_no_place_back() {
     assert_eq!(other.enter(Patience::Looks(50)), Err(Stuck { party: 0 }));
 }
 
-/// Tickets of spoiled memory begin anew in the middle of an application: none is no ticket.
+/// In spoiled memory the tickets may wrap while an application runs: ticket 0 would mean none.
 #[test]
 fn no_ticket_is_nothing() {
     let (memory, lives) = shared(2);
     let alive = Alive::claim(lives, 0).unwrap();
     let mut one = party(memory(), 2, 0, lives, &alive).unwrap();
-    // The first word of a lock is how many tickets were drawn: as many as there can be.
+    // The first word of a lock is the number of tickets drawn: here the largest.
     memory().claim().word(0).store(TICKET >> TICKET_SHIFT, Relaxed);
     one.request();
     assert_eq!(one.granted(), Some(Entry::Clean));
@@ -107,7 +107,7 @@ fn a_death_inside_is_told_once() {
         let mut third = party(memory(), 3, 2, lives, &alive).unwrap();
         first.enter(Patience::Endless).unwrap();
         assert_eq!(second.enter(Patience::Looks(100)), Err(Stuck { party: 0 }));
-        // It dies inside, as far as the others can tell.
+        // The first party dies inside, as far as the others can tell.
         std::mem::forget(first);
         drop(dying);
         let mut heir = successor.then(|| party(memory(), 3, 0, lives, &alive).unwrap());
@@ -130,7 +130,7 @@ fn the_heir_itself_is_told() {
     first.enter(Patience::Endless).unwrap();
     std::mem::forget(first);
     drop(dying);
-    // One comes and goes without having asked; the next one asks.
+    // One successor comes and goes without a request; the next one requests.
     drop(party(memory(), 2, 0, lives, &alive).unwrap());
     let mut heir = party(memory(), 2, 0, lives, &alive).unwrap();
     assert_eq!(heir.enter(Patience::Endless), Ok(Entry::OwnerDied(0)));
@@ -138,7 +138,7 @@ fn the_heir_itself_is_told() {
     assert_eq!(heir.enter(Patience::Endless), Ok(Entry::Clean));
 }
 
-/// Who died waiting had nothing: whoever comes next is told of no death.
+/// A party that died while it waited had nothing: the next party inside gets no report of a death.
 #[test]
 fn a_death_while_waiting_is_none_of_who_comes_next() {
     let (memory, lives) = shared(3);
@@ -156,7 +156,8 @@ fn a_death_while_waiting_is_none_of_who_comes_next() {
     assert_eq!(next.enter(Patience::Looks(100)), Ok(Entry::Clean));
 }
 
-/// Who was seen dead may have a successor that asks before the dead one's word is cleared: it keeps its place.
+/// A party that was seen dead may have a successor that requests before the dead party's word is cleared. The
+/// successor keeps its place.
 #[test]
 fn a_successor_that_has_asked_keeps_its_place() {
     let (memory, lives) = shared(3);

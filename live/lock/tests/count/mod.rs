@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a lock protects in a model: loom panics when two accesses race, under shuttle they lose counts.
+//! The value that a lock protects in a model: loom panics when two accesses race; under shuttle racing accesses
+//! lose counts.
 #![allow(dead_code, reason = "each test binary uses its part of this module")]
 
 #[cfg(loom)]
@@ -9,7 +10,7 @@ use loom::{cell::UnsafeCell, sync::Arc};
 #[cfg(shuttle)]
 use shuttle::sync::{Arc, atomic::AtomicU64, atomic::Ordering::Relaxed};
 
-/// A number that is counted up in two steps.
+/// A number that is incremented in two steps.
 pub(crate) struct Count {
     #[cfg(loom)]
     count: UnsafeCell<u64>,
@@ -17,7 +18,7 @@ pub(crate) struct Count {
     count: AtomicU64,
 }
 
-// SAFETY: loom checks what it is for.
+// SAFETY: loom checks that accesses are exclusive, which is what the type is for.
 #[cfg(loom)]
 unsafe impl Sync for Count {}
 // SAFETY: as above.
@@ -33,17 +34,17 @@ impl Count {
         Arc::new(Self { count })
     }
 
-    /// One more; gives how many there were.
+    /// Increments the number; returns its value before.
     #[cfg(loom)]
     pub(crate) fn up(&self) -> u64 {
-        // SAFETY: exclusive, or loom panics.
+        // SAFETY: the access is exclusive, or loom panics.
         self.count.with_mut(|count| unsafe {
             *count += 1;
             *count - 1
         })
     }
 
-    /// One more; gives how many there were.
+    /// Increments the number; returns its value before.
     #[cfg(shuttle)]
     pub(crate) fn up(&self) -> u64 {
         let count = self.count.load(Relaxed);

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use taut_lock::{LINE_BYTES, Line, Memory};
 
-/// What an exploration may take. What has not been explored by then is left out, and the line printed says so.
+/// The time limit of an exploration. Executions that are not explored by then are left out, and the printed line
+/// says so.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Explores `run` on fresh memory of `bytes`, up to `preemptions` preemptions, and prints the number of executions.
@@ -25,16 +26,16 @@ pub(crate) fn explore(
     let mut model = loom::model::Builder::new();
     model.preemption_bound = preemptions;
     model.max_duration = Some(LIMIT);
-    // After so many executions the time is looked at.
+    // Loom checks the time after this number of executions.
     model.checkpoint_interval = 1000;
     let begin = Instant::now();
     model.check(move || {
         counted.fetch_add(1, Ordering::Relaxed);
         let lines = (0..bytes.div_ceil(LINE_BYTES)).map(|_| Line::new());
         let lines = Box::into_raw(lines.collect::<Box<[Line]>>());
-        // SAFETY: just allocated, used by nobody else.
+        // SAFETY: the lines were just allocated, and nothing else uses them.
         run(Memory::new(unsafe { &mut *lines }));
-        // SAFETY: from `into_raw`; `run` has joined its threads and dropped its parties.
+        // SAFETY: the pointer is from `into_raw`; `run` has joined its threads and dropped its parties.
         drop(unsafe { Box::from_raw(lines) });
     });
     let (executions, time) = (executions.load(Ordering::Relaxed), begin.elapsed());
@@ -43,8 +44,8 @@ pub(crate) fn explore(
     assert!(executions > 3, "{name} was not explored");
 }
 
-/// Something that is wrong must be found to be. In a process of its own, this test binary's `test` again: loom ends the one
-/// in which it finds a deadlock.
+/// A test of a wrong design, in which loom must find the fault. It runs this test binary's `test` again in a
+/// process of its own, because loom ends the process in which it finds a deadlock.
 pub(crate) fn canary(test: &str, run: impl Fn() + Send + Sync + 'static) {
     const CANARY: &str = "TAUT_LOCK_TEST_CANARY";
     if std::env::var_os(CANARY).is_some() {
