@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! How a core's jobs ask for what other cores have: pinned while they spin, or away while they sleep.
+//! How a core's jobs ask for resources of several cores: a job is pinned while it spins, or suspended while it
+//! sleeps.
 //!
 //! ```text
-//! G1  Who waits asleep is suspended to its core's rule, and stands at the priority above all rungs: it is there before
-//!     the core is given away, so that nothing keeps it from going to sleep, and from coming back.
-//! G2  Who comes back says so, and takes the mark by an exchange: then it tells the rule itself. If the mark is set, it
-//!     leaves a note; whoever takes the mark off calls the dispatcher, which tells the rule. One of the two does, for
-//!     what was said is taken back by an exchange.
-//! G3  A party of a core is borrowed by the job that is pinned there, between its `pin` and its `unpin`, both inside of the
-//!     core's state: no other job of the core runs meanwhile. A party of a task is borrowed by its job, of which there is one.
+//! G1  A job that waits asleep is suspended in its core's rule, and its thread has the priority above all levels. The
+//!     thread has that priority before it gives the core away, so that nothing keeps it from going to sleep, and from
+//!     coming back.
+//! G2  A job that comes back sets its `back` flag and tries to enter the state by an exchange. If it enters, it
+//!     reports to the rule itself. If the preemption control is set, it leaves a request there; the thread that
+//!     leaves that section calls the dispatcher, which reports to the rule. Exactly one of the two reports, because
+//!     the flag is taken by an exchange.
+//! G3  A party of a core is borrowed by the job that is pinned there, between its `pin` and its `unpin`, both inside
+//!     the core's state: no other job of the core runs meanwhile. A party of a task is borrowed by the task's job, of
+//!     which there is one.
 //! ```
 
 use std::sync::atomic::Ordering;
@@ -25,15 +29,15 @@ use crate::global::{Asks, PartyCell};
 use crate::settle::{Caller, Next};
 use crate::shared::{Inside, Shared};
 
-/// A job that asks, and for what.
+/// A job's request for a resource.
 #[derive(Clone, Copy)]
 pub(crate) struct Request {
     pub(crate) worker: u32,
     pub(crate) task: u32,
-    /// How the resource is recorded.
+    /// The number by which the resource is recorded.
     pub(crate) number: u32,
     pub(crate) urgency: u32,
-    /// `None`: by when it asks.
+    /// `None`: the rank is the time of the request.
     pub(crate) rank: Option<u64>,
 }
 
@@ -41,7 +45,7 @@ impl Shared {
     /// Takes a resource for which jobs spin.
     ///
     /// # Safety
-    /// The party is that of this core, and of no other one.
+    /// `party` is that of this core, and of no other core.
     pub(crate) unsafe fn acquire_spinning(
         &self,
         request: Request,
@@ -57,7 +61,7 @@ impl Shared {
         self.or_abort(task, state.lift());
         self.or_abort(task, state.rule.pin());
         state.hold_across(task, true);
-        // SAFETY: pinned, and inside (G3).
+        // SAFETY: the job is pinned, and inside (G3).
         let granted = unsafe { party.ask(0) };
         let kind = if granted.is_some() { Kind::Locked } else { Kind::Spin };
         state.log_across(kind, task, number, clock::monotonic_ns);
@@ -65,7 +69,7 @@ impl Shared {
         if let Some(entry) = granted {
             return Ok(entry);
         }
-        // SAFETY: still pinned: nobody but the dispatcher runs here meanwhile (G3).
+        // SAFETY: the job is still pinned: only the dispatcher runs here meanwhile (G3).
         let entry = unsafe { party.have() };
         let mut inside = self.enter(worker, task);
         inside.state().log_across(Kind::Locked, task, number, clock::monotonic_ns);
@@ -73,17 +77,18 @@ impl Shared {
         Ok(entry)
     }
 
-    /// Gives it back.
+    /// Releases it.
     ///
     /// # Safety
-    /// As [`Shared::acquire_spinning`], by which the caller has had it.
+    /// As [`Shared::acquire_spinning`], by which the caller got the lock.
     pub(crate) unsafe fn release_spinning(&self, request: Request, party: &PartyCell<impl Asks>) {
         let Request { worker, task, number, .. } = request;
         let mut inside = self.enter(worker, task);
         let state = inside.state();
-        // Before others may have it, and in one section with it: what is recorded and told comes in the order of the lock.
+        // Recorded before the release, and inside the same section: so records and reports are in the order of the
+        // lock.
         state.log_across(Kind::Unlock, task, number, clock::monotonic_ns);
-        // SAFETY: pinned until below (G3).
+        // SAFETY: the job stays pinned until below (G3).
         unsafe { party.release() };
         self.or_abort(task, state.rule.unpin());
         state.hold_across(task, false);
@@ -93,7 +98,7 @@ impl Shared {
     /// Takes a resource for which jobs sleep.
     ///
     /// # Safety
-    /// The party is that of the request's task, and of no other one; the caller is the task's job.
+    /// `party` is that of the request's task, and of no other task; the caller is the task's job.
     pub(crate) unsafe fn acquire_suspending(
         &self,
         request: Request,
@@ -106,10 +111,10 @@ impl Shared {
             inside.leave();
             return Err(LockError::Killed);
         }
-        // Inside, so that ranks by the clock come in the order of the requests.
+        // Read inside the state, so that ranks by the clock are in the order of the requests.
         let rank = rank.unwrap_or_else(clock::monotonic_ns);
         self.or_abort(task, state.lift());
-        // SAFETY: the task's one job (G3).
+        // SAFETY: this is the task's only job (G3).
         if let Some(entry) = unsafe { party.ask(urgency) } {
             self.or_abort(task, state.rule.boost(task as usize, rank));
             state.hold_across(task, true);
@@ -123,34 +128,35 @@ impl Shared {
         state.go_away(worker, rank, number, now_ns);
         let chosen = self.or_abort(task, state.decide(|| now_ns));
         match self.settle(state, chosen, Caller::Waiting(worker), now_ns) {
-            // It runs when we sleep (G1).
+            // The other thread runs once this one sleeps (G1).
             Next::Wake(other) => inside.wake(other),
             Next::Same | Next::Here | Next::Below => inside.leave_and_call(),
         }
-        // SAFETY: the task has no other job, and this one goes on when it has the lock (G3).
+        // SAFETY: the task has no other job, and this one goes on only with the lock (G3).
         let entry = self.account(worker).wait(|| unsafe { party.have() });
         self.come_back(worker, task);
         Ok(entry)
     }
 
-    /// Gives it back.
+    /// Releases it.
     ///
     /// # Safety
-    /// As [`Shared::acquire_suspending`], by which the caller has had it.
+    /// As [`Shared::acquire_suspending`], by which the caller got the lock.
     pub(crate) unsafe fn release_suspending(&self, request: Request, party: &PartyCell<impl Asks>) {
         let Request { worker, task, number, .. } = request;
         let mut inside = self.enter(worker, task);
         let state = inside.state();
-        // Before others may have it, and in one section with it: what is recorded and told comes in the order of the lock.
+        // Recorded before the release, and inside the same section: so records and reports are in the order of the
+        // lock.
         state.log_across(Kind::Unlock, task, number, clock::monotonic_ns);
-        // SAFETY: the task's one job (G3).
+        // SAFETY: this is the task's only job (G3).
         unsafe { party.release() };
         self.or_abort(task, state.rule.unboost());
         state.hold_across(task, false);
         self.decided(inside, worker);
     }
 
-    /// Has been granted what it slept for, and goes on when it is chosen.
+    /// The job has been granted the resource that it slept for. It goes on when it is chosen.
     fn come_back(&self, worker: u32, task: u32) {
         let back = &self.back[worker as usize];
         back.store(true, Ordering::Release);
@@ -173,7 +179,7 @@ impl Shared {
         self.park(worker);
     }
 
-    /// The dispatcher tells of those that found the mark when they came back.
+    /// The dispatcher reports the grants of jobs that came back but could not enter the state.
     pub(crate) fn apply_grants(&self, inside: &mut Inside<'_>, now_ns: u64) {
         if !self.any_back.load(Ordering::Relaxed) || !self.any_back.swap(false, Ordering::Acquire) {
             return;

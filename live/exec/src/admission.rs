@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Jobs that begin when their work lets them: released by the calendar, told to the rule later.
+//! Jobs that begin when their work admits them: the calendar releases them, and the dispatcher reports them to the
+//! rule later.
 //!
 //! ```text
-//! A1  Releases wait in the order in which they came. The first of them is told to the rule when its task has no job and
-//!     its work admits it; it arrived at its release all the same.
-//! A2  Of a release that was dropped the work hears before the next that was not, and once its task has no job.
-//! A3  What waits is counted in the floor: nothing is told later that arrived before it.
+//! A1  Releases wait in the order of their arrival. The dispatcher reports the first of them to the rule when its
+//!     task has no job and the task's work admits it. Its arrival is still its release.
+//! A2  The work learns of a dropped release before the next one that was not dropped, and once its task has no job.
+//! A3  The next-release bound includes the releases that wait: none of those reported later arrived before it.
 //! ```
 //!
-//! The dispatcher asks the works, between two visits of the core's state: so that a work may wait for a short lock, which
-//! nobody may inside, and so that nobody else asks. Whoever completes a job behind which another waits calls it. While
-//! something waits, it listens to the bells of [`Setup::listen_for_admission`](crate::Setup::admission_bell).
+//! The dispatcher asks the works outside the core's state, between two scans. So a work may wait for a short lock,
+//! which no thread may do inside the state, and no other thread asks the work. A thread that completes a job with
+//! another release behind it calls the dispatcher. While a release waits, the dispatcher also listens to the event
+//! counts of [`Setup::listen_for_admission`](crate::Setup::listen_for_admission).
 
 use taut_event::Kind;
 use taut_policy::Misuse;
@@ -22,36 +24,36 @@ use crate::state::{BEYOND_BACKLOG, NEVER, State};
 use crate::task::Release;
 use crate::worker::Works;
 
-/// Of a task, whether its jobs have to be admitted, and what of that is open.
+/// Whether a task's jobs need admission, and what is still open.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Admission {
-    /// Whether they have to be.
+    /// Whether the task's jobs need admission.
     pub(crate) asked: bool,
-    /// Whether there are releases that were dropped, of which the work has not heard.
+    /// Whether releases were dropped that the work has not learned of.
     dropped: bool,
     /// The last release.
     last: Arrived,
     /// Releases before this one have been recorded, as admitted or as dropped.
     recorded: u64,
-    /// From the first to the last of those that found no room to wait, as long as they are not recorded.
+    /// The first and the last of the releases that found no room to wait and are not yet recorded.
     beyond: Option<(u64, u64)>,
 }
 
 impl Task {
-    /// A job of it that is not complete, the first.
+    /// The first job of the task that is not complete, or else the first release that waits.
     pub(crate) fn unfinished(&self) -> Option<u64> {
         if self.active { Some(self.job.number) } else { self.backlog.next().map(|arrived| arrived.number) }
     }
 
-    /// Whether its work is to be asked, when it has no job.
+    /// Whether the dispatcher must ask the task's work once the task has no job.
     pub(crate) fn is_open(&self) -> bool {
         self.admission.asked && (self.backlog.count() > 0 || self.admission.dropped)
     }
 }
 
 impl State {
-    /// A release of a task whose jobs have to be admitted; whether it was dropped.
-    /// `beyond`: as no more may wait.
+    /// Notes a release of a task whose jobs need admission. `dropped`: the release was dropped; `beyond`: because no
+    /// more may wait.
     pub(crate) fn record_release(&mut self, task: u32, arrived: Arrived, (dropped, beyond): (bool, bool)) {
         let admission = &mut self.tasks[task as usize].admission;
         if beyond {
@@ -62,8 +64,8 @@ impl State {
         admission.dropped |= dropped;
     }
 
-    /// What its work is to be asked: the next release, and whether that is to begin a job; none if nothing is open or the task
-    /// has a job.
+    /// What to ask the task's work: the next release, and whether it begins a job. `None` if nothing is open or the
+    /// task has a job.
     fn at_admission(&mut self, task: u32, now_ns: u64) -> Option<(u64, bool)> {
         let slot = &mut self.tasks[task as usize];
         if !slot.admission.asked || slot.active {
@@ -79,7 +81,7 @@ impl State {
         }
     }
 
-    /// Nothing begins any more.
+    /// Drops all releases that wait: no job begins any more.
     fn drop_waiting(&mut self, task: u32, now_ns: u64) {
         let slot = &mut self.tasks[task as usize];
         let waiting = u64::from(slot.backlog.clear());
@@ -88,7 +90,7 @@ impl State {
         self.record_dropped(task, u64::MAX, now_ns);
     }
 
-    /// Records the releases before one that were dropped.
+    /// Records the dropped releases before `before`.
     fn record_dropped(&mut self, task: u32, before: u64, now_ns: u64) {
         let slot = &mut self.tasks[task as usize];
         let Admission { last, recorded, beyond, .. } = slot.admission;
@@ -96,7 +98,7 @@ impl State {
         let end = before.min(slot.next);
         slot.admission.recorded = recorded.max(end);
         slot.admission.beyond = beyond.filter(|(_, last)| *last >= end);
-        // One that was paused meanwhile looks as if there had been no room.
+        // A release that was paused meanwhile looks as if there had been no room.
         let is_beyond = |number: u64| beyond.is_some_and(|(first, last)| (first..=last).contains(&number));
         for number in recorded..end {
             let behind_ns = period_ns.saturating_mul(last.number.saturating_sub(number));
@@ -111,7 +113,7 @@ impl State {
         }
     }
 
-    /// Its work has admitted what it was asked for.
+    /// The task's work has admitted what the dispatcher asked.
     fn admitted(&mut self, task: u32, now_ns: u64) -> Result<(), Misuse> {
         let slot = &mut self.tasks[task as usize];
         slot.admission.dropped = false;
@@ -120,7 +122,7 @@ impl State {
             self.record_dropped(task, next, now_ns);
             return Ok(());
         };
-        // Those behind it, if there are any, are asked for when it is complete.
+        // The dispatcher asks about those behind it, if any, when this job is complete.
         slot.admission.dropped = arrived.number + 1 < next;
         self.record_dropped(task, arrived.number, now_ns);
         let slot = &mut self.tasks[task as usize];
@@ -133,7 +135,7 @@ impl State {
         Ok(())
     }
 
-    /// The first arrival of what waits to be admitted.
+    /// The first arrival among the releases that wait for admission.
     pub(crate) fn first_waiting(&self) -> u64 {
         if !self.admits {
             return NEVER;
@@ -143,13 +145,13 @@ impl State {
     }
 }
 
-/// What the works of a core are asked, by its dispatcher alone.
+/// The questions to the works of a core. Only the core's dispatcher asks them.
 #[derive(Debug)]
 pub(crate) struct Admissions {
     asked: Vec<Asked>,
 }
 
-/// What a work is asked, and whether it has admitted it.
+/// One question to a work, and whether the work has admitted the release.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     task: u32,
@@ -159,12 +161,12 @@ struct Asked {
 }
 
 impl Admissions {
-    /// Room for all that so many tasks can be asked.
+    /// Room for the questions to this many tasks.
     pub(crate) fn new(tasks: usize) -> Self {
         Self { asked: Vec::with_capacity(tasks) }
     }
 
-    /// Tells the rule of what was admitted, and notes what is to be asked next.
+    /// Reports the admitted releases to the rule.
     pub(crate) fn apply(&mut self, state: &mut State, now_ns: u64) -> Result<(), Misuse> {
         for asked in self.asked.drain(..).filter(|asked| asked.admitted) {
             state.admitted(asked.task, now_ns)?;
@@ -172,32 +174,32 @@ impl Admissions {
         Ok(())
     }
 
-    /// Notes what is to be asked, when all that was admitted has been told.
+    /// Collects the next questions, once all admitted releases have been reported.
     pub(crate) fn collect(&mut self, state: &mut State, now_ns: u64) {
         if !state.admits {
             return;
         }
         for task in 0..state.tasks.len() as u32 {
             if let Some((next, begins)) = state.at_admission(task, now_ns) {
-                // As many as there is room for.
+                // There is room for one question per task.
                 self.asked.push(Asked { task, next, begins, admitted: false });
             }
         }
     }
 
-    /// Asks, outside of the core's state, for a work may wait for a lock; whether there is something to tell. A work that
-    /// panics admits nothing, and calls `panicked`.
+    /// Asks the works, outside the core's state because a work may wait for a lock. Returns whether there is
+    /// something to report. A work that panics admits nothing, and calls `panicked`.
     pub(crate) fn ask(&mut self, works: &Works<'_>, panicked: &(dyn Fn() + Sync)) -> bool {
         for asked in &mut self.asked {
-            // SAFETY: the task has no job, and gets none before we tell of it; so nobody else has its work, and what the
-            // last job did came before the visit in which this was noted.
+            // SAFETY: the task has no job, and gets none before we report it. So no other thread has its work, and
+            // the last job's accesses come before the scan that collected this question.
             let work = unsafe { &mut *works.works[asked.task as usize].get() };
             asked.admitted = works.call(panicked, || work.admit(asked.next, asked.begins)) == Some(true);
         }
         self.asked.iter().any(|asked| asked.admitted)
     }
 
-    /// Whether something waits.
+    /// Whether a release waits for admission.
     pub(crate) fn wait(&self) -> bool {
         !self.asked.is_empty()
     }

@@ -1,62 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The kernel's clock, programmed for a release before the dispatcher sleeps until it.
+//! Programs the kernel's clock for a release before the dispatcher sleeps until it.
 //!
-//! A sleep that becomes the earliest thing its processor waits for programs the processor's clock, which takes 5.5 µs on a
-//! virtual machine, and it would be in the way of the job that is started then. So a timer that nobody waits for is armed
-//! for the release after the next: it is in the kernel's queue when the sleep until it begins, and the interrupt of the
-//! release before has programmed the clock.
+//! A sleep that becomes the first event of its processor programs the processor's clock. That takes 5.5 µs on a
+//! virtual machine, and would delay the job that starts then. So the dispatcher arms a timer for the release after
+//! the next; no thread waits for that timer. It is in the kernel's queue before the sleep until that release begins,
+//! and the interrupt of the release before has programmed the clock.
 //!
-//! That timer is armed a little before the release. From the instant for which the clock is programmed it takes a while
-//! until the kernel looks what has ended. If the release has come by then, the sleep has ended too: in the same interrupt,
-//! earlier by as much. The sleep itself is until the release, so it never ends before. If the kernel looks before the
-//! release, the interrupt was in vain. So it is only as much as a quarter of the least that a sleep was found to be late
-//! by: on the virtual machine where this was measured sleeps are late by 13 µs, seldom by 7, and the interrupt is the same up to
-//! 6 µs before, and another one at 10 µs, whether the processor is idle or a job runs.
+//! The timer is armed a little before the release. The kernel checks what has expired some time after the instant for
+//! which the clock is programmed. If the release has come by then, the sleep ends in the same interrupt, earlier by
+//! that much. The sleep itself is until the release, so it never ends before. If the kernel checks before the
+//! release, the interrupt was in vain. So the timer is early only by a quarter of the least lateness found for a
+//! sleep. On the virtual machine where this was measured, sleeps are late by 13 µs, seldom by 7. There the same
+//! interrupt ends both when the timer is up to 6 µs early, and a second interrupt comes at 10 µs, whether the
+//! processor is idle or a job runs.
 
 use taut_sys::clock;
 use taut_sys::timer::Timer;
 
 use crate::state::NEVER;
 
-/// Sleeps by which it is found out how late they end.
+/// The number of sleeps that measure how late a sleep ends.
 const SLEEPS: u32 = 8;
-/// How long each of them is.
+/// The length of each of them.
 const SLEEP_NS: u64 = 100_000;
-/// Whatever is found, not more: a processor that stalls all the time is no reason for interrupts in vain.
+/// The upper limit, whatever is measured: a processor that always stalls must not cause interrupts in vain.
 const EARLY_MAX_NS: u64 = 3_000;
 
-/// Timers for the release after the next, in turns.
+/// Timers for the release after the next, used in turn.
 #[derive(Debug)]
 pub(crate) struct Ahead {
     timers: [Timer; 2],
-    /// For whom, to the last one.
+    /// The release for which the last timer was armed.
     armed_ns: u64,
     turn: usize,
     early_ns: u64,
 }
 
 impl Ahead {
-    /// For the processor that the calling thread is pinned to, which sleeps for about a millisecond meanwhile. `None` if
-    /// there are no timers: releases are later by some microseconds then. For boot.
+    /// For the processor that the calling thread is pinned to. The calling thread sleeps for about a millisecond.
+    /// `None` if there are no timers: then releases are some microseconds later. For boot.
     pub(crate) fn new() -> Option<Self> {
         let timers = [Timer::new().ok()?, Timer::new().ok()?];
         Some(Self { timers, armed_ns: 0, turn: 0, early_ns: (least_late_ns() / 4).min(EARLY_MAX_NS) })
     }
 
-    /// For a release, at [`NEVER`] none. One short system call, if it was not the last.
+    /// Arms a timer for a release; none for [`NEVER`]. One short system call, unless the release is the same as the
+    /// last time.
     pub(crate) fn arm(&mut self, at_ns: u64) {
         if at_ns != self.armed_ns && at_ns != NEVER {
             self.turn ^= 1;
             self.armed_ns = at_ns;
-            // Without it a release is later by some microseconds.
+            // If this fails, a release is some microseconds later.
             let _ = self.timers[self.turn].arm(at_ns.saturating_sub(self.early_ns));
         }
     }
 }
 
-/// By how much a sleep of the calling thread ends late, at least.
+/// The least lateness of a sleep of the calling thread, ns.
 fn least_late_ns() -> u64 {
     let late = |_| {
         let until_ns = clock::monotonic_ns() + SLEEP_NS;

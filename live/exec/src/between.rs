@@ -12,20 +12,20 @@ use taut_lock::{LayoutError, Memory, Place, Plain, queued, spin};
 use crate::global::{Global, Parties, PartyCell, Protocol, Value};
 use crate::setup::Setup;
 
-/// What a process is among those that use a resource.
+/// The role of this process among those that use a resource.
 #[derive(Clone)]
 pub struct Between<'m> {
     /// Parties of all processes together: the same number for each of them, at most [`taut_lock::PARTIES_LIMIT`].
     pub parties: u32,
-    /// Those that this process is, and no other one: as many as its cores use the resource, with [`Protocol::Msrp`], or as
-    /// its tasks do.
+    /// The parties of this process, which no other process has. One per core of this process that uses the resource,
+    /// with [`Protocol::Msrp`]; otherwise one per task that uses it.
     pub slots: Range<u32>,
-    /// The largest priority among the users in other processes: the ceiling of [`Protocol::Mpcp`] counts with it. Priorities
-    /// of all processes are on one scale.
+    /// The largest priority among the users in other processes: the ceiling of [`Protocol::Mpcp`] includes it. The
+    /// priorities of all processes are on one scale.
     pub priority_elsewhere: u32,
-    /// Who lives, of all processes that use it.
+    /// The liveness of all processes that use the resource.
     pub lives: Lives<'m>,
-    /// That this process does, among these.
+    /// The liveness of this process, among these.
     pub alive: &'m Alive,
 }
 
@@ -39,37 +39,39 @@ impl fmt::Debug for Between<'_> {
 }
 
 impl Setup<'_> {
-    /// A resource that tasks of several processes share, each with its own executor, on memory that all of them map:
-    /// [`taut_lock::shared_bytes`] for this value and number of parties. The value is in that memory, zeros at first.
+    /// A resource that tasks of several processes share, each process with its own executor. It lies in memory that
+    /// all of them map: [`taut_lock::shared_bytes`] for this value and number of parties. The value is in that
+    /// memory, zeros at first.
     ///
-    /// *When a process is killed*, at any step of any of its jobs, the others go on. N parties; times count from when the
-    /// kernel has ended all threads of the process.
+    /// *When a process is killed*, at any step of any of its jobs, the others go on. N is the number of parties;
+    /// times count from when the kernel has ended all threads of the process.
     ///
-    /// | it was | who spins | who sleeps |
+    /// | the process was | a spinning job | a sleeping job |
     /// |---|---|---|
-    /// | waiting, asking | passes it within 32 looks | is not held up: it is passed by who lets go |
-    /// | holding, boosted or not | has it within 32 looks | has it, or is next, within a [`taut_lock::queued::TICK_NS`] |
-    /// | letting go, next | the same | the same |
+    /// | waiting, asking | passes the dead party within 32 looks | is not held up: the release passes the dead party |
+    /// | holding, also boosted | gets it within 32 looks | gets it, or is next, within [`taut_lock::queued::TICK_NS`] |
+    /// | releasing, next | the same | the same |
     ///
-    /// A look is N − 1 loads; for each party that died 3 loads, 2 exchanges, and one call that has all processors take an
-    /// interrupt. Who asks when the holder is dead already, and nobody else wants it, has it after 40 · N steps spinning, and
-    /// 6 · N + 32 asleep; `tests/deaths.rs`, with 3 parties, saw 50 and 28. Waits for others' sections come on top, as the protocols'
-    /// analyses count them.
+    /// A look is N − 1 loads; for each party that died, 3 loads, 2 exchanges, and one call that makes all processors
+    /// take an interrupt. A job that asks after the holder died, with no other job asking, gets the lock after 40 · N
+    /// steps spinning, and 6 · N + 32 asleep; `tests/deaths.rs`, with 3 parties, saw 50 and 28. Waits for the
+    /// sections of others come on top, as the protocols' analyses count them.
     ///
-    /// The next one is told, and all after it until one repairs the value: see [`Job::recover_global`](crate::Job::recover_global).
+    /// The next holder learns of the death, and so does each one after it until a job repairs the value: see
+    /// [`Job::recover_global`](crate::Job::recover_global).
     ///
-    /// *Needs*: no CPU is used by cores of two of the processes, for who spins there would keep out whom it waits for.
-    /// [`Setup::run`] refuses a strict core whose CPU is that of another one's among all that have a place in `between.lives`
-    /// ([`SetupError::CpuElsewhere`](crate::SetupError::CpuElsewhere)), until that one stops, or dies. Loose cores are not pinned,
-    /// and may be. Who waits asleep looks once in each tick, which counts as interference of its core, at a priority above its
-    /// jobs.
+    /// *Needs*: no CPU is used by cores of two of the processes, because a job that spins there would keep out the
+    /// job that it waits for. [`Setup::run`] refuses a strict core whose CPU another strict core has, among all that
+    /// have a place in `between.lives` ([`SetupError::CpuElsewhere`](crate::SetupError::CpuElsewhere)), until that
+    /// core's executor stops, or its process dies. Loose cores are not pinned, and may share a CPU. A job that waits
+    /// asleep looks once in each tick. That counts as interference on its core, at a priority above its jobs.
     ///
     /// # Errors
-    /// [`LayoutError`] if there is no room, or if a seat is that of a process that lives.
+    /// [`LayoutError`] if there is no room, or if one of the `slots` belongs to a live process.
     ///
     /// # Safety
-    /// What stands on the memory is such a lock and value, of this protocol, number of parties and `T`, or zeros; all processes
-    /// that can write there keep to it; and `between.alive` is of `between.lives`.
+    /// The memory holds such a lock and value, of this protocol, number of parties and `T`, or zeros. All processes
+    /// that can write there keep to it. `between.alive` is of `between.lives`.
     pub unsafe fn global_between<'m, T: Plain>(
         &mut self,
         protocol: Protocol,

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Levels, ceilings and floors, read and changed while a core is in use; and releases, paused.
+//! Reads and changes levels, ceilings and floors while a core is in use, and pauses releases.
 //!
 //! ```text
-//! C1  Of each resource the ceiling is at least as urgent as the level of each task that lists it.
-//! C2  A ceiling changes only while nobody holds the resource, and to one that keeps C1. So it may be raised, and lowered as
-//!     far as its users' levels let it be.
-//! C3  A level changes only while the task has no job, nor one that waits behind another, and to one that keeps C1.
+//! C1  The ceiling of each resource is at least as urgent as the level of each task that lists it.
+//! C2  A ceiling changes only while no job holds the resource, and only to one that keeps C1. So it may be raised,
+//!     and lowered as far as the levels of its users allow.
+//! C3  A level changes only while the task has no job and no release that waits, and only to one that keeps C1.
 //! ```
 //!
-//! **Why the locks keep their meaning.** At any instant, what is held has the ceiling that it had at its lock (C2). A user
-//! with a job has the level that it had when that was released (C3), and one without has some level; by C1 neither is above
-//! the ceiling. So what the rule promises of ceilings that were always so, it promises here: see `taut_policy::Attribute`.
+//! **Why locks still exclude.** At any instant, a held resource has the ceiling that it had at its lock (C2). A user
+//! with a job has the level that it had at the job's release (C3), and a user without a job has some level. By C1
+//! neither is above the ceiling. So the rule guarantees here what it guarantees with constant ceilings: see
+//! `taut_policy::Attribute`.
 //!
-//! **Why nobody need be asked who runs.** Levels of those that are ready, and ceilings of what is held, are what the last
-//! decision was made from, and none of these changes.
+//! **Why a change needs no new decision.** The last decision was made from the levels of ready tasks and the ceilings
+//! of held resources, and none of these changes.
 //!
-//! **Deadline floors.** A user that is told of later arrives at a ≥ N (see [`crate::rule`]), and is due at a + D with the D
-//! that it has then, where D ≥ F by C1; F is that of the lock by C2.
+//! **Deadline floors.** A user that is reported later arrives at a ≥ N (see [`crate::rule`]). It is due at a + D with
+//! the D that it has then, and D ≥ F by C1. F is the floor at the lock, by C2.
 //!
-//! **Records.** A change is recorded before anything that comes of it, so a replay makes it at the same place.
+//! **Records.** A change is recorded before anything that follows from it, so a replay makes it at the same place.
 
 use std::fmt;
 
@@ -36,14 +37,15 @@ use crate::state::State;
 use crate::task::TaskId;
 use crate::worker_priorities::NONE;
 
-/// Why an attribute was neither read nor changed. Nothing has happened.
+/// Why an attribute was neither read nor changed. The call had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeError {
-    /// Task or resource are of no core of this executor; of a job, of another core than its own.
+    /// The task or resource is of no core of this executor; if a job asks, it is of another core than the job's.
     Foreign,
-    /// The core's rule goes by priorities and a deadline was given, or the other way round; or a deadline of 0.
+    /// A deadline was given where the core's rule schedules by priorities, or the other way round; or the deadline is
+    /// 0.
     Kind,
-    /// The task has a job, or one waits behind another.
+    /// The task has a job, or a release that waits.
     Active {
         /// Its position on its core.
         task: u32,
@@ -52,27 +54,27 @@ pub enum ChangeError {
     Held {
         /// Its position on its core.
         resource: u32,
-        /// Whose job: the task's position.
+        /// The holder: the task's position on its core.
         task: u32,
     },
-    /// The ceiling, or floor, of a resource would be less urgent than the level of a task that lists it.
+    /// The ceiling or floor of a resource would be less urgent than the level of a task that lists it.
     Ceiling {
         /// Its position on its core.
         resource: u32,
         /// The task's.
         task: u32,
     },
-    /// By its priority the task stands among those that use a resource of several cores.
+    /// The task's priority counts among the users of a resource of several cores.
     Global {
         /// Its position on its core.
         task: u32,
     },
-    /// Too many jobs could have begun at once with one more level: the core has 90 threads, and more tasks.
+    /// With one more level too many jobs could have begun at once: the core has 90 threads, and more tasks.
     Levels {
         /// Its position on its core.
         task: u32,
     },
-    /// The task runs in a server, and stands where that does.
+    /// The task runs in a server, and so has no level of its own.
     Served {
         /// Its position on its core.
         task: u32,
@@ -114,7 +116,7 @@ impl fmt::Display for ChangeError {
 
 impl std::error::Error for ChangeError {}
 
-/// What is asked of a core; tasks and resources by their positions there.
+/// A question to a core. Tasks and resources are given by their positions there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
     Level(u32),
@@ -125,22 +127,22 @@ pub(crate) enum Question {
 }
 
 impl Question {
-    /// The task that is resumed by it.
+    /// The task that this resumes.
     pub(crate) fn resumed(self) -> Option<u32> {
         if let Self::Pause(task, false) = self { Some(task) } else { None }
     }
 }
 
-/// The attribute as it is, or was set to; of a pause none.
+/// The attribute as it is, or was set to; `None` for a pause.
 pub(crate) type Answer = Result<Option<Attribute>, ChangeError>;
 
-/// As an answer that is there.
+/// The attribute of an answer that has one.
 fn read(answer: Answer) -> Result<Attribute, ChangeError> {
     answer?.ok_or(ChangeError::Stopped)
 }
 
 impl Shared {
-    /// Answers, inside of the state. As many steps as tasks or resources.
+    /// Answers, inside the state. As many steps as there are tasks or resources.
     #[cold]
     #[inline(never)]
     pub(crate) fn answer(&self, state: &mut State, question: Question) -> Answer {
@@ -230,7 +232,7 @@ impl Shared {
     }
 }
 
-/// What has not been looked at before.
+/// The error for a refusal that no earlier check caught.
 fn why(misuse: Misuse) -> ChangeError {
     match misuse {
         Misuse::Rank => ChangeError::Kind,
@@ -239,10 +241,11 @@ fn why(misuse: Misuse) -> ChangeError {
 }
 
 impl Job<'_> {
-    /// A task's level, of this core: its priority, or the relative deadline that is its preemption level under EDF.
+    /// The level of a task of this core: its priority, or under EDF the relative deadline that is its preemption
+    /// level.
     ///
-    /// *Real-time*: as a lock, for this and the next three; a change looks at each task, or resource, of the core, and where
-    /// there are more than 90 tasks, that of a level at 90 others for each.
+    /// *Real-time*: as a lock, for this and the next three. A change looks at each task, or resource, of the core.
+    /// Where there are more tasks than 90, a change of a level also compares each task with up to 90 others.
     ///
     /// # Errors
     /// [`ChangeError::Foreign`], [`ChangeError::Served`].
@@ -251,7 +254,8 @@ impl Job<'_> {
         read(self.ask(Question::Level(task)))
     }
 
-    /// Changes a task's level, from its next job on. Only while it has no job; so not that of the own task.
+    /// Changes a task's level, from its next job on. Allowed only while the task has no job, so never for the job's
+    /// own task.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -269,7 +273,7 @@ impl Job<'_> {
         read(self.ask(Question::Ceiling(resource)))
     }
 
-    /// Changes it, from the next lock on. Only while nobody holds the resource.
+    /// Changes a resource's ceiling, or floor, from the next lock on. Allowed only while no job holds the resource.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -286,7 +290,7 @@ impl Job<'_> {
     }
 }
 
-/// For threads that are none of the executor's: each waits until the core's dispatcher has answered.
+/// For threads outside the executor. Each call waits until the core's dispatcher has answered.
 impl Exec<'_> {
     /// A task's level: see [`Job::level`].
     ///
@@ -296,7 +300,7 @@ impl Exec<'_> {
         read(self.ask(task.brand, Question::Level(task.task)))
     }
 
-    /// Changes a task's level: see [`Job::set_level`]. One that is paused has no job after a while.
+    /// Changes a task's level: see [`Job::set_level`]. A paused task has no job after a while.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -312,7 +316,7 @@ impl Exec<'_> {
         read(self.ask(resource.brand, Question::Ceiling(resource.index())))
     }
 
-    /// Changes it: see [`Job::set_ceiling`].
+    /// Changes a resource's ceiling, or floor: see [`Job::set_ceiling`].
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -320,10 +324,10 @@ impl Exec<'_> {
         self.ask(resource.brand, Question::SetCeiling(resource.index(), to)).map(drop)
     }
 
-    /// Drops a task's releases until [`Exec::resume`]: from when this returns, none of its jobs is released. Its period and
-    /// phase go on: what is dropped is numbered, counted as skipped and recorded as such, and is no overrun. The job that it
-    /// has, and those that wait behind, are not touched. What its work is polled for is not asked meanwhile, and so not
-    /// lost.
+    /// Drops a task's releases until [`Exec::resume`]: once this returns, no job of the task is released. Its period
+    /// and phase go on: dropped releases are numbered, counted and recorded as skipped, and are no overruns. The
+    /// task's current job, and the releases that wait behind it, are not affected. The dispatcher does not poll the
+    /// task's work meanwhile, so nothing that the work would find is lost.
     ///
     /// # Errors
     /// [`ChangeError::Foreign`], [`ChangeError::Stopped`].
@@ -331,7 +335,8 @@ impl Exec<'_> {
         self.ask(task.brand, Question::Pause(task.task, true)).map(drop)
     }
 
-    /// Releases its jobs again: of a periodic task from the next nominal instant on that its core has not been told of.
+    /// Releases the task's jobs again; a periodic task's from the next nominal instant that the core's dispatcher has
+    /// not yet reported.
     ///
     /// # Errors
     /// [`ChangeError::Foreign`], [`ChangeError::Stopped`].

@@ -12,36 +12,36 @@ use crate::shared::Shared;
 use crate::start::stop_all;
 use crate::task::TaskId;
 
-/// Why everything stops.
+/// Why the executor stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// It was asked for.
+    /// The application asked for it.
     Asked,
-    /// A task overran whose policy that is: its position in the set-up.
+    /// A task overran whose overrun policy stops everything: its position in the set-up.
     Overrun(usize),
     /// A job panicked.
     Panic,
 }
 
-/// What became of all jobs.
+/// The outcome of all jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Per task, in the order of the set-up.
     pub tasks: Vec<TaskOutcome>,
-    /// How it ran.
+    /// How Linux enforced the decisions.
     pub enforcement: Enforcement,
-    /// Why it stopped.
+    /// Why the executor stopped.
     pub reason: Reason,
 }
 
-/// Releases by hand of a task that the dispatcher has not seen: of more, all but these would be dropped when it does.
+/// Releases by hand per task that the dispatcher may not have seen yet. It would drop any beyond these.
 const TRIGGERS_MAX: u32 = crate::state::BACKLOG_MAX as u32 + 1;
 
 const ASKED: u64 = 1;
 const PANIC: u64 = 2;
 const OVERRUN: u64 = 3;
 
-/// Whether everything is to stop, and why; the first reason counts.
+/// Whether the executor is to stop, and why. The first reason counts.
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     reason: AtomicU64,
@@ -50,7 +50,7 @@ pub(crate) struct Control {
 
 impl Control {
     fn set(&self, code: u64) {
-        // The first one stays; who reads it needs nothing else from us.
+        // The first reason stays. A thread that reads it needs nothing else from this one.
         let _ = self.reason.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
         self.word.store(1, Ordering::Release);
         let _ = futex::wake(&self.word, u32::MAX, false);
@@ -74,7 +74,7 @@ impl Control {
     }
 }
 
-/// An executor that runs.
+/// A running executor.
 #[derive(Debug)]
 pub struct Exec<'e> {
     pub(crate) cores: &'e [Shared],
@@ -84,7 +84,7 @@ pub struct Exec<'e> {
 }
 
 impl Exec<'_> {
-    /// How it runs.
+    /// How Linux enforces the decisions.
     pub fn enforcement(&self) -> Enforcement {
         self.enforcement
     }
@@ -94,7 +94,8 @@ impl Exec<'_> {
         Instant::from_ns(self.origin_ns)
     }
 
-    /// Waits until something stops it, or for a time; `None` if that elapsed first. For a thread that is not real-time.
+    /// Waits until something stops the executor, or for `time`; returns `None` if the time elapsed first. For a
+    /// thread that is not real-time.
     pub fn wait(&self, time: Option<std::time::Duration>) -> Option<Reason> {
         let nanoseconds = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let until = time.map(|time| clock::monotonic_ns().saturating_add(nanoseconds(time)));
@@ -107,31 +108,30 @@ impl Exec<'_> {
         self.control.reason()
     }
 
-    /// What the calendar releases at or after an instant is not released any more. To be said before that instant; nothing
-    /// stops by this.
+    /// From `end` on, the calendar releases nothing. Call this before that instant; it stops nothing.
     pub fn end_at(&self, end: Instant) {
         self.cores.iter().for_each(|core| core.end_ns.store(end.as_ns(), Ordering::Relaxed));
     }
 
-    /// Stops it: nothing is released any more, and what waits behind another job is dropped. Returns at once; that all jobs
-    /// are complete is what [`Setup::run`](crate::Setup::run) waits for.
+    /// Stops the executor: it releases no further job, and drops the releases that wait behind another job. Returns
+    /// at once; [`Setup::run`](crate::Setup::run) waits until all jobs are complete.
     pub fn stop(&self) {
         self.control.set(ASKED);
         stop_all(self.cores);
     }
 
-    /// Whether all jobs are complete, after it was stopped.
+    /// Whether all jobs are complete, after the stop.
     pub fn is_over(&self) -> bool {
         self.cores.iter().all(|core| core.quit.load(Ordering::Acquire))
     }
 
-    /// Releases a job of a task, from any thread that is none of the executor's. It arrives when the dispatcher sees it, at
-    /// once as a rule.
+    /// Releases a job of a task, from any thread outside the executor. The job arrives when the dispatcher sees the
+    /// release, normally at once.
     ///
     /// # Errors
-    /// [`LockError::Foreign`] if there is no such task that is released by hand. [`LockError::Full`] if as many releases as
-    /// could wait, one more than [`BACKLOG_MAX`](crate::BACKLOG_MAX), have not been seen by the dispatcher: so what it does for
-    /// them in one look is bounded, whatever other threads do.
+    /// [`LockError::Foreign`] if there is no such task that is released by hand. [`LockError::Full`] if the
+    /// dispatcher has not yet seen [`BACKLOG_MAX`](crate::BACKLOG_MAX) + 1 releases, which is as many as could wait.
+    /// So its work per scan is bounded, whatever other threads do.
     pub fn release(&self, task: TaskId) -> Result<(), LockError> {
         let core = self.cores.iter().find(|core| core.brand == task.brand).ok_or(LockError::Foreign)?;
         let at = core.by_hand(task).ok_or(LockError::Foreign)?;

@@ -17,15 +17,18 @@ use crate::resource::Cell;
 /// How tasks wait for a resource of several cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// They spin in order of request, and nothing preempts who asks or holds. Also FMLP for short sections.
+    /// Jobs spin in FIFO order, and no job preempts one that asks for or holds the resource. Also FMLP for short
+    /// sections.
     Msrp,
-    /// They leave their cores; the most urgent one is next. Who holds goes before all jobs of its core.
+    /// Jobs leave their cores while they wait; the most urgent one is next. A holder runs before all jobs of its
+    /// core.
     Mpcp,
-    /// They leave their cores; first come, first served. As above for who holds. FMLP for long sections.
+    /// Jobs leave their cores while they wait, in FIFO order. A holder runs before all jobs of its core. FMLP for
+    /// long sections.
     Fmlp,
 }
 
-/// Who may ask.
+/// A task that may ask.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct User {
     pub(crate) brand: u64,
@@ -36,16 +39,17 @@ pub(crate) struct User {
 
 /// The parties of the lock.
 pub(crate) enum Parties<'m> {
-    /// Of each core: used by the job that is pinned there.
+    /// One per core: used by the job that is pinned there.
     Spin(Box<[PartyCell<spin::Party<'m>>]>),
-    /// Of each task: used by its job.
+    /// One per task: used by the task's job.
     Queued(Box<[PartyCell<queued::Party<'m>>]>),
 }
 
-/// A party that several jobs use in turns.
+/// A party that several jobs use in turn.
 ///
-/// It is handed about as this, never as a borrow: a borrow that is an argument lasts until the function returns, and within
-/// the functions that ask and release other jobs of the core run, which borrow the same party (S4 of [`crate::shared`]).
+/// Functions pass it on as this cell, never as a borrow. A borrow passed as an argument lasts until the function
+/// returns. But within the functions that ask and release, other jobs of the core run and borrow the same party (S4
+/// of [`crate::shared`]).
 pub(crate) struct PartyCell<P>(UnsafeCell<P>);
 
 impl<P: Asks> PartyCell<P> {
@@ -53,11 +57,11 @@ impl<P: Asks> PartyCell<P> {
         Self(UnsafeCell::new(party))
     }
 
-    /// Asks for the lock; how the party has it, if at once.
+    /// Asks for the lock. Returns how the party got the lock, if it got it at once.
     ///
     /// # Safety
-    /// From before the call until it has returned, no other job uses this party: of a lock that is spun for the caller is
-    /// pinned, of one that is slept for it is the party's task's job.
+    /// From before the call until it has returned, no other job uses this party. With a spinning lock the caller is
+    /// pinned; with a suspending lock the caller is the job of the party's task.
     #[inline]
     pub(crate) unsafe fn ask(&self, urgency: u32) -> Option<Entry> {
         // SAFETY: the caller's duty; the borrow ends here.
@@ -85,17 +89,17 @@ impl<P: Asks> PartyCell<P> {
     }
 }
 
-/// What the handles of a resource share.
+/// What all handles of a resource share.
 pub(crate) struct Inner<'m, T> {
     pub(crate) parties: Parties<'m>,
     users: Box<[OnceLock<User>]>,
-    /// Users are added one at a time: what party one is follows from those before it.
+    /// Serialises the adding of users: a user's party follows from the users before it.
     adds: Mutex<()>,
     protocol: Protocol,
-    /// How it is recorded.
+    /// The number by which the resource is recorded.
     pub(crate) number: u32,
     value: Value<'m, T>,
-    /// The lock's memory, if it is our own: behind the parties, which go before it.
+    /// The lock's memory, if it is our own. Declared after the parties, which are dropped before it.
     _lines: Option<Lines>,
 }
 
@@ -105,24 +109,24 @@ pub(crate) enum Value<'m, T> {
     /// In the memory behind the lock.
     Between {
         place: Place<'m, T>,
-        /// The lock's number of the first of the parties.
+        /// The lock's number of the first of this process's parties.
         first_slot: u32,
         /// The largest priority of its users in other processes.
         priority_elsewhere: u32,
-        /// Of all processes that use it, and this one among them.
+        /// The liveness of all processes that use the resource, and below that of this one.
         lives: Lives<'m>,
         alive: &'m Alive,
     },
 }
 
-// SAFETY: the value is touched by the job that holds the lock, as in `Resource` and in `Place`; a party through the unsafe
-// functions of `PartyCell` alone, whose callers are one job at a time.
+// SAFETY: only the job that holds the lock touches the value, as in `Resource` and in `Place`. A party is touched
+// only through the unsafe functions of `PartyCell`, whose callers are one job at a time.
 unsafe impl<T: Send> Sync for Inner<'_, T> {}
-// SAFETY: nothing in it belongs to a thread.
+// SAFETY: nothing in it is bound to a thread.
 unsafe impl<T: Send> Send for Inner<'_, T> {}
 
-/// Something that tasks of several cores use, one at a time: see [`Job::lock_global`](crate::Job::lock_global). A handle;
-/// clones are of the same resource.
+/// A value that tasks of several cores use, one at a time: see [`Job::lock_global`](crate::Job::lock_global). This is
+/// a handle; clones refer to the same resource.
 pub struct Global<'m, T> {
     pub(crate) inner: Arc<Inner<'m, T>>,
 }
@@ -179,7 +183,7 @@ impl<'m, T: Send> Global<'m, T> {
         }
     }
 
-    /// The value, if this is the last handle: no job can have it any more. `None` if it is of several processes.
+    /// The value, if this is the last handle: no job can use it any more. `None` if several processes share it.
     pub fn into_value(self) -> Option<T> {
         match Arc::into_inner(self.inner)?.value {
             Value::Own(cell) => Some(cell.into_inner()),
@@ -189,26 +193,28 @@ impl<'m, T: Send> Global<'m, T> {
 }
 
 impl<'m, T> Inner<'m, T> {
-    /// Who uses it in several processes, and this one among them; none if it is of one.
+    /// The liveness of all processes that use the resource, and of this one; `None` if one process uses it alone.
     pub(crate) fn others(&self) -> Option<(Lives<'m>, &'m Alive)> {
         if let Value::Between { lives, alive, .. } = self.value { Some((lives, alive)) } else { None }
     }
 
-    /// Lets `work` have the value.
+    /// Runs `work` with the value.
     ///
     /// # Safety
-    /// The caller holds the lock, and does not have the value yet.
+    /// The caller holds the lock, and does not borrow the value yet.
     #[inline]
     pub(crate) unsafe fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
         match &self.value {
             // SAFETY: the caller's first duty, and its second.
             Value::Own(cell) => work(unsafe { &mut *cell.get() }),
-            // SAFETY: inside (caller); all processes keep to it, and it is a T (`global_between`).
+            // SAFETY: the caller is inside the lock; all processes keep to it, and the value is a T
+            // (`global_between`).
             Value::Between { place, .. } => unsafe { place.with(work) },
         }
     }
 
-    /// Which party has left the value half changed, if it is not whole. For the holder of the lock, as the next three.
+    /// The party that left the value half changed; `None` if the value is whole. Only for the holder of the lock, as
+    /// are the next three functions.
     pub(crate) fn torn_by(&self) -> Option<u32> {
         match &self.value {
             Value::Own(cell) => cell.poison.by(),
@@ -216,7 +222,7 @@ impl<'m, T> Inner<'m, T> {
         }
     }
 
-    /// `party` by the lock's number.
+    /// `party` is the lock's number.
     pub(crate) fn tear(&self, party: u32) {
         match &self.value {
             Value::Own(cell) => cell.poison.put(party),
@@ -224,7 +230,7 @@ impl<'m, T> Inner<'m, T> {
         }
     }
 
-    /// `party` by its position among those of this process.
+    /// `party` is the position among the parties of this process.
     pub(crate) fn tear_own(&self, party: u32) {
         match &self.value {
             Value::Own(cell) => cell.poison.put(party),
@@ -248,7 +254,8 @@ impl<'m, T> Inner<'m, T> {
         matches!(self.parties, Parties::Queued(_))
     }
 
-    /// Adds a task: as the party of its core or its own, which nobody else is, for users are added one at a time.
+    /// Adds a task as a user. Its party is that of its core, or its own. No other user gets that party, because users
+    /// are added one at a time.
     pub(crate) fn add(&self, brand: u64, task: u32, priority: u32) -> Result<(), LayoutError> {
         let _alone = self.adds.lock().unwrap_or_else(PoisonError::into_inner);
         let count = match &self.parties {
@@ -267,7 +274,7 @@ impl<'m, T> Inner<'m, T> {
         }
     }
 
-    /// A task, if it may ask. At most [`taut_lock::PARTIES_LIMIT`] steps.
+    /// The task's entry, if it may ask. At most [`taut_lock::PARTIES_LIMIT`] steps.
     pub(crate) fn user(&self, brand: u64, task: u32) -> Option<&User> {
         self.all().find(|user| user.brand == brand && user.task == task)
     }
@@ -276,14 +283,15 @@ impl<'m, T> Inner<'m, T> {
         if let Value::Between { priority_elsewhere, .. } = self.value { priority_elsewhere } else { 0 }
     }
 
-    /// Where a holder stands among the boosted of its core: smaller runs first. `None`: by when it asks.
+    /// The rank of a holder among the boosted jobs of its core: the smaller runs first. `None`: the rank is the time
+    /// of the request.
     pub(crate) fn rank(&self, user: &User) -> Option<u64> {
         let elsewhere = self.all().filter(|other| other.brand != user.brand);
         let most_urgent = elsewhere.map(|other| other.priority).fold(self.priority_elsewhere(), u32::max);
         (self.protocol != Protocol::Fmlp).then(|| u64::from(u32::MAX - most_urgent))
     }
 
-    /// How urgent it is among those that wait.
+    /// How urgent the user is among those that wait.
     pub(crate) fn urgency(&self, user: &User) -> u32 {
         if self.protocol == Protocol::Mpcp { user.priority } else { 0 }
     }
@@ -291,18 +299,19 @@ impl<'m, T> Inner<'m, T> {
 
 /// A party, as the executor uses it.
 pub(crate) trait Asks {
-    /// Asks; how it has it, if at once.
+    /// Asks for the lock. Returns how the party got it, if it got it at once.
     fn ask(&mut self, urgency: u32) -> Option<Entry>;
-    /// Waits until it has it: spins, or sleeps.
+    /// Waits until the party has the lock: spins, or sleeps.
     fn have(&mut self) -> Entry;
-    /// Releases it, and wakes the party that is next.
+    /// Releases the lock, and wakes the party that is next.
     fn release(&mut self);
 }
 
 impl Asks for spin::Party<'_> {
     fn ask(&mut self, _: u32) -> Option<Entry> {
         self.request();
-        // Who asks at the same instant says in a moment whether it was first: so who does not wait is not recorded to.
+        // If another party asks at the same instant, it is decided within a moment which was first. Waiting for that
+        // avoids recording a spin for a party that does not wait.
         loop {
             let entry = self.granted();
             if entry.is_some() || !self.is_undecided() {
@@ -336,7 +345,7 @@ impl Asks for queued::Party<'_> {
 
     fn have(&mut self) -> Entry {
         loop {
-            // Without an end to the patience it is not refused.
+            // With endless patience the wait is not refused.
             if let Ok(entry) = self.wait(taut_lock::Patience::Endless) {
                 return entry;
             }

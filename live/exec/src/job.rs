@@ -20,29 +20,38 @@ use crate::task::TaskId;
 
 /// What a task does in each job.
 ///
-/// It runs to completion on one of the core's threads, not always the same. It must not sleep, wait or do IO: while it is
-/// asleep Linux runs the job below it, which the rule does not know; that one's next call then ends the process. What has to
-/// wait may have a thread of its own, to which jobs in a server lend their place: [`Job::donate`].
+/// A job runs to completion on one of the core's worker threads, not always the same one. It must not sleep, wait or
+/// do IO: while it sleeps, Linux runs the job below it without the rule's knowledge, and the next call of that job
+/// ends the process. Code that has to wait may run on a thread of its own, to which a job in a server donates its
+/// place: [`Job::donate`].
 pub trait Work: Send {
-    /// One job. A panic stops the executor, and [`Setup::run`](crate::Setup::run) gives it on.
+    /// Runs one job. A panic stops the executor, and [`Setup::run`](crate::Setup::run) resumes the panic.
     fn run(&mut self, job: &mut Job<'_>);
 
-    /// Of a task with [`Release::Polled`](crate::Release::Polled): whether there is something to do, and since when it has
-    /// been. It keeps what it found for the job that is released then. Asked by the dispatcher, after a bell of the task
-    /// has rung, and when a job of it is complete; only while the task has no job. An instant to come puts the release off
-    /// until then. *Real-time*: must be bounded, and neither block nor lock. The dispatcher asks inside of the core's state,
-    /// which a panic would leave half changed: so a panic in it ends the process, as a [`Found::Panic`](crate::Found::Panic)
-    /// that [`Setup::on_violation`](crate::Setup::on_violation) is told of, and nobody can catch it.
+    /// For a task with [`Release::Polled`](crate::Release::Polled): whether there is something to do, and since when.
+    /// The work keeps what it found for the job that is released then. An instant in the future puts the release off
+    /// until then.
+    ///
+    /// The dispatcher calls this after an event for the task, and when the task is resumed; the worker thread calls
+    /// it when it completes a job of the task. Each calls it only while the task has no job.
+    ///
+    /// *Real-time*: must be bounded, and must neither block nor lock. The caller is inside the core's state, which a
+    /// panic would leave half changed. So a panic here ends the process:
+    /// [`Setup::on_violation`](crate::Setup::on_violation) gets a [`Found::Panic`](crate::Found::Panic), and nothing
+    /// can catch it.
     fn poll(&mut self, now_ns: u64) -> Option<u64> {
         let _ = now_ns;
         None
     }
 
-    /// Of a task that is [`TaskSetup::admitted`](crate::TaskSetup::admitted): whether its release `next`, counted from 0, may
-    /// begin a job, if it `begins` one. Those before it of which nothing was heard were dropped, and it may have to do
-    /// something in their place before. `false` puts it off: asked again whenever the dispatcher looks, at the latest when one
-    /// of [`Setup::listen_for_admission`](crate::Setup::admission_bell) has rung. Only while the task has no job. *Real-time*: must be
-    /// bounded; it may wait for a lock that others have for a short time, and for nothing else. A panic is as one of a job.
+    /// For a task that is [`TaskSetup::admitted`](crate::TaskSetup::admitted): whether the task may go on with
+    /// release `next`, counted from 0. If `begins`, that release begins a job. Earlier releases for which this was
+    /// not called were dropped; the work may have to do something in their place first. `false` puts the release off:
+    /// the dispatcher asks again at each of its scans, at the latest after an event of
+    /// [`Setup::listen_for_admission`](crate::Setup::listen_for_admission). It asks only while the task has no job.
+    ///
+    /// *Real-time*: must be bounded. It may wait for a lock that others hold for a short time, and for nothing else.
+    /// A panic counts as a panic of a job.
     fn admit(&mut self, next: u64, begins: bool) -> bool {
         let _ = (next, begins);
         true
@@ -55,7 +64,7 @@ impl<F: FnMut(&mut Job<'_>) + Send> Work for F {
     }
 }
 
-/// The job was told to end early: by its overrun policy.
+/// The overrun policy asked the job to end early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Killed;
 
@@ -67,13 +76,13 @@ pub struct Job<'j> {
     pub(crate) task: u32,
     deadline_ns: u64,
     arrived: Arrived,
-    /// Sections of what other cores use that it is in.
+    /// How many sections of resources of several cores the job is in.
     pub(crate) depth: u32,
-    /// What of a resource's key does not fit: see [`crate::key`].
+    /// The bits of a resource's key that do not fit: see [`crate::key`].
     lacks: u64,
-    /// Whether its thread has been switched out.
+    /// Whether the job's thread has been switched out.
     pub(crate) watched: SwitchMark,
-    /// Its thread's.
+    /// The slot of the job's thread.
     thread_slot: &'j ThreadSlot,
     stays: PhantomData<*mut ()>,
 }
@@ -104,27 +113,27 @@ impl<'j> Job<'j> {
         }
     }
 
-    /// Where its thread says what it has, for whoever ends the process.
+    /// Where the job's thread records which resource it has, for the thread that ends the process.
     pub fn thread_slot(&self) -> &'j ThreadSlot {
         self.thread_slot
     }
 
-    /// The same job, for as long as this borrow: to be kept in something that is passed on.
+    /// The same job for the time of this borrow, to be moved into something that is passed on.
     pub fn reborrow(&mut self) -> Job<'_> {
         Job { stays: PhantomData, ..*self }
     }
 
-    /// Which job of its task it is, counted from 0; skipped releases count.
+    /// The job's number within its task, counted from 0; skipped releases count.
     pub fn number(&self) -> u64 {
         self.arrived.number
     }
 
-    /// When it arrived, on the monotonic clock: for a periodic task the nominal instant.
+    /// When the job arrived, on the monotonic clock. For a periodic task this is the nominal instant.
     pub fn arrival(&self) -> Instant {
         Instant::from_ns(self.arrived.arrival_ns)
     }
 
-    /// Its absolute deadline, as it stands without locks.
+    /// The job's absolute deadline, without any effect of locks.
     pub fn deadline(&self) -> Instant {
         Instant::from_ns(self.arrived.arrival_ns.saturating_add(self.deadline_ns))
     }
@@ -134,11 +143,11 @@ impl<'j> Job<'j> {
         Instant::from_ns(clock::monotonic_ns())
     }
 
-    /// Runs `section` with what a resource holds, while nobody else has it. Locks are given back in reverse order by
-    /// construction, also when `section` panics: then the value is poisoned, for it may be half changed, and nobody gets it but
-    /// by [`Job::recover`].
+    /// Runs `section` with the value of a resource, while no other job has it. Locks are released in reverse order by
+    /// construction, also when `section` panics. A panic poisons the value, because it may be half changed; after
+    /// that only [`Job::recover`] gives access to it.
     ///
-    /// *Real-time*: wait-free and without a system call, unless another job goes on meanwhile by the core's rule.
+    /// *Real-time*: wait-free and without a system call, unless the core's rule runs another job meanwhile.
     ///
     /// # Errors
     /// [`LockError`]; then nothing has happened, and `section` was not called.
@@ -156,9 +165,10 @@ impl<'j> Job<'j> {
         Ok(held.run(resource, section))
     }
 
-    /// As [`Job::lock`], also if a job panicked in the middle of a change: then `section` gets the task that this was, by its
-    /// position on the core, and a value of which any part may be the old one or the new one. It makes it whole; what it leaves
-    /// counts as whole when it returns, and not if it panics. `None` if the value is whole.
+    /// As [`Job::lock`], also if a job panicked in the middle of a change. Then `section` gets the task of that job,
+    /// by its position on the core, and a value of which any part may be old or new. It must repair the value. The
+    /// value counts as whole when `section` returns, but not if `section` panics. If the value is whole, `section`
+    /// gets `None`.
     ///
     /// *Real-time*: as [`Job::lock`].
     ///
@@ -187,11 +197,11 @@ impl<'j> Job<'j> {
         let uncontended = resource.uncontended;
         self.before_section();
         self.shared.acquire(self, uncontended)?;
-        // For a panic; else it is given back by the one who took it, which is shorter.
+        // `Held` is for a panic. Otherwise the caller that took the resource releases it, which is shorter.
         Ok(Held { job: self, uncontended, poison: &resource.cell.poison })
     }
 
-    /// What has happened until now was in no section, or in one that has this one inside.
+    /// Before a section: accounts for what happened so far, which was outside this section.
     #[inline(always)]
     pub(crate) fn before_section(&self) {
         if self.watched.is_lost() {
@@ -199,7 +209,7 @@ impl<'j> Job<'j> {
         }
     }
 
-    /// Finds out whether the job slept in the section that has just ended. One load, if it was not switched out.
+    /// After a section: checks whether the job slept in it. One load, if the job was not switched out.
     #[inline(always)]
     pub(crate) fn after_section(&self) {
         if self.watched.is_lost() {
@@ -207,8 +217,8 @@ impl<'j> Job<'j> {
         }
     }
 
-    /// The job's thread was switched out since it was looked last; whether it held something all the time. *Real-time*: two
-    /// system calls, about a microsecond.
+    /// The job's thread was switched out since the last check. `held`: whether the job held something all that time.
+    /// *Real-time*: two system calls, about a microsecond.
     #[cold]
     #[inline(never)]
     fn switched_out(&self, held: bool) {
@@ -229,7 +239,7 @@ impl<'j> Job<'j> {
         inside.leave();
     }
 
-    /// That a resource is of this core, and the task lists it, if its key does not tell.
+    /// Checks that a resource is of this core and that the task lists it, where the key does not show it.
     #[cold]
     #[inline(never)]
     fn look_up(&self, brand: u64, resource: Uncontended) -> Result<(), LockError> {
@@ -242,7 +252,8 @@ impl<'j> Job<'j> {
         if listed { Ok(()) } else { Err(LockError::NotListed { task: self.task, resource: index }) }
     }
 
-    /// A point at which the job may end early: it should if this is an error. Locks are such points too.
+    /// A point at which the job may end early: the job should return if this is an error. Each lock is such a point
+    /// too.
     ///
     /// *Real-time*: as a lock.
     ///
@@ -255,17 +266,18 @@ impl<'j> Job<'j> {
         if killed { Err(Killed) } else { Ok(()) }
     }
 
-    /// Releases a job of a task of the same core; it arrives now. If the rule prefers it, it has run when this returns.
+    /// Releases a job of a task of the same core; it arrives now. If the rule prefers that job, it has run when this
+    /// returns.
     ///
-    /// *Real-time*: wait-free; one system call if another thread goes on.
+    /// *Real-time*: wait-free; one system call if another thread runs next.
     ///
     /// # Errors
-    /// [`LockError::Foreign`] if the task is none of this core that is released by hand.
+    /// [`LockError::Foreign`] if the task is not of this core, or is not released by hand.
     pub fn release(&mut self, task: TaskId) -> Result<(), LockError> {
         self.release_as(task, None)
     }
 
-    /// As [`Job::release`]; tests say when it arrived.
+    /// As [`Job::release`]; tests set the arrival.
     pub(crate) fn release_as(&mut self, task: TaskId, arrival_ns: Option<u64>) -> Result<(), LockError> {
         let task = self.shared.by_hand(task).ok_or(LockError::Foreign)?;
         let mut inside = self.shared.enter(self.worker, self.task);
@@ -276,7 +288,7 @@ impl<'j> Job<'j> {
         Ok(())
     }
 
-    /// Keeps the core's state for a time, as no job does.
+    /// Stays inside the core's state for a time, as no job does.
     #[cfg(test)]
     pub(crate) fn keep_inside(&mut self, work: impl FnOnce()) {
         let inside = self.shared.enter(self.worker, self.task);
@@ -285,7 +297,7 @@ impl<'j> Job<'j> {
     }
 }
 
-/// A resource is held until this is dropped.
+/// Holds a resource until this is dropped.
 struct Held<'h, 'j> {
     job: &'h mut Job<'j>,
     uncontended: Uncontended,
@@ -293,14 +305,14 @@ struct Held<'h, 'j> {
 }
 
 impl<'j> Held<'_, 'j> {
-    /// Lets `section` have the value of the resource, which is the one that was taken, and gives that back.
+    /// Runs `section` with the value of `resource`, which is the resource that was taken, and releases it.
     #[inline(always)]
     fn run<T: Send, R>(self, resource: &Resource<T>, section: impl FnOnce(&mut T, &mut Job<'j>) -> R) -> R {
         // SAFETY:
-        // - we hold it: the rule of its core (brand) has granted it to this job, and to no other until `self` is dropped,
-        //   which is after the last use of the reference;
-        // - this job does not have it twice: the rule refuses that;
-        // - what the last holder did to it is seen: both were inside of the core's state in between (S1).
+        // - we hold it: the rule of its core (brand) has granted it to this job, and grants it to no other until
+        //   `self` is dropped, which is after the last use of the reference;
+        // - this job does not hold it twice: the rule refuses that;
+        // - the last holder's writes are visible: both were inside the core's state in between (S1).
         let value = unsafe { &mut *resource.cell.get() };
         let result = section(value, self.job);
         self.release();
@@ -316,7 +328,7 @@ impl<'j> Held<'_, 'j> {
 }
 
 impl Drop for Held<'_, '_> {
-    // The call is out of line, not this, which would need it in memory.
+    // Only the call is out of line. If `drop` itself were, `self` would have to be in memory.
     #[inline(always)]
     fn drop(&mut self) {
         self.job.shared.release_in_panic(self.job, self.uncontended, self.poison);

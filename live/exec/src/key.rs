@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Whether a job may lock a resource, by one look at two words.
+//! Decides from two words whether a job may lock a resource.
 //!
 //! ```text
 //! bits     63..48       47..32     31..0
-//! lock     not brand    brand      of what the job lists, its core's first 32 resources
+//! lock     not brand    brand      those of its core's first 32 resources that the job lists
 //! key      not brand    brand      the resource's own
 //! ```
 //!
-//! The key fits if the lock has all its bits. A brand of 16 bits has all the bits of another, and those that the other lacks
-//! are lacking, only if they are equal. What does not fit into these words has a key that fits nowhere, and a lock that
-//! nothing fits: then lists and brands themselves are looked at.
+//! The key fits if the lock has all its bits. Both words hold a brand and its complement, so a key fits only a lock
+//! of the same brand. A resource that these words cannot express has a key that fits no lock, and a job that they
+//! cannot express has a lock that no key fits. Then the caller compares the lists and brands themselves.
 
 const BITS: u32 = 32;
 const BRANDS: u64 = 1 << 16;
-/// Of a key that fits nowhere: a lock lacks 16 bits at least.
+/// A key that fits no lock: each lock lacks at least 16 bits.
 const NOWHERE: u64 = u64::MAX;
 
 fn brand(brand: u64) -> Option<u64> {
     (brand < BRANDS).then_some((!brand << 48) | (brand << BITS))
 }
 
-/// Of the resource at a position of the core of a brand.
+/// The key of the resource at position `index` of the core with this brand.
 pub(crate) fn key(of: u64, index: u32) -> u64 {
     brand(of).filter(|_| index < BITS).map_or(NOWHERE, |brand| brand | 1 << index)
 }
 
-/// What the lock lacks, of a job of a core of a brand, which lists these of the first resources.
+/// The bits that the lock lacks, for a job of the core with this brand that lists these of the first resources.
 pub(crate) fn lacks(of: u64, listed: u64) -> u64 {
     brand(of).map_or(u64::MAX, |brand| !(brand | (listed & ((1 << BITS) - 1))))
 }
 
-/// Whether the key fits for sure.
+/// Whether the key fits. If not, the caller compares the lists and brands.
 #[inline(always)]
 pub(crate) fn fits(key: u64, lacks: u64) -> bool {
     key & lacks == 0

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a core's dispatcher listens to while it sleeps, besides its calendar.
+//! The event counts that a core's dispatcher listens to while it sleeps, besides its calendar.
 
 use taut_lock::{Epoch, Listener};
 use taut_sys::futex::{self, WORDS_MAX};
@@ -10,29 +10,29 @@ use crate::shared::{Inside, Shared};
 use crate::state::NEVER;
 use crate::worker::Works;
 
-/// The bells of a core.
+/// The event counts of a core.
 #[derive(Debug, Default)]
 pub(crate) struct Listeners<'w> {
     tasks: Vec<TaskListener<'w>>,
-    /// Behind which tasks may be admitted, and how often they had rung when those were last asked.
+    /// Those after which tasks may be admitted, with the epoch at which the dispatcher last asked for admission.
     admission: Vec<(Listener<'w>, Option<Epoch>)>,
 }
 
-/// One that tells of something to do for tasks.
+/// An event count that announces work for tasks.
 #[derive(Debug)]
 struct TaskListener<'w> {
     tasks: Vec<u32>,
     events: Listener<'w>,
-    /// How often it had rung when the tasks were last asked.
+    /// The epoch at which the dispatcher last asked the tasks.
     answered: Option<Epoch>,
-    /// For how long nobody listens when it has rung.
+    /// For how long the dispatcher does not listen after an event, ns.
     apart_ns: u64,
-    /// Until when nobody listens.
+    /// Until when the dispatcher does not listen.
     deaf_ns: u64,
 }
 
 impl<'w> Listeners<'w> {
-    /// One for a task; `None` if there are too many.
+    /// Adds an event count for a task; `None` if there are too many.
     pub(crate) fn add(&mut self, task: u32, events: Listener<'w>, apart_ns: u64) -> Option<()> {
         let same = |of: &&mut TaskListener<'_>| of.apart_ns == apart_ns && of.events.is_of_same(&events);
         if let Some(of) = self.tasks.iter_mut().find(same) {
@@ -44,29 +44,29 @@ impl<'w> Listeners<'w> {
         Some(())
     }
 
-    /// One behind which tasks may be admitted; `None` if there are too many.
+    /// Adds an event count after which tasks may be admitted; `None` if there are too many.
     pub(crate) fn add_admission(&mut self, events: Listener<'w>) -> Option<()> {
         self.has_room()?;
         self.admission.push((events, None));
         Some(())
     }
 
-    /// One word is that of calls.
+    /// One word is taken by the calls of the dispatcher.
     fn has_room(&self) -> Option<()> {
         (self.tasks.len() + self.admission.len() + 1 < WORDS_MAX).then_some(())
     }
 
-    /// Nobody is asked before an instant.
+    /// The dispatcher asks no task before `origin_ns`.
     pub(crate) fn begin_at(&mut self, origin_ns: u64) {
         self.tasks.iter_mut().for_each(|events| events.deaf_ns = origin_ns);
     }
 
-    /// Before the dispatcher asks who may be admitted.
+    /// Reads the epochs. Called before the dispatcher asks for admission.
     pub(crate) fn look(&mut self) {
         self.admission.iter_mut().for_each(|(events, looked)| *looked = Some(events.epoch()));
     }
 
-    /// Asks the tasks whose bells have rung. One that has a job is asked when that is complete.
+    /// Asks the tasks whose event counts were notified. A task that has a job is asked when the job is complete.
     pub(crate) fn answer(
         &mut self,
         shared: &Shared,
@@ -85,15 +85,15 @@ impl<'w> Listeners<'w> {
         }
     }
 
-    /// Sleeps until called, until one rings, or until an instant; `now_ns` is when they were answered. Where something
-    /// `waits` to be admitted, it listens for that too.
+    /// Sleeps until a call, until an event, or until an instant; `now_ns` is when the events were last answered. If a
+    /// release `waits` for admission, it listens for that too.
     pub(crate) fn sleep(&self, shared: &Shared, calls: u32, (until_ns, now_ns): (u64, u64), waits: bool) {
         let mut words = [shared.awaited(calls); WORDS_MAX];
         let (mut count, mut until_ns) = (1, until_ns);
         let admission = self.admission.iter().filter(|_| waits).map(|(events, looked)| (events, *looked));
         let tasks = self.tasks.iter().filter(|events| events.deaf_ns <= now_ns);
         for (events, answered) in tasks.map(|events| (&events.events, events.answered)).chain(admission) {
-            // It has rung meanwhile.
+            // It was notified meanwhile.
             let Some(awaited) = answered.and_then(|epoch| events.awaited(epoch)) else { return };
             words[count] = awaited;
             count += 1;
@@ -105,7 +105,7 @@ impl<'w> Listeners<'w> {
             return shared.sleep(calls, until_ns);
         }
         let until = (until_ns != NEVER).then_some(until_ns);
-        // Every reason to return is one to look again.
+        // After any return the dispatcher looks again.
         let _ = futex::wait_any(&words[..count], until);
     }
 }

@@ -13,7 +13,7 @@ pub enum Level {
     None,
     /// Jobs: released, started, preempted, complete.
     Jobs,
-    /// Locks as well, which costs a clock read at each end of a section.
+    /// Locks as well, at the cost of a clock read at each end of a section.
     All,
 }
 
@@ -23,18 +23,18 @@ pub(crate) struct Log {
     pub(crate) recorder: Option<Recorder>,
     pub(crate) level: Level,
     pub(crate) cpu: u8,
-    /// How the core is recorded.
+    /// The number by which the core is recorded.
     pub(crate) core: u16,
-    /// How each of its tasks is recorded.
+    /// The subject of each of its tasks.
     pub(crate) tasks: Box<[u16]>,
-    /// How each of its resources is recorded.
+    /// The number of each of its resources.
     pub(crate) resources: Box<[u32]>,
-    /// Ceilings that are stated, to be recorded before anything else: resource and value.
+    /// The stated ceilings, recorded before anything else: resource and value.
     pub(crate) stated: Box<[(u32, u64)]>,
 }
 
 impl Log {
-    /// Of a job.
+    /// Records an event of a job.
     #[inline]
     pub(crate) fn job(&mut self, at: u64, kind: Kind, task: u32, job: u64, value: u64) {
         if self.level >= Level::Jobs {
@@ -42,7 +42,7 @@ impl Log {
         }
     }
 
-    /// Of a lock; the value is the resource.
+    /// Records an event of a lock; the value is the resource's number.
     #[inline]
     pub(crate) fn lock(&mut self, at: impl FnOnce() -> u64, kind: Kind, task: u32, job: u64, resource: u32) {
         if self.level >= Level::All {
@@ -50,21 +50,21 @@ impl Log {
         }
     }
 
-    /// Of a lock that other cores use too; the value is how it is recorded.
+    /// Records an event of a lock that other cores use too; the value is `number`.
     pub(crate) fn across(&mut self, at: impl FnOnce() -> u64, kind: Kind, task: u32, job: u64, number: u32) {
         if self.level >= Level::All {
             self.put(at(), kind, task, job, number.into());
         }
     }
 
-    /// Before anything else.
+    /// Records the stated ceilings. Called before any other record.
     pub(crate) fn begin(&mut self, at: u64) {
         for (resource, value) in std::mem::take(&mut self.stated) {
             self.ceiling(at, resource, value);
         }
     }
 
-    /// A ceiling or floor is this from now on.
+    /// Records a ceiling or floor that applies from now on.
     pub(crate) fn ceiling(&mut self, at: u64, resource: u32, value: u64) {
         if self.level >= Level::Jobs {
             let subject = u16::try_from(self.resources[resource as usize]).unwrap_or(u16::MAX);
@@ -72,21 +72,21 @@ impl Log {
         }
     }
 
-    /// Of a server: what it may use at once.
+    /// Records a server's budget: what it may use at once.
     pub(crate) fn server(&mut self, at: u64, subject: u16, left_ns: u64) {
         if self.level >= Level::Jobs {
             self.put_as(at, Kind::Budget, subject, 0, left_ns);
         }
     }
 
-    /// Of a server in whose turn others had the core.
+    /// Records that others had the core during a server's turn.
     pub(crate) fn beside(&mut self, at: u64, subject: u16, others_ns: u64) {
         if self.level >= Level::Jobs {
             self.put_as(at, Kind::Beside, subject, 0, others_ns);
         }
     }
 
-    /// Of the core as a whole.
+    /// Records an event of the core as a whole.
     pub(crate) fn core(&mut self, at: u64, kind: Kind, job: u64, value: u64) {
         if self.level >= Level::Jobs {
             let subject = self.core;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Whether somebody outside of the executor has changed how its threads are scheduled, or stops them one by one.
+//! Checks whether someone outside the executor has changed how its threads are scheduled, or stops them one by one.
 //!
-//! A core's order rests on its threads' policies, priorities and CPU. Who changes one of these from outside (`chrt`,
-//! `taskset`, `renice`, a tracer) makes a thread run that should not, which is then found by a job that did nothing wrong. So
-//! it is looked for in two places, both off the way of any job: before the process ends because of what a job found, and
-//! whenever a thread that is not real-time asks ([`Exec::outside`]).
+//! A core's order rests on its threads' policies, priorities and CPU. A user or tool that changes one of these
+//! (`chrt`, `taskset`, `renice`, a tracer) makes the wrong thread run. Then a job that did nothing wrong finds the
+//! violation. So the executor checks for this in two places, neither of them on a job's path: before the process ends
+//! because of what a job found, and whenever a thread that is not real-time calls [`Exec::outside`].
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -21,9 +21,9 @@ use crate::start::DISPATCHER;
 /// A thread of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
-    /// The one that decides.
+    /// The thread that decides.
     Dispatcher,
-    /// One that runs jobs: which, from 0 on.
+    /// A thread that runs jobs: its number, from 0.
     Worker(u32),
 }
 
@@ -36,26 +36,27 @@ impl fmt::Display for Who {
     }
 }
 
-/// What somebody else did to a thread of a core.
+/// What someone outside did to a thread of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outside {
-    /// It is scheduled otherwise than it was put.
+    /// The thread no longer has the scheduling that the executor gave it.
     Moved {
         /// Which thread.
         who: Who,
         /// Its policy and priority now.
         policy: Policy,
-        /// The priority, of `SCHED_FIFO`, that it was given.
+        /// The `SCHED_FIFO` priority that the executor gave it.
         given: u8,
-        /// Whether it may run on its core's CPU alone, as it was put.
+        /// Whether it is still limited to its core's CPU.
         pinned: bool,
     },
-    /// A tracer is attached, which stops threads one by one: a debugger, `strace`.
+    /// A tracer that stops threads one by one is attached: a debugger, `strace`.
     Traced {
         /// The tracer's process.
         by: u32,
     },
-    /// All threads were stopped and went on. The executor does not see that by itself; who knows of it, may say so.
+    /// All threads were stopped and went on. The executor does not detect that by itself; an application that knows
+    /// of it may report it.
     Stopped,
 }
 
@@ -84,19 +85,20 @@ impl fmt::Display for Outside {
 }
 
 impl Shared {
-    /// What was done to a thread of this core, the first that is found. A tracer comes first: who attached it may have changed
-    /// more. Some system calls per thread; no heap, no lock, and nothing of the core's state is touched.
+    /// The first outside change that is found on a thread of this core. A tracer comes first, since the user who
+    /// attached it may have changed more. Takes some system calls per thread; uses no heap and no lock, and touches
+    /// nothing of the core's state.
     pub(crate) fn outside(&self) -> Option<Outside> {
         let tids = || self.tids.iter().chain([&self.dispatcher]).map(|tid| tid.load(Ordering::Acquire));
         let by = tids().filter(|tid| *tid != 0).find_map(tracer_of);
         by.map(|by| Outside::Traced { by }).or_else(|| self.moved().next())
     }
 
-    /// Its threads that are not as they were put.
+    /// Its threads that no longer have the scheduling that the executor gave them.
     fn moved(&self) -> impl Iterator<Item = Outside> + '_ {
         let workers = (0..).zip(self.tids.iter().zip(self.given.iter()));
         let workers = workers.filter_map(|(at, (tid, given))| {
-            // It may be given another priority meanwhile: then nothing is said of it.
+            // The executor may change the priority meanwhile: then this reports nothing.
             let before = given.load(Ordering::Relaxed);
             let found = self.look_at(Who::Worker(at), tid.load(Ordering::Acquire), before);
             found.filter(|_| given.load(Ordering::Relaxed) == before)
@@ -110,7 +112,7 @@ impl Shared {
         if tid == 0 {
             return None;
         }
-        // One that has just ended is no longer there.
+        // A thread that has just ended is gone.
         let policy = thread::policy_of(tid).ok()?;
         let pinned = thread::is_pinned(tid, u16::try_from(self.cpu).ok()?).ok()?;
         let as_put = policy == Policy::Fifo(given) && pinned;
@@ -119,11 +121,11 @@ impl Shared {
 }
 
 impl Exec<'_> {
-    /// Threads of a core that somebody outside has moved since they were put where they belong, or that are traced. Cores are in the
-    /// order of the set-up. Nothing is found where Linux does not keep to what the dispatcher decides anyway.
+    /// Threads of all cores that someone outside has moved since the executor placed them. Cores are in the order of
+    /// the set-up. Finds nothing if Linux does not enforce the dispatcher's decisions.
     ///
-    /// Some microseconds per thread; for one that is not real-time. A thread that is about to be given another priority at this
-    /// instant may look moved: what is found twice, some milliseconds apart, is so.
+    /// Takes some microseconds per thread; for a thread that is not real-time. A thread whose priority the executor
+    /// is just about to change may look moved: rely on what two calls find, some milliseconds apart.
     pub fn outside(&self) -> impl Iterator<Item = (u32, Outside)> + '_ {
         self.cores.iter().flat_map(|core| core.moved().map(|found| (core.cpu, found)))
     }
@@ -136,8 +138,8 @@ impl Exec<'_> {
         })
     }
 
-    /// The least priority of `SCHED_FIFO` that a thread of the core on this CPU may have: whatever else is above it may be preferred to
-    /// a job. `None` if there is no such core, or its threads have no priorities.
+    /// The least `SCHED_FIFO` priority that a thread of the core on this CPU may have. Linux may prefer any thread
+    /// above it to a job. `None` if there is no such core, or its threads have no priorities.
     pub fn least_priority(&self, cpu: u32) -> Option<u8> {
         let core = self.cores.iter().find(|core| core.cpu == cpu && core.strict)?;
         Some(core.least_priority)

@@ -10,25 +10,25 @@ use taut_policy::Uncontended;
 
 use crate::key::key;
 
-/// Something that several tasks of one core use, one at a time: see [`Job::lock`](crate::Job::lock).
+/// A value that several tasks of one core use, one at a time: see [`Job::lock`](crate::Job::lock).
 ///
-/// A handle; clones are of the same resource.
+/// This is a handle; clones refer to the same resource.
 pub struct Resource<T> {
     pub(crate) cell: Arc<Cell<T>>,
     pub(crate) brand: u64,
-    /// Its position on its core, as the rule notes it.
+    /// Its position on its core, as the rule takes it.
     pub(crate) uncontended: Uncontended,
     pub(crate) key: u64,
 }
 
-/// What is guarded, and whether it is whole.
+/// The guarded value, and whether it is whole.
 pub(crate) struct Cell<T> {
     value: UnsafeCell<T>,
     pub(crate) poison: Poison,
 }
 
-/// Who left a value in the middle of a change, from 1; 0: it is whole. Read and written by the job that holds its lock, which
-/// orders that.
+/// The task or party that left the value in the middle of a change, plus 1; 0 if the value is whole. Read and written
+/// only by the job that holds the lock, which orders the accesses.
 #[derive(Debug, Default)]
 pub(crate) struct Poison(AtomicU32);
 
@@ -48,8 +48,8 @@ impl Poison {
     }
 }
 
-// SAFETY: the value is touched by one thread at a time: by the job that holds the resource (`Job::lock`), or by who has
-// the last handle (`into_value`). It goes from thread to thread, so it must be Send.
+// SAFETY: the value is touched by one thread at a time: by the job that holds the resource (`Job::lock`), or by the
+// owner of the last handle (`into_value`). It goes from thread to thread, so it must be Send.
 unsafe impl<T: Send> Sync for Cell<T> {}
 
 impl<T> Cell<T> {
@@ -72,7 +72,8 @@ impl<T: Send> Resource<T> {
         Self { cell, brand, uncontended: Uncontended::new(index), key: key(brand, index) }
     }
 
-    /// The value, if this is the last handle: no job can have it any more. As a panic left it, if one did.
+    /// The value, if this is the last handle: no job can use it any more. If a job panicked in a section, the value
+    /// is as the panic left it.
     pub fn into_value(self) -> Option<T> {
         Arc::into_inner(self.cell).map(Cell::into_inner)
     }

@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The rule of a core, chosen when it is set up.
+//! The rule of a core, chosen at set-up.
 //!
 //! # Deadline floors on a real clock
 //!
-//! Under [`Rule::Dfp`] a job that locks at t is due no later than t + floor, and whoever may ask for the resource must be
-//! due no sooner. `taut-policy` asks for t and for J, the longest time from an arrival to the instant at which the rule
-//! is told. A machine promises no J. So t is not a clock here, but the **next arrival that has not been told**, and J is
-//! 0.
+//! Under [`Rule::Dfp`] a job that locks at t is due no later than t + floor, and every job that may ask for the
+//! resource later must be due no sooner. `taut-policy` takes t and J, the longest time from an arrival to the instant
+//! at which the dispatcher reports it to the rule. A machine guarantees no J. So t is not a clock here, but the
+//! **next arrival that the dispatcher has not reported**, and J is 0.
 //!
 //! Let N be that instant when a job locks a resource of floor F.
 //!
-//! 1. Every release that the rule is told of later has an arrival a ≥ N. Timed ones: they are told in the order of the
-//!    calendar, and N is the first of it. Others (by a bell, by hand, by a job): their arrival is the clock when they
-//!    are told, which has not gone back since the instant at which anything was told last; where a core has such tasks,
-//!    N is that instant if it comes before the calendar's first.
-//! 2. A user of the resource that arrives at a is due at a + D ≥ N + F, which is not before its holder, who is due at N + F
-//!    at the latest. Preemption is strict, so it does not run beside the holder, also if both are due at the same
-//!    instant.
-//! 3. One that was told before the lock and is ready is due no sooner than the holder was at the lock, for the holder
-//!    ran; and the lock makes the holder due no later than that.
-//! 4. One that waits for an earlier job of its own task is told when that one completes. That one is a user too, told
-//!    before the lock, so by 3 it does not run, and completes, before the unlock.
-//! 5. One in the background (its budget is used up) holds nothing and completes, or is lifted back to lock, only when
-//!    nothing else of the rule may run: then nothing is held.
+//! 1. Every release that the dispatcher reports later has an arrival a ≥ N. It reports timed releases in the order of
+//!    the calendar, and N is the first of them. The others (by an event, by hand, by a job) arrive at the clock's
+//!    value when they are reported, and the clock has not gone back since the last report. Where a core has such
+//!    tasks, N is the instant of the last report if that comes before the calendar's first release.
+//! 2. A user of the resource that arrives at a is due at a + D ≥ N + F. The holder is due at N + F at the latest. So
+//!    the user is not due before the holder. Preemption is strict, so the user does not run beside the holder, even
+//!    if both are due at the same instant.
+//! 3. A user that was reported before the lock and is ready is due no sooner than the holder was at the lock, because
+//!    the holder ran. The lock makes the holder due no later than that.
+//! 4. A release that waits for an earlier job of its own task is reported when that job completes. The earlier job is
+//!    a user too, and was reported before the lock. So by 3 it neither runs nor completes before the unlock.
+//! 5. A job in the background (its budget is used up) holds nothing. It completes, or is lifted back to lock, only
+//!    when no other job of the rule may run; then no job holds anything.
 //!
-//! So the dispatcher may be late by any time without a lock losing its meaning. `late` in `src/tests` injects it. A clock
-//! in place of N fails there.
+//! So the dispatcher may be late by any time and locks still exclude. `late` in `src/tests` injects such delays.
+//! There, a clock in place of N fails.
 
 use taut_policy::{AnyCore, AnyLocal, LocalRule, Misuse};
 use taut_time::Duration;
 
-/// Who runs on a core, and how its resources are guarded.
+/// Which job runs on a core, and how the core's resources are guarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// Fixed priorities, immediate ceilings. Without resources: fixed priorities.
@@ -45,7 +45,7 @@ pub enum Rule {
     Dfp,
 }
 
-/// What a rule is made of.
+/// The attributes that a rule is built from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Attributes {
     /// Per task.
@@ -59,7 +59,7 @@ pub(crate) struct Attributes {
 }
 
 impl Attributes {
-    /// A fresh rule for them.
+    /// A fresh rule with these attributes.
     pub(crate) fn rule(&self, rule: Rule) -> Result<AnyCore, Misuse> {
         let Self { priorities, deadlines, ceilings, floors } = self;
         let rule = match rule {

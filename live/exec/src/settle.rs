@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! From what the rule has chosen to what each thread does.
+//! Turns the rule's choice into what each thread does.
 
 use taut_event::Kind;
 #[cfg(test)]
@@ -11,34 +11,34 @@ use taut_time::Instant;
 use crate::state::State;
 use crate::worker_priorities::NONE;
 
-/// Who asks who runs.
+/// The thread that asks for a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Caller {
-    /// The dispatcher, above all.
+    /// The dispatcher, the highest thread.
     Dispatcher,
     /// A thread in the middle of its job.
     Running(u32),
-    /// One whose job is complete.
+    /// A thread whose job is complete.
     Done(u32),
-    /// One whose job waits, which has been parked.
+    /// A thread whose job waits, and which has been marked as parked.
     Waiting(u32),
 }
 
-/// What the caller does about it.
+/// What the caller does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Nothing: who ran, runs.
+    /// Nothing: the same thread keeps running.
     Same,
     /// It begins the job that it has been given.
     Here,
     /// It wakes this thread.
     Wake(u32),
-    /// It gets out of the way, by going to its gate: Linux goes on with who is below. The dispatcher always does.
+    /// It goes to its parker, and Linux runs the next thread below. The dispatcher always goes to sleep.
     Below,
 }
 
 impl State {
-    /// The rule has chosen; what the caller has to do. `begins` says that jobs record their start themselves.
+    /// Applies the rule's choice; returns what the caller has to do. `begins`: jobs record their start themselves.
     pub(crate) fn settle(
         &mut self,
         chosen: Option<usize>,
@@ -50,7 +50,7 @@ impl State {
         self.attend();
         self.check_donation(caller, now_ns);
         if caller != Caller::Dispatcher && self.has_budgets {
-            // Nobody but the dispatcher looks when a budget ends.
+            // Only the dispatcher checks when a budget ends.
             let end_ns = self.budget_end();
             self.call |= end_ns < self.wake_ns;
             self.wake_ns = self.wake_ns.min(end_ns);
@@ -80,7 +80,7 @@ impl State {
         task.budget.start(Instant::from_ns(now_ns));
         if task.worker == NONE {
             let (at, next) = match caller {
-                // It was the highest, and is.
+                // It was the highest, and still is.
                 Caller::Done(me) => {
                     self.priorities.workers[me as usize].task = chosen;
                     (me, Next::Here)
@@ -124,14 +124,14 @@ impl State {
         Next::Below
     }
 
-    /// The job that a thread has been given has begun.
+    /// The job that a thread was given has begun.
     pub(crate) fn started(&mut self, worker: u32, now_ns: u64) {
         let task = self.priorities.workers[worker as usize].task;
         let number = self.tasks[task as usize].job.number;
         self.log.job(now_ns, Kind::Start, task, number, 0);
     }
 
-    /// All that must hold outside of sections; for tests.
+    /// All that must hold outside sections; for tests.
     #[cfg(test)]
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         taut_policy::Locking::check_state(&self.rule)?;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Levels, ceilings and floors of a set-up: those that follow from what tasks list, and those that are stated.
+//! Levels, ceilings and floors of a set-up: those that follow from what tasks list, and those that the application
+//! states.
 
 use taut_policy::Attribute;
 use taut_time::Duration;
@@ -13,18 +14,18 @@ use crate::setup::{CoreSetup, Setup};
 use crate::task::{TaskId, TaskSetup};
 
 impl Setup<'_> {
-    /// A task's level: its priority, or under EDF the relative deadline that is its preemption level. `None` if it is of
-    /// another set-up.
+    /// A task's level: its priority, or under EDF the relative deadline that is its preemption level. `None` if the
+    /// task is of another set-up.
     pub fn level(&self, task: TaskId) -> Option<Attribute> {
         let core = self.cores.iter().find(|core| core.brand == task.brand)?;
         core.tasks.get(task.task as usize).map(|task| core.level(task))
     }
 
-    /// Changes a task's level, as [`TaskSetup::priority`] or [`TaskSetup::deadline`] does before it is there.
+    /// Changes a task's level, as [`TaskSetup::priority`] or [`TaskSetup::deadline`] does before the task is added.
     ///
     /// # Errors
-    /// [`SetupError::Attribute`]; [`SetupError::Shares`] of a priority, once the task uses a resource of several cores;
-    /// [`SetupError::ForeignResource`] if the task is of another set-up.
+    /// [`SetupError::Attribute`]; [`SetupError::Shares`] for a priority, once the task uses a resource of several
+    /// cores; [`SetupError::ForeignResource`] if the task is of another set-up.
     pub fn set_level(&mut self, task: TaskId, to: Attribute) -> Result<(), SetupError> {
         let core = self.cores.iter_mut().find(|core| core.brand == task.brand);
         let core = core.ok_or(SetupError::ForeignResource { task: format!("{task:?}") })?;
@@ -40,8 +41,8 @@ impl Setup<'_> {
         Ok(())
     }
 
-    /// A resource's ceiling, or floor: the level of the most urgent of its users so far, unless another one has been stated.
-    /// `None` if it is of another set-up.
+    /// A resource's ceiling, or floor: the level of the most urgent of its users so far, unless another one has been
+    /// stated. `None` if the resource is of another set-up.
     pub fn ceiling<T>(&self, resource: &Resource<T>) -> Option<Attribute> {
         let core = self.cores.iter().find(|core| core.brand == resource.brand)?;
         let Attributes { ceilings, floors, .. } = core.attributes();
@@ -53,8 +54,8 @@ impl Setup<'_> {
         })
     }
 
-    /// States a ceiling, or floor, in place of the one that follows from the users: at least as urgent as each of them, or
-    /// [`Setup::run`] refuses it. For users that will be more urgent later on.
+    /// States a ceiling, or floor, in place of the one that follows from the users. It must be at least as urgent as
+    /// each of them, or [`Setup::run`] refuses it. For users that will become more urgent later.
     ///
     /// # Errors
     /// [`SetupError::Attribute`]; [`SetupError::ForeignResource`] if the resource is of another set-up.
@@ -81,13 +82,13 @@ impl CoreSetup<'_> {
         }
     }
 
-    /// Whether its rule has such an attribute.
+    /// Whether the core's rule has such an attribute.
     fn has(&self, attribute: Attribute) -> Result<(), SetupError> {
         let is_of_it = matches!(attribute, Attribute::Deadline(_)) == self.goes_by_deadlines();
         if is_of_it { Ok(()) } else { Err(SetupError::Attribute { cpu: self.cpu }) }
     }
 
-    /// That no ceiling is stated that is below a user.
+    /// Checks that no stated ceiling is less urgent than a user.
     pub(crate) fn check_stated(&self) -> Result<(), SetupError> {
         for task in &self.tasks {
             for (_, resource) in &task.uses {
@@ -101,15 +102,15 @@ impl CoreSetup<'_> {
         Ok(())
     }
 
-    /// Each that is stated: resource and value.
+    /// The stated ceilings: resource and value.
     pub(crate) fn stated_values(&self) -> Box<[(u32, u64)]> {
         let all = (0..).zip(&self.stated);
         all.filter_map(|(resource, stated)| Some((resource, stated.as_ref()?.number()))).collect()
     }
 
-    /// What its rule is made of: ceilings and floors are those of the users, where none are stated.
+    /// The attributes of the core's rule. Ceilings and floors follow from the users, unless stated.
     pub(crate) fn attributes(&self) -> Attributes {
-        // Servers come behind the tasks, as taut-policy takes them.
+        // Servers come after the tasks, as taut-policy expects them.
         let priorities = self.tasks.iter().map(|task| task.priority);
         let priorities = priorities.chain(self.servers.iter().map(|server| server.priority));
         let deadlines = self.tasks.iter().map(TaskSetup::relative);

@@ -10,14 +10,15 @@ use crate::serving::ServerId;
 /// When jobs of a task are released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
-    /// Every `period`, for the first time `offset` after release 0.
+    /// Every `period`; the first time `offset` after release 0.
     Periodic {
-        /// More than 0.
+        /// Greater than 0.
         period: Duration,
-        /// From release 0 on.
+        /// From release 0.
         offset: Duration,
     },
-    /// When its work finds something to do: see [`Work::poll`](crate::Work::poll), and [`Setup::events`](crate::Setup::bell).
+    /// When its work finds something to do: see [`Work::poll`](crate::Work::poll), and
+    /// [`Setup::listen`](crate::Setup::listen).
     Polled,
     /// By [`Job::release`](crate::Job::release) and [`Exec::release`](crate::Exec::release).
     ByHand,
@@ -45,7 +46,8 @@ pub struct TaskSetup {
 }
 
 impl TaskSetup {
-    /// A task without resources at priority 1, due before its next release; by hand: never late.
+    /// A task without resources, at priority 1. Its jobs are due one period after their arrival; if it is polled or
+    /// released by hand, never.
     pub fn new(name: &str, release: Release) -> Self {
         let name = name.to_owned();
         let (overrun, uses, recorded_as) = (Overrun::RunOn, Vec::new(), None);
@@ -67,7 +69,7 @@ impl TaskSetup {
         }
     }
 
-    /// Its priority under rules that have such; larger is more urgent.
+    /// Its priority, under rules with fixed priorities; larger is more urgent.
     #[must_use]
     pub fn priority(mut self, priority: u32) -> Self {
         self.priority = priority;
@@ -81,44 +83,45 @@ impl TaskSetup {
         self
     }
 
-    /// What happens when a job uses up its budget, or is released while the one before it is not complete. A job is ended
-    /// where it asks: at its next lock or [`Job::checkpoint`](crate::Job::checkpoint). One whose budget is used up goes on
-    /// until then as a demoted one does: when nothing else of its core wants to run, as soon as it holds nothing. Of those
-    /// that wait behind another, as many do as [`TaskSetup::backlog`] says, and others are dropped. That a job stops
-    /// everything, [`Exec::wait`](crate::Exec::wait) tells.
+    /// What happens when a job uses up its budget, or a release comes while an earlier job is not complete. A killed
+    /// job ends where it checks: at its next lock or [`Job::checkpoint`](crate::Job::checkpoint). If its budget is
+    /// used up, it runs until then like a demoted job: when no other job of its core wants to run, as soon as it
+    /// holds nothing. Of the releases that wait behind another job, [`TaskSetup::backlog`] limits the number, and the
+    /// others are dropped. If an overrun stops the executor, [`Exec::wait`](crate::Exec::wait) reports it.
     #[must_use]
     pub fn overrun(mut self, overrun: Overrun) -> Self {
         self.overrun = overrun;
         self
     }
 
-    /// How many released jobs may wait behind one that is not complete, at least 1; [`BACKLOG_MAX`](crate::BACKLOG_MAX) if nobody
-    /// says. Those that are released then are dropped, and counted. The room that waiting jobs take does not depend on it; but of
-    /// releases that do not follow one another by the calendar no more than eight wait, whatever is said here.
+    /// How many released jobs may wait behind one that is not complete; at least 1,
+    /// [`BACKLOG_MAX`](crate::BACKLOG_MAX) by default. Further releases are dropped and counted. The memory of the
+    /// waiting jobs does not depend on this. Of releases that do not follow one another by the calendar at most eight
+    /// wait, whatever the limit.
     #[must_use]
     pub fn backlog(mut self, jobs: u32) -> Self {
         self.backlog = Some(jobs);
         self
     }
 
-    /// How long each job may have its core, from when it is chosen on: waking its thread counts, and spinning. The
-    /// dispatcher looks when it is used up.
+    /// How long each job may have its core, from the decision to run it: waking its thread counts, and so does
+    /// spinning. The dispatcher checks when the budget is used up.
     #[must_use]
     pub fn budget(mut self, budget: Duration) -> Self {
         self.budget = Some(budget);
         self
     }
 
-    /// By when each job must have ended, from its arrival: [`taut_sys::interrupt::over_limit`] finds one that has not. The
-    /// dispatcher does nothing about it.
+    /// By when each job must have ended, from its arrival. [`taut_sys::interrupt::over_limit`] finds a job that has
+    /// not. The dispatcher does not act on it.
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = Some(limit);
         self
     }
 
-    /// The server in which its jobs run, at its priority and within its budget. They lock nothing and have no budget of
-    /// their own, and late ones are not demoted.
+    /// The server in which the task's jobs run, at the server's priority and within its budget. They lock nothing and
+    /// have no budget of their own, and late ones are not demoted.
     #[must_use]
     pub fn served_by(mut self, server: ServerId) -> Self {
         self.server = Some(server);
@@ -132,23 +135,25 @@ impl TaskSetup {
         self
     }
 
-    /// The subject of its records, in place of its position among all tasks of the set-up.
+    /// The subject of its records. By default its position among all tasks of the set-up.
     #[must_use]
     pub fn recorded_as(mut self, subject: u16) -> Self {
         self.recorded_as = Some(subject);
         self
     }
 
-    /// Its jobs begin when its work lets them: [`Work::admit`](crate::Work::admit). For tasks with [`Release::Periodic`].
+    /// The task's jobs begin when its work admits them: [`Work::admit`](crate::Work::admit). For tasks with
+    /// [`Release::Periodic`].
     #[must_use]
     pub fn admitted(mut self) -> Self {
         self.admitted = true;
         self
     }
 
-    /// A task in a server that has a job whenever the server has a budget, but for those who wait before it: the first at
-    /// release 0, the next when a budget is there again, or, after one that left some of it, a period of the server after
-    /// that. For [`Job::donate`](crate::Job::lend). It is one with [`Release::Polled`], and its work is not asked.
+    /// Makes this a task in a server that has a job whenever the server has a budget, after the requests that wait
+    /// before it. The first job arrives at release 0. The next one arrives when the server has a budget again, or,
+    /// after a job that left some of the budget, one period of the server after that job's arrival. For
+    /// [`Job::donate`](crate::Job::donate). The task is [`Release::Polled`], and its work is not asked.
     #[must_use]
     pub fn donates(mut self) -> Self {
         self.donates = true;
@@ -172,14 +177,14 @@ pub struct CoreId(pub(crate) usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskId {
     pub(crate) brand: u64,
-    /// On its core.
+    /// Its position on its core.
     pub(crate) task: u32,
-    /// Among all.
+    /// Its position among all tasks.
     pub(crate) index: usize,
 }
 
 impl TaskId {
-    /// Its position among all tasks of the set-up: of [`Outcome::tasks`](crate::Outcome::tasks).
+    /// Its position among all tasks of the set-up, as in [`Outcome::tasks`](crate::Outcome::tasks).
     pub fn index(self) -> usize {
         self.index
     }

@@ -1,46 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Which fixed priority each thread of a core has: who is chosen is always the highest thread that may run.
+//! The fixed priority of each worker thread of a core. The chosen thread always is the highest that may run.
 //!
 //! ```text
-//! L1  Of the threads that have a job and do not sleep at their parker, no two are on one rung, and the chosen one is on
-//!     the highest. The one exception is a thread on its way to its parker, which touches nothing else any more.
-//! L2  Rung 0 is for the thread of a job that runs when no other wants to, if it is free. The dispatcher alone moves one
-//!     down there, so that others stay where they are; where that is not so, whoever is chosen is raised.
-//! L3  Who raises another thread and is of the job side itself raises it to its own rung at most: so it is not preempted
-//!     inside its section. It is on its way to its parker then.
-//! L4  A thread from outside that has been lent a place (`crate::donate`) is on its rung, and touches nothing of the core. Of the
-//!     two the one whose place it is runs only when the other one does not want to, as it gives way.
+//! L1  Among the threads that have a job and do not sleep at their parker, no two are on one level, and the chosen
+//!     thread is on the highest. The one exception is a thread on its way to its parker, which touches nothing else
+//!     any more.
+//! L2  Level 0 is for the thread of a job that runs when no other job wants to, if that level is free. Only the
+//!     dispatcher moves a thread down there, so that the others stay where they are. Where it cannot, the chosen
+//!     thread is raised.
+//! L3  A job that raises another worker raises it to at most its own level. So that worker does not preempt the job
+//!     inside its section. The job is on its way to its parker then.
+//! L4  A donee, a thread outside the pool that has been given a worker's place (`crate::donation`), is on that
+//!     worker's level and touches nothing of the core. The worker runs only when the donee does not want to, because
+//!     it yields.
 //! ```
 //!
-//! Under ceilings, SRP and DFP jobs come and go as on a stack, and the threads' first rungs, one each, always fit.
+//! Under ceilings, SRP and DFP, jobs come and go as on a stack, and the threads' first levels, one each, always fit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use taut_sys::{ESRCH, Error, thread};
 
-/// The priority above all rungs: who waited for something of another core.
+/// The priority above all levels, for a thread that waits for a resource of several cores.
 const RETURNING: u8 = 97;
-/// The rung of who is above all of them.
+/// The level of a thread above all levels.
 const OFF: u8 = u8::MAX;
 /// No task, no thread.
 pub(crate) const NONE: u32 = u32::MAX;
-/// Most jobs of a core that may have begun at once: see [`crate::depth`].
+/// The most jobs of a core that may have begun at once: see [`crate::depth`].
 pub(crate) const WORKERS_MAX: usize = 90;
 
-/// A thread of the pool.
+/// A worker thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Worker {
     pub(crate) tid: i32,
-    /// 0 is the lowest; [`OFF`] is none.
+    /// 0 is the lowest; [`OFF`] is above all levels.
     pub(crate) level: u8,
     /// Its task; [`NONE`] if it is idle.
     pub(crate) task: u32,
-    /// Whether it sleeps at its gate, or is on its way there, in the middle of its job.
+    /// Whether it sleeps at its parker, or is on its way there, in the middle of its job.
     pub(crate) parked: bool,
-    /// The thread that has been lent its place, at the same rung; 0 is none.
+    /// The thread that its place is donated to, on the same level; 0 if there is none.
     pub(crate) donee: i32,
 }
 
@@ -50,26 +53,26 @@ impl Worker {
     }
 }
 
-/// A thread that was lent a place may end while it has it: it runs nothing any more.
+/// A donee may end while it has the place. Then it runs nothing any more.
 fn gone_is_fine(set: Result<(), Error>) -> Result<(), Error> {
     set.or_else(|error| if error.errno == ESRCH { Ok(()) } else { Err(error) })
 }
 
-/// The threads of a core.
+/// The worker threads of a core.
 #[derive(Debug)]
 pub(crate) struct WorkerPriorities {
     pub(crate) workers: Box<[Worker]>,
-    /// The priority that each thread has, or is about to be given: for who looks from outside of the core's state.
+    /// The priority that each thread has, or is about to get. For threads that look from outside the core's state.
     pub(crate) given: Arc<[AtomicU8]>,
     levels: u8,
-    /// Whether Linux is told; without the privilege rungs are not kept.
+    /// Whether Linux gets the priorities. Without the privilege, levels are not maintained.
     real: bool,
-    /// The first refusal of the system, which has told nobody yet: threads do not have the priorities that are written here.
+    /// The system's first refusal that nobody has taken yet. Threads then do not have the priorities recorded here.
     refused: Option<Error>,
 }
 
 impl WorkerPriorities {
-    /// A rung per thread, and as many again to lift threads to.
+    /// One level per thread, and as many again to lift threads to.
     pub(crate) fn new(workers: usize, real: bool) -> Self {
         let worker = |at: usize| Worker { tid: 0, level: at as u8 + 1, task: NONE, parked: false, donee: 0 };
         let levels = (2 * workers).min(WORKERS_MAX) as u8;
@@ -82,38 +85,38 @@ impl WorkerPriorities {
         priorities
     }
 
-    /// The SCHED_FIFO priority of a rung; of rung 0 that of jobs that may run when nobody else wants to.
+    /// The `SCHED_FIFO` priority of a level. Level 0 is for jobs that run when no other job wants to.
     pub(crate) fn priority(&self, level: u8) -> u8 {
         RETURNING - 1 - self.levels + level
     }
 
-    /// What each thread starts with.
+    /// The priority with which each thread starts.
     pub(crate) fn priorities(&self) -> Vec<u8> {
         self.workers.iter().map(|worker| self.priority(worker.level)).collect()
     }
 
-    /// The highest rung among those who may run, but for some.
+    /// The highest level among the threads that may run, except for those in `but`.
     fn top(&self, but: [u32; 2]) -> Option<u8> {
         let others = self.workers.iter().enumerate().filter(|(at, _)| !but.contains(&(*at as u32)));
         others.filter(|(_, worker)| worker.may_run()).map(|(_, worker)| worker.level).max()
     }
 
-    /// An idle thread for a task, above all who may run. There are as many threads as jobs that may have begun (D1 of
-    /// [`crate::depth`]), so there is one.
+    /// Takes an idle thread for a task, above all threads that may run. There are as many threads as jobs that may
+    /// have begun (D1 of [`crate::depth`]), so an idle one exists.
     pub(crate) fn take(&mut self, task: u32) -> u32 {
         let wanted = if self.real { self.above([NONE; 2]) } else { 0 };
         let idle = |worker: &Worker| worker.task == NONE;
         let there = |worker: &Worker| idle(worker) && worker.level == wanted;
         let at = self.workers.iter().position(there).or_else(|| self.workers.iter().position(idle));
-        // If there were none, no place would be found either, and a panic inside ends the process with a message.
+        // If there were none, the index below would panic. A panic inside the state ends the process with a message.
         let at = at.unwrap_or(usize::MAX);
         self.workers[at].task = task;
         self.set(at, wanted);
         at as u32
     }
 
-    /// Lifts a thread above all others who may run, if it is not. `leaving`, who is about to sleep, does not count: if it
-    /// is the caller, it was above them all, so this does not preempt it (L3).
+    /// Lifts a thread above all others that may run, if it is not there already. The thread `leaving` is about to
+    /// sleep and does not count. If `leaving` is the caller, it was above them all, so this does not preempt it (L3).
     pub(crate) fn raise(&mut self, at: u32, leaving: u32) {
         let level = self.workers[at as usize].level;
         if self.real && (level == OFF || Some(level) <= self.top([at, leaving])) {
@@ -122,12 +125,12 @@ impl WorkerPriorities {
         }
     }
 
-    /// A thread leaves the ladder, to sleep and to come back above all rungs.
+    /// Moves a thread above all levels, to sleep and to come back there.
     pub(crate) fn go_above(&mut self, at: u32) {
         let worker = &mut self.workers[at as usize];
         worker.parked = true;
         if self.real {
-            // Whatever it is lifted to, Linux is told.
+            // Any later lift from [`OFF`] changes the level, so Linux gets it.
             worker.level = OFF;
             let tid = worker.tid;
             self.given[at as usize].store(RETURNING, Ordering::Relaxed);
@@ -135,7 +138,7 @@ impl WorkerPriorities {
         }
     }
 
-    /// A thread gets out of the way of all others, to the lowest rung, unless that is taken. For the dispatcher.
+    /// Moves a thread to the lowest level, below all others, unless that level is taken. For the dispatcher.
     pub(crate) fn lower(&mut self, at: u32) {
         let taken = |worker: &Worker| worker.may_run() && worker.level == 0;
         if let Some(worker) = self.workers.get(at as usize)
@@ -146,14 +149,15 @@ impl WorkerPriorities {
         }
     }
 
-    /// The rung above all who may run but for some. Where there is none, all move down as far as they can.
+    /// The level above all threads that may run, except for those in `but`. If there is none, all threads move down
+    /// as far as they can.
     fn above(&mut self, but: [u32; 2]) -> u8 {
         let top = self.top(but).unwrap_or(0);
         if top < self.levels {
             return top + 1;
         }
-        // Lowest first, so that their order is kept at every step; there are at most half as many as rungs, or none is
-        // left to be raised.
+        // Lowest first, so that their order is kept at every step. At most half as many threads as levels may run, or
+        // no thread is left to be raised.
         let mut next = 1;
         for level in 1..=self.levels {
             let here = |worker: &Worker| worker.may_run() && worker.level == level;
@@ -172,7 +176,8 @@ impl WorkerPriorities {
             worker.level = level;
             let Worker { tid, donee, .. } = *worker;
             self.given[at].store(priority, Ordering::Relaxed);
-            // The thread is there and the priority was had at the start; but limits can be changed from outside.
+            // The thread exists, and the process had the priority at the start. But limits can be changed from
+            // outside.
             self.record_refusal(thread::set_fifo_of(tid, priority));
             if donee != 0 {
                 self.record_refusal(gone_is_fine(thread::set_fifo_of(donee, priority)));
@@ -186,12 +191,13 @@ impl WorkerPriorities {
         }
     }
 
-    /// What the system has refused since this was asked last: then who is chosen need not be who runs.
+    /// The system's first refusal since the last call. After a refusal Linux may run another thread than the chosen
+    /// one.
     pub(crate) fn take_refused(&mut self) -> Option<Error> {
         self.refused.take()
     }
 
-    /// Lends the place of a thread, which is the chosen one, to another that is none of the ladder (L4).
+    /// Donates the place of the chosen worker to a thread outside the pool (L4).
     pub(crate) fn donate(&mut self, at: u32, tid: i32) {
         let worker = &mut self.workers[at as usize];
         if self.real {
@@ -201,7 +207,7 @@ impl WorkerPriorities {
         }
     }
 
-    /// Ends that, if it is lent. Who had it is an ordinary thread then.
+    /// Ends the donation, if there is one. The donee is an ordinary thread then.
     pub(crate) fn end_donation(&mut self, at: u32) {
         if let Some(worker) = self.workers.get_mut(at as usize)
             && worker.donee != 0

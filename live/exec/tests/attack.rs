@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! What safe code can try against an executor: handles in another set-up, in another core, kept after the end; nested
-//! executors; values that are not what threads share. Each is refused, or harmless. Loose, so that Miri sees each step.
+//! executors; values that threads cannot share. Each attempt is refused, or harmless. Loose enforcement, so that Miri
+//! sees each step.
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
 use std::cell::{Cell, RefCell};
@@ -18,8 +19,8 @@ fn by_hand(name: &str) -> TaskSetup {
     TaskSetup::new(name, Release::ByHand)
 }
 
-/// A resource of another core, also of a set-up whose executor has ended, and one that the task does not list; and a list with
-/// a resource of another core.
+/// A resource of another core, also of a set-up whose executor has ended; a resource that the task does not list; and
+/// a list with a resource of another core.
 #[test]
 fn resources_of_others_are_refused() {
     let seen = Mutex::new(Vec::new());
@@ -42,7 +43,7 @@ fn resources_of_others_are_refused() {
         seen.push(job.lock(&stale, |value, _| value.get()));
         seen.push(job.lock(&unlisted, |value, _| *value));
         seen.push(job.recover(&unlisted, |value, _, _| *value));
-        // Twice the same, by a clone of the handle, which is nothing else.
+        // A nested lock by a clone of the handle, which is the same resource.
         let again = own.clone();
         seen.push(job.lock(&own, |_, job| job.lock(&again, |value, _| *value)).unwrap());
         seen.push(job.lock(&own, |_, job| job.reborrow().lock(&again, |value, _| *value)).unwrap());
@@ -66,8 +67,8 @@ fn foreign_resources_are_in_no_list() {
     assert!(matches!(refused, Err(SetupError::ForeignResource { .. })), "{refused:?}");
 }
 
-/// What several cores use, by a task that is none of its users, in a section of itself, and by a handle whose memory is that of
-/// the function that made it.
+/// A resource of several cores: locked by a task that is not its user, locked inside a section of itself, and by a
+/// handle whose memory belongs to the function that made it.
 #[test]
 fn resources_of_several_cores_are_refused_to_others() {
     let mut lines = [const { Line::new() }; 9];
@@ -106,7 +107,7 @@ fn resources_of_several_cores_are_refused_to_others() {
     }
 }
 
-/// The value of a lock on memory of its own, taken out of the last handle.
+/// The value of a lock that owns its memory, taken out of the last handle.
 #[test]
 fn a_value_leaves_its_lock() {
     let mut setup = Setup::new();
@@ -121,7 +122,7 @@ fn a_value_leaves_its_lock() {
     assert_eq!(kept.into_value(), Some(vec![1, 2]));
 }
 
-/// A handle that a job would drop last, and the value with it, inside of a section of that value.
+/// A job drops the last handle, and would drop the value with it, inside a section of that value.
 #[test]
 fn a_section_keeps_its_value() {
     let mut setup = Setup::new();
@@ -140,7 +141,7 @@ fn a_section_keeps_its_value() {
     setup.run(Wanted::Loose, |exec| exec.release(task).unwrap()).unwrap();
 }
 
-/// An executor inside of a job of another one, which it shares a resource's memory with by nothing.
+/// An executor inside a job of another one. The two share no resource.
 #[test]
 fn an_executor_in_a_job() {
     let count = AtomicU64::new(0);
@@ -170,8 +171,8 @@ fn an_executor_in_a_job() {
     assert_eq!(resource.into_value(), Some(1));
 }
 
-/// Sections that panic in any order, caught outside of all of them or in between: what was held is given back, and poisoned from
-/// the inside out.
+/// Sections that panic in any order, with the panic caught outside all of them or in between: all held resources are
+/// released, and poisoned from the inside out.
 #[test]
 fn nested_sections_that_panic() {
     let mut setup = Setup::new();
@@ -197,13 +198,13 @@ fn nested_sections_that_panic() {
     setup.run(Wanted::Loose, |exec| exec.release(task).unwrap()).unwrap();
 }
 
-/// A work that puts another one in its own place while it runs.
+/// A work that replaces itself by another one while it runs.
 #[test]
 fn works_are_dropped_once() {
     struct Counted(Arc<AtomicU64>, Option<Box<Counted>>);
     impl Work for Counted {
         fn run(&mut self, _: &mut Job<'_>) {
-            // Its own work anew, while it runs.
+            // Replaces its own work while it runs.
             let before = std::mem::replace(self, Counted(Arc::clone(&self.0), None));
             self.1 = Some(Box::new(before));
         }
@@ -221,7 +222,7 @@ fn works_are_dropped_once() {
     assert_eq!((drops.load(Ordering::Relaxed), Arc::strong_count(&drops)), (2, 1));
 }
 
-/// A work that panics when it is asked whether a job may begin: the executor ends, and the panic goes on in the caller.
+/// A work panics when it is asked for admission: the executor ends, and the panic resumes in the caller.
 #[test]
 fn a_panic_where_a_job_is_admitted() {
     struct Panics;
@@ -243,8 +244,8 @@ fn a_panic_where_a_job_is_admitted() {
     assert_eq!(ends.unwrap_err().downcast_ref(), Some(&"admit"));
 }
 
-/// A work that panics when it is asked whether there is something to do, which is inside of the core's state: the process ends,
-/// and says why; a `catch_unwind` around the executor does not see it.
+/// A work panics when it is polled, which happens inside the core's state: the process ends with a message, and a
+/// `catch_unwind` around the executor does not see the panic.
 #[cfg(not(miri))]
 #[test]
 fn a_panic_where_a_work_is_polled_ends_the_process() {
@@ -284,8 +285,8 @@ fn a_panic_where_a_work_is_polled_ends_the_process() {
     assert!(text.contains("on purpose") && text.contains("a panic inside of the core's state"), "{text}");
 }
 
-/// Jobs of two cores that panic at once, with what panics again when it is dropped: the executor ends, and one of the panics goes
-/// on in the caller.
+/// Jobs of two cores panic at once, with payloads that panic again when dropped: the executor ends, and one of the
+/// panics resumes in the caller.
 #[test]
 fn panics_that_carry_panics() {
     struct Again;

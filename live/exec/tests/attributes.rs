@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Levels, ceilings and floors, stated, read and changed; releases, paused. Loose everywhere, strict where fixed
-//! priorities may be had.
+//! Levels, ceilings and floors are stated, read and changed; releases are paused. Loose enforcement everywhere,
+//! strict where the system allows fixed priorities.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
 use std::sync::atomic::Ordering::SeqCst;
@@ -27,7 +27,7 @@ fn by_deadlines(rule: Rule) -> bool {
     matches!(rule, Rule::Srp | Rule::Dfp)
 }
 
-/// The level of so many steps, more urgent the higher: seconds apart, since a machine may stall.
+/// The level of step `step`; the higher, the more urgent. Deadlines are seconds apart, because a machine may stall.
 fn step(rule: Rule, step: u64) -> Attribute {
     if by_deadlines(rule) {
         Attribute::Deadline(Duration::from_s(100 - 10 * step))
@@ -48,7 +48,7 @@ fn every(us: u64) -> Release {
     Release::Periodic { period: Duration::from_us(us), offset: Duration::from_us(us / 2) }
 }
 
-/// Runs under SCHED_FIFO one after the other: they are on one CPU.
+/// Serialises the runs under SCHED_FIFO, because they share a CPU.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -98,7 +98,8 @@ fn what_is_not_stated_follows_from_the_users() {
     }
 }
 
-/// What a job sees of its core's attributes, and may not change: all by hand, on one core.
+/// What a job reads of its core's attributes, and what it may not change. All tasks are released by hand, on one
+/// core.
 fn rules_at_run_time(rule: Rule, wanted: Wanted) {
     let at = |number| step(rule, number);
     let mut setup = Setup::new();
@@ -132,7 +133,7 @@ fn rules_at_run_time(rule: Rule, wanted: Wanted) {
             assert_eq!(job.set_level(upper, none), Err(ChangeError::Kind));
 
             let others = || other_ran.load(SeqCst);
-            // Who is no user and above the ceiling goes on at once; a user does not.
+            // A job that does not use the resource and is above the ceiling runs at once; a user does not.
             job.lock(&ours, |(), job| {
                 let held = Err(ChangeError::Held { resource: 0, task: 2 });
                 assert_eq!((job.set_ceiling(&ours, at(5)), job.ceiling(&ours)), (held, Ok(at(4))));
@@ -144,7 +145,7 @@ fn rules_at_run_time(rule: Rule, wanted: Wanted) {
             assert_eq!(job.set_ceiling(&ours, at(7)), Ok(()));
             assert_eq!(job.ceiling(&ours), Ok(at(7)));
             job.lock(&ours, |(), job| {
-                // Below what is held: any that the ceiling is above.
+                // A user's level may be any that the ceiling is above, even while the resource is held.
                 assert_eq!(job.set_level(upper, at(5)), Ok(()));
                 job.release(upper).unwrap();
                 job.release(other).unwrap();
@@ -154,7 +155,7 @@ fn rules_at_run_time(rule: Rule, wanted: Wanted) {
             .unwrap();
             assert_eq!((upper_ran.load(SeqCst), others()), (1, 2));
             assert_eq!((job.level(upper), job.set_ceiling(&ours, at(5))), (Ok(at(5)), Ok(())));
-            // Whoever is above now goes first.
+            // The job that is above now runs first.
             job.set_level(other, at(1)).unwrap();
             job.release(other).unwrap();
             assert_eq!(others(), 2, "it waits for the job of this task");
@@ -182,7 +183,7 @@ fn rules_at_run_time(rule: Rule, wanted: Wanted) {
     run.unwrap();
 }
 
-/// The postures that can be had here.
+/// The kinds of enforcement that are available here.
 fn postures() -> Vec<Wanted> {
     let mut setup = Setup::new();
     setup.core(cpu(), Rule::Srp);
@@ -205,7 +206,8 @@ fn attributes_change_when_that_is_safe() {
     }
 }
 
-/// What runs in a server, or uses what other cores use, stands where others count on it.
+/// A task in a server has no level of its own, and other cores count with the priority of a task that uses their
+/// resources.
 #[test]
 fn some_levels_are_not_to_be_had() {
     let mut lines = [const { taut_lock::Line::new() }; 3];
@@ -230,11 +232,11 @@ fn some_levels_are_not_to_be_had() {
     run.unwrap();
 }
 
-/// Numbers that look random; the same for the same seed.
+/// Pseudo-random numbers; the same for the same seed.
 struct Random(u64);
 
 impl Random {
-    /// Below `end`.
+    /// A number below `end`.
     fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % end
@@ -251,7 +253,7 @@ fn busy(ns: u64) {
     }
 }
 
-/// A level near that of others: milliseconds apart, as periods are.
+/// A level near that of others: fractions of a millisecond apart, as the periods are.
 fn near(rule: Rule, random: &mut Random) -> Attribute {
     let number = random.below(12);
     if by_deadlines(rule) {
@@ -261,7 +263,7 @@ fn near(rule: Rule, random: &mut Random) -> Attribute {
     }
 }
 
-/// Jobs lock at random while attributes change at random; what was recorded, and what the set was.
+/// Jobs lock at random while attributes change at random. Returns the records, and the set for the simulator.
 fn changes(rule: Rule, wanted: Wanted, seed: u64) -> (Vec<Record>, TaskSet, Rules) {
     let mut random = Random(seed);
     let mut setup = Setup::new();
@@ -284,7 +286,7 @@ fn changes(rule: Rule, wanted: Wanted, seed: u64) -> (Vec<Record>, TaskSet, Rule
                 busy(draws.below(30_000));
                 job.lock(resource, |value, job| {
                     let before = *value;
-                    // Of this one refused, as it is held; of others perhaps not.
+                    // For the held resource the change is refused; for others perhaps not.
                     if let Some(other) = others.get(draws.below(9) as usize) {
                         let _ = job.set_level(*other, near(rule, &mut draws));
                     }
@@ -316,7 +318,7 @@ fn changes(rule: Rule, wanted: Wanted, seed: u64) -> (Vec<Record>, TaskSet, Rule
             },
         });
     }
-    // One is stated, above all that will be.
+    // One ceiling is stated, above all levels to come.
     let highest = if by_deadlines(rule) {
         Attribute::Deadline(Duration::from_us(100))
     } else {
@@ -375,12 +377,12 @@ fn changes_are_replayed() {
             "{wanted:?}: {changed:?} changes of levels and ceilings; without them {missed} of 12 runs differ"
         );
         assert!(changed.iter().all(|count| *count > 12) && missed > 0, "{changed:?} {missed}");
-        // Of a run whose records were lost nothing is judged.
+        // A run that lost records is not judged.
         assert!(incomplete <= 3, "{incomplete} of 12 runs lost records");
     }
 }
 
-/// A task that has something to do whenever it is asked and there is some.
+/// A task that has something to do, as often as it is asked, while there is stock.
 struct Polled<'p> {
     stock: &'p AtomicU64,
     done: &'p AtomicU64,
@@ -425,7 +427,7 @@ fn a_pause_drops_releases_and_keeps_the_phase() {
         let run = setup.run(wanted, |exec| {
             comes("jobs", || count(0) > 3 && count(1) > 3);
             [periodic[0], hand, polled].into_iter().for_each(|task| exec.pause(task).unwrap());
-            // Those that were released before.
+            // For the jobs that were released before.
             std::thread::sleep(Time::from_millis(5));
             comes("its last job", || exec.set_level(periodic[0], Attribute::Priority(1)).is_ok());
             let (before, others) = (count(0), count(1));
@@ -438,7 +440,7 @@ fn a_pause_drops_releases_and_keeps_the_phase() {
             exec.release(hand).unwrap();
             exec.resume(polled).unwrap();
             comes("by hand and by itself", || hand_done.load(SeqCst) == 1 && polled_done.load(SeqCst) == 2);
-            // Twice is as once.
+            // A second pause has no further effect.
             exec.pause(periodic[0]).unwrap();
             exec.resume(periodic[0]).unwrap();
             comes("jobs again", || count(0) > before + 3);

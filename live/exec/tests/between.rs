@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Resources of several processes, each with an executor of its own, of which some are killed at any moment. Strict where
-//! fixed priorities may be had and each process has a CPU; else loose. What is here takes no look at how long anything
-//! takes, but to say that something does not come. Deaths at every step: `tests/deaths.rs`.
+//! Resources of several processes, each with an executor of its own; some processes are killed at arbitrary moments.
+//! Strict enforcement where the system allows fixed priorities and each process has a CPU; else loose. Nothing here
+//! checks how long anything takes, except to conclude that something does not happen. For deaths at every step see
+//! `tests/deaths.rs`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
 #[path = "../../share/tests/process/mod.rs"]
@@ -24,13 +25,13 @@ use taut_lock::{LayoutError, life, queued, shared_bytes};
 use taut_time::Duration;
 
 const PARTIES: u32 = 4;
-/// Words of the value: long enough for a death inside to be likely.
+/// The words of the value: enough for a death inside the section to be likely.
 const N: usize = 300;
 type Value = [u64; N];
 const LOCK: usize = shared_bytes::<Value>(PARTIES);
-/// A second table of lives, which not all know, is behind the first.
+/// Behind the first table of lives is a second one, which not all processes know.
 const LIVES: usize = life::bytes(2);
-/// Word of what is told: how often a job was inside; and how often one was told of a death.
+/// Words that report: how often a job was inside, and how often a job learned of a death.
 const HAD: usize = 0;
 const TOLD: usize = 1;
 
@@ -57,7 +58,7 @@ fn attach(
     (lives, alive): (Lives<'static>, &'static Alive),
 ) -> Result<Global<'static, Value>, LayoutError> {
     let between = Between { parties: PARTIES, slots, priority_elsewhere: 4, lives, alive };
-    // SAFETY: zeros, or what the tests' processes left, and used as this alone.
+    // SAFETY: zeros, or what the tests' processes left there, and used only as this.
     unsafe { setup.global_between(protocol, mapping.part(0, LOCK), between) }
 }
 
@@ -65,7 +66,7 @@ fn every(us: u64) -> Release {
     Release::Periodic { period: Duration::from_us(us), offset: Duration::ZERO }
 }
 
-/// Strict, if each process can have a CPU of its own, the first or the last; and which.
+/// Strict if each process can have a CPU of its own; and that CPU, the first or the last.
 fn enforcement(last: bool) -> (Wanted, u16) {
     let cpus = taut_sys::thread::affinity().unwrap();
     let cpu = if last { cpus[cpus.len() - 1] } else { cpus[0] };
@@ -75,7 +76,8 @@ fn enforcement(last: bool) -> (Wanted, u16) {
     (if cpus.len() > 1 { Wanted::Best } else { Wanted::Loose }, cpu)
 }
 
-/// A job that counts one on, a word at a time and for so long in between; and repairs what is half changed.
+/// A job that increments the value word by word, with a pause of `ns` in the middle, and repairs a half changed
+/// value.
 fn counts(job: &mut Job<'_>, global: &Global<'_, Value>, mapping: &Mapping, ns: u64) {
     let section = |value: &mut Value, torn: Option<u32>, _: &mut Job<'_>| {
         assert!(torn.is_some() || value.iter().all(|word| *word == value[0]), "torn, and nobody was told");
@@ -110,7 +112,7 @@ fn process() {
     let protocol = PROTOCOLS.iter().find(|(other, _)| *other == name).unwrap().1;
     let table = usize::from(role == "unknown");
     let lives = lives(mapping, table);
-    // Two that do not know of each other have the same place, each in its own table.
+    // Two processes that do not know of each other have the same place, each in its own table.
     let alive = claimed(lives, u32::from(role == "counts"));
     let mut setup = Setup::new();
     let slots = if role == "counts" || role == "unknown" { 2..4 } else { 0..2 };
@@ -137,7 +139,7 @@ fn process() {
     setup.run(wanted, |exec| exec.wait(None)).unwrap();
 }
 
-/// Whether it comes within a time that is long enough for whatever else the machine does.
+/// Whether `done` becomes true within `limit`, which is long enough whatever else the machine does.
 fn comes(limit: Time, done: impl Fn() -> bool) -> bool {
     let limit = Instant::now() + limit;
     while !done() {
@@ -181,7 +183,7 @@ fn those_who_live_go_on() {
         let (enforcement, _) = setup
             .run(wanted, |exec| {
                 let limit = Instant::now() + LONG;
-                // On until one has died inside, which is seldom where processors are few or busy.
+                // Until one has died inside, which is rare if processors are few or busy.
                 while deaths < 15 || (reported.load(Relaxed) == 0 && Instant::now() < limit) {
                     let process = start(mapping, &format!("{name}-counts"));
                     std::thread::sleep(Time::from_micros(deaths * 7919 % 1500));
@@ -200,7 +202,7 @@ fn those_who_live_go_on() {
     }
 }
 
-/// One who does not know of the dead one's life waits for it for ever: what looks for that above finds it.
+/// A process that does not know of the dead one's life waits for it for ever: the check above notices that.
 #[test]
 fn without_its_life_a_death_is_not_seen() {
     for (name, _) in [PROTOCOLS[0], PROTOCOLS[1]] {
@@ -219,7 +221,7 @@ fn without_its_life_a_death_is_not_seen() {
     }
 }
 
-/// What became of [`wants_cpu`], as it is told.
+/// The result of [`wants_cpu`], as the process reports it.
 const RUNS: u64 = 1;
 const REFUSED: u64 = 2;
 const NO_PRIVILEGE: u64 = 3;
@@ -244,7 +246,8 @@ fn wants_cpu(mapping: &'static Mapping, cpu: u16) {
     mapping.reported(HAD).store(reported, SeqCst);
 }
 
-/// Two processes whose strict cores share something are not on one CPU: one that spins there would keep out whom it waits for.
+/// Two processes whose strict cores share a resource cannot be on one CPU: a job that spins there would keep out the
+/// job that it waits for.
 #[test]
 fn a_cpu_has_one_process() {
     let cpus = taut_sys::thread::affinity().unwrap();
@@ -274,7 +277,8 @@ fn a_cpu_has_one_process() {
     let (ended, reported) = had.pop().unwrap();
     assert_eq!(reported, REFUSED);
     assert!(ended.wait().success());
-    // We have stopped, so another may; until it is killed we are refused there, but loose.
+    // Our executor has stopped, so another process may take the CPU. Until it is killed, we are refused there, except
+    // with loose enforcement.
     let (process, reported) = starts(cpus[0]);
     assert_eq!(reported, RUNS);
     let refused = on(cpus[0], Wanted::Strict, &mut || ()).unwrap_err();
@@ -299,7 +303,7 @@ fn a_seat_has_one_process() {
         let refused = attach(&mut setup, protocol, mapping, 1..3, other).err();
         assert_eq!(refused, Some(LayoutError::Taken));
         assert_eq!(attach(&mut setup, protocol, mapping, 3..5, other).err(), Some(LayoutError::Parties));
-        // What was had before it was refused has been given back.
+        // The refused call has released the slots that it had taken.
         let second = attach(&mut setup, protocol, mapping, 2..4, other).unwrap();
         drop(first);
         let first = attach(&mut setup, protocol, mapping, 0..2, other).unwrap();
@@ -307,7 +311,7 @@ fn a_seat_has_one_process() {
     }
 }
 
-/// The others have the value still that the panic left half changed: they are told as of a death.
+/// The panic left the value half changed: the others learn of it as of a death.
 #[test]
 fn a_panic_leaves_the_value_to_be_repaired() {
     for (_, protocol) in PROTOCOLS {
@@ -342,6 +346,6 @@ fn a_panic_leaves_the_value_to_be_repaired() {
             assert_eq!(job.lock_global(global, |_, _| ()), Ok(()));
         });
     }
-    // Who waits asleep looks as often as this.
+    // A job that waits asleep looks once per tick.
     const { assert!(queued::TICK_NS <= 1_000_000) };
 }

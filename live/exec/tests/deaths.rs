@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A process with an executor of its own that kills itself with SIGKILL before the n-th shared step of what a job does with
-//! a resource of several processes, for every n: while it asks, waits spinning or asleep, is granted, is inside and goes
-//! before all others of its core, and lets go. The executor of this process goes on, within the bounds that are stated.
-//! `RUSTFLAGS="--cfg steps" cargo test -p taut-exec --test deaths`.
+//! A process with an executor of its own kills itself with SIGKILL before the n-th shared step of what a job does
+//! with a resource of several processes, for every n: while it asks, waits spinning or asleep, is granted the
+//! resource, is inside and runs before all others of its core, and releases. The executor of this process goes on,
+//! within the stated bounds. `RUSTFLAGS="--cfg steps" cargo test -p taut-exec --test deaths`.
 //!
-//! The dying one is strict where fixed priorities may be had, which has more steps; else loose.
+//! The dying process is strict, which has more steps, where the system allows fixed priorities; else loose.
 #![cfg(steps)]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
@@ -31,16 +31,17 @@ const PARTIES: u32 = 3;
 type Value = [u64; 3];
 const LOCK: usize = shared_bytes::<Value>(PARTIES);
 
-/// Where the dying one has come to, in word 0 of what it tells.
+/// How far the dying process has come, in word 0 of its words in the mapping.
 const INSIDE: u64 = 1;
 const LETS_GO: u64 = 2;
 const LEFT: u64 = 3;
-/// Word 1: it asks. Word 2: from here on its steps count. Word 3: it may leave the section.
+/// Word 1: it asks. Word 2: its steps count from now on. Word 3: it may leave the section.
 const ASKS: usize = 1;
 const GO: usize = 2;
 const LEAVE: usize = 3;
 
-/// Steps from when the holder is dead until the next one has it who asks then: what `Setup::global_between` states.
+/// The bound that `Setup::global_between` states: the steps of a job that asks when the holder is dead, until it has
+/// the lock.
 fn bound(protocol: Protocol) -> u64 {
     let parties = u64::from(PARTIES);
     if protocol == Protocol::Msrp { 40 * parties } else { 6 * parties + 32 }
@@ -72,13 +73,13 @@ fn until(what: &str, done: impl Fn() -> bool) {
 
 static ARMED: OnceLock<&'static AtomicU64> = OnceLock::new();
 static LEFT_TO_LIVE: AtomicU64 = AtomicU64::new(0);
-/// To step on, for one who could die between two words of the value.
+/// A step between two words of the value, at which the process can die.
 static STEP: taut_atomic::AtomicU64 = taut_atomic::AtomicU64::new(0);
 
-/// Before each step of the dying job.
+/// Runs before each step of the dying job.
 fn tick() {
     if ARMED.get().is_some_and(|go| go.load(Acquire) == 1) && LEFT_TO_LIVE.fetch_sub(1, Relaxed) == 1 {
-        // SAFETY: ends this process, which is what it is for.
+        // SAFETY: this ends the process, which is its purpose.
         unsafe { libc::raise(libc::SIGKILL) };
     }
     strike_at(1, tick);
@@ -98,7 +99,7 @@ fn process() {
     let (name, role) = role.split_once('-').unwrap();
     let alive = Box::leak(Box::new(Alive::claim(lives(mapping), 0).unwrap()));
     let mut setup = Setup::new();
-    // SAFETY: zeros, or what processes before it left, and used as this alone.
+    // SAFETY: zeros, or what earlier processes left there, and used only as this.
     let global: Global<'_, Value> = unsafe {
         setup.global_between(protocol(name), mapping.part(0, LOCK), between(mapping, 0..1, alive)).unwrap()
     };
@@ -141,18 +142,18 @@ fn process() {
         .unwrap();
 }
 
-/// What a survivor is to do, and what came of it.
+/// What a survivor is to do, and its result.
 #[derive(Default)]
 struct Script {
     repairs: AtomicBool,
-    /// It keeps what it has until this is false.
+    /// The survivor keeps the resource until this is false.
     keeps: AtomicBool,
     asks: AtomicBool,
     has: AtomicBool,
     result: Mutex<Option<(Found, u64)>>,
 }
 
-/// What it found: whether the value was of one piece, or whose death it was told.
+/// What the survivor found: whether the value was whole, or whose death was reported.
 type Found = Result<bool, LockError>;
 
 impl Script {
@@ -183,26 +184,26 @@ impl Script {
     }
 }
 
-/// Those who live: two jobs of two cores of this process.
+/// The survivors: two jobs of two cores of this process.
 struct Scene<'e> {
     name: &'static str,
     mapping: &'static Mapping,
     exec: &'e Exec<'e>,
     tasks: [TaskId; 2],
     scripts: &'e [Script; 2],
-    /// The most steps of one who asked when the other was dead.
+    /// The most steps of a survivor that asked when the other process was dead.
     steps_max: u64,
 }
 
 impl Scene<'_> {
-    /// Starts the dying process; it counts from now on, or when it is told to.
+    /// Starts the dying process. Its steps count at once if `counts`, or else when `GO` is set.
     fn start(&self, role: &str, n: u64, counts: bool) -> Process {
         (0..4).for_each(|word| self.mapping.reported(word).store(0, Out));
         self.mapping.reported(GO).store(u64::from(counts), Out);
         self.mapping.start(&format!("{}-{role}", self.name), n)
     }
 
-    /// Whether it died; and how far it came.
+    /// Whether the process died, and how far it came.
     fn end(&self, process: Process, at: &str) -> (bool, u64) {
         let status = process.wait();
         let died = status.signal() == Some(libc::SIGKILL);
@@ -217,7 +218,7 @@ impl Scene<'_> {
         self.exec.release(self.tasks[which]).unwrap();
     }
 
-    /// One of them takes it, and keeps it.
+    /// One of the survivors takes the resource, and keeps it.
     fn keep(&self, which: usize) {
         self.scripts[which].keeps.store(true, SeqCst);
         self.release(which, false);
@@ -236,13 +237,13 @@ impl Scene<'_> {
         found
     }
 
-    /// The other one is dead: the value goes round among the living. Whether they were told, where `first` has asked
-    /// before.
+    /// The other process is dead: the survivors take the value in turn. Returns whether the death was reported.
+    /// `first` is the result of a survivor that asked before.
     fn goes_on(&mut self, first: Option<Found>, at: &str) -> bool {
         let first = first.unwrap_or_else(|| self.turn(0, false));
         let reported = first == Err(LockError::Poisoned { by: 0 });
         if reported {
-            // As long as nobody repairs it, all are told.
+            // Until a job repairs the value, every holder gets the report.
             assert_eq!(self.turn(1, false), first, "{} {at}", self.name);
             assert_eq!(self.turn(0, true), Ok(true), "{} {at}", self.name);
         } else {
@@ -264,7 +265,7 @@ impl Seen {
     fn judge(&mut self, place: u64, died: bool, reported: bool, at: &str) {
         match place {
             INSIDE => assert!(reported, "{at}: it died inside"),
-            // It may have had it already, or still.
+            // It may already, or still, have held the lock.
             0 | LETS_GO => assert!(died, "{at}"),
             _ => assert!(!reported, "{at}: it was not inside"),
         }
@@ -272,7 +273,7 @@ impl Seen {
     }
 }
 
-/// Runs those who live, and `story` beside them.
+/// Runs the survivors, and `story` beside them.
 fn scene(name: &'static str, story: impl FnOnce(&mut Scene<'_>)) {
     let mapping: &'static Mapping = Box::leak(Box::new(Mapping::create(LOCK + life::bytes(2))));
     let alive = Box::leak(Box::new(Alive::claim(lives(mapping), 1).unwrap()));
@@ -300,7 +301,7 @@ fn scene(name: &'static str, story: impl FnOnce(&mut Scene<'_>)) {
         .unwrap();
 }
 
-/// Nobody else wants it.
+/// No survivor wants the resource.
 fn alone(name: &'static str) {
     scene(name, |scene| {
         let mut seen = Seen::default();
@@ -319,7 +320,7 @@ fn alone(name: &'static str) {
     });
 }
 
-/// It waits while another one has it.
+/// The dying process waits while a survivor has the resource.
 fn waiting(name: &'static str) {
     scene(name, |scene| {
         for n in 1..=40 {
@@ -334,7 +335,7 @@ fn waiting(name: &'static str) {
     });
 }
 
-/// It lets go while another one waits.
+/// The dying process releases while a survivor waits.
 fn handing_over(name: &'static str) {
     scene(name, |scene| {
         let mut seen = Seen::default();
@@ -360,7 +361,7 @@ fn handing_over(name: &'static str) {
     });
 }
 
-/// It sleeps, is handed the resource, and goes before all jobs of its core then.
+/// The dying process sleeps, gets the resource handed over, and then runs before all jobs of its core.
 fn granted(name: &'static str) {
     scene(name, |scene| {
         let mut seen = Seen::default();
@@ -369,7 +370,7 @@ fn granted(name: &'static str) {
             scene.keep(1);
             let process = scene.start("waits", n, false);
             until("the process", || scene.mapping.reported(ASKS).load(Acquire) == 1);
-            // It comes first, also where only that counts.
+            // It is first in the queue, also where only the order of requests counts.
             std::thread::sleep(Time::from_millis(3));
             scene.release(0, false);
             until("who asks", || scene.scripts[0].asks.load(SeqCst));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Same code, same schedule: random sets on threads, recorded, and replayed by the simulator event by event.
+//! Same code, same schedule: random sets run on threads, and the simulator replays the records event by event.
 //!
-//! Loose everywhere; strict where fixed priorities may be had, and said if not. Nothing here looks at how long anything
-//! took. `REPLAYED_SETS` and `REPLAYED_MS` make it longer, and `TAUT_LOOSE` leaves the strict runs out.
+//! Loose enforcement everywhere; strict where the system allows fixed priorities, otherwise the test reports that it
+//! skips it. No test here checks how long anything took. `REPLAYED_SETS` and `REPLAYED_MS` make the test longer, and
+//! `TAUT_LOOSE` leaves out the strict runs.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "test code")]
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,21 +23,21 @@ use taut_sim::{CoreRule, GlobalRule, Limit, Rules};
 use taut_sys::{clock, thread};
 use taut_time::Duration;
 
-/// Numbers that look random; the same for the same seed.
+/// Pseudo-random numbers; the same for the same seed.
 struct Random(u64);
 
 impl Random {
-    /// Below `end`.
+    /// A number below `end`.
     fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % end
     }
 }
 
-/// What a job does: computes, then a section with what is inside.
+/// A part of a job: it computes, then enters a section, which may have an inner one.
 #[derive(Clone, Debug)]
 struct Section {
-    /// On its core.
+    /// Its position on its core.
     resource: usize,
     before_ns: u64,
     inside_ns: u64,
@@ -48,29 +49,29 @@ struct Task {
     core: usize,
     priority: u32,
     deadline: Duration,
-    /// None of one that is released by hand.
+    /// `None` if the task is released by hand.
     period: Option<Duration>,
     offset: Duration,
     overrun: Overrun,
     budget: Option<Duration>,
     sections: Vec<Section>,
-    /// Sections of resources that several cores use: which, and how long.
+    /// Sections of resources that several cores use: which resource, and how long, ns.
     across: Vec<(usize, u64)>,
     after_ns: u64,
-    /// Releases the core's task that is released by hand, every so many jobs.
+    /// After this many jobs it releases the core's task that is released by hand; 0 for never.
     releases: u64,
 }
 
-/// A set: the rules of cores, how tasks wait for resources of several cores, and tasks.
+/// A set: the rules of the cores, the protocols of the resources of several cores, and the tasks.
 struct Drawn {
     rules: Vec<Rule>,
     protocols: Vec<Protocol>,
     tasks: Vec<Task>,
 }
 
-/// Resources of each core.
+/// The number of resources per core.
 const RESOURCES: usize = 3;
-/// Most tasks that use a resource of several cores.
+/// The most tasks that may use a resource of several cores.
 const PARTIES: u32 = 16;
 
 fn draw(random: &mut Random, cores: usize) -> Drawn {
@@ -79,7 +80,7 @@ fn draw(random: &mut Random, cores: usize) -> Drawn {
     let protocols: Vec<Protocol> = (0..count).map(|_| protocols[random.below(3) as usize]).collect();
     let suspends = protocols.iter().any(|protocol| *protocol != Protocol::Msrp);
     let rules = [Rule::Immediate, Rule::Original, Rule::Srp, Rule::Dfp];
-    // Floors do not bear that jobs are suspended.
+    // Floors do not support suspended jobs.
     let kinds = if suspends { 3 } else { 4 };
     let rules: Vec<Rule> = (0..cores).map(|_| rules[random.below(kinds) as usize]).collect();
     let mut tasks = Vec::new();
@@ -112,7 +113,7 @@ fn draw(random: &mut Random, cores: usize) -> Drawn {
                 period: (!hand).then(|| Duration::from_us(period_us)),
                 offset: Duration::from_us(random.below(period_us)),
                 overrun: policies[random.below(4) as usize],
-                // Of many jobs it is too little.
+                // For many jobs this budget is too small.
                 budget: (random.below(2) == 0).then(|| Duration::from_us(1 + random.below(work_ns / 1000))),
                 sections: (0..sections).map(|_| section(random)).collect(),
                 across: (0..2 * protocols.len())
@@ -127,7 +128,7 @@ fn draw(random: &mut Random, cores: usize) -> Drawn {
     Drawn { rules, protocols, tasks }
 }
 
-/// The same for the simulator. How long things take is in the recording.
+/// The same set for the simulator. Execution times come from the recording.
 fn model(drawn: &Drawn) -> (TaskSet, Rules) {
     let Drawn { rules, protocols, tasks } = drawn;
     let locals = rules.len() * RESOURCES;
@@ -192,7 +193,7 @@ fn busy(ns: u64) {
 
 fn inside(section: &Section, all: &[Resource<u64>], job: &mut Job<'_>) {
     busy(section.before_ns);
-    // A job that was told to end goes on without the section.
+    // A job that was asked to end goes on without the section.
     let _ = job.lock(&all[section.resource], |value, job| {
         let before = *value;
         busy(section.inside_ns);
@@ -201,7 +202,7 @@ fn inside(section: &Section, all: &[Resource<u64>], job: &mut Job<'_>) {
     });
 }
 
-/// Runs a set on threads. Gives what was recorded, core by core, and how it ran.
+/// Runs a set on threads. Returns the records, core by core, the enforcement, and the number of completed jobs.
 fn record(drawn: &Drawn, wanted: Wanted, time: Time) -> (Vec<Record>, Enforcement, u64) {
     let Drawn { rules, protocols, tasks } = drawn;
     let cpus = thread::affinity().unwrap();
@@ -246,7 +247,7 @@ fn record(drawn: &Drawn, wanted: Wanted, time: Time) -> (Vec<Record>, Enforcemen
                 }
             }
             for (which, length_ns) in &across {
-                // A job that was told to end goes on without the section.
+                // A job that was asked to end goes on without the section.
                 let _ = job.lock_global(&shared[*which], |value, _| {
                     let before = *value;
                     busy(*length_ns);
@@ -286,7 +287,7 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// What a set was, and where it differs.
+/// The set, and where the replay differs.
 fn reported(set: &TaskSet, rules: &Rules, replayed: &Replayed, records: &[Record]) -> String {
     let tasks: Vec<String> = set.tasks().iter().map(|task| task.name.clone()).collect();
     let resources: Vec<String> = set.resources().iter().map(|resource| resource.name.clone()).collect();
@@ -295,20 +296,20 @@ fn reported(set: &TaskSet, rules: &Rules, replayed: &Replayed, records: &[Record
     format!("{:?}\n{table}{:?} {:?}", rules.cores, replayed.cores, replayed.pending)
 }
 
-/// What was seen in all of it.
+/// What was seen in all sets.
 #[derive(Debug, Default)]
 struct Seen {
     sets: u64,
     events: u64,
     jobs: u64,
     preempted: u64,
-    /// For a resource of any sort, off the core.
+    /// Waits off the core, for resources of any kind.
     waited: u64,
     spun: u64,
     granted: u64,
     exhausted: u64,
     reordered: u64,
-    /// Sets of which records were lost: the rest cannot be compared.
+    /// Sets that lost records; the rest of such a set cannot be compared.
     lost: u64,
 }
 
@@ -324,8 +325,8 @@ fn campaign(wanted: Wanted, cores: usize, sets: u64, seed: u64) -> Option<Seen> 
             return None;
         }
         let (set, rules) = model(&drawn);
-        // Linux, or the machine, may stop a thread between a step of a lock and its record. That nobody else has what one
-        // has is what the tests inside are for.
+        // Linux, or the machine, may stop a thread between a step of a lock and its record. The tests inside the
+        // crate check exclusion.
         let slack = Duration::from_ms(100);
         let limits = limits(&drawn);
         let replay = Replay::new(&set, &rules).limits(&limits).slack(slack).patience(Duration::from_s(1));
@@ -351,7 +352,7 @@ fn campaign(wanted: Wanted, cores: usize, sets: u64, seed: u64) -> Option<Seen> 
     Some(seen)
 }
 
-/// One after the other: two at once would take each other's processors.
+/// Serialises the tests: two at once would take each other's processors.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -368,19 +369,19 @@ fn what_threads_did_is_what_is_simulated() {
     for (wanted, cores) in
         [(Wanted::Loose, 1), (Wanted::Loose, cpus), (Wanted::Best, 1), (Wanted::Best, cpus)]
     {
-        // Strict runs are exclusive by priorities, which checkers of threads do not know.
+        // Strict runs exclude by priorities, which race detectors do not know.
         if wanted == Wanted::Best && std::env::var_os("TAUT_LOOSE").is_some() {
             continue;
         }
         let Some(seen) = campaign(wanted, cores, sets, 1 + 1_000 * cores as u64) else { continue };
         println!("{wanted:?}, {cores} cores: {seen:?}");
         assert!(seen.events > 20 * sets && seen.preempted > 0 && seen.exhausted > 0, "{seen:?}");
-        // Of a set whose records were lost nothing is judged.
+        // A set that lost records is not judged.
         assert!(4 * seen.lost <= sets, "{seen:?}");
     }
 }
 
-/// A recording in which one decision is another's is not what is simulated.
+/// The check finds a recording in which one decision is replaced by another.
 #[test]
 fn a_changed_decision_is_found() {
     let _alone = alone();
@@ -400,7 +401,7 @@ fn a_changed_decision_is_found() {
     assert!(found > 0);
 }
 
-/// Jobs that were demoted are not what is simulated of jobs that run on.
+/// The check finds demoted jobs if the simulation lets jobs run on.
 #[test]
 fn a_job_that_should_not_have_sunk_is_found() {
     let _alone = alone();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a job has is its own; what threads are given of an executor.
+//! A job belongs to its thread; what threads may share of an executor.
 #![cfg(not(any(loom, shuttle)))]
 
 #[macro_use]

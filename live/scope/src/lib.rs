@@ -3,10 +3,10 @@
 
 //! Fixed memory regions: persistent and release.
 //!
-//! A [`Scope`] is a stretch of memory with an end. Allocating moves a mark; nothing is freed one by one. A
-//! persistent scope is never cleared; a release scope is cleared between two jobs, and the borrow checker sees
-//! to it that nothing of one job is left for the next: [`Scope::clear`] needs the scope exclusively, and every
-//! allocation borrows it.
+//! A [`Scope`] is a stretch of memory with an end. Allocating advances an offset; nothing is freed individually. A
+//! persistent scope is never cleared. A release scope is cleared between two jobs, and the borrow checker ensures
+//! that nothing of one job is left for the next: [`Scope::clear`] needs the scope exclusively, and every allocation
+//! borrows it.
 //!
 //! ```
 //! use taut_scope::{Block, Scope};
@@ -30,7 +30,7 @@
 //! kept[0] = 1;
 //! ```
 //!
-//! What would have to be dropped cannot be allocated, since nothing is dropped:
+//! A value that needs dropping cannot be allocated, because a scope drops nothing:
 //!
 //! ```compile_fail,E0080
 //! use taut_scope::{Block, Scope};
@@ -39,8 +39,8 @@
 //! let _ = scope.alloc(vec![1, 2, 3]);
 //! ```
 //!
-//! Source: the persistent and release memory of RTDroid [Yan 2018, chapter 4.4]. There a wrong reference is
-//! found by a check at run time; here by the compiler.
+//! Source: the persistent and release memory of RTDroid [Yan 2018, chapter 4.4]. There a check at run time finds a
+//! wrong reference; here the compiler does.
 #![no_std]
 
 use core::cell::Cell;
@@ -51,7 +51,8 @@ use core::ptr::NonNull;
 
 /// A unit of memory to make a scope of: one cache line pair.
 ///
-/// Its bytes are no numbers: a scope leaves behind what stood in it, holes between the fields of a value too.
+/// Its bytes may be uninitialised: a scope leaves its old contents behind, including the padding between the fields
+/// of a value.
 #[derive(Clone, Copy)]
 #[repr(C, align(128))]
 pub struct Block([MaybeUninit<u8>; 128]);
@@ -85,10 +86,10 @@ pub struct Scope<'m> {
 // - it is not Sync (NonNull and Cell), so no two threads allocate at once
 unsafe impl Send for Scope<'_> {}
 
-/// A scope has less left than was asked for. Nothing was allocated; the scope is as before.
+/// The scope has less room left than the call asked for. Nothing was allocated; the scope is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exceeded {
-    /// Bytes asked for, alignment not counted.
+    /// Bytes asked for, without padding for alignment.
     pub asked: usize,
     /// Bytes left.
     pub left: usize,
@@ -112,7 +113,7 @@ impl<'m> Scope<'m> {
         unsafe { Self::from_raw(NonNull::from(memory).cast(), size) }
     }
 
-    /// A scope over a stretch of a map.
+    /// A scope over a stretch of raw memory.
     ///
     /// # Safety
     /// `base` is valid for reads and writes of `size` bytes for all of `'m`, and nobody else touches them then.
@@ -128,7 +129,7 @@ impl<'m> Scope<'m> {
     pub fn alloc<T>(&self, value: T) -> Result<&mut T, Exceeded> {
         let place = self.take::<T>(1)?;
         // SAFETY:
-        // - `take` gave an aligned stretch of size_of::<T>() bytes inside the map, valid until `clear`
+        // - `take` gave an aligned stretch of size_of::<T>() bytes inside the memory, valid until `clear`
         // - it gives no byte twice until `clear`, which needs &mut self while the result borrows self
         unsafe {
             place.write(value);
@@ -144,8 +145,8 @@ impl<'m> Scope<'m> {
         self.slice_with(len, |_| value)
     }
 
-    /// A slice whose elements are made in order from their positions. If `make` panics, what was allocated is
-    /// lost until the scope is cleared.
+    /// A slice whose elements are made in order from their positions. If `make` panics, the space stays allocated
+    /// until the scope is cleared.
     ///
     /// # Errors
     /// [`Exceeded`] if it does not fit.
@@ -173,7 +174,7 @@ impl<'m> Scope<'m> {
                 self.used.set(used + taken);
                 self.peak.set(self.peak.get().max(used + taken));
                 // SAFETY:
-                // - used + padding ≤ used + taken ≤ size: inside the map or one past its end
+                // - used + padding ≤ used + taken ≤ size: inside the memory or one past its end
                 Ok(unsafe { self.base.add(used + padding) }.cast())
             }
             _ => {
@@ -184,13 +185,13 @@ impl<'m> Scope<'m> {
         }
     }
 
-    /// Forgets everything that was allocated.
+    /// Discards everything that was allocated.
     pub fn clear(&mut self) {
         self.used.set(0);
         self.refused.set(0);
     }
 
-    /// Bytes that it holds.
+    /// The size of the scope in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -205,7 +206,7 @@ impl<'m> Scope<'m> {
         self.peak.get()
     }
 
-    /// Bytes of the last request since it was cleared that did not fit; 0 if all did.
+    /// Bytes of the last request that did not fit, since the scope was last cleared; 0 if all did.
     pub fn refused(&self) -> usize {
         self.refused.get()
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What safe code can try against a scope: values with holes in them, numbers that overflow, calls inside of calls, panics,
-//! threads. Each is refused, or harmless; under Miri also to the memory.
+//! What safe code can try against a scope: values with holes, numbers that overflow, nested calls, panics, threads.
+//! Each attempt is refused, or harmless; under Miri also to the memory.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use taut_scope::{Block, Exceeded, Scope};
 
-/// Bytes that no value has written, in the memory of a scope that is gone: they are looked at, copied and moved.
+/// Bytes that no value has written, in the memory of a scope that is gone: the test formats, copies and moves them.
 #[test]
 fn what_a_scope_leaves_behind_has_no_value() {
     let mut memory = [Block::ZERO; 2];
@@ -27,7 +27,7 @@ fn what_a_scope_leaves_behind_has_no_value() {
 
 fn memory_of_another() {}
 
-/// No size wraps around to a small one, wherever the scope's mark stands.
+/// No size wraps around to a small one, wherever the scope's offset is.
 #[test]
 fn sizes_that_overflow_are_refused() {
     let mut memory = [Block::ZERO; 1];
@@ -43,7 +43,7 @@ fn sizes_that_overflow_are_refused() {
     assert_eq!(scope.slice(1_000, ()).unwrap().len(), 1_000);
 }
 
-/// A type that is aligned to more than the memory.
+/// A type with a larger alignment than the memory.
 #[test]
 fn alignment_is_kept() {
     #[derive(Clone, Copy)]
@@ -61,7 +61,8 @@ fn alignment_is_kept() {
     assert_eq!(refused, Err(Exceeded { asked: 1024, left: 128 }));
 }
 
-/// The values of a slice are made by a function that allocates in the same scope, also the slice's own kind, or panics.
+/// The function that makes a slice's elements allocates in the same scope, also slices like the one being made, or
+/// panics.
 #[test]
 fn calls_inside_of_calls_and_panics() {
     let mut memory = [Block::ZERO; 8];
@@ -75,7 +76,8 @@ fn calls_inside_of_calls_and_panics() {
     assert_eq!(lists, [&[0][..], &[10, 11], &[20, 21, 22]]);
 }
 
-/// What is allocated goes to other threads, or refers to the scope's own values; the scope moves to another thread between jobs.
+/// Allocated values go to other threads, or refer to the scope's own values. The scope moves to another thread
+/// between jobs.
 #[test]
 fn allocations_are_linked_and_sent() {
     let mut memory = [Block::ZERO; 2];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Memory of a region is one thread's.
+//! The memory of a region belongs to one thread.
 #![cfg(not(any(loom, shuttle)))]
 
 #[macro_use]

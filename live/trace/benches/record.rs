@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Nanoseconds from the call of `record` to its return: on average over a batch that fits the ring, cold lines
-//! included; and the same when the ring is full. One thread, drained between batches, nothing pinned.
+//! Nanoseconds from the call of `record` to its return: the average over a batch that fits the ring, including cold
+//! cache lines; and the same when the ring is full. One thread, which drains between batches; nothing is pinned.
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
 use std::hint::black_box;

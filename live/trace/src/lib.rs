@@ -3,8 +3,8 @@
 
 //! Records events without blocking.
 //!
-//! Every real-time thread owns a [`Recorder`]; one best-effort thread owns the other ends and a [`Writer`] that
-//! empties them into a file. A recorder never waits for the writer: what finds its ring full is lost and
+//! Every real-time thread owns a [`Recorder`]. One best-effort thread owns the other ends and a [`Writer`] that
+//! empties them into a file. A recorder never waits for the writer: a record that finds its ring full is lost and
 //! counted, and the count appears in the file.
 //!
 //! ```

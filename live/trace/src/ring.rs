@@ -3,23 +3,23 @@
 
 //! A ring of records: one recording thread, one draining thread.
 //!
-//! Use        every event of one real-time thread, in order; loss is counted, never waited for
+//! Use        every event of one real-time thread, in order; losses are counted, and nothing waits for room
 //! Callers    `record` × `record` X (one `Recorder`, `&mut`); `drain` × `drain` X (one `Drain`, `&mut`);
 //!            `record` × `drain` -
 //! Progress   `record`: wait-free, at most [`STEPS`] shared accesses, no allocation, no system call; needs
 //!            nothing from the other side. `drain`: wait-free per record, at most `capacity` records per call
 //! State      `head`: records ever written; `tail`: records ever taken; `lost`: records ever refused. All only
-//!            grow, 64 bits, so they do not wrap in the life of a machine. Record n lives in slot n mod capacity
+//!            grow, in 64 bits, so they do not wrap in the life of a machine. Record n lives in slot n mod capacity
 //! Invariants I1 tail ≤ head ≤ tail + capacity
 //!            I2 slots of records tail..head belong to the drain, all others to the recorder
 //! Orderings  O1 publish: Release of `head` in `record` ↔ Acquire of `head` in `drain`
 //!            O2 release: Release of `tail` in `drain` ↔ Acquire of `tail` in `record`
 //!            `lost` is Relaxed: a count that nothing depends on
 //! Proof      The drain reads slots of n < head only after O1, so after the four stores of record n
-//!            happened; they cannot be overwritten meanwhile, since the recorder writes record n + capacity
-//!            only when n < tail was seen by O2, after the drain's loads of record n. Slots are four relaxed
-//!            words, so no `unsafe` and no data race even in a wrong proof; O1 and O2 make them untorn
-//! Crash      recorder dies: records before `head` remain drainable, one in the making is invisible. Drain
+//!            happened. The recorder cannot overwrite them meanwhile: it writes record n + capacity only when
+//!            it has seen n < tail by O2, after the drain's loads of record n. Slots are four relaxed words, so
+//!            there is no `unsafe` and no data race even if the proof is wrong; O1 and O2 make them untorn
+//! Crash      Recorder dies: records before `head` can still be drained, and an unfinished one is invisible. Drain
 //!            dies: the recorder fills up, then counts losses; it never waits
 //! Source     Lamport's one-producer ring (1977), with the remote index cached on both sides
 //! Checked    unit tests, step count, page faults on Linux; loom (capacity 2, 3 records, both sides), which fails
@@ -70,7 +70,7 @@ impl Shared {
         &self.tail.0
     }
     fn slot(&self, number: u64) -> &[Word; 4] {
-        // A power of two: the mask keeps the position in range whatever `number` is.
+        // The length is a power of two: the mask keeps the position in range whatever `number` is.
         &self.slots[(number & (self.slots.len() as u64 - 1)) as usize]
     }
 }
@@ -94,24 +94,24 @@ pub struct Drain {
     latest: Instant,
 }
 
-/// Whose records a ring holds: what is told when some are lost.
+/// The owner of the records in a ring. It decides which record reports a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// Of a task's thread, by its position in the plan: [`Kind::Lost`].
+    /// A task's thread, by the task's position in the plan: [`Kind::Lost`].
     Task(u16),
-    /// Of a core's dispatcher and the threads that take turns there, by its position in the plan: [`Kind::CoreLost`].
+    /// A core's dispatcher and the threads that take turns there, by the core's position in the plan:
+    /// [`Kind::CoreLost`].
     Core(u16),
 }
 
 /// A ring for at least `capacity` records (rounded up to a power of two, at least 2) of 32 bytes each.
 ///
-/// All memory is allocated here,
-/// and every page of it written to, so that recording takes no page fault.
+/// Allocates all memory, and writes to every page of it, so that recording takes no page fault.
 pub fn ring(owner: Owner, capacity: usize) -> (Recorder, Drain) {
     let capacity = capacity.max(2).next_power_of_two();
     let slots: Box<[[Word; 4]]> = (0..capacity).map(|_| std::array::from_fn(|_| Word::new(0))).collect();
     let shared = Shared { head: Line((Word::new(0), Word::new(0))), tail: Line(Word::new(0)), slots };
-    // Zeroed memory may be promised and not present: atomic stores are not elided.
+    // The kernel may promise zeroed memory without providing it. The compiler does not elide these atomic stores.
     for word in shared.slots.iter().flatten() {
         word.store(u64::MAX, Relaxed);
     }
@@ -121,7 +121,7 @@ pub fn ring(owner: Owner, capacity: usize) -> (Recorder, Drain) {
 }
 
 impl Recorder {
-    /// Records an event, or counts it as lost if the ring is full; `false` tells the latter.
+    /// Records an event. If the ring is full, it counts the event as lost and returns `false`.
     ///
     /// Wait-free: at most [`STEPS`] shared accesses, no allocation, no system call, no panic path.
     #[inline]
@@ -151,8 +151,9 @@ impl Recorder {
 }
 
 impl Drain {
-    /// Takes what was recorded, oldest first, at most as many as the ring holds; then, if records were lost since
-    /// it was last told, one record of the kind that [`Owner`] says at the time of the latest taken. Returns how many it gave.
+    /// Takes the recorded events, oldest first, at most as many as the ring holds. If records were lost since the
+    /// last report, it then gives one record of the kind that [`Owner`] names, at the time of the latest record
+    /// taken. Returns how many records it gave.
     pub fn drain(&mut self, mut take: impl FnMut(Record)) -> u64 {
         let shared = &*self.shared;
         let head = shared.head().load(Acquire); // O1 publish
@@ -161,7 +162,7 @@ impl Drain {
             let words = shared.slot(self.tail).each_ref().map(|word| word.load(Relaxed));
             self.tail += 1;
             shared.tail().store(self.tail, Release); // O2 release
-            // The recorder stored words of a record, so its kind is known.
+            // The recorder stored the words of a record, so its kind is known.
             if let Some(record) = from_words(words) {
                 self.latest = record.at;
                 take(record);
@@ -183,7 +184,7 @@ impl Drain {
     }
 }
 
-/// As the file has it, in words: at, job, value, and subject, kind, cpu in one.
+/// As in the file, in words: at, job, value, and subject, kind and cpu in one.
 #[inline]
 fn to_words(record: Record) -> [u64; 4] {
     let last = u64::from(record.subject) | (record.kind as u64) << 16 | u64::from(record.cpu) << 24;
@@ -290,7 +291,7 @@ mod tests {
         let mut thread = Some(thread);
         let (mut next, mut seen, mut reported) = (0, 0, 0);
         let lost = loop {
-            // That it has finished orders nothing: what it did last is seen by who has joined it.
+            // `is_finished` orders nothing: only `join` makes the thread's last writes visible.
             let finished = thread.take_if(|thread| thread.is_finished()).map(|thread| thread.join().unwrap());
             drain.drain(|got| match got.kind {
                 Kind::Lost => reported += got.value,

@@ -10,7 +10,7 @@ use loom::sync::atomic::{AtomicU64, Ordering};
 
 #[cfg(test)]
 std::thread_local! {
-    /// Shared accesses of this thread since it last set it to 0.
+    /// Shared accesses of this thread since the thread last set this to 0.
     pub(crate) static STEPS_TAKEN: core::cell::Cell<u32> = const { core::cell::Cell::new(0) };
 }
 

@@ -13,27 +13,27 @@ use taut_event::{Kind, Record};
 
 use crate::Drain;
 
-/// How often [`Writer::run`] empties the rings. A ring must hold what its thread records in this time, and in
-/// the time that a best-effort thread may be kept from its core.
+/// How often [`Writer::run`] empties the rings. A ring must hold what its thread records in this time, plus the time
+/// for which a best-effort thread may be kept from its core.
 pub const POLL_EVERY: Duration = Duration::from_millis(10);
-/// How often [`Writer::run`] flushes: a killed run loses at most this much of its record, plus what was in rings.
+/// How often [`Writer::run`] flushes: a killed run loses at most this much of its recording, plus what was in rings.
 pub const FLUSH_EVERY: Duration = Duration::from_millis(100);
 
-/// Where a recording goes: bytes at places, the newest over the oldest if it has a limit.
+/// Where a recording goes: bytes at positions. If the recording has a limit, the newest bytes overwrite the oldest.
 pub trait Sink {
-    /// Writes all bytes at a place.
+    /// Writes all bytes at a position.
     ///
     /// # Errors
-    /// What keeps it from that; some of the bytes may be written then.
+    /// The error that prevents it. Some of the bytes may be written then.
     fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Ends there: what is behind is gone.
+    /// Cuts the sink off at a position: what is behind it is gone.
     ///
     /// # Errors
-    /// What keeps it from that.
+    /// The error that prevents it.
     fn cut(&mut self, place: u64) -> io::Result<()>;
 
-    /// The file that it is, for another thread; `None` if it is none.
+    /// The file behind the sink, for another thread; `None` if it is no file.
     fn file(&self) -> Option<File> {
         None
     }
@@ -82,17 +82,18 @@ impl Sink for io::Sink {
 /// What a [`Writer`] did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Records written, those that tell a loss included.
+    /// Records written, including those that report a loss.
     pub records: u64,
     /// Records that the sink did not take.
     pub unwritten: u64,
 }
 
-/// Empties rings into a recorded run, in the format of [`taut_event::file`]. Best-effort: it may block on its
-/// sink, and belongs on a housekeeping core.
+/// Empties rings into a recorded run, in the format of [`taut_event::file`]. Best-effort: it may block on its sink,
+/// and belongs on a housekeeping core.
 ///
-/// While the sink takes nothing it goes on emptying the rings, and tries again with each block. The next block that is
-/// written says how many records are missing before it and what kept them out; the error is told at the end besides.
+/// While the sink takes nothing, the writer goes on emptying the rings, and tries again with each block. The next
+/// block that it writes says how many records are missing before it, and which error kept them out.
+/// [`Writer::finish`] also returns the error.
 #[derive(Debug)]
 pub struct Writer<W: Sink> {
     drains: Vec<Drain>,
@@ -103,11 +104,11 @@ pub struct Writer<W: Sink> {
 struct Out<W: Sink> {
     sink: W,
     blocks: Blocks,
-    /// For the next block.
+    /// The records of the next block.
     records: Vec<Record>,
     block: Vec<u8>,
     written: Written,
-    /// The system's last error, until a block is written.
+    /// The system's last error number, until a block is written.
     os_error: u32,
     error: Option<io::Error>,
 }
@@ -116,7 +117,7 @@ impl<W: Sink> Writer<W> {
     /// Writes the head.
     ///
     /// # Errors
-    /// The sink's, or [`io::ErrorKind::InvalidInput`] if no recording can be made of the head.
+    /// The sink's error, or [`io::ErrorKind::InvalidInput`] if the head cannot begin a recording.
     pub fn new(mut sink: W, head: &Head<'_>, drains: Vec<Drain>) -> io::Result<Self> {
         let (blocks, head) =
             Blocks::new(head).map_err(|unfit| io::Error::new(io::ErrorKind::InvalidInput, unfit))?;
@@ -137,7 +138,7 @@ impl<W: Sink> Writer<W> {
         self.out.put(record);
     }
 
-    /// Hands what is buffered to the sink.
+    /// Hands the buffered records to the sink.
     pub fn flush(&mut self) {
         if !self.out.records.is_empty() {
             self.out.block(false);
@@ -149,7 +150,7 @@ impl<W: Sink> Writer<W> {
     pub fn run(&mut self, stop: &AtomicBool) {
         let mut flushed = Instant::now();
         loop {
-            // Read first: what was recorded before `stop` was set is then still taken below.
+            // Read first: the poll below then takes everything that was recorded before `stop` was set.
             let last = stop.load(Ordering::Acquire);
             self.poll();
             if last || flushed.elapsed() >= FLUSH_EVERY {
@@ -163,7 +164,8 @@ impl<W: Sink> Writer<W> {
         }
     }
 
-    /// Hands what is buffered to the sink, for whose last block another thread gets what it needs; `None` if that is no file.
+    /// Hands the buffered records to the sink, and returns what another thread needs to write the last block; `None`
+    /// if the sink is no file.
     pub fn last_words(&mut self) -> Option<LastWords> {
         self.flush();
         let Out { sink, blocks, .. } = &self.out;
@@ -171,14 +173,15 @@ impl<W: Sink> Writer<W> {
         Some(LastWords { file: sink.file()?, blocks: blocks.clone(), block: Vec::with_capacity(room) })
     }
 
-    /// Takes what is left and says that nothing follows; for a process that ends before [`Writer::finish`] can be called.
+    /// Takes the remaining records, and marks the recording as closed. For a process that ends before
+    /// [`Writer::finish`] can be called.
     pub fn close(&mut self) {
         self.poll();
         self.flush();
         self.out.block(true);
     }
 
-    /// Takes what is left, closes the recording, and gives the sink back.
+    /// Takes the remaining records, closes the recording, and returns the sink.
     ///
     /// # Errors
     /// The first error that the sink gave, now or before: the file is then incomplete.
@@ -191,7 +194,8 @@ impl<W: Sink> Writer<W> {
     }
 }
 
-/// The last block of a recording, for who writes it if the [`Writer`] itself cannot. Only while that writes nothing.
+/// The last block of a recording, for a thread that writes it if the [`Writer`] cannot. Use it only while the
+/// `Writer` writes nothing.
 #[derive(Debug)]
 pub struct LastWords {
     file: File,
@@ -200,18 +204,19 @@ pub struct LastWords {
 }
 
 impl LastWords {
-    /// Records that it has room for.
+    /// The number of records that it has room for.
     pub const RECORDS: usize = 8;
 
-    /// Writes these, behind what is recorded. Without the heap or a lock; waits for the disk.
+    /// Writes these records behind the recording, at most [`LastWords::RECORDS`]. Uses neither the heap nor a lock;
+    /// waits for the disk.
     ///
     /// # Errors
-    /// What keeps it from that.
+    /// The error that prevents it.
     pub fn say(mut self, records: &[Record]) -> io::Result<()> {
         let records = &records[..records.len().min(Self::RECORDS)];
         let place = self.blocks.block(records, false, 0, &mut self.block);
         let said = self.file.write_all_at(&self.block, place);
-        // Dropped, it would use the heap.
+        // Dropping it would use the heap.
         std::mem::forget(self);
         said
     }
@@ -227,7 +232,7 @@ impl<W: Sink> Out<W> {
 
     fn block(&mut self, last: bool) {
         if !self.write(last, is_end) {
-            // How it ended needs little room, and is what the rest is read by.
+            // The record of the end needs little room, and the rest is read by it.
             self.records.retain(is_end);
             if !self.records.is_empty() {
                 self.write(last, |_| false);
@@ -236,7 +241,8 @@ impl<W: Sink> Out<W> {
         self.records.clear();
     }
 
-    /// Whether the block is written. If not, its records that are to be tried `again` count as none yet.
+    /// Returns whether the block is written. If not, its records for which `again` holds do not count as lost yet,
+    /// because the caller tries them again.
     fn write(&mut self, last: bool, again: fn(&Record) -> bool) -> bool {
         let Self { sink, blocks, records, block, written, os_error, error } = self;
         let place = blocks.block(records, last, *os_error, block);
@@ -250,7 +256,7 @@ impl<W: Sink> Out<W> {
                 let again = records.iter().filter(|record| again(record)).count();
                 blocks.take_back(place, again);
                 written.unwritten += (records.len() - again) as u64;
-                // What is half written would have to be told from damage, and takes room.
+                // A reader would have to distinguish a half written block from damage, and the block takes room.
                 if !blocks.has_limit() {
                     let _ = sink.cut(place);
                 }

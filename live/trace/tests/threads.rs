@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A recorder is one thread's, and its drain another's.
+//! A recorder belongs to one thread, and its drain to another.
 #![cfg(not(any(loom, shuttle)))]
 
 #[macro_use]

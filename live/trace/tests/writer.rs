@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the writer puts into a file, and what it does when it cannot.
+//! What the writer puts into a file, and what it does when it cannot write.
 #![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a test panics to fail")]
 
@@ -50,7 +50,7 @@ fn all_rings_reach_the_file_in_their_order() {
     assert_eq!(run.records.last().map(|r| r.kind), Some(Kind::End));
 }
 
-/// A disk that has room for so many bytes, and its file.
+/// A disk with room for `room` bytes, and its file.
 struct Disk {
     file: Vec<u8>,
     room: usize,
@@ -59,7 +59,7 @@ struct Disk {
 impl Sink for Disk {
     fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<()> {
         let place = usize::try_from(place).unwrap();
-        // As much as there is room for is written all the same.
+        // The disk still writes as much as fits.
         let fits = bytes.len().min(self.room.saturating_sub(place));
         self.file.resize(self.file.len().max(place + fits), 0);
         self.file[place..place + fits].copy_from_slice(&bytes[..fits]);
@@ -72,7 +72,7 @@ impl Sink for Disk {
     }
 }
 
-/// A disk that the test can look at while a writer has it.
+/// A disk that the test can read while a writer has it.
 #[derive(Clone)]
 struct Shared(Arc<Mutex<Disk>>);
 
@@ -90,8 +90,8 @@ fn disk(room: usize) -> Shared {
     Shared(Arc::new(Mutex::new(Disk { file: Vec::new(), room })))
 }
 
-/// Of 40 records in blocks of 10 the second and third find the disk full; the run goes on, and the recording says what it lacks
-/// and ends with its end.
+/// Of 40 records in blocks of 10, the second and third block find the disk full. The run goes on, and the recording
+/// says what it lacks and has the run's end.
 #[test]
 fn a_full_disk_is_told_and_the_recording_goes_on_when_there_is_room() {
     let (mut recorder, drain) = ring(Owner::Task(0), 64);
@@ -106,7 +106,7 @@ fn a_full_disk_is_told_and_the_recording_goes_on_when_there_is_room() {
         }
         writer.poll();
         writer.flush();
-        // Nothing half written is left behind.
+        // No half written block is left behind.
         let run = Run::from_bytes(&disk.0.lock().unwrap().file).unwrap();
         assert_eq!(run.damage, None);
     }
@@ -119,7 +119,7 @@ fn a_full_disk_is_told_and_the_recording_goes_on_when_there_is_room() {
     assert_eq!((run.ending(), run.closed), (Ending::Done, true));
 }
 
-/// The room of one block's head and two records is enough to end with a word.
+/// Room for one block's head and two records is enough to record the end.
 #[test]
 fn a_disk_that_stays_full_has_the_end_and_what_is_missing() {
     let (mut recorder, drain) = ring(Owner::Task(0), 64);
@@ -143,7 +143,7 @@ fn a_disk_that_stays_full_has_the_end_and_what_is_missing() {
     assert_eq!((run.ending(), run.damage), (Ending::Signal(15), None));
 }
 
-/// A recording with a limit never grows beyond it, and has the newest.
+/// A recording with a limit never grows beyond it, and keeps the newest records.
 #[test]
 #[cfg_attr(miri, ignore = "200,000 records, without `unsafe` of its own")]
 fn a_limit_holds_whatever_comes() {
@@ -171,7 +171,7 @@ fn a_limit_holds_whatever_comes() {
     assert!(run.records.iter().map(|record| record.job).eq(first..=RECORDS));
 }
 
-/// A run in which nothing happens flushes as often as any other, and its recording does not grow.
+/// An idle run flushes as often as any other, and its recording does not grow.
 #[test]
 fn a_flush_of_nothing_writes_nothing() {
     let disk = disk(1 << 20);
@@ -197,7 +197,7 @@ fn a_sink_that_takes_no_head_is_an_error_at_once() {
     assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
 }
 
-/// Faults of this thread that needed no IO, from its line in `/proc`.
+/// The page faults of this thread that needed no IO, from its line in `/proc`.
 #[cfg(target_os = "linux")]
 fn minor_faults(text: &mut String) -> u64 {
     use std::io::Read;

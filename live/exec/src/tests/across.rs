@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Resources that two cores share. Each core's ladder and rule are checked at every decision.
+//! Resources that two cores share. Every decision checks each core's worker priorities and rule.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,18 +16,18 @@ use super::{Canary, Random, alone, busy, cpu, drained, postures};
 use crate::{Job, Level, LockError, Protocol, Release, Rule, Setup, SetupError, TaskSetup, Wanted};
 
 const PARTIES: u32 = 8;
-/// Room for records: interpreted, it takes its time to make.
+/// Room for records. Under Miri, making it takes long.
 const RECORDS: usize = if cfg!(miri) { 1 << 9 } else { 1 << 16 };
-/// How much slower everything goes. Interpreted, time is virtual, and passes at 5 us for a few instructions: jobs that came as
-/// often as otherwise would never be done, and what is slept for costs nothing.
+/// The factor by which everything is slower. Under Miri time is virtual, and a few instructions take 5 µs: at the
+/// usual rate the jobs would never be done. Sleeping costs nothing there.
 const UNIT: u64 = if cfg!(miri) { 5_000 } else { 1 };
 
 fn lines() -> [Line; 9] {
     [const { Line::new() }; 9]
 }
 
-/// Tasks on two cores that lock two global resources and a local one each; whether what they had was whole, and what was
-/// recorded.
+/// Tasks on two cores that lock two global resources and a local one each. Checks that the values were whole; returns
+/// the kinds of the records.
 fn run(protocol: Protocol, rule: Rule, wanted: Wanted, seed: u64) -> Vec<Kind> {
     let mut random = Random(seed);
     let (torn, done) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -99,7 +99,7 @@ fn two_cores_share() {
     for wanted in postures() {
         for protocol in [Protocol::Msrp, Protocol::Mpcp, Protocol::Fmlp] {
             for rule in [Rule::Immediate, Rule::Srp, Rule::Original] {
-                // Interpreted, each protocol once: what is looked for then is in each run.
+                // Under Miri each protocol runs once: what Miri looks for is in each run.
                 let with = match protocol {
                     Protocol::Msrp => Rule::Srp,
                     Protocol::Mpcp => Rule::Immediate,
@@ -124,7 +124,8 @@ fn two_cores_share() {
     }
 }
 
-/// Who waits asleep lets its core go on, and is before all its jobs when it has the resource.
+/// A job that waits asleep lets its core run other jobs. Once it has the resource, it runs before all jobs of its
+/// core.
 #[test]
 fn who_waits_asleep_lets_others_run() {
     let _alone = alone();
@@ -180,8 +181,8 @@ fn who_waits_asleep_lets_others_run() {
     }
 }
 
-/// A job that another one releases inside its section runs when that ends, within the call that releases the lock, and uses
-/// the same party of it. One processor is enough.
+/// A job releases another job inside its section. The released job runs when the section ends, within the call that
+/// releases the lock, and uses the same party of the lock. One processor is enough.
 #[test]
 fn a_job_released_inside_a_section_locks_when_it_ends() {
     let _alone = alone();
@@ -236,7 +237,7 @@ fn global_resources_that_cannot_be_used_are_told() {
     assert!(matches!(other.uses_global(b, &global), Err(SetupError::ForeignResource { .. })));
 }
 
-/// Set-ups of several threads are each another party, or are told that there is none.
+/// Set-ups of several threads each get another party, or an error if none is left.
 #[test]
 fn two_setups_are_two_parties() {
     let rounds = if cfg!(miri) { 10 } else { 1_000 };
@@ -249,7 +250,7 @@ fn two_setups_are_two_parties() {
             let mut setup = Setup::new();
             let core = setup.core(0, Rule::Srp);
             let task = setup.task(core, TaskSetup::new("t", Release::ByHand), |_: &mut Job<'_>| {});
-            // Both at the same instant, as far as two processors go.
+            // Both at the same instant, as far as two processors allow.
             ready.fetch_add(1, Ordering::SeqCst);
             while ready.load(Ordering::SeqCst) < 2 {
                 std::hint::spin_loop();
@@ -264,7 +265,7 @@ fn two_setups_are_two_parties() {
     }
 }
 
-/// A panic that goes through a section, also one that the job catches itself, leaves a value that nobody gets unawares.
+/// A panic that unwinds a section, even if the job catches it, leaves a value that no job gets unawares.
 #[test]
 fn a_panic_inside_a_section_poisons_the_value() {
     let _alone = alone();
@@ -299,7 +300,7 @@ fn a_panic_inside_a_section_poisons_the_value() {
                 assert_eq!(job.recover(&ours, |pair, by, _| whole(pair, by)), Ok(Some(0)));
                 assert_eq!(job.recover(&ours, |pair, by, _| whole(pair, by)), Ok(None));
                 assert_eq!(job.lock(&ours, |pair, _| *pair), Ok((2, 2)));
-                // Of several cores: the party, which with `Msrp` is the core.
+                // `by` for the global resource is the party, which with `Msrp` is that of the core.
                 let by = u32::from(protocol != Protocol::Msrp);
                 assert_eq!(job.lock_global(&theirs, |pair, _| *pair), Err(LockError::Poisoned { by }));
                 assert_eq!(job.recover_global(&theirs, |pair, by, _| whole(pair, by)), Ok(Some(by)));
@@ -313,7 +314,7 @@ fn a_panic_inside_a_section_poisons_the_value() {
                 assert!(catch_unwind(local).is_err());
                 let global = AssertUnwindSafe(|| job.lock_global(&theirs, |pair, _| panics(pair)));
                 assert!(catch_unwind(global).is_err());
-                // It is in no section any more.
+                // The job is in no section any more.
                 assert!(matches!(job.lock_global(&theirs, |_, _| ()), Err(LockError::Poisoned { .. })));
                 job.release(other).unwrap();
             });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Jobs that have to be admitted, and bells that ring too often.
+//! Jobs that need admission, and event counts that are notified too often.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration as Time;
@@ -17,10 +17,10 @@ fn every(us: u64) -> Release {
     Release::Periodic { period: Duration::from_us(us), offset: Duration::ZERO }
 }
 
-/// Lets releases through one by one, as far as it may.
+/// Admits releases one by one, as far as `may` allows.
 struct Doorkeeper<'a> {
     may: &'a AtomicU64,
-    /// Releases that it has heard of: admitted, or passed over.
+    /// The releases that it has learned of: admitted, or passed over.
     heard: u64,
     ran: &'a AtomicU64,
     passed: &'a AtomicU64,
@@ -73,7 +73,7 @@ fn admit(wanted: Wanted, rule: Rule, overrun: Overrun, seed: u64) {
             let (mut notifier, mut random) = (events.notifier(), Random(seed));
             exec.end_at(Instant::from_ns(exec.origin().as_ns() + 60_000_000));
             for _ in 0..60 {
-                // Behind what has arrived, by up to some releases, and then before it.
+                // First some releases behind those that have arrived, and later ahead of them.
                 std::thread::sleep(Time::from_micros(random.below(2_500)));
                 may.fetch_add(random.below(4), Ordering::Release);
                 notifier.notify();
@@ -93,14 +93,15 @@ fn admit(wanted: Wanted, rule: Rule, overrun: Overrun, seed: u64) {
         "of 60 ms, each is heard of once"
     );
     assert!(overrun != Overrun::SkipNext || passed > 0, "{of:?}");
-    // In order, each when it was admitted or passed over.
+    // The records are in order, each written when its release was admitted or passed over.
     let records = drained(&mut drain);
     let reported = records.iter().filter(|record| matches!(record.kind, Kind::Release | Kind::Skip));
     let reported: Vec<u64> = reported.filter(|record| record.subject == 0).map(|record| record.job).collect();
     assert!(reported.iter().copied().eq(0..60), "{reported:?}");
 }
 
-/// Under floors, what waits is due by its release: who locks meanwhile must heed it, or both would have the resource.
+/// Under floors, a waiting release is due by its arrival. A job that locks meanwhile must respect that, or both would
+/// have the resource.
 #[test]
 #[cfg_attr(miri, ignore = "it does not end in 90 s")]
 fn releases_wait_until_they_are_admitted() {
@@ -114,7 +115,7 @@ fn releases_wait_until_they_are_admitted() {
     }
 }
 
-/// What waits when all stops is dropped.
+/// The executor drops the releases that wait when it stops.
 #[test]
 fn nobody_waits_for_ever() {
     struct Never;
@@ -137,7 +138,7 @@ fn nobody_waits_for_ever() {
     }
 }
 
-/// One that looks for a value, and never finds one.
+/// Looks for a value, and never finds one.
 struct Fooled<'a>(&'a AtomicU64);
 
 impl Work for Fooled<'_> {
@@ -174,7 +175,7 @@ fn who_rings_without_end_is_not_heard_without_end() {
                                 busy(20_000);
                             }
                         });
-                        // Longer on a machine so busy that nobody was heard yet.
+                        // Longer if the machine is so busy that no task was asked yet.
                         let enough = if apart_ms == 0 { 26 } else { 2 };
                         for round in 0..1000 {
                             exec.wait(Some(Time::from_millis(10)));

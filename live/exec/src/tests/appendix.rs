@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The example of [Gutierrez13, Appendix A] on threads. As printed only one task uses the resource, which keeps nobody out;
-//! what its text describes needs the second one to be a user as well, so it is one here.
+//! The example of [Gutierrez13, Appendix A] on threads. As printed, only one task uses the resource, which excludes
+//! nobody. What its text describes needs the second task to be a user as well, so here it is one.
 
 use std::sync::Mutex;
 
@@ -13,7 +13,7 @@ use crate::{Job, Release, Rule, Setup, TaskSetup};
 
 const UNIT: u64 = 1_000_000;
 
-/// A unit of a job: its letter, with a star inside of the section.
+/// A unit of a job: its letter, with a star inside the section.
 fn unit(shown: &Mutex<Vec<String>>, letter: &str) {
     shown.lock().unwrap().push(letter.to_owned());
 }
@@ -42,7 +42,7 @@ fn the_example_runs_as_its_text_says() {
             });
             let ours = r1.clone();
             let a = setup.task(core, due("A", 20).uses(&r1), move |job: &mut Job<'_>| {
-                // Time is counted in units here, from the arrival on: no machine disturbs it.
+                // Time here counts in units from the arrival, so no machine disturbs it.
                 let zero = job.arrival().as_ns();
                 unit(shown_a, "A");
                 job.lock(&ours, |(), job| {

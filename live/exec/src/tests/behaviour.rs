@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What users see: errors, overruns, the end.
+//! What applications see: errors, overruns, the end.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -49,7 +49,7 @@ fn locks_that_cannot_be_had_are_told() {
                     job.lock(&listed, |_, _| ())
                 });
                 again.unwrap().map_or_else(&mut report, |()| panic!());
-                // Nothing has happened: it can be had.
+                // The failed lock had no effect: the resource is free.
                 assert_eq!(job.lock(&listed, |value, _| *value), Ok(2));
             });
         let (released, outcome) = setup.run(wanted, |exec| (exec.release(task), exec.release(far))).unwrap();
@@ -88,8 +88,9 @@ fn what_cannot_be_set_up_is_told() {
     assert_eq!(refused(setup), SetupError::TooManyTasks { cpu: 0 });
 }
 
-/// As [`overruns`], where at least so many must be skipped. An ordinary dispatcher may have had a processor only in the
-/// middle of the long job, and after it, and then fewer are: that is excused once, if two runs behind it are right.
+/// As [`overruns`], where at least `least` releases must be skipped. An ordinary dispatcher may have had a processor
+/// only in the middle of the long job and after it; then fewer are skipped. That is excused once, if two further runs
+/// are right.
 fn overruns_and_skips(wanted: Wanted, policy: Overrun, least: u64) -> (crate::Outcome, Vec<Kind>, u64) {
     let run = || {
         let ran = overruns(wanted, policy);
@@ -106,7 +107,7 @@ fn overruns_and_skips(wanted: Wanted, policy: Overrun, least: u64) -> (crate::Ou
     once_more.1
 }
 
-/// One long job of a task of 1 ms, and short ones.
+/// One long job of a task with a period of 1 ms, and short ones.
 fn overruns(wanted: Wanted, policy: Overrun) -> (crate::Outcome, Vec<Kind>, u64) {
     let ended_early = AtomicU64::new(0);
     let over = AtomicBool::new(false);
@@ -115,7 +116,7 @@ fn overruns(wanted: Wanted, policy: Overrun) -> (crate::Outcome, Vec<Kind>, u64)
     let core = setup.core(cpu(), Rule::Immediate);
     setup.task(core, TaskSetup::new("t", every(1000)).overrun(policy), move |job: &mut Job<'_>| {
         if job.number() == 2 {
-            // Until 14 more are due, or it is killed, which an ordinary thread may do late.
+            // Until 14 more releases are due, or until it is killed, which an ordinary dispatcher may do late.
             let long = if policy == Overrun::KillJob { 2_000_000_000 } else { 14_000_000 };
             let until = job.now().as_ns() + long;
             while job.now().as_ns() < until {
@@ -143,13 +144,14 @@ fn overruns(wanted: Wanted, policy: Overrun) -> (crate::Outcome, Vec<Kind>, u64)
     (outcome, kinds, ended_early.into_inner())
 }
 
-/// How often a budget may be gone before its job did anything. Its thread's own processor time is what counts, so it takes
-/// 500 µs that the machine took from a thread that had just begun, and that Linux counts as its own. Not once in 95 runs of this test
-/// beside six threads that compute on two processors.
+/// How often a budget may be used up before its job did anything. Only the thread's own processor time counts. So the
+/// machine must have taken 500 µs from a thread that had just begun, and Linux must have charged them to that thread.
+/// That happened in none of 95 runs of this test beside six threads that compute on two processors.
 const USED_UP_TRIES: u32 = 3;
 
-/// A task whose first job goes on until it may end, with a budget, and one below it. What became of it, what was recorded,
-/// and whether the one below has run meanwhile. Played again where the machine stood still until the budget was gone.
+/// A task with a budget whose first job goes on until it may end, and a task below it. Returns the outcome, the kinds
+/// of the records, and whether the one below ran meanwhile. Repeats the run if the machine stood still until the
+/// budget was used up.
 fn used_up(wanted: Wanted, policy: Overrun) -> (crate::Outcome, Vec<Kind>, bool) {
     let played = (0..USED_UP_TRIES).find_map(|_| used_up_inside(wanted, policy));
     played.unwrap_or_else(|| panic!("{USED_UP_TRIES} times the budget was gone before its job did anything"))
@@ -172,7 +174,7 @@ fn used_up_inside(wanted: Wanted, policy: Overrun) -> Option<(crate::Outcome, Ve
         .uses(&shared);
     let (ours, theirs) = (shared.clone(), shared.clone());
     let long = setup.task(core, long, move |job: &mut Job<'_>| {
-        // Inside of a section nothing is done about it.
+        // Inside a section the executor takes no action.
         let inside = job.lock(&ours, |value, job| {
             let before = count.load(Ordering::Relaxed);
             busy(3_000_000);
@@ -184,8 +186,8 @@ fn used_up_inside(wanted: Wanted, policy: Overrun) -> Option<(crate::Outcome, Ve
             return over.store(true, Ordering::Relaxed);
         }
         assert_eq!(inside, Ok(true), "{policy:?}");
-        // Until the one below has run, if it may; else for a while, and until it was told: without priorities the dispatcher is a
-        // thread like the others, and comes when Linux lets it.
+        // Until the job below has run, if it may. Otherwise for a while, and until the budget is reported as used up:
+        // without priorities the dispatcher is a thread like the others, and comes when Linux lets it.
         let waits = matches!(policy, Overrun::KillJob | Overrun::Demote);
         let (before, from) = (count.load(Ordering::Relaxed), clock::monotonic_ns());
         let goes_on =
@@ -217,7 +219,8 @@ fn used_up_inside(wanted: Wanted, policy: Overrun) -> Option<(crate::Outcome, Ve
     let (_, outcome) = setup
         .run(wanted, |exec| {
             exec.release(long).unwrap();
-            // Nothing is released any more behind this: the job below, which the long one may wait for, would not be.
+            // After `main` returns nothing more is released, so the job below would not be, which the long one may
+            // wait for.
             while !over.load(Ordering::Relaxed) {
                 let stops = exec.wait(Some(Time::from_millis(1))).is_some();
                 reported.store(look() || stops, Ordering::Relaxed);
@@ -289,7 +292,7 @@ fn a_killed_job_gets_no_lock() {
         let (ours, reported) = (resource.clone(), &refused);
         let task = TaskSetup::new("t", every(1000)).overrun(Overrun::KillJob).uses(&resource);
         setup.task(core, task, move |job: &mut Job<'_>| {
-            // Ends early only if it is killed, which it is if another is released before.
+            // Ends early only if it is killed, which happens if the next job is released before.
             let until = job.now().as_ns() + 4_000_000_000;
             while job.number() == 1 && job.now().as_ns() < until {
                 if job.lock(&ours, |(), _| busy(1000)).is_err() {
@@ -348,14 +351,14 @@ fn a_panic_gives_back_what_is_held_and_goes_on_in_the_caller() {
     }
 }
 
-/// Takes numbers as they come, one a job.
+/// Takes numbers in order, one per job.
 struct Taker<'q> {
-    /// Below this they are there.
+    /// Numbers below this are available.
     there: &'q AtomicU64,
     next: u64,
     found: Option<u64>,
     taken: &'q AtomicU64,
-    /// How much later than it is found each job may be released.
+    /// How much later than it is found each job may be released, ns.
     later_ns: u64,
 }
 
@@ -390,7 +393,7 @@ fn a_bell_releases_jobs() {
             let task = setup.task(core, TaskSetup::new("taker", Release::Polled), taker);
             setup.task(core, TaskSetup::new("other", every(700)), |_: &mut Job<'_>| busy(10_000));
             setup.listen(task, events.listener()).unwrap();
-            // One that never rings.
+            // An event count that nobody notifies.
             let silent = EventCount::new();
             setup.listen(task, silent.listener()).unwrap();
             let (_, outcome) = setup
@@ -416,7 +419,7 @@ fn a_bell_releases_jobs() {
     }
 }
 
-/// The dispatcher finds somebody inside, and is called when that one leaves.
+/// The dispatcher finds a job inside the state, and that job calls it when it leaves.
 #[test]
 fn a_note_is_answered() {
     let _alone = alone();
@@ -434,7 +437,7 @@ fn a_note_is_answered() {
                 setup.task(core, TaskSetup::new("lower", Release::ByHand), move |job: &mut Job<'_>| {
                     job.keep_inside(|| {
                         inside_to.store(true, Ordering::Release);
-                        // Where the caller is on this CPU it comes too late, and there is no note.
+                        // If the caller is on this CPU, it comes too late, and the dispatcher leaves no request.
                         let until = clock::monotonic_ns() + 5_000_000;
                         while !called_by.load(Ordering::Acquire) && clock::monotonic_ns() < until {
                             std::hint::spin_loop();
@@ -459,7 +462,7 @@ fn a_note_is_answered() {
     }
 }
 
-/// Who releases without end is refused: what the dispatcher does in one look is bounded.
+/// A thread that releases endlessly is refused: the dispatcher's work per scan is bounded.
 #[test]
 fn releases_by_hand_that_cannot_wait_are_refused() {
     let _alone = alone();
@@ -476,7 +479,7 @@ fn releases_by_hand_that_cannot_wait_are_refused() {
         .unwrap();
     let most = crate::BACKLOG_MAX + 1;
     assert!(accepted >= most, "{accepted}");
-    // A thousand calls take less than a hundred looks that are so far apart.
+    // A thousand calls take less time than a hundred scans at this distance.
     assert!(accepted < 1_000, "nobody was refused");
     let task = outcome.tasks[0];
     assert_eq!(task.released + task.skipped, accepted as u64, "{task:?}");

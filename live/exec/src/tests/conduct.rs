@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What is counted of jobs: their own processor time, and what they must not do.
+//! What the executor counts of jobs: their own processor time, and what they must not do.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -26,8 +26,8 @@ fn every(us: u64) -> Release {
     Release::Periodic { period: Duration::from_us(us), offset: Duration::ZERO }
 }
 
-/// For a time, not until an instant: where the machine stands still in between, an instant has passed, and a sleep until
-/// then is none.
+/// Sleeps for a time, not until an instant: if the machine stands still in between, the instant has passed, and a
+/// sleep until then is none.
 fn sleep(us: u64) {
     std::thread::sleep(Time::from_micros(us));
 }
@@ -37,14 +37,15 @@ fn sum(records: &[Record], kind: Kind, job: Option<u64>) -> u64 {
     records.iter().filter(of).map(|record| record.value).sum()
 }
 
-/// Runs one task's work for a time; what became of it, and its records.
+/// Runs one task's work for a time; returns the outcome and the records.
 fn run<'w>(wanted: Wanted, mut setup: Setup<'w>, core: crate::CoreId, ms: u64) -> (Outcome, Vec<Record>) {
     let mut drain = setup.record(core, Level::All, 1 << 16);
     let (_, outcome) = setup.run(wanted, |_| std::thread::sleep(Time::from_millis(ms))).unwrap();
     (outcome, drained(&mut drain))
 }
 
-/// Of each rule: a sleep while something is held is found though no other job comes by, and one without is counted.
+/// For each rule: a sleep while the job holds a resource is found although no other job runs, and a sleep without one
+/// is counted.
 #[test]
 fn a_sleep_is_counted_and_found_where_something_is_held() {
     let _alone = alone();
@@ -84,7 +85,7 @@ fn a_sleep_is_counted_and_found_where_something_is_held() {
     }
 }
 
-/// The same of what several cores use.
+/// The same with a resource of several cores.
 #[test]
 fn a_sleep_with_what_other_cores_use_is_found() {
     let _alone = alone();
@@ -112,7 +113,7 @@ fn a_sleep_with_what_other_cores_use_is_found() {
     }
 }
 
-/// The same of sections that a panic leaves, and that have slept, whatever the job does after it has caught that.
+/// The same for sections that sleep and then panic, whatever the job does after it has caught the panic.
 #[test]
 fn a_sleep_before_a_panic_is_found() {
     let _alone = alone();
@@ -137,7 +138,7 @@ fn a_sleep_before_a_panic_is_found() {
                 panics(&mut || {
                     job.recover(&resource, |(), _, _| {
                         sleep(200);
-                        // Without the message, whose printing takes its time.
+                        // Without the message, because printing takes time.
                         resume_unwind(Box::new("inside"));
                     })
                     .unwrap();
@@ -154,7 +155,7 @@ fn a_sleep_before_a_panic_is_found() {
                 panics(&mut || {
                     job.recover_global(&lock, |(), _, _| {
                         sleep(200);
-                        // Without the message, whose printing takes its time.
+                        // Without the message, because printing takes time.
                         resume_unwind(Box::new("inside"));
                     })
                     .unwrap();
@@ -166,7 +167,7 @@ fn a_sleep_before_a_panic_is_found() {
     }
 }
 
-/// Jobs that preempt, wait for resources and are released late are not blocked.
+/// Jobs that preempt, wait for resources and are released late do not count as blocked.
 #[test]
 fn what_the_executor_does_is_no_sleep() {
     let _alone = alone();
@@ -198,8 +199,8 @@ fn what_the_executor_does_is_no_sleep() {
     }
 }
 
-/// Runs something beside a thread of somebody else, which takes the processor for 10 ms soon after `ours` was set; how often it
-/// did.
+/// Calls `run` beside a foreign thread, which takes the processor for 10 ms soon after `ours` is set. Returns how
+/// often it did.
 fn beside<R>(ours: &AtomicBool, run: impl FnOnce() -> R) -> (u32, R) {
     let over = AtomicBool::new(false);
     std::thread::scope(|threads| {
@@ -207,7 +208,7 @@ fn beside<R>(ours: &AtomicBool, run: impl FnOnce() -> R) -> (u32, R) {
             thread::set_affinity(&[cpu()]).unwrap();
             thread::set_fifo(97).unwrap();
             let mut times = 0;
-            // Ends by itself, whatever becomes of the others.
+            // Ends by itself, whatever happens to the others.
             let give_up_ns = clock::monotonic_ns() + 3_000_000_000;
             while !over.load(Ordering::Acquire) && clock::monotonic_ns() < give_up_ns {
                 sleep(300);
@@ -224,7 +225,7 @@ fn beside<R>(ours: &AtomicBool, run: impl FnOnce() -> R) -> (u32, R) {
     })
 }
 
-/// A thread of somebody else has the processor meanwhile: that is not the job's time, and not its budget.
+/// A foreign thread has the processor meanwhile: that counts neither as the job's time nor against its budget.
 #[test]
 fn what_others_had_is_not_the_jobs() {
     let _alone = alone();
@@ -250,7 +251,7 @@ fn what_others_had_is_not_the_jobs() {
         let complete = records.iter().filter(|record| record.kind == Kind::Complete);
         let mut used: Vec<u64> = complete.map(|record| record.value).collect();
         used.sort_unstable();
-        // Where the machine stands still, nobody can tell whose time that is.
+        // If the machine stands still, nobody can tell whose time that is.
         let median = used[used.len() / 2];
         assert!((2_000_000..3_000_000).contains(&median), "{used:?}");
     }
@@ -258,8 +259,9 @@ fn what_others_had_is_not_the_jobs() {
 
 const SHARE: (Duration, Duration) = (Duration::from_ms(4), Duration::from_ms(50));
 
-/// One task in a server, or a thread that it lends its place to, beside another thread that has the processor for 10 ms of each
-/// period, and a task below that takes what a server without a budget leaves. How often that thread came, and the records.
+/// One task in a server, or a thread that it donates its place to. Beside it run a foreign thread that has the
+/// processor for 10 ms of each period, and a task below that takes what a server without a budget leaves. Returns how
+/// often the foreign thread ran, and the records.
 fn beside_a_server(wanted: Wanted, refill: Refill, donates: bool) -> (u32, Vec<Record>) {
     let (ours, over, tid) = (AtomicBool::new(false), AtomicBool::new(false), AtomicI32::new(0));
     let (ours, donee) = (&ours, &tid);
@@ -304,7 +306,7 @@ fn beside_a_server(wanted: Wanted, refill: Refill, donates: bool) -> (u32, Vec<R
     (stood, records)
 }
 
-/// Whether the simulator decides as in the records.
+/// Whether the simulator decides as recorded.
 fn is_replayed(refill: Refill, donates: bool, records: &[Record]) -> bool {
     let task = |name: &str, priority, arrivals| SetTask {
         name: name.to_owned(),
@@ -333,8 +335,8 @@ fn is_replayed(refill: Refill, donates: bool, records: &[Record]) -> bool {
     replayed.is_equal()
 }
 
-/// What a thread of somebody else had is not charged to a server, nor to a thread that has a place in one; and the simulator,
-/// which the records tell of it, decides the same.
+/// Processor time of a foreign thread is charged neither to a server nor to a donee in it. The simulator, which
+/// learns of that time from the records, decides the same.
 #[test]
 fn what_others_had_is_not_the_servers() {
     let _alone = alone();
@@ -357,8 +359,9 @@ fn what_others_had_is_not_the_servers() {
             let which = format!("{refill:?} {donates}: {beside} ns in {stood} times, jobs took {took:?}");
             assert!(stood > 3 && took.len() > 3, "{which}");
             assert!(beside > 9_000_000 * u64::from(stood), "{which}");
-            // Where the machine stands still, nobody can tell whose time that is. One job is complete 2 ms after the 10 ms that were
-            // not its own, the other one, of which the whole budget is used, 4 ms and the 30 ms of the one below.
+            // If the machine stands still, nobody can tell whose time that is. Without donation a job completes after
+            // its 2 ms and the 10 ms of the foreign thread. With donation the job uses the whole budget: the 4 ms and
+            // the 10 ms, and the 30 ms of the task below.
             let (least, most) = if donates { (43_500_000, 46_000_000) } else { (12_000_000, 15_000_000) };
             assert!((least..most).contains(&took[took.len() / 2]), "{which}");
             assert!(is_replayed(refill, donates, &records), "{which}");
@@ -369,7 +372,7 @@ fn what_others_had_is_not_the_servers() {
     }
 }
 
-/// And a job that takes more than its budget is ended as before.
+/// A job that takes more than its budget is still ended.
 #[test]
 #[cfg_attr(miri, ignore = "its budgets are of processor time, which is the interpreter's")]
 fn a_budget_ends_beside_others_as_well() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! More tasks than threads. In these tests a core has no thread more than [`crate::depth`] counts, so every other test here
-//! looks at it as well.
+//! More tasks than threads. In these tests a core has only as many threads as [`crate::depth`] counts, so every other
+//! test here checks that number as well.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration as Time;
@@ -26,8 +26,9 @@ fn task(at: u64) -> TaskSetup {
         .deadline(Duration::from_ms(100 - 5 * level))
 }
 
-/// One job of each level is long enough that the next level's is released meanwhile, so that they nest. Until each task has had
-/// two jobs, or for ten seconds. The most that had begun at once.
+/// In each level one job is long enough that the next level's jobs are released meanwhile, so that jobs nest. Runs
+/// until two jobs per task are complete on average, or for ten seconds. Returns the largest number of jobs that had
+/// begun at once.
 fn many(rule: Rule, wanted: Wanted) -> u64 {
     let (begun, most, done) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let (begun, most, done) = (&begun, &most, &done);
@@ -81,8 +82,8 @@ fn two_hundred_tasks_on_ten_levels() {
     }
 }
 
-/// Two levels, and a thread: the lower job releases the upper one, however late it has begun itself, and goes on until that
-/// one has begun, too.
+/// Two levels, and one thread. However late the lower job begins, it releases the upper job, and goes on until the
+/// upper job has begun, too.
 fn too_few_threads() {
     let began = AtomicBool::new(false);
     let (began, end_ns) = (&began, clock::monotonic_ns() + 10_000_000_000);
@@ -103,7 +104,7 @@ fn too_few_threads() {
     setup.run(Wanted::Loose, |exec| exec.wait(Some(Time::from_secs(5)))).unwrap();
 }
 
-/// With a thread less, the process ends when the last one is needed.
+/// With one thread too few, the process ends when the last thread is needed.
 #[test]
 #[cfg_attr(miri, ignore = "other processes")]
 fn with_a_thread_less_the_process_ends() {
@@ -148,7 +149,7 @@ fn a_thread_for_each_level_and_each_task_that_is_not_plain() {
     }
 }
 
-/// Of 90 levels: as many as there can be threads.
+/// With 90 levels there are as many as there can be threads.
 #[test]
 fn a_level_of_its_own_needs_a_thread() {
     let full = |more: u32| {
@@ -171,7 +172,7 @@ fn a_level_of_its_own_needs_a_thread() {
         })
         .unwrap();
     let levels = |task| Err(ChangeError::Levels { task });
-    // 90 and 91 stand where 89 does, then 90 where 0 does. 1 is alone, and stays so.
+    // Tasks 90 and 91 share the level of 89; then 90 shares that of 0. Task 1 has a level of its own, and keeps one.
     assert_eq!(reported, [levels(90), Ok(()), levels(0), Ok(()), Ok(()), levels(90)]);
     let (mut setup, core, _) = full(0);
     let more = TaskSetup::new("more", Release::ByHand);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Threads that have a place in a server: they run in it, others run beside it, and the simulator says the same.
+//! Donation: two threads get a server's place, others run beside them, and the simulator decides the same.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::time::Duration as Time;
@@ -16,22 +16,22 @@ use taut_time::Duration;
 use super::{alone, busy, cpu, drained, postures};
 use crate::{Job, Level, Refill, Release, Rule, ServerSetup, Setup, SetupError, TaskSetup, Wanted};
 
-/// Budget, period, and priority: between those of the two tasks.
+/// Budget and period. The server's priority is between those of the two tasks.
 const BUDGET: Duration = Duration::from_us(600);
 const PERIOD: Duration = Duration::from_us(3_000);
 const TASKS: [(&str, u32, u64); 2] = [("above", 9, 2_100), ("below", 1, 5_300)];
 
-/// What became of a run.
+/// The result of a run.
 struct Ran {
     records: Vec<Record>,
-    /// Jobs of `below` that saw one of the threads go on meanwhile.
+    /// Jobs of `below` that saw one of the threads make progress meanwhile.
     seen: u64,
-    /// Rounds of each thread.
+    /// The rounds of each thread.
     rounds: [u64; 2],
 }
 
-/// Two threads in one server, of which the first computes without end, and the second sleeps now and then if it
-/// `sleeps`; until `below` has seen them often enough.
+/// Two threads in one server. The first computes endlessly; the second sleeps now and then if it `sleeps`. The run
+/// ends when `is_enough` accepts what `below` has seen and the threads' rounds.
 fn run(
     refill: Refill,
     budget: Duration,
@@ -54,7 +54,7 @@ fn run(
             if name == "above" {
                 return busy(200_000);
             }
-            // It goes on until one of them has: had they no place above it, they never would.
+            // It goes on until one of the threads makes progress. Without a place above this job they never would.
             let before = [0, 1].map(|at| rounds[at].load(Ordering::Relaxed));
             let give_up = clock::monotonic_ns() + 3_000_000_000;
             while clock::monotonic_ns() < give_up && !enough.load(Ordering::Relaxed) {
@@ -112,7 +112,7 @@ fn run(
     Ran { records, seen: seen.into_inner(), rounds: rounds.map(AtomicU64::into_inner) }
 }
 
-/// What the simulator says of records, with another budget perhaps.
+/// Whether the simulator decides as recorded, with this budget.
 fn is_replayed(refill: Refill, budget: Duration, records: &[Record]) -> bool {
     let task = |name: &str, priority, period, arrivals| SetTask {
         name: name.to_owned(),
@@ -164,14 +164,14 @@ fn threads_run_in_their_servers() {
                 count(Kind::Budget, 0),
                 count(Kind::Preempt, 2)
             );
-            // The one below the server saw both what is above it, and that it is not always there.
+            // The task below the server saw the threads above it run, and ran when they did not.
             assert!(ran.seen >= 15, "{wanted:?} {refill:?}: {}", ran.seen);
             assert!(count(Kind::Complete, 2) > 5 && count(Kind::Complete, 3) > 5);
         }
     }
 }
 
-/// A server with all of its core: what waits in it has its turn all the same.
+/// The server gets its whole core: the jobs that wait in it still get their turn.
 #[test]
 fn threads_of_a_server_take_turns() {
     let _alone = alone();
@@ -190,7 +190,7 @@ fn threads_of_a_server_take_turns() {
     }
 }
 
-/// A run with a smaller budget than was had is not that run.
+/// The check finds a replay with a smaller budget than the server had.
 #[test]
 fn another_budget_is_found() {
     let _alone = alone();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A dispatcher that is late.
+//! A late dispatcher.
 
 use std::time::Duration as Time;
 
@@ -28,8 +28,8 @@ fn late_releases_break_no_lock() {
     }
 }
 
-/// Two users of one resource: the second arrives at `arrival`, and the rule is told after the first has locked, when the
-/// clock is at 100. Whether it is then kept out, and what it gets if not.
+/// Two users of one resource. The second arrives at `arrival`, and is reported to the rule after the first has
+/// locked, when the clock is at 100. `Ok` if the rule keeps it out; otherwise the rule's answer to its lock.
 fn told_after_the_lock(arrival: u64, floor_from: u64) -> Result<(), Option<Answer>> {
     let deadlines = [1000, 50].map(Duration::from_ns);
     let attributes = Attributes {
@@ -55,12 +55,12 @@ fn floors_count_from_what_has_not_been_told() {
     for arrival in [0, 60, 99, 100, 101, 500] {
         assert_eq!(told_after_the_lock(arrival, arrival), Ok(()), "the next release that has not been told");
     }
-    // A clock in its place is wrong as soon as a release is told late: both would hold it.
+    // With a clock in its place, a release that is reported late breaks the lock: both jobs would hold it.
     assert_eq!(told_after_the_lock(CLOCK - 1, CLOCK), Err(Some(Answer::Broken)));
     assert_eq!(told_after_the_lock(CLOCK, CLOCK), Ok(()), "due at the same instant: the holder goes on");
 }
 
-/// How often a core that had nothing due was recorded to look at its calendar; `release` is that of its other task.
+/// How often a core with nothing due recorded a scan of its calendar; `release` is that of its other task.
 fn looks(rule: Rule, release: Release) -> usize {
     let mut setup = Setup::new();
     let core = setup.core(cpu(), rule);
@@ -69,7 +69,7 @@ fn looks(rule: Rule, release: Release) -> usize {
     setup.task(core, TaskSetup::new("seldom", seldom), |_: &mut Job<'_>| {});
     setup.task(core, TaskSetup::new("other", release), |_: &mut Job<'_>| {});
     let mut drain = setup.record(core, Level::Jobs, 4096);
-    // At the latest it looks when it is stopped.
+    // The core scans at the latest when it is stopped.
     setup.run(Wanted::Loose, |_| ()).unwrap();
     let records = drained(&mut drain);
     let looked = records.iter().filter(|record| record.kind == Kind::Looked);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! On real threads: strict where that may be had, loose always. No test looks at how long anything took, for the machine
-//! may stall at any time.
+//! Tests on real threads: always with loose enforcement, and with strict enforcement where the system allows it. No
+//! test checks how long anything took, because the machine may stall at any time.
 
 mod across;
 mod admission;
@@ -27,13 +27,13 @@ use crate::setup::CoreSetup;
 use crate::shared::Shared;
 use crate::{Enforcement, Setup, Wanted};
 
-/// A mistake on purpose, to see that it is found.
+/// An injected fault, to check that a test finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// Ceilings and floors that keep nobody out.
+    /// Ceilings and floors exclude nobody.
     NoCeilings,
-    /// Nobody asks the rule after an unlock.
+    /// There is no decision after an unlock.
     Deaf,
     /// A core has fewer threads than jobs that may have begun.
     ThreadMissing,
@@ -50,14 +50,14 @@ impl Fault {
     }
 }
 
-/// Runs under SCHED_FIFO one after the other: they are on one CPU.
+/// Serialises the runs under SCHED_FIFO, because they share a CPU.
 pub(super) fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The postures that can be had here. `TAUT_LOOSE` asks for the one alone whose exclusion checkers of threads understand:
-/// strictly it comes from priorities, which they do not know.
+/// The kinds of enforcement that are available here. With `TAUT_LOOSE` only loose enforcement: race detectors do not
+/// understand the exclusion of strict enforcement, which comes from priorities.
 pub(super) fn postures() -> Vec<Wanted> {
     if std::env::var_os("TAUT_LOOSE").is_some() {
         return vec![Wanted::Loose];
@@ -74,12 +74,12 @@ pub(super) fn postures() -> Vec<Wanted> {
     }
 }
 
-/// A CPU that there is.
+/// An existing CPU.
 pub(super) fn cpu() -> u16 {
     thread::affinity().unwrap()[0]
 }
 
-/// Computes for a time.
+/// Computes for `ns`.
 pub(super) fn busy(ns: u64) {
     let end = clock::monotonic_ns() + ns;
     while clock::monotonic_ns() < end {
@@ -93,18 +93,18 @@ pub(super) fn drained(drain: &mut Drain) -> Vec<Record> {
     records
 }
 
-/// Numbers that look random; the same for the same seed.
+/// Pseudo-random numbers; the same for the same seed.
 pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    /// Below `end`.
+    /// A number below `end`.
     pub(super) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % end
     }
 }
 
-/// A value that shows it if two have it at once.
+/// A value that reveals concurrent access.
 #[derive(Debug, Default)]
 pub(super) struct Canary {
     owner: u64,
@@ -113,7 +113,7 @@ pub(super) struct Canary {
 }
 
 impl Canary {
-    /// Changes it, slowly; whether nobody else did meanwhile.
+    /// Changes the value, slowly. Returns whether nobody else accessed it meanwhile.
     pub(super) fn change(&mut self, me: u64, work: impl FnOnce()) -> bool {
         let this = std::hint::black_box(self);
         let (owner, left) = (this.owner, this.left);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What ends the process, or should not: each in a process of its own, which is this one started anew.
+//! What ends the process, or must not. Each case runs in a process of its own, which is this test started anew.
 
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use crate::{Job, Release, Rule, Setup, TaskSetup, Wanted};
 
 const CHILD: &str = "TAUT_EXEC_CHILD";
 
-/// This test, as another process.
+/// The command that runs this test in another process.
 pub(super) fn child(test: &str, how: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([test, "--exact", "--nocapture", "--test-threads", "1"]).env(CHILD, how);
@@ -37,7 +37,7 @@ fn every(us: u64) -> Release {
     Release::Periodic { period: Duration::from_us(us), offset: Duration::from_us(us) }
 }
 
-/// The upper job sleeps in a section, so Linux runs the one below it, which locks something.
+/// The upper job sleeps in a section, so Linux runs the one below it, which then locks.
 fn sleeps_in_a_section() {
     let mut setup = Setup::new();
     let core = setup.core(cpu(), Rule::Srp);
@@ -75,7 +75,8 @@ fn a_job_that_sleeps_in_a_section_ends_the_process() {
     assert!(reported.contains("help: a job must not sleep"), "{reported}");
 }
 
-/// With ceilings that keep nobody out two jobs meet in a resource: they are told before they have it.
+/// Ceilings exclude nobody, so two jobs meet in a resource. The executor reports it before the second one gets the
+/// resource.
 fn breaks(rule: Rule, wanted: Wanted) {
     let mut setup = Setup::new();
     setup.fault = Fault::NoCeilings;
@@ -122,7 +123,7 @@ fn a_rule_that_breaks_ends_the_process() {
     }
 }
 
-/// Jobs preempt each other in sections while the process is stopped and goes on again.
+/// Jobs preempt each other in sections while the process is stopped and continued.
 fn goes_on() {
     let wrong = AtomicU64::new(0);
     let mut setup = Setup::new();
@@ -153,7 +154,7 @@ fn a_stopped_process_goes_on() {
     let _alone = alone();
     let child = child("tests::processes::a_stopped_process_goes_on", "stop").spawn().unwrap();
     let signal = |signal| {
-        // SAFETY: plain integers; the process is ours and not yet waited for.
+        // SAFETY: plain integers; the process is our child and not yet waited for.
         unsafe { libc::kill(child.id() as i32, signal) };
     };
     for _ in 0..6 {

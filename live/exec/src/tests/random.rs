@@ -14,7 +14,7 @@ use crate::{Job, Level, Release, Resource, Rule, Setup, TaskSetup, Wanted};
 
 const RULES: [Rule; 4] = [Rule::Immediate, Rule::Original, Rule::Srp, Rule::Dfp];
 
-/// A section: which resource, how long before it and inside of it, and what is inside of it.
+/// A section: its resource, the time before it and inside it, and an inner section.
 #[derive(Clone, Debug)]
 struct Section {
     resource: usize,
@@ -35,7 +35,7 @@ struct Plan {
 
 #[derive(Clone, Copy)]
 struct Shape {
-    /// Per mille of a period that a job computes at most, by the number of tasks.
+    /// The most that a job computes, in per mille of its period, divided by the number of tasks.
     load: u64,
     sections: u64,
     least_period_us: u64,
@@ -51,7 +51,7 @@ fn draw(random: &mut Random, resources: usize, shape: Shape) -> Vec<Plan> {
             let part = work_ns / (sections * 2 + 1);
             let section = |random: &mut Random| {
                 let resource = random.below(resources as u64) as usize;
-                // Nested ones in any order: the local rules have no deadlock.
+                // Sections nest in any order: the local rules have no deadlock.
                 let inner = (resources > 1 && random.below(3) == 0).then(|| {
                     let other = (resource + 1 + random.below(resources as u64 - 1) as usize) % resources;
                     Box::new(Section { resource: other, before_ns: 0, inside_ns: part / 2, inner: None })
@@ -134,7 +134,7 @@ pub(super) fn run(
     let (origin, outcome) = setup
         .run(wanted, |exec| {
             exec.wait(Some(time));
-            // On a busy machine ordinary threads may not have come to it yet.
+            // On a busy machine ordinary threads may not have run the jobs yet.
             for _ in 0..1000 {
                 if done.load(Ordering::Relaxed) >= 30 {
                     break;
@@ -166,7 +166,7 @@ fn all(sets: u64, time: Time, dense: bool) {
     for wanted in postures() {
         for rule in RULES {
             let mut total = Seen::default();
-            // Longer on a machine so busy that nobody came in between.
+            // More sets if the machine is so busy that no job preempted another.
             for seed in 0..sets + 40 {
                 let shown =
                     total.locked > 0 && total.preempted > 0 && (rule != Rule::Original || total.waited > 0);
@@ -200,7 +200,7 @@ fn dense_locks_run_as_the_rule_says() {
     all(2, Time::from_millis(80), true);
 }
 
-/// The check finds it if nobody asks the rule after an unlock.
+/// The check finds a missing decision after an unlock.
 #[test]
 #[cfg_attr(miri, ignore = "it does not end in 90 s")]
 fn a_deaf_unlock_is_found() {

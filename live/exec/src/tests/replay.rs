@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What was recorded, told to a fresh rule: each decision of the threads must be the rule's.
+//! Reports the records to a fresh rule: each decision of the threads must be the rule's.
 
 use std::collections::VecDeque;
 
@@ -31,12 +31,13 @@ struct Replay<'r> {
     active: Vec<bool>,
     wants: Vec<Option<u64>>,
     behind: Vec<VecDeque<Instant>>,
-    /// Of each task, when it is released next; `None` if no calendar knows.
+    /// Per task, the next release and the period; `None` if no calendar knows.
     next: Vec<Option<(u64, Duration)>>,
     seen: Seen,
 }
 
-/// Replays all of a core's records. `periods` has offset and period of each task that has them, from `origin` on.
+/// Replays all of a core's records. `periods` has the offset, counted from `origin`, and the period of each periodic
+/// task.
 pub(super) fn replay(
     records: &[Record],
     rule: Rule,
@@ -89,7 +90,7 @@ impl Replay<'_> {
             Kind::Release => {
                 let instant = reported(&record);
                 self.at -= 1;
-                // All of one visit are told before the rule is asked.
+                // All releases of one scan are reported before the rule decides.
                 while let Some(record) = self.records.get(self.at) {
                     match record.kind {
                         Kind::Release if reported(record) == instant => self.release(record)?,
@@ -107,7 +108,7 @@ impl Replay<'_> {
                 self.running = None;
                 (self.begun[task], self.active[task]) = (false, false);
                 self.seen.completed += 1;
-                // What waits behind it is dropped when all has been stopped.
+                // Releases that wait behind it are dropped once the executor has been stopped.
                 while let Some(record) = self.records.get(self.at) {
                     match record.kind {
                         Kind::Miss => {}
@@ -173,7 +174,7 @@ impl Replay<'_> {
         }
     }
 
-    /// Asks the rule, and looks whether the records go on as it says.
+    /// Lets the rule decide, and checks that the records follow the decision.
     fn decide(&mut self) -> Result<(), String> {
         let chosen = self.rule.decide();
         self.rule.check_state()?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Random sets with servers and budgets on threads, with a dispatcher that is late too: replayed by the simulator, with the
+//! Random sets with servers and budgets on threads, also with a late dispatcher. The simulator replays them with the
 //! same state machines.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +22,7 @@ struct Task {
     offset: Duration,
     priority: u32,
     work_ns: u64,
-    /// How long it holds the one resource.
+    /// How long it holds the resource; there is only one.
     section_ns: u64,
     overrun: Overrun,
     budget: Option<Duration>,
@@ -232,7 +232,7 @@ fn servers_and_budgets_run_as_simulated() {
     }
 }
 
-/// A server that got more than its budget is not what is simulated.
+/// The check finds a server that got less than the simulated budget.
 #[test]
 #[cfg_attr(miri, ignore = "it does not end in 90 s")]
 fn another_budget_is_found() {
