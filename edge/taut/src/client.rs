@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The side of a process outside of the application.
+//! The client's side: a process outside of the application.
 
 use std::fmt;
 
@@ -10,11 +10,11 @@ use taut_segment::{Error as SegmentError, Role};
 
 /// A process that is attached to a running application under one of the manifest's client names.
 ///
-/// It may be killed at any instruction: the application does not notice but for the values that stay out. If
-/// the application dies, values stop coming and [`Client::liveness`] says so; attach anew then.
+/// The client may be killed at any instruction: the application notices only that the client's values stop coming.
+/// If the application dies, its values stop coming and [`Client::liveness`] says so; then attach anew.
 ///
-/// The ends of channels may outlive it and move to other threads. The name is taken until the client and all of its
-/// ends are dropped.
+/// The ends of channels may outlive the client and move to other threads. The client's name stays taken until the
+/// client and all of its ends are dropped.
 #[derive(Debug)]
 pub struct Client {
     attachment: Attachment,
@@ -31,7 +31,7 @@ pub enum Liveness {
     Died,
 }
 
-/// Why a client cannot attach, or not to a channel.
+/// Why a client cannot attach to an application, or to one of its channels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttachError {
     why: Why,
@@ -43,7 +43,7 @@ enum Why {
     End(EndError),
 }
 
-/// What is to be done about an [`AttachError`].
+/// What to do about an [`AttachError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
     /// The application does not run: start it, or wait.
@@ -52,12 +52,13 @@ pub enum Remedy {
     Release,
     /// The application runs, but did not answer: wait.
     Wait,
-    /// Waiting does not help: the program, its arguments, the manifest or a right has to change, as the text says.
+    /// Waiting does not help: the program, its arguments, the manifest or a permission must change, as the text
+    /// says.
     Change,
 }
 
 impl AttachError {
-    /// What is to be done.
+    /// What to do about it.
     pub fn remedy(&self) -> Remedy {
         match &self.why {
             Why::Segment(SegmentError::NotRunning { .. } | SegmentError::Stale { .. }) => Remedy::Start,
@@ -89,7 +90,8 @@ impl Client {
     /// application is busy or stopped.
     ///
     /// # Errors
-    /// [`AttachError`] says why not: it does not run, the name is taken or unknown, permission.
+    /// [`AttachError`] says why: the application does not run, the name is taken or unknown, or a permission is
+    /// missing.
     pub fn attach(app: &str, client: &str) -> Result<Self, AttachError> {
         match taut_segment::attach(app, client) {
             Ok(attached) => Ok(Self { attachment: Attachment::new(attached) }),
@@ -109,7 +111,7 @@ impl Client {
     /// The end of a channel that this client writes. One at a time per channel.
     ///
     /// # Errors
-    /// [`AttachError`] if there is no such channel, it carries other values, or its end lives already.
+    /// [`AttachError`] if there is no such channel, it carries other values, or its writing end already exists.
     pub fn writer<P: Payload>(&self, channel: &str) -> Result<ClientWriter<P>, AttachError> {
         let end = self.attachment.end(channel, Role::Writes);
         end.map(|end| ClientWriter { end }).map_err(|error| AttachError { why: Why::End(error) })
@@ -135,13 +137,13 @@ impl<P: Payload> ClientWriter<P> {
     /// Publishes a value. Waits, for a bounded number of attempts, while the application's reader is inside.
     ///
     /// # Errors
-    /// Gives the value back if it did not get in.
+    /// Returns the value if the channel did not take it.
     pub fn publish(&mut self, value: P) -> Result<(), P> {
         self.end.publish(value)
     }
 
-    /// [`ClientWriter::publish`] of a value that is copied from where it lies, and whether it got in: a large one, of
-    /// more than a kilobyte, is not moved on its way.
+    /// As [`ClientWriter::publish`], but copies the value from where it lies: a large value, of more than a
+    /// kilobyte, is not moved on its way. Returns whether the channel took the value.
     pub fn publish_from(&mut self, value: &P) -> bool {
         self.end.publish_from(value)
     }
@@ -157,16 +159,16 @@ impl<P: Payload> ClientReader<P> {
     /// The newest value and its number, counted by the writer from 1; `None` before the first.
     ///
     /// # Errors
-    /// [`Overtaken`] if a thousand attempts found no value that stood still.
+    /// [`Overtaken`] if the application was writing at each of a thousand attempts.
     pub fn latest(&mut self) -> Result<Option<(u64, P)>, Overtaken> {
         self.end.latest()
     }
 
-    /// [`ClientReader::latest`], lent out of this end's own copy: a large value, of more than a kilobyte, is not moved on
-    /// its way.
+    /// As [`ClientReader::latest`], but borrows the value from this end's own copy: a large value, of more than a
+    /// kilobyte, is not moved on its way.
     ///
     /// # Errors
-    /// As there.
+    /// As [`ClientReader::latest`].
     pub fn latest_ref(&mut self) -> Result<Option<(u64, &P)>, Overtaken> {
         self.end.latest_ref()
     }

@@ -24,10 +24,10 @@
 //! });
 //! ```
 //!
-//! `taut run` checks and plans the manifest, builds the program, boots it and reports what it did. The program
-//! started by itself boots the `taut.lock` of the working folder, if that is up to date.
+//! `taut run` checks and plans the manifest, builds the program, boots it and reports what it did. A program that
+//! is started by itself boots the `taut.lock` of the working folder, if that is up to date.
 //!
-//! A program outside, a *client*, attaches by name with [`Client`].
+//! A program outside of the application, a *client*, attaches by name with [`Client`].
 
 mod client;
 mod start;
@@ -57,8 +57,8 @@ pub use taut_time::{Duration, Instant};
 /// assert_eq!(<Stimulation as taut::Payload>::layout(), "frame:u64,levels:u8*176");
 /// ```
 ///
-/// Its layout has words, which the manifest says as well; [`layout!`](crate::layout!) gives them to a struct that stands
-/// elsewhere. There must be no padding, which the compiler checks:
+/// Its layout has words, which the manifest states too; [`layout!`](crate::layout!) gives them to a struct that is
+/// defined elsewhere. There must be no padding, which the compiler checks:
 ///
 /// ```compile_fail,E0277
 /// taut::payload! {
@@ -78,9 +78,10 @@ macro_rules! payload {
     };
 }
 
-/// Defines `main`: boots the application, runs it, and exits with 0 if it ended in order, 1 if its plan is
-/// stale or unproven, 3 if the machine or a privilege lacks, 4 otherwise. Installs the allocator that counts
-/// heap use on real-time threads.
+/// Defines `main`: boots the application, runs it, and exits with 0 if it ended in order, 1 if its plan is stale or
+/// unproven, 2 if its plan cannot be loaded for another reason or a variable of the environment is malformed, 3 if
+/// the machine or a privilege is lacking, 5 if the rest of the recording could not be written, 4 otherwise.
+/// Installs the allocator that counts heap use on real-time threads.
 ///
 /// The argument is a function or closure `for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>`.
 #[macro_export]
@@ -95,8 +96,8 @@ macro_rules! main {
     };
 }
 
-/// Prints a line to stdout. What a closed pipe or a full disk does not take is lost; `println!` panics there, which ends a
-/// thread of an application that controls something.
+/// Prints a line to stdout. Text that a closed pipe or a full disk does not take is lost; `println!` panics there,
+/// which ends a thread of an application that controls something.
 #[macro_export]
 macro_rules! outln {
     ($($text:tt)*) => {{
@@ -118,7 +119,7 @@ macro_rules! errln {
     }};
 }
 
-// What that page shows of code is a test here.
+// The code that this page shows is a test here.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/locks.md")]
 mod locks {}

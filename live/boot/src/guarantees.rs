@@ -6,36 +6,36 @@ use std::fmt;
 use taut_plan::{ArrivalPlan, ClassPlan, Plan};
 use taut_sys::{machine, thread};
 
-/// A guarantee that needs a privilege or a machine that has what the plan asks for.
+/// A guarantee that needs a privilege, or a machine that has what the plan asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarantee {
-    /// Real-time threads run before all others, by the plan's priorities.
+    /// Real-time threads run before all other threads, by the plan's priorities.
     Priorities,
     /// Real-time threads run on the plan's cores.
     Cores,
     /// All other threads run on the plan's housekeeping cores.
     Housekeeping,
-    /// No page of ours is ever missing.
+    /// Every page of the process is present.
     Memory,
     /// Idle cores wake at once.
     Wakeup,
-    /// Real-time threads are not stopped while they have work.
+    /// The kernel does not stop real-time threads that have work.
     Throttle,
 }
 
-/// What an application needs: each of its cores has a probe above all tasks.
+/// The highest priority that an application needs: that of the probe on each of its cores, above all tasks.
 const HIGHEST: u8 = 99;
 
 /// A guarantee that is missing: why, what it means, and how to get it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// Which.
+    /// The guarantee.
     pub guarantee: Guarantee,
-    /// What the system said.
+    /// Why it is missing.
     pub why: String,
     /// What may happen now.
     pub means: &'static str,
-    /// What would give it.
+    /// How to get it.
     pub remedy: &'static str,
 }
 
@@ -49,15 +49,15 @@ impl fmt::Display for Lost {
     }
 }
 
-/// What the process may do, found out by trying.
+/// The guarantees that the process has, found by trying.
 #[derive(Clone, Debug, Default)]
 pub struct Guarantees {
-    /// What is missing, in the order it was tried.
+    /// The missing guarantees, in the order in which they were tried.
     pub lost: Vec<Lost>,
 }
 
 impl Guarantee {
-    /// All of them, each with what it gives.
+    /// All guarantees, each with its meaning.
     pub const ALL: [(Self, &'static str); 6] = [
         (Self::Priorities, "real-time threads run before all others (SCHED_FIFO)"),
         (Self::Cores, "real-time threads run on the cores of the plan"),
@@ -69,7 +69,7 @@ impl Guarantee {
 }
 
 impl Guarantees {
-    /// What can be said without a plan: tries the highest priority.
+    /// The guarantees that do not depend on a plan: tries the highest priority, and reads the throttle.
     pub fn of_machine() -> Self {
         let mut guarantees = Self::default();
         guarantees.priority();
@@ -77,7 +77,7 @@ impl Guarantees {
         guarantees
     }
 
-    /// Tries what the plan needs on the calling thread, and undoes it.
+    /// Tries on the calling thread what the plan needs, and undoes it.
     pub fn find(plan: &Plan) -> Self {
         let mut guarantees = Self::default();
         guarantees.cores(plan);
@@ -93,7 +93,8 @@ impl Guarantees {
         self.lost.iter().all(|lost| lost.guarantee != guarantee)
     }
 
-    /// What a throttle leaves and the plan needs of it, where there is one and it stops nothing.
+    /// How much a throttle leaves and how much of it the plan needs; `None` without a throttle, and if it can stop
+    /// a thread.
     pub fn throttle_left(&self, plan: &Plan) -> Option<String> {
         let (runtime_us, period_us) = machine::rt_throttle().ok()??;
         let most = (0..plan.cores.len()).map(|core| most_us(plan, core, period_us)).max()?;
@@ -105,13 +106,13 @@ impl Guarantees {
         })
     }
 
-    /// Whether what is missing voids the proof. A slow wake-up or the throttle do not by themselves.
+    /// Whether a missing guarantee voids the proof. A slow wake-up or the throttle alone does not.
     pub fn is_degraded(&self) -> bool {
         let grave = [Guarantee::Priorities, Guarantee::Cores, Guarantee::Housekeeping, Guarantee::Memory];
         grave.iter().any(|guarantee| !self.keeps(*guarantee))
     }
 
-    /// Notes a missing guarantee.
+    /// Records a missing guarantee.
     pub fn lose(&mut self, guarantee: Guarantee, why: impl fmt::Display) {
         let (means, remedy) = match guarantee {
             Guarantee::Priorities => (
@@ -161,7 +162,7 @@ impl Guarantees {
             }
         }
         if let Ok(before) = before {
-            // They were allowed a moment ago.
+            // These CPUs were allowed a moment ago.
             let _ = thread::set_affinity(&before);
         }
         for cpu in plan.housekeeping.iter().filter(|cpu| !online.contains(cpu)) {
@@ -173,11 +174,11 @@ impl Guarantees {
         if let Err(error) = thread::set_fifo(HIGHEST) {
             self.lose(Guarantee::Priorities, error);
         }
-        // A thread may always give its priority up.
+        // A thread may always give up its priority.
         let _ = thread::set_other();
     }
 
-    /// The throttle matters to who needs more of a core than it leaves; without a plan, to whoever may.
+    /// A throttle matters if the plan needs more of a core than the throttle leaves; without a plan it always does.
     fn throttle(&mut self, plan: Option<&Plan>) {
         match machine::rt_throttle() {
             Ok(Some(throttle)) => {
@@ -193,7 +194,7 @@ impl Guarantees {
     }
 }
 
-/// A CPU that a list of the manifest names and the machine does not have.
+/// Says that a list of the manifest names a CPU that the machine does not have.
 fn missing(list: &str, cpu: u16, online: &[u16]) -> String {
     let mut ranges: Vec<(u16, u16)> = Vec::new();
     for &cpu in online {
@@ -211,7 +212,8 @@ fn missing(list: &str, cpu: u16, online: &[u16]) -> String {
     format!("this machine has no CPU {cpu}, which platform.{list} names; it has {has}")
 }
 
-/// Whether a throttle, of some microseconds in each period of some, can stop real-time threads, and whose.
+/// Why a throttle of some microseconds in each period can stop real-time threads, and on which core; `None` if it
+/// cannot.
 fn stopped((runtime_us, period_us): (u64, u64), plan: Option<&Plan>) -> Option<String> {
     let leaves = format!(
         "real-time threads may use {runtime_us}us of every {period_us}us (kernel.sched_rt_runtime_us)"
@@ -222,7 +224,7 @@ fn stopped((runtime_us, period_us): (u64, u64), plan: Option<&Plan>) -> Option<S
     (needs_us > runtime_us).then(|| format!("{leaves}, and core {cpu} can need {needs_us}us"))
 }
 
-/// The most that real-time threads of a core can execute in any window of a length.
+/// The most that real-time threads of a core can execute in any window of `window_us`, in microseconds.
 fn most_us(plan: &Plan, core: usize, window_us: u64) -> u64 {
     let core = &plan.cores[core];
     let tasks = plan.tasks.iter().filter_map(|task| match &task.class {
@@ -240,8 +242,9 @@ fn most_us(plan: &Plan, core: usize, window_us: u64) -> u64 {
     most_of(core.utilisation_ppm, window_us, tasks.chain(servers))
 }
 
-/// The share of a window that a core is used, which has what the machine adds, and what jobs of some costs, periods and
-/// responses that begin before the window or end behind it do in it beyond their share.
+/// The core's share of a window by its utilisation, which includes the machine's overheads, plus what jobs do
+/// beyond their share because they begin before the window or end after it. `jobs`: cost, period and response of
+/// each, in ns.
 fn most_of(utilisation_ppm: u64, window_us: u64, jobs: impl Iterator<Item = [u64; 3]>) -> u64 {
     let window = u128::from(window_us) * 1_000;
     let share = (window * u128::from(utilisation_ppm)).div_ceil(1_000_000);
@@ -267,13 +270,13 @@ mod tests {
         );
     }
 
-    /// A core of which half is used, by jobs of which one can go on for most of a second, or by short ones.
+    /// A core that is half used, by jobs of which one can run for most of a second, or by short ones.
     #[test]
     fn long_jobs_need_all_of_a_window() {
         const MS: u64 = 1_000_000;
         let most = |jobs: &[[u64; 3]]| most_of(530_000, 1_000_000, jobs.iter().copied());
         assert_eq!(most(&[[5_000 * MS, 10_000 * MS, 5_200 * MS]]), 1_000_000);
-        // 101 jobs of 5 ms where the share is that of 100.
+        // 101 jobs of 5 ms, where the share counts 100.
         assert_eq!(most(&[[5 * MS, 10 * MS, 6 * MS]]), 535_000);
         assert_eq!(most(&[]), 530_000);
         assert_eq!(most(&[[u64::MAX, 1, u64::MAX]]), 1_000_000);
@@ -314,7 +317,8 @@ core = 1
         Plan::make(&model, Vec::new()).plan
     }
 
-    /// A task in a server is the server's; what is beyond the share is one job of each that runs on the core.
+    /// A task in a server counts within the server. Beyond the share comes one job of each task or server that runs
+    /// on the core.
     #[test]
     #[cfg_attr(miri, ignore = "slow: a plan is made; nothing in it is unsafe")]
     fn a_throttle_stops_who_needs_more_than_it_leaves() {
@@ -335,7 +339,7 @@ core = 1
         assert_eq!(stopped((needs, period), None), Some(leaves(needs)), "whoever has no plan is told");
     }
 
-    /// What is lost is what the machine says.
+    /// The lost guarantees agree with what the machine says.
     #[test]
     #[cfg_attr(miri, ignore = "reads /proc and calls sched_setscheduler")]
     fn the_throttle_and_the_priority_are_the_machine_s() {
@@ -364,10 +368,11 @@ core = 1
         let mut lost = Guarantees::default();
         lost.lose(Guarantee::Throttle, "taken away");
         assert_eq!(lost.throttle_left(&plan), None);
-        // Who has a priority has given it up when a higher one was tried; without real-time cores none is.
+        // A thread with a priority loses it when `find` tries a higher one; for a plan without real-time cores
+        // `find` tries none.
         let none = Plan { cores: Vec::new(), ..plan.clone() };
         assert!(Guarantees::find(&none).keeps(Guarantee::Priorities));
-        // Where none is allowed, what was lost has told it above.
+        // Where the system allows no priority, the lost guarantee was checked above.
         for (plan, left) in [(none, thread::Policy::Fifo(1)), (plan, thread::Policy::Other)] {
             if !fifo {
                 break;
@@ -399,7 +404,7 @@ core = 1
         assert_eq!(thread::affinity().unwrap(), before);
     }
 
-    /// Each guarantee alone: it is lost and no other, and four of them void the proof.
+    /// Each guarantee alone: only this one is lost, and four of them void the proof.
     #[test]
     fn some_guarantees_void_the_proof() {
         assert!(!Guarantees::default().is_degraded());

@@ -11,7 +11,7 @@ use taut_plan::{LockError, NotExecuted, ValidPlan, digest};
 pub struct Loaded {
     /// The plan.
     pub plan: ValidPlan,
-    /// Its text, as it stands in `taut.lock`.
+    /// The text of `taut.lock`.
     pub text: String,
 }
 
@@ -22,7 +22,7 @@ pub enum LoadError {
     Read(PathBuf, std::io::Error),
     /// The lock is not a plan of this version, was changed, or is not valid.
     Lock(PathBuf, LockError),
-    /// A text that the plan was made from has changed since.
+    /// A text from which the plan was made has changed since.
     Stale {
         /// The lock.
         lock: PathBuf,
@@ -31,7 +31,7 @@ pub enum LoadError {
     },
     /// The plan does not keep every deadline.
     Unproven(PathBuf),
-    /// The plan is proven, and asks for something that this version does not execute.
+    /// The plan is proven, but asks for something that this version does not execute.
     NotExecuted(PathBuf, NotExecuted),
 }
 
@@ -67,7 +67,7 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Reads a file, and nothing that has no end or no writer.
+/// Reads a regular file. Refuses anything else: a read might never end, or wait for a writer.
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     match std::fs::metadata(path)?.is_file() {
         true => std::fs::read(path),
@@ -76,11 +76,11 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 }
 
 impl Loaded {
-    /// Reads a `taut.lock` and every text that it was made from.
+    /// Reads a `taut.lock`, and every text from which it was made.
     ///
     /// # Errors
-    /// [`LoadError`] if a file cannot be read or has changed since the plan was made; if the plan itself was changed, is not
-    /// valid or not proven; or if it asks for what is not executed.
+    /// [`LoadError`] if a file cannot be read or has changed since the plan was made; if the plan itself was
+    /// changed, is not valid or not proven; or if it asks for something that this version does not execute.
     pub fn from_file(lock: &Path) -> Result<Self, LoadError> {
         let read = |path: &Path| read(path).map_err(|e| LoadError::Read(path.to_owned(), e));
         let damaged = |e: LockError| LoadError::Lock(lock.to_owned(), e);

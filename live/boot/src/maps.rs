@@ -10,25 +10,25 @@ use taut_segment::{Entry, Owner, Role};
 use taut_share::Memory;
 use taut_sys::memory::Mapping;
 
-/// What every region is aligned to.
+/// The alignment of every region.
 const LINE_BYTES: usize = taut_share::LINE_BYTES;
 
-/// All memory of an application, taken before release 0 and given back after the end: the process's own map
-/// and, if there are clients, the segment, of whose files they map theirs.
+/// All memory of an application, taken before release 0 and released after the end: the process's own map and, if
+/// there are clients, the segment, whose files the clients map.
 #[derive(Debug)]
 pub struct Maps {
     process: Option<Mapping>,
     segment: Option<Owner>,
 }
 
-/// Why memory cannot be had as planned.
+/// Why the planned memory is not available.
 #[derive(Debug)]
 pub enum MapError {
-    /// The system has not that much.
+    /// The system does not have that much.
     System(taut_sys::Error),
     /// The segment cannot be made or published.
     Segment(taut_segment::Error),
-    /// A region lies outside of its map: it is not of the plan that the maps were taken for.
+    /// A region lies outside of its map: it is not from the plan for which the maps were taken.
     Outside(String),
 }
 
@@ -76,24 +76,26 @@ impl Maps {
     /// [`MapError::Outside`].
     ///
     /// # Safety
-    /// The region is that of a scope of the [`ValidPlan`] that the maps were taken for, and no other scope is made over it
-    /// while the result lives. Regions of other scopes and channels have no byte in common with it (V1 of a valid plan).
+    /// The region belongs to a scope of the [`ValidPlan`] for which the maps were taken, and no other scope is made
+    /// over it while the result lives. Regions of other scopes and channels have no byte in common with it (V1 of a
+    /// valid plan).
     pub unsafe fn scope(&self, region: Region, of: &str) -> Result<Scope<'_>, MapError> {
         let (base, size) = self.locate(Place::Process, region, of)?;
         // SAFETY:
         // - `locate` checked that the region lies inside the map, which lives as long as self
-        // - no other scope is made over it: our caller's duty; nothing else lies there: V1 of a valid plan
+        // - no other scope is made over it: the caller's duty; nothing else lies there: V1 of a valid plan
         Ok(unsafe { Scope::from_raw(base, size) })
     }
 
-    /// The memory of a channel's protocol: its region, but for the last line if it wakes a reader.
+    /// The memory of a channel's protocol: its region, without the last line if the channel releases a reader.
     ///
     /// # Errors
     /// [`MapError::Outside`].
     ///
     /// # Safety
-    /// The channel is of the [`ValidPlan`] that the maps were taken for, and no other kind of object is made over its region
-    /// while the result lives. Regions of scopes and other channels have no byte in common with it (V1 of a valid plan).
+    /// The channel belongs to the [`ValidPlan`] for which the maps were taken, and no other kind of object is made
+    /// over its region while the result lives. Regions of scopes and other channels have no byte in common with it
+    /// (V1 of a valid plan).
     pub unsafe fn channel(&self, channel: &ChannelPlan) -> Result<Memory<'_>, MapError> {
         let (base, mut size) = self.locate(channel.place, channel.region, &channel.name)?;
         if channel.readers.iter().any(|reader| reader.triggered) {
@@ -105,7 +107,7 @@ impl Maps {
         Ok(unsafe { Memory::from_raw(base, size) })
     }
 
-    /// Where a channel's region begins, and its bytes; zero until somebody writes there.
+    /// The start of a channel's region, and its size in bytes; the region is zero until somebody writes there.
     ///
     /// # Errors
     /// [`MapError::Outside`].
@@ -113,10 +115,10 @@ impl Maps {
         self.locate(channel.place, channel.region, &channel.name)
     }
 
-    /// The last line of a channel's region, which its protocol leaves to who wakes its reader.
+    /// The last line of a channel's region, which its protocol leaves to the event count that wakes its reader.
     ///
     /// # Errors
-    /// [`MapError::Outside`] also if the region has no line.
+    /// [`MapError::Outside`]; also if the region has no such line.
     pub fn last_line(&self, channel: &ChannelPlan) -> Result<NonNull<u8>, MapError> {
         let (base, size) = self.locate(channel.place, channel.region, &channel.name)?;
         let offset = size.checked_sub(LINE_BYTES).filter(|offset| offset % LINE_BYTES == 0);
@@ -129,7 +131,7 @@ impl Maps {
     fn locate(&self, place: Place, region: Region, of: &str) -> Result<(NonNull<u8>, usize), MapError> {
         let outside = || MapError::Outside(format!("`{of}`"));
         if place == Place::Segment {
-            // Its files begin at multiples of a page, and so their maps do.
+            // The segment's files begin at multiples of a page, and so do their maps.
             let aligned = region.offset.is_multiple_of(LINE_BYTES as u64);
             let owner = self.segment.as_ref().filter(|_| aligned).ok_or_else(outside)?;
             let bytes = owner.region(region.offset, region.size).ok_or_else(outside)?;
@@ -149,7 +151,7 @@ impl Maps {
     }
 }
 
-/// What each client may attach to.
+/// The channels to which each client may attach.
 fn directory(plan: &Plan) -> Vec<(String, Vec<Entry>)> {
     let entry = |channel: &ChannelPlan, role: Role| Entry {
         channel: channel.name.clone(),
@@ -223,7 +225,7 @@ payload = "Word"
         ValidPlan::new(Plan::make(&model, Vec::new()).plan).unwrap()
     }
 
-    /// Each client has the channels that it writes or reads, and no other one's.
+    /// A client's directory lists the channels that it writes or reads, and no others.
     #[test]
     #[cfg_attr(miri, ignore = "slow: a plan is made; nothing in it is unsafe")]
     fn a_client_s_directory_is_its_channels() {
@@ -240,7 +242,7 @@ payload = "Word"
         let keys = ("keys".to_owned(), vec![("typed".to_owned(), Role::Writes)]);
         let screen = ("screen".to_owned(), vec![("shown".to_owned(), Role::Reads)]);
         assert_eq!(of(&plan), [keys, screen]);
-        // Tasks that are named as clients are none.
+        // Tasks with the names of clients are not clients.
         for channel in &mut plan.channels {
             channel.writer.client = false;
             channel.readers.iter_mut().for_each(|reader| reader.client = false);

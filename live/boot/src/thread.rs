@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Threads as the plan says, held together until release 0.
+//! Places threads as the plan says, and holds them until release 0.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -12,21 +12,21 @@ use crate::{Guarantee, Guarantees};
 /// Bytes of a real-time thread's stack, present before release 0. [`taut_plan`] counts them as runtime memory.
 pub const STACK_BYTES: usize = 256 << 10;
 
-/// Where a thread runs and how urgently.
+/// Where a thread runs, and at which priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadPlacement {
     /// The CPU.
     pub cpu: u16,
-    /// SCHED_FIFO, 1 to 99.
+    /// The SCHED_FIFO priority, 1 to 99.
     pub priority: u8,
 }
 
-/// Takes the calling thread to its station: pinned, at its priority, its stack present.
+/// Places the calling thread: pins it, sets its priority, and makes its stack present.
 ///
-/// What the posture has lost already is not tried again; it was told once.
+/// It does not try again for guarantees that are already lost: those were reported once.
 ///
 /// # Errors
-/// What the system refused although the posture had it.
+/// The system's error, if the system refuses what a guarantee still promises.
 pub fn place_thread(placement: ThreadPlacement, guarantees: &Guarantees) -> Result<(), taut_sys::Error> {
     if guarantees.keeps(Guarantee::Cores) {
         thread::set_affinity(&[placement.cpu])?;
@@ -40,7 +40,7 @@ pub fn place_thread(placement: ThreadPlacement, guarantees: &Guarantees) -> Resu
     Ok(())
 }
 
-/// Holds threads until all are ready, then tells them when release 0 is.
+/// Holds threads until all are ready, then gives them the instant of release 0.
 ///
 /// Orderings: O1 the origin is stored before `open` is released and read after it is acquired.
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ const OPEN: u32 = 1;
 const CALLED_OFF: u32 = 2;
 
 impl StartBarrier {
-    /// Says that the calling thread is ready and waits for release 0.
+    /// Reports that the calling thread is ready, and waits for release 0.
     ///
     /// Returns the instant of release 0 on the monotonic clock, or `None` if the start was called off.
     pub fn wait(&self) -> Option<u64> {
@@ -73,7 +73,8 @@ impl StartBarrier {
         }
     }
 
-    /// Waits until `threads` are at the gate, or until `deadline_ns` on the monotonic clock; says how many are.
+    /// Waits until `threads` threads have arrived, or until `deadline_ns` on the monotonic clock. Returns how many
+    /// have arrived.
     pub fn arrivals(&self, threads: u32, deadline_ns: u64) -> u32 {
         loop {
             let ready = self.ready.load(Ordering::Acquire);
@@ -84,7 +85,7 @@ impl StartBarrier {
         }
     }
 
-    /// Lets all threads go, with release 0 at `origin_ns`.
+    /// Releases all threads, with release 0 at `origin_ns` on the monotonic clock.
     pub fn open(&self, origin_ns: u64) {
         self.origin_ns.store(origin_ns, Ordering::Relaxed);
         // O1 opened
@@ -92,7 +93,7 @@ impl StartBarrier {
         let _ = futex::wake(&self.open, u32::MAX, false);
     }
 
-    /// Lets all threads go without a start.
+    /// Releases all threads without a start.
     pub fn call_off(&self) {
         self.open.store(CALLED_OFF, Ordering::Release);
         let _ = futex::wake(&self.open, u32::MAX, false);
@@ -103,7 +104,7 @@ impl StartBarrier {
 mod tests {
     use super::*;
 
-    /// Half of a real-time thread's stack is touched without a page fault once it is at its station.
+    /// A placed real-time thread touches half of its stack without a page fault.
     #[test]
     #[cfg_attr(miri, ignore = "reads /proc and calls getrusage")]
     fn a_station_has_its_stack_present() {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What safe code can try against the boot: plans that lie, maps that are taken twice and forgotten, channels of another plan,
-//! gates that are opened twice, called off, or left. Each is refused, or harmless.
+//! What safe code can try against boot: false plans, maps taken twice and forgotten, channels of another plan,
+//! start barriers that are opened twice, called off, or abandoned. Boot refuses each attempt, or the attempt is
+//! harmless.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -43,7 +44,7 @@ to = "second"
 payload = "Word"
 "#;
 
-/// A posture that has lost what stations need.
+/// Guarantees without those that a placement needs.
 fn without() -> Guarantees {
     let mut guarantees = Guarantees::default();
     guarantees.lose(Guarantee::Cores, "taken away");
@@ -60,7 +61,7 @@ fn planned() -> Plan {
     Plan::make(&model, vec![input]).plan
 }
 
-/// Regions with numbers of any size: what is given lies in the map, and what does not is refused.
+/// Regions with numbers of any size: an accepted region lies in the map, and every other one is refused.
 #[test]
 #[cfg_attr(miri, ignore = "calls mmap with MAP_POPULATE")]
 fn no_region_lies_outside_of_its_map() {
@@ -124,7 +125,7 @@ fn no_region_lies_outside_of_its_map() {
     assert!(given > 5 && refused > 200, "{given} {refused}");
 }
 
-/// Maps of one plan that are taken twice, moved to a thread that ends, and forgotten, have no byte in common.
+/// Maps of one plan that are taken twice, moved to a thread that ends, and forgotten have no byte in common.
 #[test]
 #[cfg_attr(miri, ignore = "calls mmap with MAP_POPULATE")]
 fn maps_taken_twice_are_apart() {
@@ -142,7 +143,7 @@ fn maps_taken_twice_are_apart() {
     assert!(plan.channels.iter().all(|channel| third.place(channel).is_ok()));
 }
 
-/// A plan whose numbers were changed is no valid plan, so no maps are taken for it; one of no memory has no place.
+/// A plan whose numbers were changed, for example to no memory, is not valid, so nobody can take maps for it.
 #[test]
 #[cfg_attr(miri, ignore = "slow: ten plans are made; nothing in it is unsafe")]
 fn plans_that_lie_are_refused() {
@@ -171,13 +172,13 @@ fn plans_that_lie_are_refused() {
     }
     std::fs::write(&lock, planned().to_lock().unwrap()).unwrap();
     let loaded = Loaded::from_file(&lock).unwrap();
-    // What was changed after it was read has lost its proof by its type.
+    // A plan that is changed after it was read loses its validity, by its type.
     let mut changed = loaded.plan.into_plan();
     changed.channels[1].region = changed.channels[0].region;
     assert!(ValidPlan::new(changed).is_err());
 }
 
-/// Processors and priorities that there are not: an error, and the thread is where it was.
+/// Processors and priorities that do not exist: an error, and the thread stays where it was.
 #[test]
 #[cfg_attr(miri, ignore = "calls sched_setscheduler")]
 fn stations_that_there_are_not() {
@@ -196,7 +197,8 @@ fn stations_that_there_are_not() {
                 "{priority}"
             );
         }
-        // Without its guarantees nothing is asked for that could be refused; the stack is small, and no page behind it is touched.
+        // Without guarantees, the placement asks for nothing that the system could refuse; the stack is small, and
+        // the placement touches no page beyond it.
         assert_eq!(place_thread(ThreadPlacement { cpu: u16::MAX, priority: 0 }, &without()), Ok(()));
     });
     thread.join().unwrap();
@@ -205,8 +207,8 @@ fn stations_that_there_are_not() {
     assert_eq!(small.join().unwrap(), Ok(()), "a stack smaller than what is made present");
 }
 
-/// A gate that is opened twice, or opened and called off, lets everybody go once, also who comes late; and each is told one of
-/// the instants that were said, or none.
+/// A barrier that is opened twice, or opened and called off, releases every thread once, late ones too; each thread
+/// gets one of the given instants, or none.
 #[test]
 fn a_gate_that_is_opened_twice() {
     for round in 0..if cfg!(miri) { 4 } else { 50 } {
@@ -238,8 +240,8 @@ fn a_gate_that_is_opened_twice() {
     }
 }
 
-/// Who waits for more threads than there are goes on at its deadline, also one that is past; one that is past the numbers' end
-/// is far away. Who is called off has waited for nobody.
+/// A wait for more threads than there are ends at its deadline, even at one in the past; a deadline at the end of
+/// the number range is far away. A thread whose start is called off has waited for nobody.
 #[test]
 fn a_gate_where_nobody_comes() {
     static GATE: LazyLock<StartBarrier> = LazyLock::new(StartBarrier::default);
@@ -255,7 +257,7 @@ fn a_gate_where_nobody_comes() {
     assert_eq!(waits.join().unwrap(), None);
 }
 
-/// A pipe that nobody writes to and what has no end are refused, and waited for by nobody.
+/// A pipe without a writer, a file without an end and a folder are refused, and nothing waits for them.
 #[test]
 #[cfg_attr(miri, ignore = "other processes: `mkfifo`")]
 fn a_plan_is_a_file() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A plan and its maps are shared by the threads that are started by them.
+//! The threads that a plan and its maps start share both.
 
 #[macro_use]
 #[path = "../../share/tests/given/mod.rs"]

@@ -7,7 +7,7 @@ use taut_time::{Duration, Instant};
 use crate::Control;
 use crate::job::{EventRecorder, sealed};
 
-/// What a best-effort task sees of the application that it runs in.
+/// A best-effort task's view of its application.
 #[derive(Debug)]
 pub struct Context<'c> {
     pub(crate) control: &'c Control,
@@ -30,8 +30,8 @@ impl<'c> Context<'c> {
         Instant::from_ns(clock::monotonic_ns())
     }
 
-    /// Sleeps; less if the application stops, of which it hears at once. Says whether it goes on.
-    /// In a child of `fork`, which nobody stops, the process ends.
+    /// Sleeps for `duration`, or until the application stops, which wakes it at once. Returns whether the
+    /// application goes on. In a child of `fork`, which nobody stops, it ends the process.
     pub fn sleep(&self, duration: Duration) -> bool {
         process::end_if_forked();
         let end_ns = clock::monotonic_ns().saturating_add(duration.as_ns());

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A client's process: its place at the application, and its ends of channels.
+//! A client's process: its attachment to the application, and its ends of channels.
 //!
 //! State      an [`Attachment`] holds the connection and the memory; every end of a channel holds the
-//!            attachment. So the memory outlives the ends, and the client's name stays ours until the last
-//!            of them is gone.
-//! Invariants I1 of each channel that the client writes, one end lives at a time.
-//!            I2 an end's protocol is gone before its hold: fields fall in the order of their declaration.
-//! Crash      the system ends the connection and frees the name; what the application then sees stands in the
-//!            protocols' files.
+//!            attachment. So the memory outlives the ends, and the client keeps its name until the last end is dropped.
+//! Invariants I1 each channel that the client writes has at most one end at a time.
+//!            I2 an end's protocol is dropped before its hold: fields drop in the order of their declaration.
+//! Crash      the system ends the connection and frees the name; the files of the protocols say what the
+//!            application then sees.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -27,29 +26,30 @@ use crate::Payload;
 use crate::payload::{Own, Stamped};
 use crate::state::{Shape, StateSlot, StateView};
 
-/// A client's place at a running application, shared by its ends of channels.
+/// A client's attachment to a running application; its ends of channels share it.
 #[derive(Debug)]
 pub struct Attachment(Arc<Place>);
 
 #[derive(Debug)]
 struct Place {
     attached: Attached,
-    /// Channels of which an end that writes lives.
+    /// Channels that have a writing end.
     written: Mutex<HashSet<String>>,
 }
 
 /// Why a client cannot have an end of a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EndError {
-    /// There is no such channel, or it carries other values, or goes the other way.
+    /// There is no such channel, it carries other values, or it goes the other way.
     Segment(taut_segment::Error),
-    /// Its mechanism or its region is not one that this version knows.
+    /// This version does not know its mechanism or its region.
     Mechanism(String),
-    /// An end that writes it lives already.
+    /// The channel already has a writing end.
     Twice(String),
 }
 
-/// The application wrote, or was stopped in the middle of writing, at each of a thousand attempts to read.
+/// At each of a thousand attempts to read, the application was writing, or had been stopped in the middle of a
+/// write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overtaken;
 
@@ -62,7 +62,7 @@ impl fmt::Display for Overtaken {
 impl std::error::Error for Overtaken {}
 
 impl Attachment {
-    /// Holds what was attached.
+    /// Shares what was attached with the ends to come.
     pub fn new(attached: Attached) -> Self {
         Self(Arc::new(Place { attached, written: Mutex::default() }))
     }
@@ -72,7 +72,7 @@ impl Attachment {
         &self.0.attached
     }
 
-    /// An end of a channel: of one that we read any number, of one that we write one at a time.
+    /// Makes an end of a channel: any number of reading ends, one writing end at a time.
     ///
     /// # Errors
     /// [`EndError`].
@@ -84,7 +84,7 @@ impl Attachment {
     }
 }
 
-/// Keeps an end's memory mapped and, if it writes, other ends away.
+/// Keeps the memory of an end mapped and, for a writing end, excludes other ends.
 struct Hold {
     place: Arc<Place>,
     channel: String,
@@ -92,7 +92,7 @@ struct Hold {
 }
 
 impl Hold {
-    /// `None` if an end that writes the channel lives (I1).
+    /// `None` if the channel has a writing end (I1).
     fn take(place: &Arc<Place>, entry: &Entry) -> Option<Self> {
         let (channel, writes) = (entry.channel.clone(), entry.role == Role::Writes);
         let mut written = place.written.lock().unwrap_or_else(PoisonError::into_inner);
@@ -103,8 +103,8 @@ impl Hold {
         })
     }
 
-    /// The protocol over the channel's region. It lives for `'static` as far as its type says; in truth as long
-    /// as this hold, which [`ClientEnd`] sees to.
+    /// The protocol over the channel's region. Its type says that it lives for `'static`; in truth it lives as long
+    /// as this hold, which [`ClientEnd`] ensures.
     fn protocol<P: Payload>(&self, entry: &Entry) -> Option<EndKind<P>> {
         let mechanism = Mechanism::from_word(&entry.mechanism)?;
         let shape = Shape { mechanism, buffers: entry.capacity, claims: entry.readers };
@@ -115,16 +115,17 @@ impl Hold {
         let (base, size) = (region.cast::<u8>(), region.len());
         let last_line = if entry.triggered { size_of::<EventCount>() } else { 0 };
         // SAFETY:
-        // - `region` checked that it lies inside the mapping, at a multiple of 128; the mapping stays where it is
-        //   as long as `self.place`, hence longer than the protocol (I2), and its file is sealed against shrinking
-        // - the application made it for this channel alone, and the bell's line is left out; that the application could lie is accepted: a
-        //   client trusts the application that it attaches to
+        // - `region` checked that the region lies inside the mapping, at a multiple of 128; the mapping stays where
+        //   it is as long as `self.place`, hence longer than the protocol (I2), and its file is sealed against
+        //   shrinking
+        // - the application made the region for this channel alone, and the line of the event count is left out;
+        //   that the application could lie is accepted: a client trusts the application that it attaches to
         // - mapped read-only for a client that writes nothing, and then only readers are made below
         let memory = unsafe { Memory::from_raw(base, size.checked_sub(last_line)?) };
         // SAFETY:
-        // - one connection at a time has this client's name, and holds it as long as `self.place`
-        // - of the channels that we write, this is the only end that lives (I1); the last one has ended, since
-        //   the lock of `written` orders its hold's fall before ours
+        // - one connection at a time has this client's name, and keeps it as long as `self.place` lives
+        // - a channel that we write has no other living end (I1); its last one has ended, since the lock of
+        //   `written` orders the drop of that end's hold before ours
         unsafe {
             Some(match (mechanism, entry.role) {
                 (Mechanism::Qrtr, Role::Writes) => {
@@ -135,7 +136,7 @@ impl Hold {
                 }
                 (Mechanism::Qrtr, Role::Reads) => return None,
                 (_, Role::Writes) => EndKind::Write(Box::new(StateSlot::over(memory, shape).ok()?)),
-                // SDrtR's reader and those with a place store words, which the memory may not be mapped for.
+                // SDrtR's reader and readers with a place store words, for which the memory may not be mapped.
                 (Mechanism::Sdrtr, Role::Reads) => return None,
                 (_, Role::Reads) => {
                     EndKind::Read(StateView::over(memory, shape, Some(Way::LooksOn), None).ok()?)
@@ -153,7 +154,7 @@ impl Drop for Hold {
     }
 }
 
-/// The end of a channel in a client's process: the same protocols as inside, without a trace.
+/// The end of a channel in a client's process: the same protocols as in the application, without a trace.
 pub struct ClientEnd<P: Payload> {
     // Before `hold` (I2).
     kind: EndKind<P>,
@@ -175,16 +176,16 @@ impl<P: Payload> fmt::Debug for ClientEnd<P> {
 }
 
 impl<P: Payload> ClientEnd<P> {
-    /// Publishes or sends a value; gives it back if it did not get in.
+    /// Publishes or sends a value.
     ///
     /// # Errors
-    /// The value.
+    /// Returns the value if the channel did not take it.
     pub fn publish(&mut self, value: P) -> Result<(), P> {
         if self.publish_from(&value) { Ok(()) } else { Err(value) }
     }
 
-    /// [`ClientEnd::publish`] of a value that is copied from where it lies, and whether it got in: a large one, of more
-    /// than a kilobyte, is not moved on its way.
+    /// As [`ClientEnd::publish`], but copies the value from where it lies: a large value, of more than a kilobyte,
+    /// is not moved on its way. Returns whether the channel took the value.
     pub fn publish_from(&mut self, value: &P) -> bool {
         let stamped = self.own.set(clock::monotonic_ns(), self.sequence + 1, value);
         let is_in = match &mut self.kind {
@@ -210,8 +211,8 @@ impl<P: Payload> ClientEnd<P> {
         Ok(self.latest_ref()?.map(|(number, value)| (number, *value)))
     }
 
-    /// [`ClientEnd::latest`], lent out of this end's own copy: a large value, of more than a kilobyte, is not moved on its
-    /// way.
+    /// As [`ClientEnd::latest`], but borrows the value from this end's own copy: a large value, of more than a
+    /// kilobyte, is not moved on its way.
     ///
     /// # Errors
     /// [`Overtaken`].
@@ -222,13 +223,13 @@ impl<P: Payload> ClientEnd<P> {
     }
 }
 
-/// The last line of a region.
+/// The event count in the last line of a region.
 ///
 /// # Safety
-/// The region is valid for as long as the answer is used, and ends with a bell.
+/// The region is valid for as long as the answer is used, and ends with an event count.
 unsafe fn event_count(base: NonNull<u8>, size: usize) -> Option<&'static EventCount> {
     let offset = size.checked_sub(size_of::<EventCount>())?;
     // SAFETY:
-    // - offset + size_of::<Bell>() = size, and both base and size are multiples of 128
+    // - offset + size_of::<EventCount>() = size, and both base and size are multiples of 128
     Some(unsafe { base.add(offset).cast::<EventCount>().as_ref() })
 }

@@ -5,7 +5,7 @@ use std::error::Error;
 
 use crate::{Failure, Job, Payload};
 
-/// What tasks and receivers have in common: a life.
+/// What tasks and receivers have in common: their life cycle.
 ///
 /// ```text
 /// made ──start──▶ running ──pause──▶ paused      stop: from running or paused, once
@@ -13,29 +13,31 @@ use crate::{Failure, Job, Payload};
 ///                    └──────resume──────┘
 /// ```
 ///
-/// All but `finish` run on the component's own thread, at its priority. `start` runs before release 0 and may
-/// take its time and allocate; `pause` and `resume` run in place of, or in front of, a job, so they count
-/// towards its WCET. Each of a service's components hears of a change by itself: a periodic task at its next release, a
-/// receiver at once, in a job that has no value. That one is a job as any other: it is released when the state changes, or at the
-/// end of the least gap behind the job before it, and done within the receiver's response time. No value is lost for
-/// it: those that come during a pause wait in their channel, and are received behind it, in order.
+/// All methods but `finish` run on the component's own thread, at its priority; on a dispatched core, `start` and
+/// possibly `stop` run on the main thread. `start` runs before release 0 and may take its time and allocate.
+/// `pause` and `resume` run in place of, or in front of, a job, so they count towards its WCET. Each component of a
+/// service learns of a change by itself: a periodic task at its next release, a receiver at once, in a job without
+/// a value. That job is like any other: it is released when the state changes, or when the minimum inter-arrival
+/// time since the job before it is over, and it completes within the receiver's response time. The change loses no
+/// value: values that come during a pause wait in their channel, and the receiver gets them afterwards, in order.
 pub trait Component: Send {
-    /// Before release 0.
+    /// Runs before release 0.
     fn start(&mut self) {}
 
-    /// When it hears that the service was paused; jobs are skipped from then on, and a receiver's values wait.
+    /// Runs when the component learns that its service was paused. From then on jobs are skipped, and a receiver's
+    /// values wait.
     fn pause(&mut self) {}
 
-    /// When it hears that the service was resumed, in front of its next job.
+    /// Runs when the component learns that its service was resumed, before its next job.
     fn resume(&mut self) {}
 
-    /// After the last job.
+    /// Runs after the last job.
     fn stop(&mut self) {}
 
-    /// On the main thread, after all threads ended: the place to write files.
+    /// Runs on the main thread, after all real-time threads have ended: the place to write files.
     ///
     /// # Errors
-    /// What the application says; told to the person who ran it.
+    /// The application's own; reported to the person who ran it.
     fn finish(&mut self) -> Result<(), Box<dyn Error>> {
         Ok(())
     }
@@ -43,19 +45,19 @@ pub trait Component: Send {
 
 /// A periodic task.
 pub trait Task: Component {
-    /// One job. Must not block, allocate from the heap or wait for a party that is not real-time.
+    /// One job. It must not block, allocate from the heap or wait for a party that is not real-time.
     ///
     /// # Errors
-    /// [`Failure`] ends the job; it is traced, and the next is released as if nothing had happened.
+    /// [`Failure`] ends the job; the runtime records it, and the next job is released as if nothing had happened.
     fn release(&mut self, job: &mut Job<'_>) -> Result<(), Failure>;
 }
 
-/// A task that a channel releases, one job for each value, not closer together than the manifest's least gap; and one without
-/// a value for each change of its service that it hears of.
+/// A task that a channel releases: one job for each value, not closer together than the manifest's minimum
+/// inter-arrival time, and one job without a value for each change of its service that it learns of.
 pub trait Receiver<P: Payload>: Component {
-    /// One job.
+    /// One job for a value.
     ///
     /// # Errors
-    /// [`Failure`] ends the job; it is traced, and the next value is received as if nothing had happened.
+    /// [`Failure`] ends the job; the runtime records it, and the next value is received as if nothing had happened.
     fn receive(&mut self, job: &mut Job<'_>, value: P) -> Result<(), Failure>;
 }

@@ -12,14 +12,14 @@ use taut_sys::{clock, futex, interrupt};
 use taut_time::Instant;
 use taut_trace::LastWords;
 
-/// How long jobs that run and `stop` may take after the application was asked to stop, beyond the longest deadline.
+/// How long running jobs and `stop` may take after a stop request, beyond the longest deadline.
 const JOBS_NS: u64 = 1_000_000_000;
-/// After the last stage the kernel ends the process.
+/// Time from the limit of the last stage until the kernel ends the process.
 pub(crate) const RESORT_NS: u64 = 1_000_000_000;
-/// A guardian that has not looked for so long since the application was stopped is kept from its processor.
+/// A guardian that has not looked for this long since the stop request is kept from its processor.
 const KEPT_NS: u64 = 500_000_000;
 
-/// The state of a service. The numbers stand in recorded runs.
+/// The state of a service. Recorded runs contain these numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum State {
@@ -44,7 +44,7 @@ impl State {
 /// Why the application stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The time that was asked for is over.
+    /// The requested time is over.
     Elapsed,
     /// A signal, by its number.
     Signal(u32),
@@ -52,7 +52,8 @@ pub enum Reason {
     Overrun(u32),
     /// A task panicked: its position in the plan.
     Panic(u32),
-    /// A job of a task with `on-overrun = "kill-job"` was told to end and did not: the task's position in the plan.
+    /// A job of a task with `on-overrun = "kill-job"` did not end when it was killed: the task's position in the
+    /// plan.
     Limit(u32),
     /// The application asked for it.
     Asked,
@@ -83,12 +84,12 @@ impl Reason {
         }
     }
 
-    /// Whether somebody meant the application to end: no task went wrong.
+    /// Whether the end was intended: no task went wrong.
     fn is_meant(self) -> bool {
         matches!(self, Self::Elapsed | Self::Signal(_) | Self::Asked)
     }
 
-    /// How a run ends that stops because of it.
+    /// The ending of a run that stops for this reason.
     pub fn ending(self) -> Ending {
         match self {
             Self::Elapsed | Self::Asked => Ending::Done,
@@ -100,22 +101,22 @@ impl Reason {
     }
 }
 
-/// An ending in one word, never 0, by the numbers of its record.
+/// An ending as one word, never 0, from the numbers of its record.
 fn pack(ending: Ending) -> u64 {
     let record = ending.to_record(Instant::from_ns(0));
     record.map_or(1 << 32, |record| (record.job + 1) << 32 | record.value & 0xffff_ffff)
 }
 
-/// A service as it is steered.
+/// A service, with the state that [`Control`] sets.
 #[derive(Debug)]
 struct Steered {
     name: String,
     state: AtomicU32,
-    /// Rings when that has changed, for receivers: they wait for values meanwhile.
+    /// Notified when the state has changed. For receivers, which wait for values meanwhile.
     events: EventCount,
 }
 
-/// No service or task of that name.
+/// The manifest has no service of this name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown(pub String);
 
@@ -127,39 +128,41 @@ impl std::fmt::Display for Unknown {
 
 impl std::error::Error for Unknown {}
 
-/// Steers a running application: pauses, resumes and stops services, and stops it all. Every call is wait-free
-/// (2 to 3 shared accesses and a futex wake) and may come from any thread. Periodic tasks follow at their next release,
-/// receivers in a job of its own, at once: at the latest at the end of the least gap behind their last one.
+/// Steers a running application: pauses, resumes and stops services, and stops the application. Every call is
+/// wait-free (2 to 3 shared accesses and a futex wake) and may come from any thread. A periodic task follows at its
+/// next release. A receiver follows at once, in a job of its own: at the latest when the minimum inter-arrival time
+/// since its last job is over.
 #[derive(Debug)]
 pub struct Control {
     services: Vec<Steered>,
     /// 0 while running, then the reason: kind in the high half, its number in the low one.
     stop: AtomicU32,
-    /// When that was.
+    /// When the stop was requested, on the monotonic clock (ns); 0 before.
     stopped_ns: AtomicU64,
     /// No job is released at or after this instant.
     end_ns: AtomicU64,
-    /// Of each task, whether a job over its limit was told to end before.
+    /// For each task, whether a job over its limit was killed before (`kill-job`).
     kills: Vec<bool>,
-    /// How often the code that brings outputs to rest used the heap, plus 1; 0: nobody counted.
+    /// How often the code of the safe state used the heap, plus 1; 0: nothing counted it.
     rest_heap: AtomicU64,
-    /// The thread that leads to the end; 0: nobody.
+    /// The guardian's thread id; 0: there is no guardian.
     guardian: AtomicI32,
-    /// When that last looked.
+    /// When the guardian last looked.
     looked_ns: AtomicU64,
-    /// Ends the process if that does not. `None` if the system has no timer: not a cause to end anything.
+    /// Ends the process if the guardian does not. `None` if the system has no timer, which is no reason to end
+    /// anything.
     resort: Option<LastResort>,
-    /// How long jobs that run and each `stop` may take after the application was asked to stop.
+    /// How long running jobs and each `stop` may take after a stop request.
     jobs_ns: u64,
-    /// Until when what goes on has to be done, once the application stops; 0: the jobs.
+    /// The time limit for what follows the jobs at the end; 0: the jobs still have theirs.
     limit_ns: AtomicU64,
     /// Whether release 0 has been set.
     begun: AtomicBool,
-    /// How the application is ended where it stands, as [`pack`] has it; 0: it is not.
+    /// The ending if the guardian ends the application where it stands, as [`pack`] has it; 0: it does not.
     ending: AtomicU64,
-    /// What was recorded has been written, as far as it will be.
+    /// 1 when the main thread has written what was recorded, as far as it could.
     written: AtomicU32,
-    /// The recording's end, while the thread that writes it runs code of the application.
+    /// The end of the recording, while the thread that writes it runs code of the application.
     last_words: Mutex<Option<LastWords>>,
 }
 
@@ -195,8 +198,8 @@ impl Control {
         }
     }
 
-    /// Skips the releases of a service's tasks until it is resumed. Values wait meanwhile that would release a receiver, as many
-    /// as the queue holds. A stopped service stays stopped.
+    /// Skips the releases of a service's tasks until [`Control::resume`]. Values that would release a receiver wait
+    /// meanwhile, as many as the queue holds. A stopped service stays stopped.
     ///
     /// # Errors
     /// [`Unknown`] if the manifest has no such service.
@@ -204,8 +207,8 @@ impl Control {
         self.change(service, State::Running, State::Paused)
     }
 
-    /// Releases a paused service's tasks again, in their old phase; its receivers at the values that waited, and then at
-    /// others, as far apart as ever.
+    /// Releases a paused service's tasks again, in their old phase. Its receivers get the values that waited, then
+    /// later ones, always with their minimum inter-arrival time in between.
     ///
     /// # Errors
     /// [`Unknown`] if the manifest has no such service.
@@ -213,7 +216,8 @@ impl Control {
         self.change(service, State::Paused, State::Running)
     }
 
-    /// Ends a service's tasks, each after the job that runs. What they have not received stays where it is.
+    /// Ends a service's tasks, each after its running job. Values that they have not received stay in their
+    /// channels.
     ///
     /// # Errors
     /// [`Unknown`] if the manifest has no such service.
@@ -242,7 +246,7 @@ impl Control {
         self.stop.load(Ordering::Acquire) != 0
     }
 
-    /// Ends releases at an instant; to be told before release 0.
+    /// Sets the instant from which on no job is released. To be called before release 0.
     pub(crate) fn end_at(&self, end_ns: u64) {
         self.end_ns.store(end_ns, Ordering::Release);
     }
@@ -253,14 +257,14 @@ impl Control {
     }
 
     pub(crate) fn stop_because(&self, reason: Reason) {
-        // Whoever sees the reason sees an instant; of two that come together, one's.
+        // A thread that sees the reason sees an instant too: of two simultaneous requests, the instant of one.
         let now_ns = clock::monotonic_ns();
         if self.stopped_ns.compare_exchange(0, now_ns, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-            // Here, not by the guardian alone: a job may keep that from its processor.
+            // Armed here, not by the guardian alone: a job may keep the guardian from its processor.
             self.resort_at(now_ns.saturating_add(self.jobs_ns).saturating_add(RESORT_NS));
             self.call_guardian();
         }
-        // The first reason stands; but a panic of a job that was still going on is the run's end, whatever was meant.
+        // The first reason stands, except that a panic of a job that was still running replaces an intended end.
         let number = reason.number();
         let replaces = |before| {
             Reason::from_number(before)
@@ -273,13 +277,13 @@ impl Control {
         }
     }
 
-    /// A job of a task is over its limit.
+    /// Stops the application because a job of a task is over its limit.
     pub(crate) fn over_limit(&self, task: u16) {
         let killed = self.kills.get(usize::from(task)).copied().unwrap_or(false);
         self.stop_because(if killed { Reason::Limit(task.into()) } else { Reason::Overrun(task.into()) });
     }
 
-    /// How often the code that brings outputs to rest used the heap.
+    /// Sets how often the code of the safe state used the heap.
     pub(crate) fn set_rest_heap(&self, uses: u64) {
         self.rest_heap.store(uses.saturating_add(1), Ordering::Relaxed);
     }
@@ -288,52 +292,52 @@ impl Control {
         self.rest_heap.load(Ordering::Relaxed).checked_sub(1)
     }
 
-    /// Waits until the application stops, or for an instant. For a thread that is not real-time.
+    /// Waits until the application stops, at most until an instant. For a thread that is not real-time.
     pub(crate) fn wait_until(&self, ns: u64) {
         let _ = futex::wait(&self.stop, 0, Some(ns), false);
     }
 
-    /// When it was stopped.
+    /// When the stop was requested; `None` before.
     pub(crate) fn stopped_ns(&self) -> Option<u64> {
         self.stopping().then(|| self.stopped_ns.load(Ordering::Acquire))
     }
 
-    /// The calling thread is the guardian, or there is none any more.
+    /// Sets the guardian's thread id; 0: there is no guardian any more.
     pub(crate) fn set_guardian(&self, tid: i32) {
         self.guardian.store(tid, Ordering::Release);
     }
 
-    /// The guardian looks.
+    /// The guardian calls this whenever it looks.
     pub(crate) fn looks(&self, now_ns: u64) {
         self.looked_ns.store(now_ns, Ordering::Release);
     }
 
-    /// Whether the guardian has not looked for long since the application was stopped: something of the application may be
-    /// where only the guardian is meant to be.
+    /// Whether the guardian has not looked for long since the stop request: code of the application may run at a
+    /// priority that only the guardian is meant to have.
     pub(crate) fn guardian_is_kept(&self, now_ns: u64) -> bool {
         let looked_ns = self.looked_ns.load(Ordering::Acquire);
         self.stopped_ns()
             .is_some_and(|stopped_ns| looked_ns < stopped_ns && now_ns.saturating_sub(stopped_ns) >= KEPT_NS)
     }
 
-    /// From when on the kernel ends the process, in place of what was said before.
+    /// Sets the instant at which the kernel ends the process, in place of the last one.
     pub(crate) fn resort_at(&self, ns: u64) {
         if let Some(resort) = &self.resort {
             resort.arm(ns);
         }
     }
 
-    /// How long jobs that run and each `stop` may take after the application was asked to stop.
+    /// How long running jobs and each `stop` may take after a stop request.
     pub(crate) fn jobs_ns(&self) -> u64 {
         self.jobs_ns
     }
 
-    /// The guardian looks anew.
+    /// Makes the guardian look again.
     pub(crate) fn call_guardian(&self) {
         interrupt::send(self.guardian.load(Ordering::Acquire));
     }
 
-    /// Release 0 has been set.
+    /// Reports to the guardian that release 0 has been set.
     pub(crate) fn begin(&self) {
         self.begun.store(true, Ordering::Release);
         self.call_guardian();
@@ -347,7 +351,7 @@ impl Control {
         self.end_ns.load(Ordering::Acquire)
     }
 
-    /// The jobs are done; what follows has until an instant.
+    /// Reports to the guardian that the jobs are done, and that what follows has until an instant.
     pub(crate) fn limit(&self, ns: u64) {
         self.limit_ns.store(ns, Ordering::Release);
         self.call_guardian();
@@ -357,22 +361,22 @@ impl Control {
         Some(self.limit_ns.load(Ordering::Acquire)).filter(|ns| *ns != 0)
     }
 
-    /// What the thread that writes the recording leaves to the guardian from now on, or takes back from it.
+    /// Leaves the end of the recording to the guardian, or takes it back. For the thread that writes the recording.
     pub(crate) fn leave(&self, last_words: Option<LastWords>) {
         *self.last_words.lock().unwrap_or_else(PoisonError::into_inner) = last_words;
     }
 
-    /// The application is ended where it stands; waits until what was recorded is written, for so long. If it is not, as the thread
-    /// that does that runs code of the application, these are written.
+    /// Ends the application where it stands. Waits at most `wait_ns` until the main thread has written what was
+    /// recorded. If that thread does not, because it runs code of the application, this call writes `last` instead.
     pub(crate) fn end_here(&self, ending: Ending, wait_ns: u64, last: &[Record]) {
         self.ending.store(pack(ending), Ordering::Release);
-        // Main may wait for the application to stop.
+        // The main thread may wait for the application to stop.
         let _ = futex::wake(&self.stop, u32::MAX, false);
         let until_ns = clock::monotonic_ns().saturating_add(wait_ns);
         while self.written.load(Ordering::Acquire) == 0 && clock::monotonic_ns() < until_ns {
             let _ = futex::wait(&self.written, 0, Some(until_ns), false);
         }
-        // Who has it locked is about to write itself.
+        // A thread that holds this lock is about to write, itself.
         if self.written.load(Ordering::Acquire) == 0
             && let Ok(mut left) = self.last_words.try_lock()
             && let Some(left) = left.take()
@@ -381,7 +385,7 @@ impl Control {
         }
     }
 
-    /// How it is ended where it stands.
+    /// The ending, if the guardian ends the application where it stands.
     pub(crate) fn ending(&self) -> Option<Ending> {
         let word = self.ending.load(Ordering::Acquire);
         let (job, value) = ((word >> 32).checked_sub(1)?, word & 0xffff_ffff);
@@ -389,7 +393,7 @@ impl Control {
         Ending::from_record(&Record { at, kind, cpu: 0, subject: 0, job, value })
     }
 
-    /// What was recorded is written; the calling thread waits for the end of the process.
+    /// Reports to the guardian that what was recorded is written, and waits for the end of the process.
     pub(crate) fn written(&self) -> ! {
         self.written.store(1, Ordering::Release);
         let _ = futex::wake(&self.written, u32::MAX, false);
@@ -404,7 +408,7 @@ impl Control {
         State::from_number(self.services[service].state.load(Ordering::Acquire))
     }
 
-    /// What rings when a service's state has changed.
+    /// The listener that is notified when a service's state has changed.
     pub(crate) fn listener(&self, service: usize) -> Listener<'_> {
         self.services[service].events.listener()
     }

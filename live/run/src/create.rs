@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Making a task: its memory and its ends of channels, each handed out once and to its own party only.
+//! Making a task: its memory and its ends of channels. Each end is handed out once, and only to its own party.
 
 use taut_lock::{EventCount, Listener};
 use taut_plan::{ChannelPlan, Kind};
@@ -17,12 +17,12 @@ use crate::resource::Resource;
 use crate::state::{Shape, StateSlot, StateView};
 use crate::{Error, Payload};
 
-/// What the plan says that a state's object is made of.
+/// The shape of a state's object, from the plan.
 fn shape(plan: &ChannelPlan) -> Shape {
     Shape { mechanism: plan.mechanism, buffers: plan.buffers.unwrap_or(1), claims: plan.claims() }
 }
 
-/// A task being made: gives it its memory and its ends of channels.
+/// A task in the making: hands out its memory and its ends of channels.
 #[derive(Debug)]
 pub struct Create<'a, 'p> {
     app: &'a mut App<'p>,
@@ -42,14 +42,14 @@ impl<'a, 'p> Create<'a, 'p> {
     /// The sending end of a queue that this task writes.
     ///
     /// # Errors
-    /// If the manifest has no such queue, another party writes it, the end was taken already, or it carries
-    /// other values than `P`.
+    /// If the manifest has no such queue, another party writes it, the end was already taken, or it carries values
+    /// of another type than `P`.
     pub fn queue_writer<P: Payload>(&mut self, channel: &str) -> Result<QueueWriter<'p, P>, Error> {
         let (position, plan) = self.end::<P>(channel, Kind::Queue, true)?;
         let memory = self.memory(plan)?;
         // SAFETY:
         // - `end` hands out the writing end of each channel once per process, and only to its own party
-        // - the reader is this process's or one that attached by the segment's directory
+        // - the reader is in this process, or in one that attached through the segment's directory
         let ring = unsafe { qrtr::writer(memory, plan.capacity) };
         let ring = ring.map_err(|_| Error::Region(channel.to_owned()))?;
         let triggers = plan.readers.iter().any(|reader| reader.triggered);
@@ -57,7 +57,7 @@ impl<'a, 'p> Create<'a, 'p> {
         Ok(QueueWriter { ring, notifier, channel: index(position), sequence: 0, own: Own::new() })
     }
 
-    /// The receiving end of a queue that this task reads. A receiver's trigger is read by the runtime.
+    /// The receiving end of a queue that this task reads. The runtime itself reads the trigger of a receiver.
     ///
     /// # Errors
     /// As [`Create::queue_writer`].
@@ -82,13 +82,13 @@ impl<'a, 'p> Create<'a, 'p> {
             Some(shape) => {
                 let (memory, at) = ([memory, self.memory(plan)?], (position, self.task));
                 // SAFETY:
-                // - `end` hands out the writing end of each channel once per process, and only to its own party; the
-                //   map was zeros, and only readers of this shape are made over it beside
+                // - `end` hands out the writing end of each channel once per process, and only to its own party;
+                //   the map was zeros, and the only other ends over it are readers of this shape
                 let end = unsafe { self.app.flows.writer(self.app.plan, at, memory, shape) };
                 end.map(StateSlot::Flow)
             }
             // SAFETY:
-            // - as in `queue_writer`; the shape is the plan's for every end
+            // - as in `queue_writer`; every end gets the shape from the plan
             None => unsafe { StateSlot::over(memory, shape(plan)) },
         };
         let slot = WritingEnd::Free(slot.map_err(|_| Error::Region(channel.to_owned()))?);
@@ -126,7 +126,7 @@ impl<'a, 'p> Create<'a, 'p> {
         Ok(StateReader { slot, channel: index(position), seen: (0, 0), own: Own::new() })
     }
 
-    /// What a receiver's runtime reads and waits for.
+    /// The queue that a receiver's runtime reads, the listener on which it waits, and the channel's position.
     pub(crate) fn trigger<P: Payload>(
         &mut self,
         channel: &str,
@@ -143,7 +143,7 @@ impl<'a, 'p> Create<'a, 'p> {
         ring.map_err(|_| Error::Region(plan.name.clone()))
     }
 
-    /// An end of a state that is under a lock.
+    /// An end of a state that is under a lock; `None` for any other state.
     fn locked<P: Payload>(
         &self,
         position: usize,
@@ -152,16 +152,17 @@ impl<'a, 'p> Create<'a, 'p> {
         let Some(resource) = self.app.dispatch.guard(position) else { return Ok(None) };
         let region = self.app.maps.place(plan)?;
         // SAFETY:
-        // - every channel of a valid plan has a region of its own (V1), zeroed, of maps that live for 'p; all its ends
-        //   are made here, with the channel's resource; clients have none under a lock (V4)
+        // - every channel of a valid plan has a region of its own (V1), zeroed, in maps that live for 'p; all its
+        //   ends are made here, with the channel's resource; clients have no end of a state under a lock (V4)
         let locked = unsafe { Locked::over(region, resource) };
         locked.map(Some).ok_or_else(|| Error::Region(plan.name.clone()))
     }
 
-    /// A resource that this task uses by its manifest; the application has made it with [`App::resource`].
+    /// A resource that the manifest lists for this task; the application has made it with [`App::resource`].
     ///
     /// # Errors
-    /// If the manifest has no such resource, gives it to other tasks, it was not made yet, or holds another type.
+    /// If the manifest has no such resource or does not list it for this task, or it was not made yet, or holds
+    /// another type.
     pub fn resource<T: Send + 'static>(&mut self, name: &str) -> Result<Resource<T>, Error> {
         let task = &self.app.plan.tasks[self.task].name;
         self.app.dispatch.take(self.app.plan, name, task)
@@ -169,8 +170,8 @@ impl<'a, 'p> Create<'a, 'p> {
 
     fn memory(&self, plan: &ChannelPlan) -> Result<taut_share::Memory<'p>, Error> {
         // SAFETY:
-        // - the maps were taken for this plan, which is valid: every channel has a region of its own (V1), and only the
-        //   protocol that it names is laid over it
+        // - the maps were taken for this plan, which is valid: every channel has a region of its own (V1), and only
+        //   the protocol that the channel names is laid over it
         Ok(unsafe { self.app.maps.channel(plan)? })
     }
 
@@ -178,8 +179,8 @@ impl<'a, 'p> Create<'a, 'p> {
         let line = self.app.maps.last_line(plan)?;
         // SAFETY:
         // - the line lies inside the map, which lives as long as 'p, and is aligned to 128 bytes
-        // - a channel of a valid plan that releases a reader has a line at its end (V4, V5), which the protocol in front
-        //   of it does not use; a Bell is an atomic and filling, for which all bytes are valid
+        // - a channel of a valid plan that releases a reader has a line at its end (V4, V5), which the protocol in
+        //   front of it does not use; an `EventCount` is an atomic and padding, for which all bytes are valid
         Ok(unsafe { line.cast::<EventCount>().as_ref() })
     }
 

@@ -9,9 +9,9 @@ use taut_boot::{LoadError, Lost, MapError};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no plan that may be run.
+    /// There is no plan that may run.
     Load(LoadError),
-    /// The planned memory cannot be had.
+    /// The planned memory is not available.
     Maps(MapError),
     /// A guarantee is missing and the manifest says `on-missing-privilege = "fail"`.
     Privilege(Vec<Lost>),
@@ -21,9 +21,9 @@ pub enum Error {
     Output(std::path::PathBuf, std::io::Error),
     /// The run is over, and the rest of its recording, with its end, could not be written.
     Unwritten(std::path::PathBuf, std::io::Error),
-    /// The manifest has no such name, or something else goes by it.
+    /// The manifest has no such name, or the name stands for something else.
     NoSuch {
-        /// What was looked for: task, channel, …
+        /// What the code asked for: task, channel, …
         what: &'static str,
         /// Its name.
         name: String,
@@ -41,41 +41,41 @@ pub enum Error {
     NotYours {
         /// The channel.
         channel: String,
-        /// Whose end it is.
+        /// The party that owns the end.
         of: String,
-        /// Who asked.
+        /// The party that asked for it.
         by: String,
     },
-    /// A resource is used by a task that its manifest does not list.
+    /// A task asked for a resource for which the manifest does not list it.
     NotUser {
         /// The resource.
         resource: String,
-        /// Whose it is.
+        /// The tasks that use it.
         of: String,
-        /// Who asked.
+        /// The task that asked for it.
         by: String,
     },
-    /// A resource was asked for that the application has not made.
+    /// A task asked for a resource that the application has not made.
     NotMade(String),
-    /// A resource holds another type than the one that was asked for.
+    /// A resource holds another type than the requested one.
     OtherType(String),
-    /// A lock of several cores cannot be made: of a resource or a state, by its name.
+    /// A lock for tasks of several cores cannot be made: that of a resource or a state, by its name.
     Lock(String, taut_lock::LayoutError),
     /// The executor does not start.
     Executor(taut_exec::SetupError),
-    /// A thing of which there is one was asked for twice.
+    /// The code asked twice for something of which there is only one.
     Twice(String),
-    /// The manifest has a task, or one of its tasks has an end of a channel, that the code does not use.
+    /// The code does not use a task of the manifest, or an end of a channel that one of the tasks has.
     Unused(String),
     /// The region of a channel does not fit its protocol; the plan was not made by this version.
     Region(String),
-    /// A thread could not be made or did not come up.
+    /// A thread could not be started, or did not get ready.
     Thread(String),
-    /// The application's own.
+    /// An error of the application.
     Application(Box<dyn std::error::Error>),
 }
 
-/// The exit code of an application whose run ended with [`Error::Unwritten`]: by it `taut run` knows why the recording
+/// The exit code of an application whose run ended with [`Error::Unwritten`]: it tells `taut run` why the recording
 /// has no end.
 pub const EXIT_UNWRITTEN: u8 = taut_event::Ending::EXIT_UNWRITTEN;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Counts heap use per thread, so that a run can show that its real-time threads had none.
+//! Counts heap uses per thread, so that a run can show that its real-time threads had none.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -26,7 +26,7 @@ fn count() {
 }
 
 /// Allocations, reallocations and frees of the calling thread since it began; `None` if the allocator is not
-/// installed, in which case nobody knows.
+/// installed, and so nothing counts them.
 pub fn heap_uses() -> Option<u64> {
     INSTALLED.load(Ordering::Relaxed).then(|| USES.with(Cell::get))
 }

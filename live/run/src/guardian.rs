@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The thread that leads to the end, whatever the application's code does: docs/decisions/0020.
+//! The thread that ends the application, whatever the application's code does: docs/decisions/0020.
 //!
-//! It is above all others of the process, sleeps until the next instant or a signal, takes no lock and uses no heap once the
-//! application is ended where it stands.
+//! It runs above all other threads of the process, and sleeps until the next instant or a signal. Once it ends the
+//! application where it stands, it takes no lock and does not use the heap.
 
 use std::fmt::{self, Write};
 
@@ -19,29 +19,31 @@ use crate::control::{Control, RESORT_NS, Reason};
 use crate::outside;
 use crate::safe_state::{Said, record};
 
-/// From one stage to the next of one job over its limit.
+/// Time from one stage to the next in ending a job over its limit.
 const GRACE_NS: u64 = 1_000_000;
-/// How long everything may take until release 0.
+/// Time limit for everything before release 0.
 const START_NS: u64 = 60_000_000_000;
 /// How long threads may take to park.
 const PARK_NS: u64 = 50_000_000;
-/// How long the safe state waits for that: a job that goes on may undo it, and one that cannot be parked must not keep it back.
+/// How long the safe state waits for parking: a job that goes on may undo the safe state, and a job that cannot be
+/// parked must not hold it back.
 const REST_NS: u64 = 1_000_000;
-/// How long what was recorded may take to be written.
+/// How long the writing of what was recorded may take.
 const WRITE_NS: u64 = 250_000_000;
-/// Signals that are not further apart are one: a group of processes and who hands signals on give several.
+/// Signals that are less than this apart count as one: a signal to a process group, handed on by a parent too,
+/// arrives several times.
 const SAME_NS: u64 = 100_000_000;
-/// Without the privilege for priorities: between two looks at limits of jobs.
+/// Time between two checks of jobs' limits without the privilege for priorities.
 const LOOK_NS: u64 = 1_000_000;
-/// The exit code of an application that is ended where it stands.
+/// The exit code of an application that the guardian ends where it stands.
 const EXIT: i32 = 4;
 
-/// Why an application is ended where it stands.
+/// Why the guardian ends an application where it stands.
 #[derive(Clone, Copy)]
 enum Cause {
     /// A job did not end after its limit.
     Job(Running),
-    /// What goes on at the end of an application took too long: jobs, or what follows.
+    /// The end of an application took too long: its jobs, or what follows them.
     Late { jobs: bool },
     /// Release 0 did not come.
     Start,
@@ -51,22 +53,22 @@ enum Cause {
     Crash(crash::Crash),
 }
 
-/// Signals that have been taken.
+/// Termination signals that the guardian has taken.
 #[derive(Default)]
 struct Asked {
     first_ns: Option<u64>,
-    /// By who started the application, who hands on what it gets.
+    /// Signals that the parent has sent; it hands on those that it gets.
     handed_on: u32,
     direct: u32,
 }
 
-/// Watches until [`Home`] is dropped.
+/// Watches the application until [`Home`] is dropped.
 pub(crate) struct Guardian<'c> {
     plan: &'c Plan,
     control: &'c Control,
 }
 
-/// Sends the guardian home.
+/// Ends the guardian's watch when dropped.
 pub(crate) struct Home<'c>(pub(crate) &'c Control);
 
 impl Drop for Home<'_> {
@@ -81,10 +83,10 @@ impl<'c> Guardian<'c> {
         Self { plan, control }
     }
 
-    /// The calling thread is the guardian; it says when.
+    /// Makes the calling thread the guardian; it calls `ready` once it watches.
     pub(crate) fn guard(&self, ready: impl FnOnce()) {
         let _ = signals::block_all();
-        // As high as it may be; without the privilege it is an ordinary thread.
+        // At the highest priority that the system allows; without the privilege it is an ordinary thread.
         let high = (90..=99).rev().any(|priority| thread::set_fifo(priority).is_ok());
         let _ = crash::enrol_guardian(PARK_NS + WRITE_NS + RESORT_NS / 2);
         let _ = crash::take_sent();
@@ -117,7 +119,7 @@ impl<'c> Guardian<'c> {
                     self.control.stop_because(Reason::Signal(taken.number.unsigned_abs()));
                 }
                 Ok(_) => {}
-                // There is no such error; not to spin if there is.
+                // No such error is known; the sleep only prevents spinning.
                 Err(_) => clock::sleep_until(now_ns.saturating_add(LOOK_NS)),
             }
         }
@@ -125,7 +127,7 @@ impl<'c> Guardian<'c> {
         crash::dismiss_guardian();
     }
 
-    /// Ends what is over its limit; until when there is nothing to look at. `None`: it may go home.
+    /// Ends what is over its limit. Returns the instant of the next look; `None` if the guardian may end.
     fn look(&self, now_ns: u64, begun_ns: u64, high: bool, suspect: &mut Option<Running>) -> Option<u64> {
         let control = self.control;
         let Some(stopped_ns) = control.stopped_ns() else {
@@ -140,7 +142,7 @@ impl<'c> Guardian<'c> {
                 control.stop_because(Reason::Elapsed);
                 return Some(now_ns);
             }
-            // Else the probes look.
+            // Otherwise the probes check the limits.
             if !high && let Some(over) = interrupt::over_limit(now_ns) {
                 control.over_limit(over.task);
                 return Some(now_ns);
@@ -164,7 +166,7 @@ impl<'c> Guardian<'c> {
         let of_task = |running: &Running| u32::from(running.task) == task;
         let (interrupt_ns, end_ns) =
             (stopped_ns.saturating_add(GRACE_NS), stopped_ns.saturating_add(2 * GRACE_NS));
-        // Also where this thread itself comes late: no job of the task begins after the application was asked to stop.
+        // Holds even if this thread is late: no job of the task begins after the stop request.
         *suspect = suspect.or_else(|| interrupt::running().find(of_task));
         match suspect.filter(Running::goes_on) {
             None => Some(limit_ns),
@@ -193,12 +195,12 @@ impl<'c> Guardian<'c> {
         let rest = safe_state::bring_to_rest();
         park(begun_ns.saturating_add(PARK_NS));
         let mut words = Words::new();
-        // What does not fit is cut off, and what stderr does not take is lost.
+        // Text that does not fit is cut off; text that stderr does not take is lost.
         let _ = self.explain(&mut words, cause, rest);
         let _ = terminal::write_error(words.text());
-        // Main is an ordinary thread.
+        // The main thread, an ordinary thread, must be able to run.
         let _ = thread::set_other();
-        // What main would write, but for where jobs stand.
+        // What the main thread would write, except where jobs stand.
         let at = Instant::from_ns(clock::monotonic_ns());
         let rest = rest.map(|rest| record(rest, self.control.rest_heap()));
         let last: &[Record] = match (rest, cause.ending().to_record(at)) {
@@ -275,7 +277,7 @@ impl<'c> Guardian<'c> {
     }
 }
 
-/// A library may have taken the signal for itself since it was allowed, by which threads are interrupted and parked.
+/// A library may meanwhile have taken the signal that interrupts and parks threads for itself.
 fn allow_again() {
     let _ = interrupt::allow();
 }
@@ -294,7 +296,8 @@ impl Cause {
     }
 }
 
-/// The name of a resource by its number: the manifest's, and behind them states under locks, in the order of the channels.
+/// The name of a resource by its number: the manifest's resources come first, then states under locks, in the order
+/// of the channels.
 fn resource_name(plan: &Plan, number: u16) -> &str {
     let states = plan.channels.iter().filter(|channel| channel.mechanism.locking().is_some());
     let names = plan.resources.iter().map(|resource| &resource.name).chain(states.map(|state| &state.name));
@@ -302,7 +305,7 @@ fn resource_name(plan: &Plan, number: u16) -> &str {
 }
 
 impl Asked {
-    /// Whether this is the second time that somebody wants the end.
+    /// Whether this is the second request to end.
     fn is_second(&mut self, taken: signals::Taken) -> bool {
         let now_ns = clock::monotonic_ns();
         let first_ns = *self.first_ns.get_or_insert(now_ns);
@@ -315,7 +318,7 @@ impl Asked {
     }
 }
 
-/// Text without the heap.
+/// Text that does not use the heap.
 pub(crate) struct Words {
     bytes: [u8; 2048],
     length: usize,

@@ -3,11 +3,11 @@
 
 //! Services, tasks, receivers and channels.
 //!
-//! An application gives its code to an [`App`], task by task, in the main thread; [`run`] then boots it as the
-//! plan says and runs it to its end. The programming model is RTDroid's [Yan 2018, chapter 4]: services of
+//! An application gives its code to an [`App`], task by task, on the main thread; [`run`] then boots it as the plan
+//! says and runs it to its end. The programming model is that of RTDroid [Yan 2018, chapter 4]: services of
 //! periodic tasks, receivers that a message releases, a persistent and a release scope for each, and channels
-//! that join real-time parties and others; what its virtual machine checks at run time is checked by the
-//! compiler or before release 0 here.
+//! between real-time parties and others. What RTDroid's virtual machine checks at run time, the compiler or boot
+//! checks here, before release 0.
 
 mod app;
 mod best_effort;
@@ -54,12 +54,12 @@ pub use resource::Resource;
 pub use taut_exec::LockError;
 /// What gives payloads the words of their layout.
 pub use taut_share::{Layout, Words, layout};
-/// Writes to stderr what that takes without waiting.
+/// Writes to stderr as much as stderr takes without waiting.
 pub use taut_sys::terminal::write_error;
-/// The crate that payloads are derived with.
+/// The crate whose derives make payloads.
 pub use zerocopy;
 
-// The recipes of that page use objects and bells: they are tests here, in the one crate that uses both.
+// The recipes of that page use objects and event counts. They are tests here, in the one crate that uses both.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/which-one-do-i-need.md")]
 mod which_one_do_i_need {}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What others do to a running application: they move its threads, trace them, stop them, or have real-time threads of
-//! their own on its cores. The main thread, which is not real-time, looks and records: no job pays for it.
+//! What outsiders do to a running application: they move its threads, trace them, stop them, or run real-time
+//! threads of their own on its cores. The main thread, which is not real-time, looks for this and records it: no
+//! job pays for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -19,38 +20,41 @@ use taut_time::Instant;
 use crate::app::position;
 use crate::guardian::Words;
 
-/// How often it is looked whether threads are still where they were put: three short system calls each, one of its own.
+/// How often the main thread checks the placements of threads: three short system calls for each thread, two for
+/// itself.
 const PLACES_NS: u64 = 200_000_000;
-/// How often it is looked for real-time threads of others, at most; and they take a fiftieth of the main thread's time, at most.
+/// The least time between two looks for foreign real-time threads; these looks also take at most a fiftieth of the
+/// main thread's time.
 const FOREIGN_NS: u64 = 20_000_000;
 const FOREIGN_SHARE: u64 = 50;
-/// Less processor time than that between two looks is not told.
+/// A foreign thread that used less processor time between two looks is not recorded.
 const FOREIGN_LEAST_NS: u64 = 100_000;
-/// From one look to the next, if something is found that may just be changing.
+/// Time to a second look, which confirms a finding that may be a change in progress.
 const CONFIRM_NS: u64 = 2_000_000;
-/// So long behind a tracer or a stop, what dispatched threads find is still its consequence: an order of threads that it has
-/// disturbed shows when each of them has run next.
+/// For this long after a tracer or a stop, whatever dispatched threads find still counts as its consequence: a
+/// disturbed order of threads shows only when each of them has run again.
 const AFTERMATH_NS: u64 = 250_000_000;
-/// A core that stood still for so long may have been stopped from outside.
+/// An outsider may have stopped a core that stood still for this long.
 const GAP_NS: u64 = 5_000_000;
 
-/// When a tracer was last seen, and its process.
+/// When the main thread last saw a tracer, and the tracer's process.
 static TRACED_NS: AtomicU64 = AtomicU64::new(0);
 static TRACED_BY: AtomicU64 = AtomicU64::new(0);
-/// When the process went on after a stop.
+/// When the process last continued after a stop.
 static CONTINUED_NS: AtomicU64 = AtomicU64::new(0);
-/// When a probe last found that its core had stood still for long, and for how long.
+/// When a probe last found that its core had stood still for at least [`GAP_NS`], and for how long.
 static GAP_AT_NS: AtomicU64 = AtomicU64::new(0);
 static GAP_NS_LONG: AtomicU64 = AtomicU64::new(0);
-/// Why the process ends, for the last lines of its recording: kind, CPU, job and value. Kind 0: nobody outside is the cause.
+/// The external cause of the end of the process, for the last lines of its recording: kind, CPU, job and value.
+/// Kind 0: there is no external cause.
 static CAUSE: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 
-/// The process has been told to go on.
+/// Notes that the process has received SIGCONT.
 pub(crate) fn continued(now_ns: u64) {
     CONTINUED_NS.store(now_ns, Ordering::Release);
 }
 
-/// A probe was so late. *Real-time*: a compare, as a rule.
+/// Notes how late a probe was. *Real-time*: usually one comparison.
 pub(crate) fn stood_still(now_ns: u64, late_ns: u64) {
     if late_ns >= GAP_NS {
         GAP_NS_LONG.store(late_ns, Ordering::Relaxed);
@@ -58,7 +62,7 @@ pub(crate) fn stood_still(now_ns: u64, late_ns: u64) {
     }
 }
 
-/// What is said, and left for the main thread, before a dispatched core ends the process.
+/// Prints a violation, and leaves its cause for the main thread, before a dispatched core ends the process.
 pub(crate) fn violated(violation: &Violation<'_>) {
     let now_ns = clock::monotonic_ns();
     let lately = |ns: &AtomicU64| {
@@ -80,7 +84,7 @@ pub(crate) fn violated(violation: &Violation<'_>) {
         }
         CAUSE[0].store(kind as u64, Ordering::Release);
     } else if lately(&GAP_AT_NS) {
-        // Nobody can tell which.
+        // Nothing tells which of the two it was.
         let stood_ms = GAP_NS_LONG.load(Ordering::Relaxed) / 1_000_000;
         let mut words = Words::new();
         let _ = writeln!(
@@ -106,7 +110,7 @@ fn encode(outside: Outside) -> (Kind, u64, u64) {
     }
 }
 
-/// The value of a record that says where a thread has been moved to.
+/// The value of a record that says where a thread was moved.
 pub(crate) fn moved_value(policy: Policy, pinned: bool) -> u64 {
     let (number, priority) = match policy {
         Policy::Other => (0, 0),
@@ -116,30 +120,31 @@ pub(crate) fn moved_value(policy: Policy, pinned: bool) -> u64 {
     number | priority << 8 | u64::from(!pinned) << 16
 }
 
-/// What the main thread looks for.
+/// What the main thread looks for, and what it has seen so far.
 pub(crate) struct Lookout<'e> {
     plan: &'e Plan,
     executor: Option<&'e Exec<'e>>,
     own: i32,
-    /// The CPUs that the main thread, and whoever inherits from it, was kept to; none if that cannot be told.
+    /// The CPUs to which the main thread and the threads that inherit from it were confined; `None` if unknown.
     house: Option<Vec<u16>>,
     places_ns: u64,
-    /// Threads of dispatched cores that are recorded as moved.
+    /// Threads of dispatched cores that are already recorded as moved.
     moved: BTreeSet<(u32, u64)>,
     foreign_ns: u64,
     looked_ns: u64,
-    /// When this process was started, in clock ticks since boot: threads that are younger had used nothing before.
+    /// When this process was started, in clock ticks since boot: a younger thread had used no processor time before
+    /// that.
     started: u64,
-    /// What each thread of others had used when it was seen last, by its number and start.
+    /// Processor time that each foreign thread had used when it was last seen, by its id and start.
     used: BTreeMap<(i32, u64), u64>,
-    /// Of each core, the priority from which on another thread may be preferred to one of ours.
+    /// For each core, the priority from which on Linux may prefer a foreign thread to one of ours.
     least: Vec<u8>,
     continued_ns: u64,
 }
 
 impl<'e> Lookout<'e> {
-    /// For the main thread, when the threads are where they belong: what others have used until now is not told. `natives` are the
-    /// CPUs and priorities of threads that have tasks of their own.
+    /// For the main thread, once all threads are placed: what foreign threads have used until now is not recorded.
+    /// `natives` are the CPUs and priorities of threads that have tasks of their own.
     pub(crate) fn new(plan: &'e Plan, executor: Option<&'e Exec<'e>>, natives: &[(u16, u8)]) -> Self {
         let least = plan.cores.iter().map(|core| {
             let here = natives.iter().filter(|(cpu, _)| *cpu == core.cpu).map(|(_, priority)| *priority);
@@ -166,7 +171,8 @@ impl<'e> Lookout<'e> {
         lookout
     }
 
-    /// Looks for all that is due; `places` looks at threads with tasks of their own. At the end of a run everything is due.
+    /// Does the checks that are due; `places` checks the threads with tasks of their own. At the end of a run every
+    /// check is due.
     pub(crate) fn look(
         &mut self,
         now_ns: u64,
@@ -197,7 +203,7 @@ impl<'e> Lookout<'e> {
         }
     }
 
-    /// What ends the process, if somebody outside is the cause. The last that is recorded.
+    /// The external cause of the end of the process, if there is one. Recorded when the process ends.
     pub(crate) fn cause(plan: &Plan) -> Option<Record> {
         let kind = Kind::from_number(u8::try_from(CAUSE[0].load(Ordering::Acquire)).ok()?)?;
         let [_, cpu, job, value] = [0, 1, 2, 3].map(|at: usize| CAUSE[at].load(Ordering::Relaxed));
@@ -206,7 +212,8 @@ impl<'e> Lookout<'e> {
         Some(record(kind, clock::monotonic_ns(), subject, job, value))
     }
 
-    /// Threads of dispatched cores. What is found twice, some milliseconds apart, was not just about to be changed by us.
+    /// Checks the threads of dispatched cores. Records only what two checks find, some milliseconds apart: a single
+    /// finding may be a change that the runtime itself was making.
     fn core_places(&mut self, emit: &mut impl FnMut(Record)) {
         let Some(executor) = self.executor else { return };
         let key = |(cpu, outside): &(u32, Outside)| (*cpu, encode(*outside).1);
@@ -227,8 +234,8 @@ impl<'e> Lookout<'e> {
         }
     }
 
-    /// Whether the main thread may now run on cores that it was kept off. Whoever moves it has moved all that is beside the tasks, as
-    /// a rule, and some of that goes before them.
+    /// Records if the main thread may now run on cores that it was kept off. An outsider who moves the main thread
+    /// usually moves all threads beside the tasks, and some of those run before the tasks.
     fn own_place(&mut self, emit: &mut impl FnMut(Record)) {
         let (Some(house), Ok(now)) = (&mut self.house, thread::affinity()) else { return };
         let entered = |cpu: &u16| now.contains(cpu) && !house.contains(cpu);
@@ -237,13 +244,14 @@ impl<'e> Lookout<'e> {
             let value = moved_value(policy, now.len() == 1);
             emit(record(Kind::ProbeMoved, clock::monotonic_ns(), position(core), 1, value));
         }
-        // Told once.
+        // Each core is recorded once.
         house.extend(now);
     }
 
-    /// Real-time threads of others that had a core of ours since the last look.
+    /// Records foreign real-time threads that ran on a core of ours since the last look.
     fn foreign(&mut self, now_ns: u64, first: bool, emit: &mut impl FnMut(Record)) {
-        // Its own time: a thread that is not real-time waits for others, and looks none the less when they have had their turn.
+        // The look's own processor time: a thread that is not real-time also waits for others, and that must not
+        // delay its next look.
         let begun_ns = clock::thread_cpu_ns();
         let Self { plan, used, least, looked_ns, started, .. } = self;
         let since = Instant::from_ns(std::mem::replace(looked_ns, now_ns));
@@ -252,11 +260,12 @@ impl<'e> Lookout<'e> {
             let key = (thread.tid, thread.started);
             there.insert(key, thread.ran_ns);
             let before = used.get(&key).copied();
-            // One that was there before, and is real-time only now: what it used until now was not as one.
+            // A thread that was there before and only now is real-time: what it used until now, it did not use as a
+            // real-time thread.
             let before_ns = before.unwrap_or(if thread.started >= *started { 0 } else { thread.ran_ns });
             let ran_ns = thread.ran_ns.saturating_sub(before_ns);
             let Some(core) = plan.cores.iter().position(|core| core.cpu == thread.cpu) else { return };
-            // Deadlines go before all priorities.
+            // SCHED_DEADLINE threads run before all priorities.
             let above = thread.policy == 6 || thread.priority >= least[core];
             if first || !above || ran_ns < FOREIGN_LEAST_NS {
                 return;

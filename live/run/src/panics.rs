@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a panic says, without waiting for who reads it: a job that waits to say that it panicked has not ended, and nobody knows.
+//! Prints the message of a panic without waiting for the reader of stderr: a job that waits to print its panic has
+//! not ended, and nobody notices the panic.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::Write;
@@ -10,9 +11,9 @@ use std::thread;
 
 use taut_sys::terminal;
 
-/// From now on the message of a panic goes to stderr as far as that takes it without waiting, in place of the standard library's
-/// own way, which waits. With a backtrace, if the environment asks for one (`RUST_BACKTRACE`). For a program's start: who sets a
-/// hook of his own afterwards has his own.
+/// From now on, a panic writes as much of its message to stderr as stderr takes without waiting; the hook of the
+/// standard library waits. The message has a backtrace if the environment asks for one (`RUST_BACKTRACE`). For the
+/// start of a program: a hook that the program sets later replaces this one.
 pub fn report_panics() {
     panic::set_hook(Box::new(|about| {
         let thread = thread::current();

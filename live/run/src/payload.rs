@@ -7,11 +7,11 @@ use taut_share::{Layout, Plain};
 
 /// A type of value that a channel can carry: plain data of a fixed layout, which the manifest states too.
 ///
-/// `taut::payload!` makes one from named fields; arrays of numbers are payloads already, and so is any plain type that has
-/// the words of a layout.
+/// `taut::payload!` makes one from named fields; arrays of numbers are payloads already, and so is any plain type
+/// that implements [`Layout`].
 ///
-/// It is aligned to at most 8 bytes, and the words say how many bytes it has; neither of these compiles as soon as its layout
-/// is asked for:
+/// Its alignment is at most 8 bytes, and the words of its layout state its size. A type that violates either does
+/// not compile as soon as its layout is asked for:
 ///
 /// ```compile_fail,E0080
 /// use taut_run::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -47,7 +47,7 @@ pub trait Payload: Plain + Layout + FromBytes + IntoBytes + Immutable + KnownLay
         const {
             let (said, size) = (Self::WORDS.bytes(), size_of::<Self>());
             assert!(said == size, "the words of a payload's layout say how many bytes it has");
-            // It stands behind a stamp, packed, where no object sees its alignment.
+            // A payload lies behind a stamp, packed, where no object depends on its alignment.
             assert!(align_of::<Self>() <= 8, "a payload is aligned to at most 8 bytes");
         }
         Self::WORDS.to_string()
@@ -56,7 +56,7 @@ pub trait Payload: Plain + Layout + FromBytes + IntoBytes + Immutable + KnownLay
 
 impl<T: Plain + Layout + FromBytes + IntoBytes + Immutable + KnownLayout> Payload for T {}
 
-/// What `taut::payload!` expands to; `$zerocopy` is the path of that crate, as a text, for its derives.
+/// The expansion of `taut::payload!`; `$zerocopy` is the path of that crate, as a string, for its derives.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! payload_with {
@@ -85,32 +85,32 @@ macro_rules! payload_with {
     };
 }
 
-/// What stands in a channel: the value and what the runtime adds to it.
+/// The content of a channel: the value, and what the runtime adds to it.
 ///
-/// Packed, so that it has no padding whatever the value is; it is only ever copied whole.
+/// Packed, so that it has no padding for any type of value; it is only copied whole.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C, packed)]
 pub(crate) struct Stamped<T> {
-    /// When it was sent, on the monotonic clock (ns). Written by the sender, so not to be trusted across
-    /// processes.
+    /// When the value was sent, on the monotonic clock (ns). The sender writes it, so a reader in another process
+    /// must not trust it.
     pub(crate) sent_ns: u64,
-    /// Counts the sender's values from 1.
+    /// The number of the value; the sender counts from 1.
     pub(crate) sequence: u64,
     /// The value.
     pub(crate) value: T,
 }
 
-/// Where an end has the value that it sends or has received: a place of its own for as long as it lives, so that a value
-/// is copied between there and the channel and moved nowhere on its way. Made before release 0.
+/// The place for the value that an end sends or has received. An end keeps it for as long as it lives, so a value
+/// is copied between this place and the channel, and moved nowhere on its way. Made before release 0.
 pub(crate) struct Own<P>(Box<Aligned<P>>);
 
-/// As a payload is aligned, at most (`Plain`); the stamp is a multiple of that.
+/// Aligned as much as a payload may be (`Plain`); the stamp's size is a multiple of that.
 #[derive(FromBytes)]
 #[repr(C, align(8))]
 struct Aligned<P>(Stamped<P>);
 
 impl<P: Payload> Own<P> {
-    /// Zeros.
+    /// A place full of zeros.
     pub(crate) fn new() -> Self {
         const { assert!(align_of::<P>() <= 8, "a payload is aligned to at most 8 bytes") };
         Self(Box::new(Aligned::new_zeroed()))
@@ -122,20 +122,21 @@ impl<P: Payload> Own<P> {
         &self.0.0
     }
 
-    /// The same, to be filled.
+    /// The same, for writing.
     #[inline]
     pub(crate) fn stamped_mut(&mut self) -> &mut Stamped<P> {
         &mut self.0.0
     }
 
-    /// Sets the stamp, and copies the value behind it.
+    /// Sets the stamp, and copies the value after it.
     #[inline]
     pub(crate) fn set(&mut self, sent_ns: u64, sequence: u64, value: &P) -> &Stamped<P> {
         let place = &raw mut self.0.0.value;
         // SAFETY:
-        // - aligned: `Aligned` is to 8, the value stands 16 bytes behind its start (`Stamped` is packed), and a payload
-        //   is aligned to at most 8 (asserted in `new`; objects of `taut-share` see a `Stamped`, which is aligned to 1)
-        // - nobody else has a reference to it, for we hold `self`
+        // - aligned: `Aligned` is aligned to 8, the value lies 16 bytes after its start (`Stamped` is packed), and
+        //   a payload is aligned to at most 8 (asserted in `new`; objects of `taut-share` see a `Stamped`, which is
+        //   aligned to 1)
+        // - unique: `&mut self` excludes any other reference to it
         taut_share::copy(value, unsafe { &mut *place });
         (self.0.0.sent_ns, self.0.0.sequence) = (sent_ns, sequence);
         &self.0.0
@@ -145,7 +146,8 @@ impl<P: Payload> Own<P> {
     #[inline]
     pub(crate) fn value(&self) -> &P {
         let place = &raw const self.0.0.value;
-        // SAFETY: aligned, as in `set`; initialised, as every byte of a `Stamped` is; lent as long as `self` is.
+        // SAFETY: aligned, as in `set`; initialised, as every byte of a `Stamped` is; borrowed for as long as
+        // `self` is.
         unsafe { &*place }
     }
 }

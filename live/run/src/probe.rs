@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Tells how late the machine itself is: a thread above all others that sleeps a millisecond at a time.
+//! Measures how late the machine itself is: a thread above all tasks that sleeps a millisecond at a time.
 //!
-//! Nothing of ours can delay it, so what delays it is the kernel, the hypervisor or the hardware. The planner
-//! charges it to every task as interference.
+//! No thread of a task can delay it, so its delays come from the kernel, the hypervisor or the hardware. The
+//! planner charges them to every task as interference.
 
 use taut_event::Kind;
 use taut_sys::{clock, interrupt};
@@ -15,12 +15,12 @@ use crate::outside;
 
 /// Above every task.
 pub(crate) const PRIORITY: u8 = 99;
-/// Between two looks.
+/// Time between two looks.
 const PERIOD_NS: u64 = 1_000_000;
-/// The first look after release 0: off the phases that people choose for tasks, so that the probe seldom stands
-/// between a release and its job.
+/// Time from release 0 to the first look: off the phases that people choose for tasks, so that the probe seldom
+/// runs between a release and its job.
 const OFFSET_NS: u64 = 611_000;
-/// Less than this is how a healthy machine wakes a thread.
+/// A healthy machine wakes a thread within this time.
 const LATE_NS: u64 = 100_000;
 
 pub(crate) fn watch(origin_ns: u64, control: &Control, event_recorder: &mut EventRecorder) {
@@ -38,7 +38,7 @@ pub(crate) fn watch(origin_ns: u64, control: &Control, event_recorder: &mut Even
         if let Some(over) = interrupt::over_limit(now_ns) {
             control.over_limit(over.task);
         }
-        // Not one look for every millisecond that was missed: those would only add to the delay.
+        // The missed looks are not made up for: they would only add to the delay.
         due_ns += PERIOD_NS * (1 + late_ns / PERIOD_NS);
     }
 }

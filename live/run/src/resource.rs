@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What jobs lock: of one core or of several, as the plan says.
+//! The resources that jobs lock: of one core or of several, as the plan says.
 
 use std::any::Any;
 use std::fmt;
@@ -9,19 +9,20 @@ use std::fmt;
 use taut_exec::{Global, LockError, SetupError, TaskId, TaskSetup};
 use taut_sys::interrupt::ThreadSlot;
 
-/// A resource of the manifest, as its users have it: see [`crate::Create::resource`]. A handle; clones are of the same one.
+/// A handle of a resource of the manifest: see [`crate::Create::resource`]. Clones are handles of the same
+/// resource.
 ///
-/// Whether jobs raise a ceiling, spin or sleep for it is the plan's; for the code it is [`crate::Job::lock`].
+/// The plan says whether jobs raise a ceiling, spin or sleep for it; the code always calls [`crate::Job::lock`].
 pub struct Resource<T> {
     kind: Kind<T>,
-    /// By which it is recorded.
+    /// The number by which records name it.
     number: u16,
 }
 
 enum Kind<T> {
-    /// Of tasks of one core.
+    /// For tasks of one core.
     Local(taut_exec::Resource<T>),
-    /// Of tasks of several.
+    /// For tasks of several cores.
     Global(Global<'static, T>),
 }
 
@@ -45,19 +46,19 @@ impl<T> fmt::Debug for Resource<T> {
 }
 
 impl<T> Resource<T> {
-    /// Of tasks of one core.
+    /// A resource for tasks of one core.
     pub(crate) fn local(local: taut_exec::Resource<T>, number: u16) -> Self {
         Self { kind: Kind::Local(local), number }
     }
 
-    /// Of tasks of several.
+    /// A resource for tasks of several cores.
     pub(crate) fn global(global: Global<'static, T>, number: u16) -> Self {
         Self { kind: Kind::Global(global), number }
     }
 }
 
 impl<T: Send> Resource<T> {
-    /// Locks it for a job.
+    /// Locks the resource for a job.
     pub(crate) fn lock<R>(
         &self,
         job: &mut taut_exec::Job<'_>,
@@ -75,7 +76,7 @@ impl<T: Send> Resource<T> {
         })
     }
 
-    /// Locks it for a job, also if it is poisoned.
+    /// Locks the resource for a job, also if it is poisoned.
     pub(crate) fn recover<R>(
         &self,
         job: &mut taut_exec::Job<'_>,
@@ -93,7 +94,7 @@ impl<T: Send> Resource<T> {
         })
     }
 
-    /// Says meanwhile that the job asks for it, for whoever ends the application where it stands.
+    /// Runs `lock`; meanwhile the thread slot says that the job asks for this resource, for the guardian's report.
     #[inline]
     fn said<R>(
         &self,
@@ -101,13 +102,13 @@ impl<T: Send> Resource<T> {
         lock: impl FnOnce(&mut taut_exec::Job<'_>, &ThreadSlot) -> R,
     ) -> R {
         let thread_slot = job.thread_slot();
-        // Also by a panic.
+        // Dropped by a panic, too.
         let _asks = Asks { thread_slot, before: thread_slot.asks_for(self.number) };
         lock(job, thread_slot)
     }
 }
 
-/// A job asks for a resource or has it, until this is dropped.
+/// States in the thread slot that a job asks for a resource or has it, until this is dropped.
 struct Asks<'s> {
     thread_slot: &'s ThreadSlot,
     before: u32,
@@ -120,11 +121,11 @@ impl Drop for Asks<'_> {
     }
 }
 
-/// A resource whatever it holds, as cores are set up with it.
+/// A resource of any type, for the set-up of cores.
 pub(crate) trait Guard {
-    /// A task of its core that uses it, if it is of one core.
+    /// Lists the resource at a task that uses it, if it is one for a single core.
     fn listed(&self, task: TaskSetup) -> TaskSetup;
-    /// Makes a task a party of it, if it is of several.
+    /// Makes a task a user of the resource, if it is one for several cores.
     fn joined(&self, setup: &mut taut_exec::Setup<'_>, task: TaskId) -> Result<(), SetupError>;
     /// The [`Resource`] itself.
     fn any(&self) -> &dyn Any;

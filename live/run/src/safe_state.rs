@@ -18,7 +18,7 @@ use taut_time::{Duration, Instant};
 use crate::control::Control;
 use crate::{Error, heap_uses};
 
-/// The application's code.
+/// The application's code for the safe state.
 pub(crate) struct Hook<'p>(pub(crate) Box<dyn FnMut() + Send + 'p>);
 
 impl fmt::Debug for Hook<'_> {
@@ -32,7 +32,7 @@ const EXIT: i32 = 4;
 /// Below the guardian, above all tasks.
 const PRIORITY: u8 = 98;
 
-/// The thread is there, until this is dropped; then outputs are at rest.
+/// The thread of the safe state, until this value is dropped; after that, outputs are at rest.
 pub(crate) struct SafeState<'c>(&'c Control);
 
 impl<'c> SafeState<'c> {
@@ -52,7 +52,7 @@ impl<'c> SafeState<'c> {
         let spawned = builder.spawn_scoped(threads, move || {
             let _ = signals::block_all();
             let _thread_slot = ThreadSlot::apart();
-            // Where that is refused, it is an ordinary thread.
+            // If the system refuses every priority, the thread stays ordinary.
             let _ = (1..=PRIORITY).rev().any(|priority| thread::set_fifo(priority).is_ok());
             thread::prefault_stack(STACK_BYTES - (64 << 10));
             safe_state::prepare(budget.as_ns());
@@ -62,7 +62,7 @@ impl<'c> SafeState<'c> {
                 return;
             }
             let before = heap_uses();
-            // Dropped, what a panic carries might panic again.
+            // The payload of a panic is leaked: dropping it might panic again.
             let well = catch_unwind(AssertUnwindSafe(|| (hook.0)())).map_err(std::mem::forget).is_ok();
             if let Some((after, before)) = heap_uses().zip(before) {
                 control.set_rest_heap(after.saturating_sub(before));
@@ -77,7 +77,7 @@ impl<'c> SafeState<'c> {
 }
 
 impl Drop for SafeState<'_> {
-    /// However its scope is left. A thread that does not return cannot be joined, so the process ends here.
+    /// Runs however the scope is left. A thread that does not return cannot be joined, so the process ends here.
     fn drop(&mut self) {
         if let Some(rest) = safe_state::bring_to_rest().filter(|_| !safe_state::has_returned()) {
             let _ = terminal::write_error(&format!("taut: {}\n", Said { rest, heap: self.0.rest_heap() }));
@@ -87,7 +87,7 @@ impl Drop for SafeState<'_> {
     }
 }
 
-/// What became of it, as a record.
+/// The outcome as a record.
 pub(crate) fn record(rest: Rest, heap: Option<u64>) -> Record {
     let outcome = match rest.outcome {
         Outcome::Done => taut_event::Rest::Reached,
@@ -99,7 +99,7 @@ pub(crate) fn record(rest: Rest, heap: Option<u64>) -> Record {
     outcome.to_record(Instant::from_ns(rest.asked_ns), rest.ended_ns.saturating_sub(rest.asked_ns), heap)
 }
 
-/// What became of it, for people.
+/// The outcome as text for a person.
 pub(crate) struct Said {
     pub(crate) rest: Rest,
     pub(crate) heap: Option<u64>,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The ends of a state in whichever protocol the plan chose, of a task and of a client alike.
+//! The ends of a state, of tasks and clients alike, in the protocol that the plan chose.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,14 +15,14 @@ use crate::endpoint::Busy;
 use crate::flow;
 use crate::payload::{Payload, Stamped};
 
-/// Attempts of a writer that is not real-time before it gives up, and of a reader that is told to try again; a reader is
-/// inside for well under a microsecond unless it was preempted there, so this spans some milliseconds with the
-/// yields between them.
+/// Attempts of a writer that is not real-time before it gives up, and of a reader that must retry. A reader is
+/// inside for well under a microsecond unless it was preempted there, so with the yields in between these attempts
+/// span some milliseconds.
 pub(crate) const ATTEMPTS: u32 = 1_000;
-/// Attempts of a real-time reader that is safe by time. One is enough while deadlines are met.
+/// Attempts of a real-time reader that is safe by time. One suffices while deadlines are met.
 const ATTEMPTS_BY_TIME: u32 = 3;
 
-/// What an object is made of, as the plan says and a client is told.
+/// The shape of an object, as the plan states it and a client receives it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) mechanism: Mechanism,
@@ -44,7 +44,7 @@ impl Shape {
     }
 }
 
-/// The end that writes.
+/// The writing end.
 pub(crate) enum StateSlot<'p, P: Payload> {
     Sdrtr(sdrtr::Writer<'p, Stamped<P>>),
     Sdrtw(sdrtw::Writer<'p, Stamped<P>>),
@@ -52,25 +52,25 @@ pub(crate) enum StateSlot<'p, P: Payload> {
     DoubleBuffer(double_buffer::Writer<'p, Stamped<P>>),
     Presence(presence::Writer<'p, Stamped<P>>),
     Peterson(peterson::Writer<'p, Stamped<P>>),
-    /// Also of Improved Chen.
+    /// Hybrid and Improved Chen.
     Hybrid(hybrid::Writer<'p, Stamped<P>>),
     Nbw(nbw_temporal::Writer<'p, Stamped<P>>),
-    /// Of a synchronous flow, shared with the stage.
+    /// The end of a synchronous flow, shared with the job context.
     Flow(Arc<Mutex<flow::Writer<'p, P>>>),
 }
 
 impl<'p, P: Payload> StateSlot<'p, P> {
-    /// The writing end over its channel's memory.
+    /// Makes the writing end over the memory of its channel.
     ///
     /// # Errors
-    /// The object's; of a mechanism that is none of a state, [`LayoutError::Capacity`].
+    /// Those of the object; [`LayoutError::Capacity`] for a mechanism that is not one of a state.
     ///
     /// # Safety
-    /// What stands on the memory is an object of this shape for this value, or zeros; no other writer of it lives.
+    /// The memory holds an object of this shape for this value, or zeros; no other writer of it lives.
     pub(crate) unsafe fn over(memory: Memory<'p>, shape: Shape) -> Result<Self, LayoutError> {
         let Shape { mechanism, buffers, claims } = shape;
         // SAFETY:
-        // - the caller's duties are those of each
+        // - the caller's duties are those of each function called here
         unsafe {
             Ok(match mechanism {
                 Mechanism::Sdrtr => Self::Sdrtr(sdrtr::writer(memory)?),
@@ -84,7 +84,7 @@ impl<'p, P: Payload> StateSlot<'p, P> {
                     Self::Hybrid(improved_chen::writer(memory, claims, shape.overlaps())?)
                 }
                 Mechanism::Nbw => Self::Nbw(nbw_temporal::writer(memory, buffers)?),
-                // No state, or one under a lock, which boot refuses; flows have ends of their own.
+                // Not a state, or a state under a lock, whose ends are `Locked`; flows have ends of their own.
                 Mechanism::Qrtr
                 | Mechanism::Srp
                 | Mechanism::Msrp
@@ -95,7 +95,7 @@ impl<'p, P: Payload> StateSlot<'p, P> {
         }
     }
 
-    /// Publishes a value. Only SDrtR can refuse it, and a flow where no job is activated.
+    /// Publishes a value. Only SDrtR can refuse it, and a flow in which no job is activated.
     pub(crate) fn publish(&mut self, stamped: &Stamped<P>) -> Result<(), Busy<()>> {
         match self {
             Self::Sdrtw(writer) => writer.write(stamped),
@@ -125,7 +125,7 @@ impl<'p, P: Payload> StateSlot<'p, P> {
     }
 }
 
-/// An end that reads.
+/// A reading end.
 pub(crate) enum StateView<'p, P: Payload> {
     Sdrtr(sdrtr::Reader<'p, Stamped<P>>),
     Sdrtw(sdrtw::Reader<'p, Stamped<P>>),
@@ -135,23 +135,24 @@ pub(crate) enum StateView<'p, P: Payload> {
     Peterson(peterson::Reader<'p, Stamped<P>>),
     Hybrid(hybrid::Reader<'p, Stamped<P>>),
     SlowChen(improved_chen::SlowReader<'p, Stamped<P>>),
-    /// Of Hybrid and Improved Chen, without a place; and how often it tries.
+    /// A reader of Hybrid or Improved Chen without a place; and its number of attempts.
     Looking(hybrid::Observer<'p, Stamped<P>>, u32),
-    /// The same of NBW.
+    /// The same for NBW.
     Nbw(nbw_temporal::Reader<'p, Stamped<P>>, u32),
-    /// Of a synchronous flow, shared with the stage.
+    /// The end of a synchronous flow, shared with the job context.
     Flow(Arc<Mutex<flow::Reader<'p, P>>>),
 }
 
 impl<'p, P: Payload> StateView<'p, P> {
-    /// A reading end over its channel's memory: the one of place `claim`, or one that has none.
+    /// Makes a reading end over the memory of its channel: that of place `claim`, or one without a place.
     ///
     /// # Errors
-    /// The object's; [`LayoutError::Readers`] if the mechanism has no such readers.
+    /// Those of the object; [`LayoutError::Readers`] if the mechanism has no such readers.
     ///
     /// # Safety
-    /// What stands on the memory is an object of this shape for this value, or zeros; of SDrtR and of a place no other
-    /// reader lives. If the memory is mapped for reading alone, the mechanism is SDrtW or there is no `claim`.
+    /// The memory holds an object of this shape for this value, or zeros; no other reader of an SDrtR object, or of
+    /// the same place, lives. If the memory is mapped read-only, the mechanism is not SDrtR and there is no
+    /// `claim`.
     pub(crate) unsafe fn over(
         memory: Memory<'p>,
         shape: Shape,
@@ -162,7 +163,7 @@ impl<'p, P: Payload> StateView<'p, P> {
         let attempts = if way == Some(Way::ByTime) { ATTEMPTS_BY_TIME } else { ATTEMPTS };
         let (spare, overlaps) = (shape.spare(), shape.overlaps());
         // SAFETY:
-        // - the caller's duties are those of each
+        // - the caller's duties are those of each function called here
         unsafe {
             Ok(match (mechanism, claim) {
                 (Mechanism::Sdrtr, None) => Self::Sdrtr(sdrtr::reader(memory)?),
@@ -195,10 +196,10 @@ impl<'p, P: Payload> StateView<'p, P> {
         }
     }
 
-    /// Copies the newest value to where it is wanted: whether there is one.
+    /// Copies the newest value to `value`. Returns whether there is one.
     ///
     /// # Errors
-    /// [`Overrun`] to a reader without a place that was overtaken at every attempt; the value is anything then.
+    /// [`Overrun`] if a reader without a place was overtaken at every attempt; `value` then holds anything.
     #[inline]
     pub(crate) fn read(&mut self, value: &mut Stamped<P>) -> Result<bool, Overrun> {
         match self {
@@ -217,7 +218,7 @@ impl<'p, P: Payload> StateView<'p, P> {
     }
 }
 
-/// Tries so often.
+/// Reads until an attempt succeeds, at most so often.
 #[inline]
 fn again<E>(attempts: u32, mut read: impl FnMut() -> Result<Option<u64>, E>) -> Result<bool, Overrun> {
     for _ in 0..attempts {

@@ -22,38 +22,39 @@ use crate::runtime::Runtime;
 use crate::safe_state::SafeState;
 use crate::{Error, flow};
 
-/// What to run and how long.
+/// What to run, and for how long.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The plan.
     pub lock: PathBuf,
     /// The folder for the recording; `None` records nothing.
     pub out: Option<PathBuf>,
-    /// Bytes that the recording may have: the newest records are kept. `None` keeps all.
+    /// Limit of the recording in bytes: the newest records are kept. `None` keeps all.
     pub record_limit: Option<u64>,
-    /// How long; `None` until a signal.
+    /// How long to run; `None` runs until a signal.
     pub duration: Option<Duration>,
-    /// When the process was started, on the monotonic clock (ns), as its parent saw it.
+    /// When the parent started the process, on the monotonic clock (ns), as the parent measured it.
     pub spawned_ns: Option<u64>,
 }
 
-/// Told what happens, so that it can be shown; called on the main thread.
+/// Receives the progress of an application, to show it to a person. The runtime calls it on the main thread.
 pub trait Observer {
-    /// What is missing, before anything is real-time.
+    /// Reports which guarantees are missing, before any thread is real-time.
     fn guarantees(&mut self, guarantees: &Guarantees);
-    /// A segment of an application that had died was found and removed.
+    /// Reports that the runtime found and removed a segment of an application that had died.
     fn removed_stale(&mut self, what: &str);
-    /// Release 0 is due: how long booting took, if the start is known.
+    /// Reports that release 0 is set, and how long booting took, if the start of the process is known.
     fn started(&mut self, plan: &Plan, boot: Option<Duration>);
-    /// It ends.
+    /// Reports that the application stops, and why.
     fn stopping(&mut self, reason: Reason);
-    /// What became of the safe state at an end in order, if outputs may not be at rest, or it used the heap.
+    /// Reports the outcome of the safe state at an orderly end, if outputs may not be at rest or the safe state
+    /// used the heap.
     fn rested(&mut self, what: &dyn std::fmt::Display) {
         let _ = what;
     }
-    /// A best-effort task did not return.
+    /// Reports a best-effort task that did not return.
     fn stuck(&mut self, task: &str);
-    /// A component's `finish` failed.
+    /// Reports a component that panicked or whose `finish` failed.
     fn unfinished(&mut self, task: &str, error: &dyn std::error::Error);
 }
 
@@ -62,7 +63,7 @@ pub trait Observer {
 pub struct Ending {
     /// Why.
     pub reason: Reason,
-    /// Whether every part ended in order.
+    /// Whether outputs are at rest, and every component finished without error or panic.
     pub orderly: bool,
     /// Where the recording is.
     pub recording: Option<PathBuf>,
@@ -81,14 +82,15 @@ pub fn run(
     setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
 ) -> Result<Ending, Error> {
     let Loaded { plan, text } = Loaded::from_file(&config.lock)?;
-    // Before any thread exists, so that all inherit it and only `watch` sees these signals.
+    // Before any thread exists: every thread inherits the mask, and only the guardian takes these signals.
     signals::block(signals::termination())?;
-    // A stopped process goes on by it, blocked or not; the guardian takes it, and so knows.
+    // SIGCONT resumes a stopped process even if it is blocked. The guardian takes the signal, and so learns of the
+    // stop.
     signals::block(&[signals::SIGCONT])?;
     signals::write_errors_only()?;
     interrupt::allow()?;
     let guarantees = Guarantees::find(&plan);
-    // The thread at the segment's door inherits this.
+    // The thread of the segment listener inherits this affinity.
     keep_house(&plan);
     let control = Control::new(&plan);
     let guardian = Guardian::new(&plan, &control);
@@ -102,13 +104,13 @@ pub fn run(
         let spawned = Builder::new().name("guardian".to_owned()).spawn_scoped(threads, guard);
         spawned.map_err(|error| Error::Thread(format!("no thread for the guardian: {error}")))?;
         let _home = Home(&control);
-        // Whatever comes from here on finds it there.
+        // From here on the guardian watches.
         is_ready.recv().map_err(|_| Error::Thread("the guardian did not get ready".to_owned()))?;
         booted(config, observer, setup, (&plan, &text), &control, guarantees)
     })
 }
 
-/// What [`run`] does while the guardian watches.
+/// The part of [`run`] that the guardian watches.
 fn booted(
     config: &Config,
     observer: &mut dyn Observer,
@@ -122,7 +124,7 @@ fn booted(
     if let Err(error) = memory::lock_all() {
         guarantees.lose(Guarantee::Memory, error);
     }
-    // Held as long as the application runs: closing it would end the request.
+    // Stays open while the application runs: closing it would end the request.
     let wakeup = machine::dma_latency_hold();
     if let Err(error) = &wakeup {
         guarantees.lose(Guarantee::Wakeup, error);
@@ -167,7 +169,8 @@ fn booted(
     Ok(Ending { reason, orderly, recording })
 }
 
-/// Keeps the main thread, and what it starts, off the real-time cores. What cannot be kept is told already.
+/// Keeps the main thread, and the threads it starts, off the real-time cores. `Guarantees::find` has already
+/// reported CPUs that are missing.
 fn keep_house(plan: &Plan) {
     let online = thread::online_cpus();
     let house: Vec<u16> = plan.housekeeping.iter().copied().filter(|cpu| online.contains(cpu)).collect();
@@ -185,8 +188,8 @@ fn scopes<'p>(plan: &ValidPlan, maps: &'p Maps) -> Result<Scopes<'p>, Error> {
     for task in &plan.tasks {
         tasks.push(match &task.class {
             // SAFETY:
-            // - the maps were taken for this plan, which is valid: every scope has a region of its own (V1), and this is
-            //   the only place that makes scopes over persistent regions
+            // - the maps were taken for this plan, which is valid: every scope has a region of its own (V1), and
+            //   this is the only place that makes scopes over persistent regions
             ClassPlan::RealTime { persistent, .. } => unsafe { maps.scope(*persistent, &task.name)? },
             ClassPlan::BestEffort {} => Scope::new(none.take().unwrap_or_default()),
         });
@@ -204,8 +207,9 @@ fn create(path: &Path) -> std::io::Result<std::fs::File> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    // A new file: what an earlier run left is not written through where it is a link, or has another name as well. What is no
-    // file stays: a pipe would keep us until somebody reads it.
+    // Always makes a new file: the recording must not go through a link or a second name that an earlier run left
+    // there. Anything but a file or link is an error: opening a pipe, for example, would block until somebody reads
+    // it.
     match std::fs::symlink_metadata(path).map(|there| there.file_type()) {
         Ok(there) if there.is_file() || there.is_symlink() => std::fs::remove_file(path)?,
         Ok(_) => return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is no file")),
@@ -215,11 +219,11 @@ fn create(path: &Path) -> std::io::Result<std::fs::File> {
     std::fs::File::create_new(path)
 }
 
-/// What the report should know of the machine and of what is missing.
+/// Facts for the report: the machine, and the missing guarantees.
 pub(crate) fn facts(guarantees: &Guarantees) -> String {
     let facts = machine::machine_facts().into_iter();
     let lost = guarantees.lost.iter().map(|lost| (format!("lost-{:?}", lost.guarantee), lost.why.clone()));
-    // Then processor time and switches are read anew at each look.
+    // Without a switch mark, every look reads processor time and switches by system calls.
     let unmarked = SwitchMark::missing().into_iter().flat_map(|why| {
         [("no-switch-mark".to_owned(), why.to_owned()), ("switch-look-ns".to_owned(), look_ns().to_string())]
     });
@@ -256,7 +260,7 @@ impl Config {
 mod tests {
     use super::*;
 
-    /// Whatever is where the recording belongs: it is not written through, and nobody is waited for.
+    /// `create` never writes through what already has the recording's name, and never waits for a reader.
     #[test]
     #[cfg_attr(miri, ignore = "other processes: `mkfifo`")]
     fn a_recording_is_a_new_file() {
@@ -282,7 +286,7 @@ mod tests {
         assert!(create(&place).is_err());
         std::fs::remove_dir(&place).unwrap();
         assert!(std::process::Command::new("mkfifo").arg(&place).status().unwrap().success());
-        // With somebody who reads: else who opens it waits.
+        // The test reads the pipe itself: without a reader, opening a pipe for writing blocks.
         let pipe = std::fs::File::options().read(true).write(true).open(&place).unwrap();
         assert_eq!(create(&place).unwrap_err().to_string(), "it is no file");
         drop(pipe);

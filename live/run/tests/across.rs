@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Applications whose cores share resources and states under a lock, really booted: each protocol that a plan can give,
-//! with the privilege to be real-time if there is one, and without it in a process that gave it up.
+//! Applications whose cores share resources and states under a lock, really booted, with each protocol that a plan
+//! can choose: with the privilege to be real-time if there is one, and without it in a process that gave it up.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 mod app;
@@ -15,7 +15,7 @@ use taut_event::{Kind, Record};
 use taut_run::{App, Create, Error, Failure, Job, LockError, Reason, Resource};
 use taut_time::Duration;
 
-/// The periods are such that sections meet. Jobs take longer than their manifest says, and may: nobody looks at times here.
+/// The periods make sections meet. Jobs take longer than their manifest says, and may: these tests check no times.
 const TASKS: [(&str, u32, u64); 4] =
     [("left", 0, 2_000), ("slow", 0, 5_100), ("right", 1, 2_100), ("far", 1, 3_700)];
 
@@ -31,13 +31,13 @@ fn tables(scheduler: &str, tables: &str, of_task: &str) -> String {
     format!("{platform}{overheads}{tables}{}", TASKS.map(task).concat())
 }
 
-/// All four use a bus.
+/// All four tasks use a bus.
 fn bus(scheduler: &str, protocol: &str) -> String {
     let resource = format!("[resources.bus]\nprotocol = \"{protocol}\"\n");
     tables(scheduler, &resource, "sections = [{ resource = \"bus\", longest = \"20us\" }]\n")
 }
 
-/// `far` gives a state to the others.
+/// `far` writes a state that the others read.
 fn pose(mechanism: &str) -> String {
     let channel = format!(
         "[payloads]\nCount = {{ type = \"u64\" }}\nPose = {{ type = \"u64\", len = 500 }}\n[channels.counts]\nkind = \"queue\"\n\
@@ -47,7 +47,7 @@ fn pose(mechanism: &str) -> String {
     tables("fp", &channel, "")
 }
 
-/// Both halves must agree whenever anybody looks.
+/// Both halves agree whenever a job looks.
 #[derive(Default)]
 struct Halves {
     left: u64,
@@ -87,7 +87,8 @@ fn count(records: &[Record], kind: Kind) -> usize {
     records.iter().filter(|record| record.kind == kind).count()
 }
 
-/// Who holds a resource, by the instants of the records, is one at a time; how often it was locked.
+/// Asserts by the instants of the records that a resource has one holder at a time. Returns how often it was
+/// locked.
 fn in_turns(outcome: &Outcome, number: u64) -> usize {
     let mut records: Vec<&Record> = outcome
         .records
@@ -115,7 +116,7 @@ fn protocols(scheduler: &str, protocols: &[&str]) {
         assert_eq!(of(Kind::Unlock), of(Kind::Complete), "{protocol}");
         assert!(of(Kind::Complete) > 50, "{protocol}");
         assert_eq!(in_turns(&outcome, 0), of(Kind::Complete), "{protocol}");
-        // They met.
+        // Sections met.
         let (spun, waited, granted) = (of(Kind::Spin), of(Kind::Suspend), of(Kind::Granted));
         if *protocol == "msrp" {
             assert!(spun > 0 && waited + granted == 0, "{spun} {waited} {granted}");
@@ -161,7 +162,7 @@ fn states() {
         assert!(outcome.ending.as_ref().unwrap().orderly, "{mechanism}: {:?}", outcome.reported.unfinished);
         assert!(SEEN.load(Ordering::Relaxed) > 50);
         assert!(outcome.of(Kind::Failed).is_empty());
-        // The only one that is locked, whatever channels there are.
+        // The only state under a lock, whatever other channels there are.
         assert!(in_turns(&outcome, 0) > 80, "{mechanism}");
         assert_eq!(in_turns(&outcome, 1), 0);
     }
@@ -180,7 +181,7 @@ fn states_under_a_lock_of_two_cores() {
     states();
 }
 
-/// What a process without the privilege does; nothing as a test.
+/// The test in a process without the privilege; in any other process it does nothing.
 #[test]
 fn given_up() {
     if std::env::var_os("TAUT_TEST_GIVEN_UP").is_none() {
@@ -197,7 +198,7 @@ fn without_privilege_as_well() {
     let given_up = ["--bounding-set=-sys_nice", "--inh-caps=-sys_nice"];
     let may = Command::new("setpriv").args(given_up).arg("true").output();
     if !may.is_ok_and(|output| output.status.success()) {
-        // A user who may not give the privilege up has none, so the tests above ran without it.
+        // A user who may not give up the privilege has none, so the tests above ran without it.
         return println!("skipped: `setpriv` is not there, or there is no privilege to give up");
     }
     let mut command = Command::new("setpriv");
@@ -212,7 +213,7 @@ fn without_privilege_as_well() {
 fn what_is_not_planned_is_refused_and_nothing_happens() {
     static REFUSED: AtomicU64 = AtomicU64::new(0);
     for protocol in ["msrp", "mpcp"] {
-        // One task of each core uses the bus, and one of them something of its own.
+        // One task of each core uses the bus, and one of these also a resource of its own.
         let resources = format!("[resources.bus]\nprotocol = \"{protocol}\"\n[resources.own]\n");
         let bus = "{ resource = \"bus\", longest = \"20us\" }";
         let own = "{ resource = \"own\", longest = \"10us\" }";
@@ -283,14 +284,14 @@ fn a_panic_inside_lets_others_go_on_to_the_end() {
     }
 }
 
-/// As many users as a lock can have, and its words, are known where it is planned.
+/// The planner knows the largest number of users of a lock, and the bytes of a lock.
 #[test]
 fn what_is_planned_is_what_there_is() {
     assert_eq!(taut_plan::Plan::LOCK_USERS_MAX, taut_lock::PARTIES_LIMIT as usize);
     let of = |protocol: &str| plan(&bus("fp", protocol)).0.memory.runtime.as_bytes();
     let (two, four) = (taut_lock::spin::bytes(2) as u64, taut_lock::queued::bytes(4) as u64);
     assert_eq!(of("mpcp") - of("msrp"), four - two);
-    // The same cores with their dispatchers, and nothing that they share.
+    // The same cores with their dispatchers, without anything that they share.
     let without = plan(&("executor = \"dispatched\"\n".to_owned() + &tables("fp", "", ""))).0;
     assert_eq!(of("msrp") - without.memory.runtime.as_bytes(), two);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Small applications, really booted: threads, memory, signals and files are the system's. Without the
-//! privilege to be real-time they run degraded, and what is checked here holds all the same.
+//! Small applications, really booted: threads, memory, signals and files are the system's. Without the privilege to
+//! be real-time they run degraded, and these tests hold all the same.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 mod app;
@@ -52,7 +52,7 @@ fn releases_stand_on_an_absolute_clock() {
     for record in outcome.of(Kind::Release).iter().chain(&outcome.of(Kind::Skip)) {
         assert_eq!(record.at.as_ns(), origin + record.job * 2_000_000, "no drift, whatever came before");
     }
-    // The machine may stall, so releases may be skipped; none is lost without a word.
+    // A stall of the machine may skip releases; every skip is recorded.
     let reported = outcome.of(Kind::Release).len() + outcome.of(Kind::Skip).len();
     assert_eq!(reported, 100);
     assert_eq!(outcome.of(Kind::Start).len(), outcome.of(Kind::Complete).len());
@@ -103,7 +103,7 @@ fn an_exceeded_scope_fails_the_job_and_no_other() {
 
 #[test]
 fn an_overrun_skips_and_is_told() {
-    /// The number of the long job: the fifth, or one after it if a stall skipped that.
+    /// The number of the long job: 5, or a later one if a stall skipped it.
     static LONG: AtomicU64 = AtomicU64::new(0);
     let outcome = run(TICK, Some(Duration::from_ms(60)), |app| {
         app.task("tick", |_| {
@@ -238,7 +238,7 @@ fn values_flow_and_services_live() {
             Ok(move |context: &mut taut_run::Context<'_>| {
                 let mut step = 0;
                 while context.sleep(Duration::from_ms(10)) {
-                    // Under load a change may take its time: the next step comes when it was seen.
+                    // Under load a change may take its time: the next step waits until the task has seen it.
                     let reported = |change| changes.lock().unwrap().contains(&change);
                     if (step == 10 && !reported("pause")) || (step == 20 && !reported("resume")) {
                         continue;
@@ -268,13 +268,13 @@ fn values_flow_and_services_live() {
     assert!(outcome.of_task(Kind::Skip, 0).len() >= 20, "releases of a paused service are skipped");
     let states: Vec<u64> = outcome.of(Kind::Service).iter().map(|record| record.value).collect();
     assert_eq!(states, [2, 1]);
-    // The sink's releases are two milliseconds apart at least, whatever the source does.
+    // The sink's releases are at least two milliseconds apart, whatever the source does.
     let releases: Vec<u64> = outcome.of_task(Kind::Release, 1).iter().map(|r| r.at.as_ns()).collect();
     assert!(releases.windows(2).all(|pair| pair[1] - pair[0] >= 2_000_000));
     assert!(outcome.of_task(Kind::Receive, 1).len() > 10, "the newest gain is read");
 }
 
-/// Asks for each end wrongly, one mistake at a time.
+/// Sets the application up with one mistake at a time.
 #[test]
 fn mistakes_are_refused_before_release_0() {
     struct Nobody;
@@ -401,10 +401,10 @@ fn a_long_period_does_not_delay_the_end() {
     assert!(before.elapsed().as_secs() < 20);
 }
 
-/// What somebody does to a real-time thread from outside is in the records, of whichever kind it is.
+/// A real-time thread that an outsider moves is recorded, whether its policy or its affinity changed.
 #[test]
 fn a_thread_that_is_moved_from_outside_is_recorded() {
-    /// What Linux calls the task's thread.
+    /// Linux's id of the task's thread.
     static TICK_IS: AtomicI32 = AtomicI32::new(0);
     let changes: [(_, &[&str], _); 2] =
         [("chrt", &["-o", "-p", "0"], 0), ("taskset", &["-p", "ffff"], 1 | 50 << 8 | 1 << 16)];
@@ -441,7 +441,7 @@ fn a_thread_that_is_moved_from_outside_is_recorded() {
         assert_eq!((moved.subject, moved.value), (0, seen), "{program}");
         assert!(outcome.of(Kind::ProbeMoved).is_empty());
     }
-    // And where nobody does anything, nothing is.
+    // If nobody moves a thread, nothing is recorded.
     let outcome = run(TICK, Some(Duration::from_ms(500)), |app| app.task("tick", |_| Ok(each(|_| Ok(())))));
     assert!(outcome.of(Kind::Moved).is_empty() && outcome.of(Kind::ProbeMoved).is_empty());
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the safe code of an application can try: ends that are taken twice, forgotten or handed on, what a panic carries. Each
-//! is refused, or harmless. The applications are really booted, as those of `application.rs`.
+//! What the safe code of an application can try: ends that it takes twice, forgets or hands to another task, and
+//! panics whose payload panics. The runtime refuses each attempt, or the attempt is harmless. The applications are
+//! booted, as those of `application.rs`.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 mod app;
@@ -46,7 +47,7 @@ payload = "Number"
 capacity = 4
 "#;
 
-/// What panics again when it is dropped.
+/// A value that panics again when it is dropped.
 struct Again;
 
 impl Drop for Again {
@@ -55,7 +56,7 @@ impl Drop for Again {
     }
 }
 
-/// A job's panic carries it: the application ends as by any other panic.
+/// A job panics with such a payload: the application ends as after any other panic.
 #[test]
 fn a_panic_that_carries_a_panic_ends_the_application() {
     for executor in EXECUTORS {
@@ -76,8 +77,8 @@ fn a_panic_that_carries_a_panic_ends_the_application() {
     }
 }
 
-/// An end that was forgotten, handed to another task, or taken where the making of its task panicked or failed, is had once; and the
-/// one that has it works.
+/// An end is taken once, even if the task forgot it, handed it to another task, or took it in a `create` that
+/// panicked or failed; and the end works for its holder.
 #[test]
 fn ends_are_had_once() {
     for executor in EXECUTORS {
@@ -109,7 +110,7 @@ fn ends_are_had_once() {
                         refused.iter().all(|error| matches!(error, Some(Error::Twice(_)))),
                         "{refused:?}"
                     );
-                    // The end of another task, which it handed on.
+                    // The end of another task, which that task handed on.
                     Ok(each(move |job| {
                         let _ = reader.latest(job);
                         Ok(())

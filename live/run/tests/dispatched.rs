@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Small applications of which a dispatcher decides: really booted, as those of `application.rs`. Without the privilege to
-//! be real-time jobs give way at their next call; what is checked here holds all the same.
+//! Small applications with a dispatcher, really booted, as those of `application.rs`. Without the privilege to be
+//! real-time, jobs give way at their next call; these tests hold all the same.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 mod app;
@@ -37,7 +37,7 @@ fn shared(scheduler: &str) -> String {
     SHARED.replacen("[resources.bus]", &format!("scheduler = \"{scheduler}\"\n[resources.bus]"), 1)
 }
 
-/// Both halves must agree whenever anybody looks.
+/// Both halves agree whenever a job looks.
 #[derive(Default)]
 struct Halves {
     left: u64,
@@ -81,7 +81,7 @@ fn a_resource_is_one_jobs_at_a_time() {
     }
 }
 
-/// Within a core everything is recorded in the order of the decisions.
+/// Within a core, records come in the order of the decisions.
 fn in_order(records: &[Record]) {
     let mut holder = None;
     for record in records {
@@ -139,7 +139,7 @@ fn a_lock_that_is_not_listed_is_refused_and_nothing_happens() {
                 Ok(each(move |job| {
                     job.lock(&bus, |count, job| {
                         *count += 1;
-                        // The same one inside.
+                        // The same resource, inside of its own section.
                         assert!(matches!(job.lock(&bus, |_, _| ()), Err(LockError::Held { .. })));
                     })?;
                     Ok(())
@@ -232,7 +232,7 @@ fn late_jobs_end_where_they_lock() {
                 if job.number() % 8 != 3 {
                     return Ok(());
                 }
-                // For ever, but for this.
+                // The job ends only by this.
                 loop {
                     if let Err(reported) = job.checkpoint() {
                         KILLED.fetch_add(1, Ordering::Relaxed);
@@ -298,7 +298,7 @@ fn a_job_that_uses_up_its_budget_is_out_of_the_way() {
         } else {
             assert!(ended == 0 && sections > 0, "{policy}: {ended} {sections}");
         }
-        // One whose budget is used up lets the others go first: while they may run, it does not go on.
+        // A job whose budget is used up lets the others go first: it does not go on while they may run.
         let (mut below, mut ready) = (None, 0);
         for record in outcome.records.iter().filter(|_| policy == "demote") {
             match (record.kind, record.subject) {
@@ -354,12 +354,12 @@ wcet = { value = "4ms", source = "guess" }
         assert!(outcome.of_task(Kind::Complete, 0).len() >= 50, "{policy}");
         let turns = outcome.of(Kind::Budget);
         assert!(turns.len() > 5 && turns.iter().all(|turn| turn.subject == 0), "{policy}: {turns:?}");
-        // Whole periods may follow each other at once, so it is two budgets at most.
+        // Two whole budgets may follow each other at once, so a turn has at most two.
         assert!(turns.iter().all(|turn| turn.value <= 4_000_000), "{policy}: {turns:?}");
     }
 }
 
-/// Takes what comes, and counts.
+/// Counts the values.
 struct Taker;
 
 impl taut_run::Component for Taker {}
@@ -411,7 +411,7 @@ payload = "Count"
     assert!(taken > 50, "{taken}");
     assert!(outcome.of(Kind::Failed).is_empty());
     assert_eq!(outcome.of_task(Kind::Complete, 1).len() as u64, taken);
-    // Not closer together than they may be.
+    // Releases keep the minimum inter-arrival time.
     let releases: Vec<u64> = outcome.of_task(Kind::Release, 1).iter().map(|r| r.at.as_ns()).collect();
     assert!(releases.windows(2).all(|pair| pair[1] - pair[0] >= 1_000_000), "{releases:?}");
 }

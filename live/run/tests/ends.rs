@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Applications whose code does not come back, or crashes, end all the same, in stated time: each as a process of this test
-//! binary, whose fault `TAUT_FAULT` chooses and whose executor `TAUT_EXECUTOR`. What loops has a limit of its own.
+//! Applications whose code does not return, or crashes, end all the same, in stated time. Each is a process of this
+//! test binary; `TAUT_FAULT` chooses its fault and `TAUT_EXECUTOR` its executor. Loops end by themselves after some
+//! time.
 #![allow(clippy::unwrap_used, clippy::print_stderr, clippy::print_stdout, reason = "test code")]
 
 mod app;
@@ -22,10 +23,10 @@ use taut_time::Duration;
 const TICK: &str = "[tasks.tick]\narrival = { periodic = \"20ms\" }\ndeadline = \"20ms\"\n\
      wcet = { value = \"50us\", source = \"guess\" }\ncore = 0\npriority = 50\n";
 
-/// When a job that is late returns: beyond its period, and before it would be interrupted.
+/// When a late job returns: after its period, and before the guardian would interrupt it.
 const LATE: Duration = Duration::from_us(20_300);
 
-/// Computes; ends by itself, so that a test that fails leaves no hog behind.
+/// Computes for a limited time, so that a test that fails leaves no hog behind.
 fn hog() {
     let begun = Instant::now();
     while begun.elapsed() < Span::from_secs(15) {
@@ -33,7 +34,7 @@ fn hog() {
     }
 }
 
-/// Waits in the kernel for what does not come, again after each signal.
+/// Waits in the kernel for input that never comes, again after each signal.
 fn block() {
     let (mut reader, _writer) = std::io::pipe().unwrap();
     let _ = reader.read_exact(&mut [0]);
@@ -45,14 +46,14 @@ fn recurse(depth: u64) -> u64 {
     if depth == u64::MAX { 0 } else { recurse(depth + 1) + frame[7] }
 }
 
-/// What the tenth job does.
+/// What the code at fault does.
 fn fault(kind: &str) {
     match kind {
         "loop" => hog(),
         "block" => block(),
         "abort" => std::process::abort(),
         "late-panic" => {
-            // The release that ends the run comes meanwhile.
+            // The end of the run comes meanwhile.
             std::thread::sleep(Span::from_millis(60));
             panic!("behind the end");
         }
@@ -88,7 +89,7 @@ impl Task for Lingers {
     }
 }
 
-/// Does what the fault says with the third value.
+/// Has its fault at the third value.
 struct Takes(String, u64);
 
 impl Component for Takes {}
@@ -104,7 +105,7 @@ impl Receiver<u64> for Takes {
     }
 }
 
-/// Its start does what the fault says.
+/// Has its fault in `start`.
 struct Starts(String);
 
 impl Component for Starts {
@@ -123,7 +124,7 @@ impl Task for Starts {
     }
 }
 
-/// Signals of the application are blocked before it has threads, so this is no test of a harness that has some.
+/// The application blocks signals before it has threads, so a test harness, which has threads, cannot run it.
 fn main() {
     if let Ok(kind) = std::env::var("TAUT_FAULT") {
         return application(kind);
@@ -164,7 +165,7 @@ fn main() {
             a_panic_behind_the_end_that_was_meant_is_no_end_in_order,
         ),
     ];
-    // As a harness says it: others count these lines.
+    // In the format of a harness: others count these lines.
     println!("\nrunning {} tests", tests.len());
     for (name, test) in tests {
         test();
@@ -198,7 +199,8 @@ fn application(kind: String) {
              [payloads]\nWord = {{ type = \"u64\" }}\n[channels.words]\nkind = \"queue\"\nfrom = \"tick\"\n\
              to = \"takes\"\npayload = \"Word\"\n"
         ),
-        // A task that is below the one at fault, or on another core and at fault as well, and ends the application if it is late.
+        // A second task, which stops the application if it is late: below the task at fault, or on another core and
+        // at fault as well.
         "below" => format!("{tick}{}", other(0).replace("run-on", "stop-app")),
         "beside" => format!("{tick}{}", other(1).replace("run-on", "stop-app")),
         protocol => {
@@ -317,15 +319,15 @@ impl Ended {
         Ending::of(&self.records)
     }
 
-    /// What was recorded of where a task's job stood.
+    /// The record of where a task's job stood.
     fn stood(&self, task: u16) -> Stood {
         let mut all = self.records.iter().filter_map(Stood::from_record);
         all.find(|stood| stood.task == task).unwrap_or_else(|| panic!("{}", self.said))
     }
 }
 
-/// Runs the application with a fault; `signals` come after it began, each so long after what was before. What is not over
-/// after 8 s is killed, which fails the test.
+/// Runs the application with a fault. `after`: signals that the test sends once the application runs, each so many
+/// ms after the one before. Kills a process that has not ended after 8 s, which fails the test.
 fn end(kind: &str, executor: &str, overrun: &str, length: Option<&str>, after: &[(i32, u64)]) -> Ended {
     let run = Run { kind, executor, overrun, length, after, ..Run::default() };
     run.end()
@@ -339,20 +341,20 @@ struct Run<'r> {
     overrun: &'r str,
     length: Option<&'r str>,
     after: &'r [(i32, u64)],
-    /// What it has besides.
+    /// What the application has in addition.
     with: &'r str,
     one_processor: bool,
     unprivileged: bool,
-    /// How long it may take longer, s.
+    /// How much longer the application may take, s.
     more_s: u64,
 }
 
-/// A thread whose signals come when they are meant to, though a job loops on each processor.
+/// Keeps the test's signals on time while jobs loop on every processor.
 struct Above;
 
 impl Above {
     fn tasks() -> Self {
-        // Without the privilege the jobs are no real-time threads either.
+        // Without the privilege, the jobs are no real-time threads either.
         let _ = thread::set_fifo(98);
         Self
     }
@@ -365,8 +367,8 @@ impl Drop for Above {
 }
 
 impl Run<'_> {
-    /// With a policy that ends it, an earlier job may be late by a machine that stands still, and end it before: then again. No
-    /// other end comes before the fault.
+    /// With a policy that ends the application, a stall of the machine may make an earlier job late, which ends the
+    /// application before the fault: then this tries again. No other end may come before the fault.
     fn end(self) -> Ended {
         let tries = if self.overrun == "run-on" { 1 } else { 5 };
         let mut said = String::new();
@@ -379,13 +381,13 @@ impl Run<'_> {
         panic!("{} {} {}: {said}", self.kind, self.executor, self.with)
     }
 
-    /// What it said, if it ended before the fault.
+    /// Runs the application once; `Err` is its output if it ended before the fault.
     fn reached(self) -> Result<Ended, String> {
         let Self { kind, executor, overrun, with, .. } = self;
         let folder = tempfile::tempdir().unwrap();
         let anyone = std::fs::Permissions::from_mode(0o777);
         std::fs::set_permissions(folder.path(), anyone).unwrap();
-        // Signals are as they are by themselves: whoever runs the tests by `nohup` ignores SIGHUP.
+        // All signals have their default action: `nohup`, for example, runs the tests with SIGHUP ignored.
         let mut command = Command::new("env");
         command.arg("--default-signal").arg(std::env::current_exe().unwrap());
         command.env("TAUT_FAULT", kind).env("TAUT_FOLDER", folder.path()).env("TAUT_WITH", with);
@@ -468,8 +470,8 @@ fn a_job_ends_at_a_signal_and_at_once_at_the_second() {
     }
 }
 
-/// The job returns 1.7 ms before it would be ended: one that is ended all the same was kept from it by a machine that stood still,
-/// which the probe has recorded.
+/// The job returns 1.7 ms before the guardian would end the application. If the guardian ends it all the same, a
+/// stall of the machine kept the job from returning, and the probe has recorded that stall.
 fn stop_app_ends_in_order_after_a_job_that_returns() {
     const LEAST_NS: u64 = 500_000;
     for executor in EXECUTORS {
@@ -508,7 +510,7 @@ fn a_start_that_does_not_return_ends_at_a_signal() {
     }
 }
 
-/// Of a dispatched task the main thread, which records, is who called.
+/// For a dispatched task, the main thread, which records, calls `start`, and so `exit`.
 fn a_start_that_calls_exit_has_a_recording() {
     for executor in EXECUTORS {
         let ended = end("start-exit", executor, "run-on", Some("10s"), &[]);
@@ -534,7 +536,7 @@ fn a_crash_says_who_and_keeps_its_signal() {
     }
 }
 
-/// Its budget is used up, it is told to end, and it never asks.
+/// The job has used up its budget, the dispatcher kills it, and it never reaches a safe point.
 fn a_job_told_to_end_has_a_limit() {
     for (kind, how) in [("loop", "computing"), ("block", "in a call of the kernel")] {
         let ended = end(kind, "dispatched", "kill-job", None, &[]);
@@ -567,7 +569,7 @@ fn a_job_that_holds_a_lock_ends_and_so_does_who_waits() {
                 assert_eq!(ended.status.code(), Some(4), "{with} {kind} {at}: {}", ended.said);
                 assert!(ended.said.contains("task `tick`, job 10: has `bus`, "), "{with}: {}", ended.said);
                 assert_eq!(ended.stood(0).resource, Some((0, true)), "{with}: {}", ended.said);
-                // The task on the other core waits for it, on its core or away from it.
+                // The task on the other core waits for the resource, spinning or suspended.
                 if with != "srp" && at > 0 {
                     assert!(ended.said.contains("asks for `bus`, "), "{with} {kind} {at}: {}", ended.said);
                     assert_eq!(ended.stood(1).resource, Some((0, false)), "{with}: {}", ended.said);
@@ -626,7 +628,7 @@ fn without_the_privilege_it_ends_as_well() {
     }
 }
 
-/// After two seconds more.
+/// It is left after two more seconds.
 fn a_best_effort_task_that_does_not_return_is_left() {
     for executor in EXECUTORS {
         for kind in ["loop", "block"] {
@@ -655,7 +657,7 @@ fn a_receiver_that_does_not_return_ends() {
     }
 }
 
-/// It has a thread of the runtime's, whose handlers run on a stack of their own.
+/// A receiver has a thread of the runtime, whose signal handlers run on a stack of their own.
 fn a_receiver_that_uses_up_its_stack_is_named() {
     for executor in EXECUTORS {
         let run = Run { kind: "overflow", executor, overrun: "run-on", with: "receiver", ..Run::default() };
@@ -667,9 +669,10 @@ fn a_receiver_that_uses_up_its_stack_is_named() {
     }
 }
 
-/// A job that is to be killed and does not return keeps a job below from its deadline, which is to stop the application; or one
-/// beside it is at fault as well. It ends by the limit of one, or, once the end was asked for by another, within the time of jobs;
-/// and who stands there is said.
+/// A killed job that does not return keeps a job below it from its deadline, and that job is to stop the
+/// application; or a job beside it is at fault as well. The application ends by the limit of one of the two or,
+/// once the other has requested the end, within the time limit of jobs. The message names the job that stands
+/// there.
 fn a_job_to_be_killed_and_one_that_stops_the_application() {
     for with in ["below", "beside"] {
         if with == "beside" && !two_processors() {
@@ -677,11 +680,11 @@ fn a_job_to_be_killed_and_one_that_stops_the_application() {
             continue;
         }
         for kind in ["loop", "block"] {
-            // Linux alone takes no job off its core.
+            // Without a dispatcher, nothing takes a job off its core.
             let executor = "dispatched";
             let ended = Run { kind, executor, overrun: "kill-job", with, ..Run::default() }.end();
             let reported = format!("{kind} {with}: {:?} {}", ended.ending(), ended.said);
-            // 1 s and the longest deadline, and what it takes to end it.
+            // 1 s and the longest deadline, plus the time to end the application.
             assert!(ended.took < Span::from_millis(1_500), "{:?} {reported}", ended.took);
             assert_eq!(ended.status.code(), Some(4), "{reported}");
             let of_whom: &[u32] = if with == "beside" { &[0, 1] } else { &[0] };
@@ -695,7 +698,7 @@ fn a_job_to_be_killed_and_one_that_stops_the_application() {
     }
 }
 
-/// It has 12 s. A second signal does not wait for that.
+/// `finish` has 12 s. A second signal does not wait for that.
 fn a_finish_that_does_not_return_ends() {
     std::thread::scope(|threads| {
         for executor in EXECUTORS {
@@ -733,7 +736,8 @@ fn without_a_fault_it_ends_in_order() {
     }
 }
 
-/// A limit on the size of files comes into force behind what is already written: the run goes on, and its end has no place.
+/// A limit on the size of files takes effect after what is already written: the run goes on, but its end cannot be
+/// written.
 fn a_recording_that_cannot_be_written_to_its_end_is_an_error() {
     for executor in EXECUTORS {
         let ended = end("file-limit", executor, "run-on", Some("400ms"), &[]);
@@ -742,7 +746,7 @@ fn a_recording_that_cannot_be_written_to_its_end_is_an_error() {
     }
 }
 
-/// The job that is on when the time is over panics: it is named, and the run has not ended as it was meant to.
+/// The job that runs when the time is over panics: the recording names it, and the run has not ended as intended.
 fn a_panic_behind_the_end_that_was_meant_is_no_end_in_order() {
     for executor in EXECUTORS {
         let ended = end("late-panic", executor, "run-on", Some("220ms"), &[]);

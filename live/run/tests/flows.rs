@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Synchronous flows, really booted, against an interpreter of the model: whoever is late, paused or stopped, every job
-//! reads what the model reads. Jobs are late on purpose, so nothing here rests on the machine being quiet; without the
-//! privilege to be real-time the same holds.
+//! Synchronous flows in booted applications, compared with an interpreter of the model: whichever block is late,
+//! paused or stopped, every job reads what the model reads. Jobs are late on purpose, so nothing here needs a quiet
+//! machine; the same holds without the privilege to be real-time.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 mod app;
@@ -19,10 +19,10 @@ use taut_plan::{Flow, Plan};
 use taut_run::{App, Component, Config, Error, Failure, Job, RECORDING, StateReader, StateWriter, Task};
 use taut_time::Duration;
 
-/// What a block of the model gives, and in which job.
+/// The output of a block of the model, and the job that gave it.
 type Value = [u64; 2];
 
-/// A block: a task, and a state of its name.
+/// A block: a task, and a state of the same name.
 #[derive(Clone, Copy)]
 struct Block {
     name: &'static str,
@@ -30,9 +30,9 @@ struct Block {
     offset_ms: u64,
     core: u32,
     priority: u32,
-    /// Whom it reads, by position, and whether with a unit delay.
+    /// The blocks that it reads, by position, and whether with a unit delay.
     reads: &'static [(usize, bool)],
-    /// What else its table says.
+    /// Further keys of its table.
     more: &'static str,
 }
 
@@ -45,7 +45,7 @@ const fn block(
     Block { name, period_ms, offset_ms, core, priority, reads, more: "" }
 }
 
-/// Both ways between cores, with and without delays, faster and slower, out of phase.
+/// Flows between cores in both directions, with and without delays, faster and slower, out of phase.
 const BLOCKS: &[Block] = &[
     block("sensor", (4, 0), (0, 60), &[(3, true), (4, true)]),
     block("filter", (2, 0), (1, 60), &[(0, false), (2, true)]),
@@ -60,7 +60,7 @@ fn mixed(mut hash: u64, word: u64) -> u64 {
     hash ^ hash >> 29
 }
 
-/// What a job gives from what it has read; every third gives nothing.
+/// The output of a job, from what it has read; every third job has none.
 fn compute(at: usize, job: u64, read: &[Option<Value>]) -> Option<Value> {
     let mut hash = mixed(at as u64 + 1, job);
     for value in read {
@@ -69,8 +69,8 @@ fn compute(at: usize, job: u64, read: &[Option<Value>]) -> Option<Value> {
     (job % 3 != 2).then_some([hash | 1, job])
 }
 
-/// What every job reads in the model: all blocks that are due compute at an instant in no time, in an order of their
-/// direct dependencies; what is `held` does nothing.
+/// What every job reads in the model: at an instant, all blocks that are due compute, in no time, in an order of
+/// their direct dependencies; a `held` job does nothing.
 fn interpret(
     blocks: &[Block],
     until_ms: u64,
@@ -91,7 +91,7 @@ fn interpret(
         let due = |at: usize| {
             now >= blocks[at].offset_ms && (now - blocks[at].offset_ms).is_multiple_of(blocks[at].period_ms)
         };
-        // Delays give what was there before anything computes.
+        // Delays give the output from before this instant.
         (0..blocks.len()).filter(|at| due(*at)).for_each(|at| delayed[at] = output[at]);
         for &at in order.iter().filter(|at| due(**at)) {
             let job = (now - blocks[at].offset_ms) / blocks[at].period_ms;
@@ -107,7 +107,7 @@ fn interpret(
     read
 }
 
-/// Who decides: Linux, a dispatcher on each core, or one on the first core alone.
+/// The scheduler: Linux, a dispatcher on each core, or a dispatcher on the first core only.
 const EXECUTORS: [&str; 3] = ["native", "dispatched", "mixed"];
 
 fn manifest(blocks: &[Block], mechanism: &str, (flow, executor): (&str, &str)) -> String {
@@ -120,7 +120,7 @@ fn manifest(blocks: &[Block], mechanism: &str, (flow, executor): (&str, &str)) -
         text += "[services.part]\npersistent = \"4KiB\"\n[tasks.hand]\nclass = \"best-effort\"\n";
     }
     if executor == "mixed" {
-        // Has nothing to do with the others.
+        // This task has nothing to do with the others.
         text += "[tasks.ended]\narrival = { periodic = \"10ms\" }\ndeadline = \"10ms\"\n\
                  wcet = { value = \"50us\", source = \"guess\" }\ncore = 0\npriority = 1\non-overrun = \"kill-job\"\n";
     }
@@ -162,16 +162,16 @@ fn manifest(blocks: &[Block], mechanism: &str, (flow, executor): (&str, &str)) -
 
 type Log = Arc<Mutex<Vec<(usize, u64, Vec<Option<Value>>)>>>;
 
-/// A block's task: reads, is late if it is told so, reads again, and writes.
+/// The task of a block: reads, computes for a given time, reads again, and writes.
 struct Computing<'p, F> {
     at: usize,
     readers: Vec<StateReader<'p, Value>>,
     writer: Option<StateWriter<'p, Value>>,
-    /// Whether a job reads one value, however often.
+    /// Whether a job must read the same value every time.
     steady: bool,
     /// How long a job takes, in µs.
     takes: F,
-    /// Room for all that it will read: nothing is allocated in jobs.
+    /// Room for everything that the task reads: jobs allocate nothing.
     read: Vec<Option<Value>>,
     jobs: Vec<u64>,
     log: Log,
@@ -197,7 +197,7 @@ impl<F: Fn(u64) -> u64 + Send> Task for Computing<'_, F> {
         self.jobs.push(job.number());
         let begun = job.now();
         while job.now().since(begun) < Duration::from_us((self.takes)(job.number())) {}
-        // Whatever has been written meanwhile.
+        // Other jobs may have written meanwhile.
         for (reader, before) in self.readers.iter_mut().zip(&self.read[first..]) {
             let again = reader.latest(job);
             assert!(!self.steady || again == *before, "a job reads one value: {before:?}, {again:?}");
@@ -205,7 +205,7 @@ impl<F: Fn(u64) -> u64 + Send> Task for Computing<'_, F> {
         if let (Some(value), Some(writer)) =
             (compute(self.at, job.number(), &self.read[first..]), &mut self.writer)
         {
-            // The last one counts.
+            // The last value counts.
             writer.publish(job, [0, 0]).map_err(|_| Failure::Code(1))?;
             writer.publish(job, value).map_err(|_| Failure::Code(1))?;
         }
@@ -234,7 +234,8 @@ impl Outcome {
         self.records.iter().filter(move |record| record.kind == kind)
     }
 
-    /// Compares every value that was read with the model's; how many there were, and the least that a block read.
+    /// Compares every value that was read with the model. Returns the number of values, and the least number of
+    /// jobs of a block.
     fn check(&self, blocks: &[Block], until_ms: u64) -> (usize, usize) {
         let task = |at: usize| self.plan.task(blocks[at].name).unwrap() as u16;
         let skipped: HashSet<(u16, u64)> =
@@ -262,7 +263,7 @@ impl Outcome {
 
 const UNTIL_MS: u64 = 240;
 
-/// Runs the blocks; `takes` says how long a block's job lasts.
+/// Runs the blocks; `takes` gives the duration of each job of a block.
 fn run<F: Fn(u64) -> u64 + Send + 'static>(
     blocks: &[Block],
     manifest: String,
@@ -298,7 +299,7 @@ fn run<F: Fn(u64) -> u64 + Send + 'static>(
     Outcome { plan, records, read }
 }
 
-/// A block's task with its ends.
+/// The task of a block, with its ends.
 fn computing<'p, F>(
     create: &mut taut_run::Create<'_, 'p>,
     blocks: &[Block],
@@ -348,7 +349,7 @@ fn all_read_what_the_model_reads() {
 
 #[test]
 fn who_is_late_is_waited_for() {
-    // Each is late for several of its periods now and then, in turn; one core is late altogether.
+    // Now and then each block in turn is late by several of its periods; one core is late altogether.
     let late = |at: usize| {
         move |job: u64| match (job + at as u64 * 3) % 17 {
             0 => BLOCKS[at].period_ms * 2_500,
@@ -366,7 +367,7 @@ fn who_is_late_is_waited_for() {
     }
 }
 
-/// As long as 20 of its periods, and of those of others that wait for it.
+/// The stall lasts 20 periods of the block, and of others that wait for it.
 #[test]
 fn a_long_stall_drops_no_job() {
     let late = |at: usize| move |job: u64| if (at, job) == (0, 5) { 80_000 } else { 0 };
@@ -375,7 +376,7 @@ fn a_long_stall_drops_no_job() {
         let (reads, jobs) = outcome.check(BLOCKS, UNTIL_MS);
         assert!(reads > 100 && jobs > 2, "{executor}: {reads} {jobs}");
         assert!(outcome.of(Kind::Miss).count() > 20, "{executor}: it was late");
-        // At the end what waits still is not begun.
+        // Jobs that still wait at the end never begin.
         let end = outcome.of(Kind::Begin).next().unwrap().at.as_ns() + UNTIL_MS * 1_000_000;
         let dropped = outcome.of(Kind::Skip).filter(|record| record.at.as_ns() + 20_000_000 < end);
         assert_eq!(dropped.count(), 0, "{executor}");
@@ -430,7 +431,7 @@ fn a_paused_block_gives_what_it_gave() {
 
 #[test]
 fn a_stopped_block_gives_what_it_gave_last() {
-    // One that is read by others at once, and one that is read with a delay as well.
+    // One block that others read directly, and one that others also read with a delay.
     for (stopped, mechanism, executor) in
         [(1, "tccp"), (2, "dbp")].iter().flat_map(|(at, one)| EXECUTORS.map(|executor| (*at, *one, executor)))
     {
@@ -443,7 +444,7 @@ fn a_stopped_block_gives_what_it_gave_last() {
         };
         let manifest = manifest(&blocks, mechanism, ("synchronous", executor));
         let mut outcome = run(&blocks, manifest, |_| |_| 0, stop);
-        // It does nothing from some job on.
+        // The block does nothing from some job on.
         let jobs = outcome.read.iter().filter(|(at, ..)| *at == stopped).map(|(_, job, _)| *job);
         let first = jobs.max().map_or(0, |last| last + 1);
         let like = *outcome.of(Kind::Release).next().unwrap();
@@ -451,7 +452,7 @@ fn a_stopped_block_gives_what_it_gave_last() {
         let skip = |job| Record { kind: Kind::Skip, subject, job, ..like };
         outcome.records.extend((first..UNTIL_MS).map(skip));
         let (reads, _) = outcome.check(&blocks, UNTIL_MS);
-        // The others go on behind it.
+        // The other blocks go on afterwards.
         let instant = |at: usize, job: u64| blocks[at].offset_ms + job * blocks[at].period_ms;
         let last = instant(stopped, first);
         let behind =
@@ -461,7 +462,7 @@ fn a_stopped_block_gives_what_it_gave_last() {
     }
 }
 
-/// The same blocks read something else where flows are not kept, or there would be nothing to see.
+/// Without synchronous flows, the same blocks read other values; otherwise the tests above would show nothing.
 #[test]
 fn the_newest_value_is_not_the_model() {
     let lasting = |at: usize| move |_| if at == 0 { 1_000 } else { 0 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Applications booted from plans that somebody changed, with a digest that fits: refused with an error, or run to their
-//! end. Never a panic, and never two objects on one memory.
+//! Applications booted from plans that somebody changed, with a digest that fits: boot refuses the plan with an
+//! error, or the application runs to its end. Nothing panics, and no two objects share memory.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 mod app;
@@ -57,7 +57,7 @@ to = "screen"
 payload = "Word"
 "#;
 
-/// As it is dispatched: a resource, and a state whose mechanism is pinned.
+/// The resource that makes the application dispatched.
 const DISPATCHED: &str = "[resources.bus]\n";
 
 fn manifest(dispatched: bool) -> String {
@@ -76,13 +76,13 @@ impl Component for Take {}
 
 impl Receiver<u64> for Take {
     fn receive(&mut self, _: &mut Job<'_>, value: u64) -> Result<(), Failure> {
-        // Only what `first` sends comes this way.
+        // Only values from `first` come this way.
         assert_eq!(value >> 32, 7);
         Ok(())
     }
 }
 
-/// Every task fills its scopes with bytes of its own, and looks at them again in the next job.
+/// The task `first` fills its scopes with bytes of its own, and checks the persistent scopes in every job.
 fn code(app: &mut App<'_>, dispatched: bool) -> Result<(), Error> {
     if dispatched {
         app.resource("bus", 0u64)?;
@@ -123,8 +123,8 @@ fn code(app: &mut App<'_>, dispatched: bool) -> Result<(), Error> {
     })
 }
 
-/// A plan's text with another number, word or flag in one to three places, and a digest that fits; none if it says nothing
-/// that can be read.
+/// The text of a plan with one to three values replaced, and a digest that fits; `None` if the text cannot be
+/// parsed.
 fn forged(text: &str, random: &mut impl FnMut(usize) -> usize) -> Option<String> {
     const OTHERS: [&str; 10] = [
         "0",
@@ -140,7 +140,7 @@ fn forged(text: &str, random: &mut impl FnMut(usize) -> usize) -> Option<String>
     ];
     let mut text = text.to_owned();
     for _ in 0..=random(3) {
-        // What stands behind a `=`, up to what ends it.
+        // The places of the values, each behind a `=`.
         let values: Vec<(usize, usize)> = text
             .match_indices(" = ")
             .map(|(at, _)| at + 3)

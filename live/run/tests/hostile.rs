@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Code of the application, or of a library in it, takes from the runtime what that ends by: signals, priority, the process
-//! itself, the reader of what it says. It ends all the same, with outputs at rest, and says why. Each in a process of its own,
-//! whose fault `TAUT_FAULT` chooses and whose executor `TAUT_EXECUTOR`. What loops has a limit of its own.
+//! Code of the application, or of a library in it, takes from the runtime what the runtime needs to end: signals,
+//! priority, the process itself, the reader of its output. The application ends all the same, with outputs at rest,
+//! and says why. Each case runs in a process of its own; `TAUT_FAULT` chooses the fault and `TAUT_EXECUTOR` the
+//! executor. Loops end by themselves after some time.
 #![allow(clippy::unwrap_used, clippy::print_stderr, clippy::print_stdout, reason = "test code")]
 #![expect(unsafe_code, reason = "what foreign code may do")]
 
@@ -26,7 +27,7 @@ const TICK: &str = "[tasks.tick]\narrival = { periodic = \"20ms\" }\ndeadline = 
      wcet = { value = \"50us\", source = \"guess\" }\ncore = 0\npriority = 50\n";
 const EXECUTORS: [&str; 2] = ["native", "dispatched"];
 
-/// Computes; ends by itself, so that a test that fails leaves no hog behind.
+/// Computes for a limited time, so that a test that fails leaves no hog behind.
 fn hog(limit: Span) {
     let begun = Instant::now();
     while begun.elapsed() < limit {
@@ -34,9 +35,9 @@ fn hog(limit: Span) {
     }
 }
 
-/// The calling thread gets every signal.
+/// Lets the calling thread get every signal.
 fn unmask() {
-    // SAFETY: an empty set, for which zero is a value; the old one is not asked for.
+    // SAFETY: an empty set, for which zero is a value; the call does not ask for the old set.
     unsafe {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut none);
@@ -44,13 +45,13 @@ fn unmask() {
     }
 }
 
-/// Sends it to the calling thread.
+/// Sends a signal to the calling thread.
 fn raise(signal: i32) {
     // SAFETY: plain integers.
     unsafe { libc::raise(signal) };
 }
 
-/// What the tenth job does.
+/// What job 10 does.
 fn fault(kind: &str) {
     match kind {
         "unmask" => {
@@ -65,12 +66,12 @@ fn fault(kind: &str) {
             hog(Span::from_secs(3));
         }
         "take-signal" => {
-            // SAFETY: to ignore it runs no code.
+            // SAFETY: ignoring a signal runs no code.
             unsafe { libc::signal(libc::SIGURG, libc::SIG_IGN) };
             hog(Span::from_secs(3));
         }
         "fork" => {
-            // SAFETY: the child goes on in this function; by its alarm it ends in any case.
+            // SAFETY: the child goes on in this function; its alarm ends it in any case.
             unsafe {
                 if libc::fork() == 0 {
                     libc::alarm(4);
@@ -86,7 +87,7 @@ fn fault(kind: &str) {
     }
 }
 
-/// Signals of the application are blocked before it has threads, so this is no test of a harness that has some.
+/// The application blocks signals before it has threads, so a test harness, which has threads, cannot run it.
 fn main() {
     if let Ok(kind) = std::env::var("TAUT_FAULT") {
         return application(kind);
@@ -139,9 +140,9 @@ struct Ended {
     status: ExitStatus,
     said: String,
     ending: Ending,
-    /// How often outputs were brought to rest.
+    /// How often the code of the safe state ran.
     rested: usize,
-    /// Until nobody had its stderr any more.
+    /// Time until no process held its stderr any more.
     took: Span,
 }
 
@@ -152,13 +153,13 @@ struct Run<'r> {
     executor: &'r str,
     overrun: &'r str,
     length: Option<&'r str>,
-    /// What it says finds no room.
+    /// Nobody reads its output, and the pipe is full.
     unread: bool,
 }
 
 impl Run<'_> {
-    /// With a policy that ends it, an earlier job may be late by a machine that stands still, and end it before: then again. No
-    /// other end comes before the fault.
+    /// With a policy that ends the application, a stall of the machine may make an earlier job late, which ends the
+    /// application before the fault: then this tries again. No other end may come before the fault.
     fn end(self) -> Ended {
         let reached = |ended: &Ended| self.unread || ended.said.contains("running");
         let tries = if self.overrun == "run-on" { 1 } else { 5 };
@@ -173,7 +174,7 @@ impl Run<'_> {
         panic!("{} {} {}: {tries} times an earlier job was late", self.kind, self.executor, self.overrun)
     }
 
-    /// What is not over after 8 s is killed, which fails the test.
+    /// Kills a process that has not ended after 8 s, which fails the test.
     fn once(self) -> Ended {
         let Self { kind, executor, overrun, .. } = self;
         let folder = tempfile::tempdir().unwrap();
@@ -188,9 +189,9 @@ impl Run<'_> {
         }
         command.stderr(Stdio::from(std::os::fd::OwnedFd::from(writer)));
         let mut child = command.spawn().unwrap();
-        // It has an end of the pipe.
+        // The command holds an end of the pipe.
         drop(command);
-        // Above the job, where that is above all else.
+        // At a high priority, because the job may be above all others.
         let _ = thread::set_fifo(98);
         let begun = Instant::now();
         let status = loop {
@@ -219,7 +220,7 @@ impl Run<'_> {
     }
 }
 
-/// Leaves no room in a pipe.
+/// Fills a pipe.
 fn fill(mut pipe: impl Write + AsFd) {
     let (fd, whole) = (pipe.as_fd().as_raw_fd(), [0; 4096]);
     // SAFETY: the descriptor is open, the flags are integers.
@@ -230,7 +231,7 @@ fn fill(mut pipe: impl Write + AsFd) {
     flags(0);
 }
 
-/// The kernel gives a signal to any thread that has not blocked it, here to the job's.
+/// The kernel delivers a signal to any thread that has not blocked it, here to the job's.
 fn who_unblocks_a_signal_does_not_end_the_process() {
     for executor in EXECUTORS {
         let run = Run { kind: "unmask", executor, overrun: "run-on", length: None, unread: false };
@@ -243,7 +244,8 @@ fn who_unblocks_a_signal_does_not_end_the_process() {
     }
 }
 
-/// SIGURG, by which threads are interrupted and parked: where the job stood is known.
+/// The signal is SIGURG, by which the runtime interrupts and parks threads. The message still says where the job
+/// stood.
 fn who_takes_the_runtimes_signal_is_parked() {
     for executor in EXECUTORS {
         let overrun = "stop-app";
@@ -253,11 +255,11 @@ fn who_takes_the_runtimes_signal_is_parked() {
     }
 }
 
-/// It would write as a second one where there is one writer, and nobody would end it.
+/// The child would be a second writer where there must be one, and nobody would end it.
 fn a_child_of_fork_does_not_go_on_as_its_parent() {
     for executor in EXECUTORS {
         let length = Some("400ms");
-        // Until nobody has the pipe any more, the child neither.
+        // Until no process holds the pipe any more, the child included.
         let ended = Run { kind: "fork", executor, overrun: "run-on", length, unread: false }.end();
         assert!(ended.took < Span::from_secs(3), "{executor}: {ended:?}");
         assert_eq!((ended.status.code(), ended.rested), (Some(0), 1), "{executor}: {ended:?}");
@@ -265,7 +267,7 @@ fn a_child_of_fork_does_not_go_on_as_its_parent() {
     }
 }
 
-/// On its only processor, where the guardian would wait for it for ever.
+/// The application has one processor, on which the guardian would wait for the job for ever.
 fn a_job_above_the_guardian_ends() {
     if thread::set_fifo(1).is_err() || thread::online_cpus().len() < 2 {
         println!(

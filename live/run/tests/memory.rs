@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the plan counts as memory of the runtime, beside what a booted application has taken of the heap. Alone in its
-//! process: everything that is allocated there counts.
+//! Compares the runtime memory that a plan counts with the heap that a booted application takes. The test is alone
+//! in its process: every allocation there counts.
 #![allow(clippy::unwrap_used, unreachable_pub, reason = "test code")]
 
 #[path = "app/plain.rs"]
@@ -15,7 +15,7 @@ use plain::{Quiet, planned};
 use taut_run::{Component, Config, Error, Failure, Job, StateReader, StateWriter, Task};
 use taut_time::Duration;
 
-/// The system's, with the bytes that are in use.
+/// The system's allocator, with a count of the bytes in use.
 struct Weighing;
 
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
@@ -40,7 +40,7 @@ unsafe impl GlobalAlloc for Weighing {
 #[global_allocator]
 static ALLOCATOR: Weighing = Weighing;
 
-/// A task that uses its ends, and weighs what there is.
+/// A task that uses its ends, and reads how much heap is in use.
 struct User<'p> {
     readers: Vec<StateReader<'p, u64>>,
     writers: Vec<StateWriter<'p, u64>>,
@@ -62,8 +62,8 @@ impl Task for User<'_> {
     }
 }
 
-/// Of so many states from one task to so many others: the plan's figure for the runtime, and the bytes of the heap in
-/// use while it runs.
+/// For `channels` states from one task to `readers` others: the plan's figure for the runtime, and the bytes of the
+/// heap in use while the application runs.
 fn weigh(flow: &str, mechanism: &str, channels: usize, readers: usize) -> (i64, i64) {
     let mut manifest =
         "manifest = 1\n[app]\nname = \"weighed\"\n[platform]\ncores = [0, 1]\nmemory = \"64MiB\"\n\
@@ -122,13 +122,13 @@ fn weigh(flow: &str, mechanism: &str, channels: usize, readers: usize) -> (i64, 
     (runtime, least as i64 - before as i64)
 }
 
-/// What a flow adds to the runtime, as planned, is not less than what it takes of the heap beyond a state whose newest value
-/// is read, and not much more.
+/// The plan's figure for a flow is not less than the heap that the flow takes beyond a newest-value state, and not
+/// much more.
 #[test]
 fn flows_take_what_is_planned() {
     const MORE: i64 = 8;
     for readers in [1, 6] {
-        // Of each channel beyond the first.
+        // For each channel beyond the first.
         let each = |flow: &str, mechanism: &str| {
             let (planned, taken) = weigh(flow, mechanism, 1 + MORE as usize, readers);
             let (less, lesser) = weigh(flow, mechanism, 1, readers);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A client's channel releases a task, whoever decides on its core, in a server or in none: with values as fast as they fit,
-//! and with rings in vain, without end. The client is a thread of this process, at the application's own socket.
+//! A client's channel releases a task, whether Linux or a dispatcher schedules the task's core, in a server or in
+//! none. The client sends values as fast as they fit, and notifies in vain, without end. It is a thread of this
+//! process, at the application's own socket.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 mod app;
@@ -16,7 +17,7 @@ use taut_run::{Attachment, Component, Failure, Job, Receiver};
 use taut_segment::{Attached, Role};
 use taut_time::Duration;
 
-/// `takes` does not depend on anything of which `tick` is.
+/// `takes` is independent of `tick`.
 const TABLES: &str = r#"
 [payloads]
 Order = { type = "u64" }
@@ -39,7 +40,7 @@ capacity = 4
 payload = "Order"
 "#;
 
-/// Counts what comes, in order.
+/// Counts the values, which must come in order.
 struct Taker;
 
 static TAKEN: AtomicU64 = AtomicU64::new(0);
@@ -63,13 +64,13 @@ fn attach(over: &AtomicBool) -> Option<Attached> {
     None
 }
 
-/// Sends what fits, and rings in between.
+/// Sends every value that fits, and notifies in between.
 fn notify_without_end(over: &AtomicBool) -> u64 {
     let Some(attached) = attach(over) else { return 0 };
     let region = attached.region("orders").unwrap();
     let (start, bytes) = (region.cast::<u8>(), region.len());
     // SAFETY:
-    // - the last line of the region of a channel that triggers is its bell, which is an atomic word
+    // - the last line of the region of a channel that triggers is its event count, which is an atomic word
     // - it stays mapped as long as the attachment, which outlives the loop below
     let events: &'static EventCount =
         unsafe { start.add(bytes - size_of::<EventCount>()).cast::<EventCount>().as_ref() };
@@ -98,7 +99,7 @@ fn a_client_is_answered_no_more_often_than_is_planned() {
     assert!(output.status.success() && said.contains("1 passed"), "{said}\n{output:?}");
 }
 
-/// What that process does; nothing as a test.
+/// The test in that process; in any other process it does nothing.
 #[test]
 fn notified() {
     if std::env::var_os("TAUT_TEST_NOTIFIED").is_none() {
@@ -133,7 +134,7 @@ fn notified() {
             outcome.of_task(Kind::Complete, 1).len() as u64,
             "{executor}"
         );
-        // The other one goes on.
+        // The other task goes on.
         assert!(outcome.of_task(Kind::Complete, 0).len() > 50, "{executor}");
     }
 }

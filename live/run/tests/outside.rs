@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What others do to an application while it runs is in its records and in what it says, and no job is blamed for it: each
-//! application is a process of this test binary, which `TAUT_FOLDER` says. What others compute has a limit of its own.
+//! What outsiders do to a running application appears in its records and in what it prints, and no job is blamed
+//! for it. Each application is a process of this test binary, with the folder that `TAUT_FOLDER` names. Outsiders
+//! compute for a limited time.
 #![allow(clippy::unwrap_used, clippy::print_stderr, clippy::print_stdout, reason = "test code")]
 
 mod app;
@@ -19,12 +20,12 @@ use taut_run::{Config, RECORDING};
 use taut_sys::{signals, thread};
 use taut_time::Duration;
 
-/// A task that preempts another one, which computes for half of its period.
+/// A task that preempts another task, which computes for half of its period.
 const TABLES: &str = "[tasks.upper]\narrival = { periodic = \"2ms\" }\ndeadline = \"2ms\"\n\
      wcet = { value = \"50us\", source = \"guess\" }\ncore = 0\npriority = 50\non-overrun = \"skip-next\"\n\
      [tasks.lower]\narrival = { periodic = \"7ms\" }\ndeadline = \"7ms\"\n\
      wcet = { value = \"3500us\", source = \"guess\" }\ncore = 0\npriority = 40\non-overrun = \"skip-next\"\n";
-/// How long what passes lasts.
+/// How long a passing disturbance lasts.
 const LASTS: Span = Span::from_millis(120);
 
 fn main() {
@@ -84,7 +85,7 @@ fn application(folder: &Path) {
     assert!(ending.unwrap().orderly);
 }
 
-/// A real-time thread of somebody else.
+/// A real-time thread of another process.
 fn hog() {
     let begun = Instant::now();
     thread::set_affinity(&[0]).unwrap();
@@ -93,7 +94,7 @@ fn hog() {
     while begun.elapsed() < LASTS {
         std::hint::spin_loop();
     }
-    // So that it is still there when it is looked for, on a machine that is busy as well.
+    // So that the application's next look still finds the thread, even on a busy machine.
     std::thread::sleep(3 * LASTS);
 }
 
@@ -108,13 +109,13 @@ impl Outcome {
         self.records.iter().filter(|record| record.kind == kind).collect()
     }
 
-    /// Whether no word of it blames a job.
+    /// Whether none of its output blames a job.
     fn blames_nobody(&self) -> bool {
         !self.said.contains("a job must not") && !self.said.contains("panicked")
     }
 }
 
-/// Runs the application, and does something to it when it runs; `None` if that cannot be done here.
+/// Runs the application, and does something to it once it runs; `None` if this machine does not allow it.
 fn run(executor: &str, befall: impl FnOnce(&Child) -> Result<(), String>) -> Option<Outcome> {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -149,7 +150,7 @@ fn run(executor: &str, befall: impl FnOnce(&Child) -> Result<(), String>) -> Opt
     Some(Outcome { said, success: status.success(), records })
 }
 
-/// Threads of a process whose name begins so.
+/// The threads of a process whose names begin with `name`.
 fn threads(child: &Child, name: &str) -> Vec<String> {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
     let named = tasks.filter(|task| {
@@ -235,7 +236,7 @@ fn a_tracer_is_named() {
                 let ended = strace.try_wait().unwrap();
                 let _ = signals::kill(strace.id(), signals::SIGTERM);
                 strace.wait().unwrap();
-                // One that attached goes on until the application ends, which it may.
+                // A strace that attached runs until the application ends, which may be before.
                 let attached = ended.is_none_or(|status| status.success());
                 if attached { Ok(()) } else { Err("strace may not attach".to_owned()) }
             });
@@ -262,7 +263,7 @@ fn a_stop_is_named() {
         let outcome = done.unwrap();
         let went_on: Vec<&Record> = outcome.of(Kind::Stopped);
         assert!(matches!(went_on[..], [Record { job: 0, value: 0, .. }]), "{executor} {went_on:?}");
-        // The probe saw it end at the same instant.
+        // The probe saw the stop end at the same instant.
         let ends = |record: &&Record| {
             let apart = record.at.as_ns().abs_diff(went_on[0].at.as_ns());
             record.value >= LASTS.as_nanos() as u64 / 2 && apart < 20_000_000
@@ -283,7 +284,7 @@ fn a_foreign_thread_is_named() {
         let foreign = Foreign::of(&outcome.records);
         let hog: Vec<&Foreign> = foreign.iter().filter(|thread| thread.name() == "the-hog").collect();
         let ran_ns: u64 = hog.iter().map(|thread| thread.ran_ns).sum();
-        // A virtual machine may take some of it away.
+        // A hypervisor may take away some of this time.
         let all_ns = LASTS.as_nanos() as u64;
         assert!((all_ns / 2..all_ns * 11 / 10).contains(&ran_ns), "{executor}: {foreign:?}");
         assert!(hog.iter().all(|thread| (thread.core, thread.policy, thread.priority) == (0, 1, 97)));

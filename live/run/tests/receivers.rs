@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Receivers hear of what becomes of their service while no value comes, and lose none for it.
+//! Receivers learn of changes of their service while no value comes, and lose no value by it.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 mod app;
@@ -45,10 +45,10 @@ payload = "Count"
 capacity = 16
 "#;
 
-/// How much longer than stated anything may take here, on a machine with others on it.
+/// How much longer than stated anything may take here, on a busy machine.
 const PATIENCE: Duration = Duration::from_s(2);
 
-/// What a receiver was called for, and when.
+/// What a receiver was called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Heard {
     Value(u64),
@@ -95,7 +95,8 @@ impl Receiver<u64> for Taker<'_> {
     }
 }
 
-/// Runs an application whose best-effort task does this, with a writer to the first receiver; what both receivers heard.
+/// Runs an application whose best-effort task calls `steer`, with a writer to the first receiver. Returns what both
+/// receivers were called for.
 fn steered(
     executor: &str,
     gap: &str,
@@ -123,7 +124,7 @@ fn steered(
     (outcome, [reported[0].all(), reported[1].all()])
 }
 
-/// Waits until both have heard it; how long that took, at most.
+/// Waits until both receivers were called for `heard`. Returns how long that took, at most.
 fn both(context: &Context<'_>, reported: [&Told; 2], heard: Heard, since: Instant) -> Duration {
     let give_up = since.as_ns() + PATIENCE.as_ns();
     while context.now().as_ns() < give_up {
@@ -135,7 +136,7 @@ fn both(context: &Context<'_>, reported: [&Told; 2], heard: Heard, since: Instan
     panic!("{heard:?} was not heard in {PATIENCE}: {:?}", reported.map(Told::all));
 }
 
-/// Waits until the first receiver has had a value.
+/// Waits until the first receiver has received a value.
 fn received(context: &Context<'_>, reported: [&Told; 2], value: u64) {
     let give_up = context.now().as_ns() + PATIENCE.as_ns();
     while reported[0].when(Heard::Value(value)).is_none() {
@@ -158,7 +159,7 @@ fn a_receiver_hears_of_pause_resume_and_stop_without_a_value() {
             };
             let control = context.control();
             change(context, Heard::Pause, &|| control.pause("sound").unwrap());
-            // They wait.
+            // The values wait.
             (1..=5).for_each(|value| send(context, value));
             context.sleep(Duration::from_ms(30));
             assert_eq!(reported[0].all(), [Heard::Pause], "{name}");
@@ -171,10 +172,11 @@ fn a_receiver_hears_of_pause_resume_and_stop_without_a_value() {
             [Heard::Pause, Heard::Resume].into_iter().chain(values).chain([Heard::Stop]).collect();
         assert_eq!(heard[0], expected, "{name}: every value, once, in order");
         assert_eq!(heard[1], [Heard::Pause, Heard::Resume, Heard::Stop], "{name}");
-        // By two tasks, three times.
+        // Two tasks record three changes each.
         let states: Vec<u64> = outcome.of(Kind::Service).iter().map(|record| record.value).collect();
         assert_eq!(states.len(), 6, "{name}: {states:?}");
-        // As far apart as ever, and none late: what waited is due when it may be received.
+        // Releases keep the minimum inter-arrival time, and none is late: a value that waited is due when it may be
+        // received.
         let releases: Vec<u64> = outcome.of_task(Kind::Release, 0).iter().map(|r| r.at.as_ns()).collect();
         assert!(releases.len() >= 7, "{name}: {releases:?}");
         assert!(releases.windows(2).all(|pair| pair[1] - pair[0] >= 2_000_000), "{name}: {releases:?}");
@@ -182,13 +184,13 @@ fn a_receiver_hears_of_pause_resume_and_stop_without_a_value() {
         let resumed = outcome.of(Kind::Service).iter().filter(|r| r.job == 0).nth(1).unwrap().at.as_ns();
         let of_values = releases.iter().filter(|release| **release > resumed).count();
         assert!(of_values >= 5, "{name}: {releases:?} after {resumed}");
-        // Numbers without a gap: each is a job or nothing.
+        // Numbers without a gap: each one is a completed job.
         let numbers: Vec<u64> = outcome.of_task(Kind::Complete, 0).iter().map(|r| r.job).collect();
         assert!(numbers.iter().zip(0..).all(|(number, expected)| *number == expected), "{name}: {numbers:?}");
     }
 }
 
-/// A value that has been taken for a job that is not due yet, when the pause comes.
+/// A value has already been taken, for a job that is not due yet, when the pause comes.
 #[test]
 fn a_value_whose_job_is_put_off_is_not_lost_to_a_pause() {
     for (name, executor) in EXECUTORS {
@@ -211,7 +213,7 @@ fn a_value_whose_job_is_put_off_is_not_lost_to_a_pause() {
     }
 }
 
-/// A best-effort task that sleeps hears of the end by the end, not by looking for it.
+/// The end of the application wakes a best-effort task that sleeps; the task does not poll for it.
 #[test]
 fn a_sleep_ends_with_the_application_and_is_one() {
     let (_, heard) = steered("", "2ms", |context, _, reported| {
@@ -233,7 +235,7 @@ fn a_sleep_ends_with_the_application_and_is_one() {
     assert_eq!(heard[0], [Heard::Stop]);
 }
 
-/// Changes in a row, each at any moment of a receiver's: the last one is heard, and every value is received.
+/// Many changes in a row, at any moment of a receiver: it learns of the last one, and receives every value.
 #[test]
 fn no_change_and_no_value_is_lost_among_many() {
     for (name, executor) in EXECUTORS {
@@ -246,7 +248,7 @@ fn no_change_and_no_value_is_lost_among_many() {
                 } else {
                     context.control().resume("sound").unwrap();
                 }
-                // No more than fit wait.
+                // No more values wait than fit.
                 if value % 10 == 0 {
                     context.control().resume("sound").unwrap();
                     received(context, reported, value - 1);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Whatever ends an application, its outputs are brought to rest before: each way in a process of its own, which `TAUT_FAULT`
-//! chooses, on the executor that `TAUT_EXECUTOR` says. What loops has a limit of its own.
+//! Whatever ends an application, its outputs are brought to rest first. Each way to end runs in a process of its
+//! own; `TAUT_FAULT` chooses the way and `TAUT_EXECUTOR` the executor. Loops end by themselves after some time.
 //!
-//! `cargo test -p taut-run --test rests -- --measure 100` prints how long it takes from the limit of a job that does not return
-//! to the first instruction.
+//! `cargo test -p taut-run --test rests -- --measure 100` prints the time from the limit of a job that does not
+//! return to the first instruction of the safe state.
 #![allow(clippy::unwrap_used, clippy::print_stderr, clippy::print_stdout, reason = "test code")]
 
 mod app;
@@ -50,7 +50,7 @@ fn recurse(depth: u64) -> u64 {
     if depth == u64::MAX { 0 } else { recurse(depth + 1) + frame[7] }
 }
 
-/// What the tenth job does, or the safe state.
+/// What job 10 does, or the safe state.
 fn fault(kind: &str) {
     match kind {
         "loop" => hog(),
@@ -65,7 +65,7 @@ fn fault(kind: &str) {
     }
 }
 
-/// What panics again when it is dropped.
+/// A value that panics again when it is dropped.
 struct Again;
 
 impl Drop for Again {
@@ -74,7 +74,7 @@ impl Drop for Again {
     }
 }
 
-/// Signals of the application are blocked before it has threads, so this is no test of a harness that has some.
+/// The application blocks signals before it has threads, so a test harness, which has threads, cannot run it.
 fn main() {
     if let Ok(kind) = std::env::var("TAUT_FAULT") {
         return application(kind);
@@ -107,7 +107,7 @@ fn application(kind: String) {
     let (executor, overrun, rest) =
         (variable("TAUT_EXECUTOR"), variable("TAUT_OVERRUN"), variable("TAUT_REST"));
     let below = kind == "sleep";
-    // The task below is in the middle of its job when that of `tick` begins.
+    // The task `below` is in the middle of its job when the job of `tick` begins.
     let tick =
         if below { TICK.replace("\"20ms\" }", "\"20ms\", offset = \"4ms\" }") } else { TICK.to_owned() };
     let other = if below { BELOW } else { "" };
@@ -158,7 +158,7 @@ fn application(kind: String) {
         _ => Some(Rest::Reached),
     };
     assert_eq!((rests.len(), said), (1, as_meant));
-    // 1 more than how often: the message of a panic uses the heap.
+    // The subject is the number of heap uses plus 1; the message of a panic uses the heap.
     assert_eq!(rests[0].subject > 1, rest == "heap" || rest == "panic", "{:?}", rests[0]);
     assert_eq!(outcome.ending.unwrap().orderly, rest != "panic");
 }
@@ -167,12 +167,12 @@ fn application(kind: String) {
 struct Ended {
     status: ExitStatus,
     said: String,
-    /// Signals that the main thread had blocked, when the first of those sent came.
+    /// Signals that the main thread had blocked just before the last signal was sent.
     blocked: u64,
 }
 
 impl Ended {
-    /// From the limit to the first instruction, ns; fails unless there was one.
+    /// From the limit to the first instruction of the safe state, ns; fails unless it ran once.
     fn rested(&self) -> u64 {
         let lines: Vec<&str> = self.said.lines().filter_map(|line| line.strip_prefix("at rest ")).collect();
         assert_eq!(lines.len(), 1, "{self:?}");
@@ -180,7 +180,8 @@ impl Ended {
     }
 }
 
-/// Runs an application with a fault, and sends it signals. What is not over after 8 s is killed, which fails the test.
+/// Runs an application with a fault, and sends it signals. Kills a process that has not ended after 8 s, which
+/// fails the test.
 fn end(
     kind: &str,
     executor: &str,
@@ -190,11 +191,11 @@ fn end(
     sent: &[(i32, u64)],
 ) -> Ended {
     let folder = tempfile::tempdir().unwrap();
-    // Signals are as they are by themselves: a shell starts what it puts into its background with SIGQUIT ignored.
+    // All signals have their default action: a shell starts background processes with SIGQUIT ignored.
     let mut command = Command::new("env");
     command.arg("--default-signal").arg(std::env::current_exe().unwrap());
     command.env("TAUT_FOLDER", folder.path());
-    // Where a panic came from takes longer to find than the safe state has.
+    // A backtrace takes longer than the budget of the safe state.
     command.env("TAUT_FAULT", kind).env("TAUT_REST", rest).env("RUST_BACKTRACE", "0");
     command.env("TAUT_EXECUTOR", executor).env("TAUT_OVERRUN", overrun).env_remove("TAUT_FOR");
     command.envs(length.map(|length| ("TAUT_FOR", length)));
@@ -239,14 +240,14 @@ fn at_an_end_in_order() {
             end("none", executor, "run-on", "", None, &[(signals::SIGTERM, 10)]),
             end("none", executor, "run-on", "", None, &[(signals::SIGINT, 10)]),
             end("none", executor, "run-on", "", None, &[(signals::SIGHUP, 10)]),
-            // What a terminal sends who writes to it in the background (SIGTTOU) would stop the process.
+            // SIGTTOU, which a terminal sends to a background process that writes to it, would stop the process.
             end("none", executor, "run-on", "", None, &[(22, 10), (signals::SIGTERM, 30)]),
         ];
         for ended in ends {
             ended.rested();
             assert_eq!(ended.status.code(), Some(0), "{ended:?}");
         }
-        // In order, unless the machine stands still for the graces.
+        // The end is orderly, unless the machine stalls for longer than the guardian's grace.
         end("late", executor, "stop-app", "", None, &[]).rested();
     }
 }
@@ -279,8 +280,8 @@ fn at_a_crash() {
     }
 }
 
-/// Faults that somebody sends, and what has no handler: SIGQUIT, SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGUSR1, SIGSEGV, SIGUSR2,
-/// SIGALRM, SIGXCPU, SIGSYS, the first and the last of those that have no name.
+/// Faults that another process sends, and signals without a handler: SIGQUIT, SIGILL, SIGTRAP, SIGBUS, SIGFPE,
+/// SIGUSR1, SIGSEGV, SIGUSR2, SIGALRM, SIGXCPU, SIGSYS, the first and the last signal without a name.
 fn at_a_signal_that_ends_a_process() {
     for executor in EXECUTORS {
         for number in [3, 4, 5, 7, 8, 10, 11, 12, 14, 24, 31, 34, 64] {
@@ -289,7 +290,8 @@ fn at_a_signal_that_ends_a_process() {
             assert_eq!(ended.status.signal(), Some(number), "{ended:?}");
             let says = format!("signal {number} from process {}", std::process::id());
             assert!(ended.said.contains(&says), "{ended:?}");
-            // Faults cannot be blocked; what else is sent does not wait until the main thread has written to its disk.
+            // The main thread cannot block faults. It blocks all other signals, so that none waits until its write
+            // to disk is done.
             assert_eq!(ended.blocked & 1 << (number - 1) == 0, FAULTS.contains(&number), "{ended:?}");
         }
     }
@@ -298,7 +300,7 @@ fn at_a_signal_that_ends_a_process() {
 /// SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS.
 const FAULTS: [i32; 6] = [4, 5, 7, 8, 11, 31];
 
-/// A job that sleeps lets another one run that nobody chose.
+/// A job that sleeps lets another job run that the dispatcher did not choose.
 fn at_a_violation() {
     if taut_sys::thread::set_fifo(1).is_err() {
         println!("skipped: no privilege for priorities");
@@ -323,7 +325,7 @@ fn at_a_call_of_exit() {
 
 fn at_a_panic() {
     for executor in EXECUTORS {
-        // The application's own check of the end fails, for that is not in order.
+        // The application's own check of an orderly end fails, because this end is not orderly.
         end("panic", executor, "run-on", "", Some("10s"), &[]).rested();
     }
 }
@@ -346,7 +348,7 @@ fn a_safe_state_that_fails_stops_no_end() {
             let ended = end("none", executor, "run-on", rest, Some("300ms"), &[]);
             ended.rested();
             assert!(ended.said.contains(says), "{ended:?}");
-            // The application's own check of the end passes where its thread could be joined.
+            // The application's own check of the end passes if the thread of the safe state could be joined.
             let code = if ["panic", "heap"].contains(&rest) { 0 } else { 4 };
             assert_eq!(ended.status.code(), Some(code), "{ended:?}");
         }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! States with a real-time writer and real-time readers, really booted: a writer, readers at other rates and on another
-//! core, an ordinary task and a client's process, in every mechanism that serves them. Another client writes to both readers. Application and client are
-//! processes of this test binary; the client is killed while it reads, and the one that writes while it writes; another takes its place. Without the privilege to be real-time they run
-//! degraded, and what is checked here holds all the same.
+//! States with a real-time writer and real-time readers, really booted, in every mechanism that serves them: a
+//! writer, readers at other rates and on another core, an ordinary task and a client's process. Another client
+//! writes to both real-time readers. Application and clients are processes of this test binary. The test kills the
+//! reading client while it reads and the writing client while it writes; a second writing client takes its place.
+//! Without the privilege to be real-time the application runs degraded, and these tests hold all the same.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 mod app;
@@ -22,7 +23,7 @@ use taut_run::{App, Attachment, Config, Error, Failure, RECORDING};
 use taut_segment::{Attached, Role};
 use taut_time::Duration;
 
-/// What this process is to do; none for the test itself.
+/// The role of this process; not set for the test itself.
 const ROLE: &str = "TAUT_TEST_ROLE";
 const MECHANISM: &str = "TAUT_TEST_MECHANISM";
 
@@ -31,13 +32,13 @@ type Pose = [u64; 100];
 
 const SENDS: u64 = 5;
 
-/// Where the second client's orders begin to count.
+/// The second client's orders count from here.
 const SECOND: u64 = 1 << 32;
 
 fn manifest(mechanism: &str) -> String {
     let client = if clients_may_read(mechanism) { ", \"ui\"" } else { "" };
     let clients = if client.is_empty() { "" } else { "[clients.ui]\n" };
-    // A client promises no times.
+    // A client does not promise any times.
     let orders = if matches!(mechanism, "improved-chen" | "nbw") { "auto" } else { mechanism };
     let task = |name: &str, period: &str, core: u32, priority: u32| {
         format!(
@@ -68,16 +69,16 @@ fn plan(mechanism: &str) -> (Plan, String) {
     (planned(&text), text)
 }
 
-/// How many values have been written.
+/// How many values were written.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 /// Reads of `control`, `planner` and `log` that gave a value.
 static READ: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 /// Orders of the first and of the second client that `control` and `planner` have seen.
 static ORDERS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
-/// Reads that gave none behind the first write.
+/// Reads after the first write that gave no value.
 static NONE: AtomicU64 = AtomicU64::new(0);
 
-/// Checks one read: whole, not older than what was written before it, nor than the one before.
+/// Checks one read: whole, not older than the last write before it, and not older than the last read.
 fn check(which: usize, written: u64, last: &mut u64, pose: Option<Pose>) {
     let Some(pose) = pose else {
         NONE.fetch_add(u64::from(written > 0), Ordering::Relaxed);
@@ -143,7 +144,7 @@ fn set_up(app: &mut App<'_>) -> Result<(), Error> {
     })
 }
 
-/// The application: runs until the test says that it has seen enough.
+/// The application: runs until the test has seen enough.
 fn application(folder: &Path, mechanism: &str) {
     let (plan, text) = plan(mechanism);
     std::fs::write(folder.join("taut.toml"), text).unwrap();
@@ -163,12 +164,12 @@ fn application(folder: &Path, mechanism: &str) {
         assert!(read.load(Ordering::Relaxed) > least, "{READ:?}");
     }
     assert!(ORDERS.iter().all(|seen| seen.load(Ordering::Relaxed) > 0), "{ORDERS:?}");
-    // A thousand attempts, or a proof that a degraded run does not keep.
+    // A read gives nothing after a thousand attempts, or if a degraded run does not keep the times of its proof.
     let none = NONE.load(Ordering::Relaxed);
     assert!(none <= 2, "{none} reads gave nothing");
 }
 
-/// The client that writes, until it is killed.
+/// The client that writes, until the test kills it.
 fn shell(folder: &Path, first: u64) {
     let attachment = Attachment::new(attach(folder, "shell"));
     let mut end = attachment.end::<Pose>("orders", Role::Writes).unwrap();
@@ -191,7 +192,7 @@ fn attach(folder: &Path, client: &str) -> Attached {
     }
 }
 
-/// The client: reads until it is killed, and says when it has begun.
+/// The client that reads, until the test kills it; it reports when it has seen 20 values.
 fn client(folder: &Path) {
     let attachment = Attachment::new(attach(folder, "ui"));
     let mut end = attachment.end::<Pose>("pose", Role::Reads).unwrap();
@@ -224,7 +225,7 @@ fn folder() -> PathBuf {
     PathBuf::from(std::env::var("TAUT_RUNTIME_DIR").unwrap())
 }
 
-/// What a process of [`start`] does; nothing as a test.
+/// The test in a process of [`start`]; in any other process it does nothing.
 #[test]
 fn role() {
     let Ok(role) = std::env::var(ROLE) else { return println!("no test: for processes that tests start") };
@@ -244,7 +245,7 @@ fn every_mechanism_runs() {
     {
         let folder = tempfile::tempdir().unwrap();
         let mut application = start("application", folder.path(), mechanism);
-        // Killed in the middle of a read or a write, as a rule.
+        // The kill usually comes in the middle of a read or a write.
         let mut kill_behind = |role: &str, sign: &str| {
             let mut client = start(role, folder.path(), mechanism);
             let sign = folder.path().join(sign);

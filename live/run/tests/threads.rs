@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a component has of the runtime.
+//! Which types of the runtime threads may share or send.
 #![cfg(not(any(loom, shuttle)))]
 
 #[macro_use]

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The activations of one flow, in their nominal order, by whoever comes first.
+//! Makes the activations of one flow in their nominal order; whichever member comes first makes those that are due.
 //!
-//! Activations are at instants that the plan knows: offset + k · period of each member. So nobody needs to be on time
-//! for them to be made in order: who is released at t makes those that come before its own, on behalf of others, and
-//! then its own. Before the writer's activation at s come all of readers before s; before a reader's at s come all of
-//! the writer's up to s, for the writer comes first at an instant. Readers have no order among themselves.
+//! The plan fixes the instant of every activation: offset + k · period of each member. So no member must be
+//! punctual: a task released at t first makes all earlier activations, on behalf of the other members, and then its
+//! own. All readers' activations before s precede the writer's activation at s. All the writer's activations up to
+//! and including s precede a reader's activation at s: at one instant the writer comes first. Readers have no order
+//! among themselves.
 //!
-//! An activation that cannot be made yet is waited for, and never left out: the task's last job is not complete, or
-//! there is no buffer that nobody reads. Every wait is for a job that was activated before. So it ends when that job
-//! does, nobody waits in a circle, and what is read does not depend on who is late.
+//! An activation that cannot be made yet is never left out; the caller waits for it. Either the last job of the
+//! activated task is not complete, or readers hold every buffer. Every wait is for a job that was activated
+//! earlier. So the wait ends when that job ends, waits form no cycle, and the values that jobs read do not depend
+//! on which job is late.
 //!
-//! Progress: one call makes as many activations as have come due since the last one that nobody has made; in a period of
-//! the caller at most Σ ⌈T / T_m⌉ + 1 over the members.
+//! Progress: one call makes all activations that have come due and that no member has made yet; in a period T of
+//! the caller these are at most Σ ⌈T / T_m⌉ + 1 over the members.
 
 use std::sync::Arc;
 
@@ -21,13 +23,13 @@ use taut_share::state::{dbp, flow::NotActivated, tccp};
 
 use super::ends::End;
 
-/// Who is to be waited for: a task's position in the plan.
+/// The task to wait for, by its position in the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Blocked {
     pub(super) task: usize,
 }
 
-/// Which end of a flow a task has.
+/// Which end of a flow a task holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Writer,
@@ -35,22 +37,22 @@ pub(super) enum Role {
     Reader(u32),
 }
 
-/// The end of the object at which activations are made.
+/// The end of the object that makes activations.
 pub(super) enum Dispatcher<'p> {
     Dbp(Box<dbp::Dispatcher<'p>>),
     Tccp(Box<tccp::Dispatcher<'p>>),
 }
 
-/// What stood in the way of an activation.
+/// Why the object refused an activation.
 enum Refused {
-    /// Its own last job.
+    /// The last job of the member itself is not complete.
     Running,
-    /// A reader's.
+    /// A job of this reader is in the way; the reader's number in the object.
     Reader(u32),
 }
 
 impl Dispatcher<'_> {
-    /// The object's order counts activations of the writer; `at` tells between which of them this one is.
+    /// `at` is the position of this activation in the object's order, which counts the writer's activations.
     fn activate_writer(&mut self, at: u64) -> Result<(), Refused> {
         let refused = match self {
             Self::Dbp(dispatcher) => match dispatcher.activate_writer(at) {
@@ -60,7 +62,7 @@ impl Dispatcher<'_> {
                 other => other,
             },
             Self::Tccp(dispatcher) => match dispatcher.overtaken() {
-                // It would lose its value, by a time that was not kept.
+                // The activation would overwrite the value of this reader, whose job is later than planned.
                 Some(reader) => return Err(Refused::Reader(reader)),
                 None => dispatcher.activate_writer(at),
             },
@@ -77,13 +79,13 @@ impl Dispatcher<'_> {
     }
 }
 
-/// A task at a flow, and when it is activated next, in ns behind release 0.
+/// A task that takes part in a flow, and the instant of its next activation, in ns after release 0.
 #[derive(Clone, Debug)]
 pub(super) struct Member {
     pub(super) task: usize,
     pub(super) next_ns: u64,
     pub(super) period_ns: u64,
-    /// A reader that is activated no more: its service was stopped.
+    /// A reader without further activations: its service was stopped.
     pub(super) gone: bool,
 }
 
@@ -97,7 +99,7 @@ impl Member {
     }
 }
 
-/// The members of a flow and its dispatcher: behind a short lock.
+/// The members of a flow and its dispatcher, behind a short lock.
 pub(super) struct Calendar<'p> {
     pub(super) dispatcher: Dispatcher<'p>,
     pub(super) writer: Member,
@@ -105,12 +107,13 @@ pub(super) struct Calendar<'p> {
     pub(super) readers: Vec<Member>,
     /// Activations of the writer so far.
     pub(super) written: u64,
-    /// The end of a writer whose service was stopped: its jobs do nothing, and are complete at once.
+    /// The end of a writer whose service was stopped: its jobs do nothing, and complete at once.
     pub(super) left: Option<Arc<dyn End + 'p>>,
 }
 
 impl<'p> Calendar<'p> {
-    /// Makes a member's activation at `at_ns` behind release 0, and those before it; none if it has been made.
+    /// Makes a member's activation at `at_ns` after release 0, and all earlier ones. Does nothing if it was already
+    /// made.
     pub(super) fn advance(&mut self, role: Role, at_ns: u64) -> Result<(), Blocked> {
         if !self.member(role).is_some_and(|member| member.is_due(at_ns)) {
             return Ok(());
@@ -165,8 +168,8 @@ impl<'p> Calendar<'p> {
         }
     }
 
-    /// A member has done its last job. A reader is activated no more; a writer, whose end this is, goes on with jobs that
-    /// do nothing.
+    /// A member has done its last job. A reader gets no further activations; a writer, whose end `end` is, gets
+    /// further jobs that do nothing.
     pub(super) fn retire(&mut self, role: Role, end: Arc<dyn End + 'p>) {
         match role {
             Role::Writer => self.left = Some(end),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The ends of a synchronous flow, which a task and its stage share: the task reads and writes as often as it wants,
-//! the stage completes what was activated whether the task has used it or not.
+//! The ends of a synchronous flow. A task and its job context share each end: the task reads and writes as often as
+//! it wants; the job context completes every activated job, whether or not the task used it.
 //!
-//! Both are one thread, in turn, so the mutex between them is never waited for: it is there for the compiler, which
-//! cannot know that, and costs two exchanges.
+//! Until the task retires, the two use an end in turn, on one thread, so neither waits for the mutex between them.
+//! The mutex is there for the compiler, which cannot know that, and costs two exchanges.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,30 +13,30 @@ use taut_share::state::{Overrun, dbp, tccp};
 
 use crate::payload::{Payload, Stamped};
 
-/// The end that writes.
+/// The writing end.
 pub(crate) enum Writer<'p, P: Payload> {
     Dbp(dbp::Writer<'p, Stamped<P>>),
     Tccp(tccp::Writer<'p, Stamped<P>>),
 }
 
-/// An end that reads.
+/// A reading end.
 pub(crate) enum Reader<'p, P: Payload> {
     Dbp(dbp::Reader<'p, Stamped<P>>),
     Tccp(tccp::Reader<'p, Stamped<P>>),
 }
 
-/// An end whatever it carries.
+/// An end, whatever type it carries.
 pub(super) trait End: Send + Sync {
-    /// Whether what the activated job reads is there.
+    /// Whether the value that the activated job reads is there.
     fn is_ready(&self) -> bool;
 
-    /// Completes the job that is activated, if there is one. A writer's job that has not written leaves the value as it
-    /// was.
+    /// Completes the activated job, if there is one. The value stays as it was if the job of a writer has not
+    /// written.
     fn complete(&self);
 }
 
 fn own<E>(end: &Mutex<E>) -> MutexGuard<'_, E> {
-    // A payload that panics in the middle of a copy has none.
+    // Poison means nothing here: the copy of a payload, which is plain data, does not panic.
     end.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -77,7 +77,7 @@ impl<P: Payload> End for Mutex<Reader<'_, P>> {
     }
 }
 
-/// Sets the value of the activated job; `false` if there is none.
+/// Sets the value of the activated job; `false` if no job is activated.
 pub(crate) fn write<P: Payload>(end: &Mutex<Writer<'_, P>>, value: &Stamped<P>) -> bool {
     match &mut *own(end) {
         Writer::Dbp(writer) => writer.job().is_some_and(|mut job| {
@@ -93,15 +93,15 @@ pub(crate) fn write<P: Payload>(end: &Mutex<Writer<'_, P>>, value: &Stamped<P>) 
     }
 }
 
-/// Copies the value of the activated job to where it is wanted, the same as often as it is read: whether there is one;
-/// none if there is no job, or nothing was written.
+/// Copies the value of the activated job to `value`; one job reads the same value every time. `false` if no job is
+/// activated, or nothing was ever written.
 pub(crate) fn read<P: Payload>(end: &Mutex<Reader<'_, P>>, value: &mut Stamped<P>) -> Result<bool, Overrun> {
     match &mut *own(end) {
         Reader::Dbp(reader) => {
             let Some(mut job) = reader.job() else { return Ok(false) };
             let version = job.read_into(value);
             job.go_on();
-            // A job begins when its value is there.
+            // Never `NotYet`: a job begins only when its value is there.
             version.map(|version| version.is_some()).map_err(|dbp::NotYet| Overrun)
         }
         Reader::Tccp(reader) => {

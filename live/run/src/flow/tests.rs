@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! One flow by itself: its members come in any order, late, and read what their instants say; some member can always
-//! go on, however few buffers there are.
+//! One flow by itself. Its members come late and in any order, and each reads what its instant says; some member
+//! can always go on, however few buffers there are.
 
 use std::sync::{Arc, Mutex};
 
@@ -28,7 +28,7 @@ impl Random {
 
 type Value = u64;
 
-/// A member that comes when it likes.
+/// A member that may come at any time.
 struct Party {
     role: Role,
     period: u64,
@@ -42,13 +42,13 @@ impl Party {
         self.offset + self.jobs * self.period
     }
 
-    /// Activations up to an instant.
+    /// The number of its activations up to an instant.
     fn by(&self, at: u64) -> u64 {
         if at < self.offset { 0 } else { (at - self.offset) / self.period + 1 }
     }
 }
 
-/// Runs one flow until all have passed `until`; how often somebody was in the way.
+/// Runs one flow until all members have passed `until`. Returns how often a member was blocked.
 fn run(shape: Shape, is_dbp: bool, until: u64, random: &mut Random) -> u64 {
     let bytes =
         if is_dbp { dbp::bytes::<Stamped<Value>>(shape) } else { tccp::bytes::<Stamped<Value>>(shape) };
@@ -92,7 +92,7 @@ fn run(shape: Shape, is_dbp: bool, until: u64, random: &mut Random) -> u64 {
         let role = parties[at].role;
         if !parties[at].begun {
             if let Err(Blocked { task }) = calendar.advance(role, instant) {
-                // Who is in the way has begun a job of an earlier instant, or has it still to do.
+                // The task in the way has begun a job of an earlier instant, or still has to.
                 assert!(parties[task].instant() < instant, "{task} is in the way of {at}");
                 blocked += 1;
                 continue;
@@ -118,7 +118,7 @@ fn run(shape: Shape, is_dbp: bool, until: u64, random: &mut Random) -> u64 {
                     assert!(which < shape.lower && parties[0].jobs < due);
                     continue;
                 }
-                // Every third job leaves what was there.
+                // Every third job writes nothing.
                 let expected = (1..=due).rev().find(|number| number % 3 > 0);
                 for _ in 0..2 {
                     let mut stamped = Stamped { sent_ns: 0, sequence: 0, value: 0 };
@@ -145,7 +145,7 @@ fn instants_decide_and_not_who_comes_when() {
         if lower + higher == 0 {
             continue;
         }
-        // As many as are counted, or as few as there can be.
+        // As many buffers as the shape counts, or as few as there can be.
         let few = if higher > 0 { 3 } else { 2 };
         let shape = match round % 4 {
             0 => Shape::several_processors(lower, higher),
@@ -157,7 +157,7 @@ fn instants_decide_and_not_who_comes_when() {
     assert!(blocked > if cfg!(miri) { 10 } else { 10_000 }, "{blocked}");
 }
 
-/// What a job of a task with one flow takes more than without: its activations, and its completion.
+/// The overhead of one flow in a task's job: its activations, and its completion.
 #[test]
 #[ignore = "a figure, of an optimised build: cargo test --release -p taut-run --lib -- --ignored --nocapture"]
 #[allow(clippy::print_stdout, reason = "it is there to be read")]

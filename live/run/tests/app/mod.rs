@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Boots a small application and gives back what it recorded.
+//! Boots a small application and returns what it recorded.
 #![allow(dead_code, unreachable_pub, clippy::print_stderr, reason = "each test file uses its part")]
 
 pub mod plain;
@@ -77,7 +77,7 @@ pub fn plan(tables: &str) -> (Plan, String) {
     plan_of("", tables)
 }
 
-/// Of an application with these keys besides.
+/// The plan of an application with these keys in addition.
 pub fn plan_of(app: &str, tables: &str) -> (Plan, String) {
     let cores = [("core = 1000", "[0, 1000]"), ("core = 1", "[0, 1]")];
     let cores = cores.iter().find(|(core, _)| tables.contains(core)).map_or("[0]", |(_, cores)| cores);
@@ -96,7 +96,7 @@ pub fn run(
     run_of("", tables, duration, setup)
 }
 
-/// Of an application with these keys besides.
+/// Runs an application with these keys in addition.
 pub fn run_of(
     app: &str,
     tables: &str,
@@ -104,7 +104,8 @@ pub fn run_of(
     setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
 ) -> Outcome {
     let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    // Of an application that is ended where it stands, its parent reads what was recorded, and takes the folder away.
+    // If the guardian ends the application where it stands, the parent process reads the recording and removes the
+    // folder.
     let given = std::env::var("TAUT_FOLDER").map(std::path::PathBuf::from);
     let made = given.is_err().then(|| tempfile::tempdir().unwrap());
     let folder = given.unwrap_or_else(|_| made.as_ref().unwrap().path().to_owned());

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What tests need that have an allocator of their own, too.
+//! Helpers that tests with an allocator of their own use, too.
 
 use taut_boot::Guarantees;
 use taut_plan::{Input, Plan, digest};
 use taut_run::{Observer, Reason};
 use taut_time::Duration;
 
-/// For who wants to be told of what goes wrong alone.
+/// An observer that reports failures only.
 pub struct Quiet;
 
 impl Observer for Quiet {
@@ -24,7 +24,7 @@ impl Observer for Quiet {
     }
 }
 
-/// The plan of a manifest, which is proven.
+/// The plan of a manifest, which must be proven.
 pub fn planned(manifest: &str) -> Plan {
     let source = taut_manifest::Source { name: "taut.toml".to_owned(), text: manifest.to_owned() };
     let loaded = taut_manifest::load(&source, &[]);
