@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a client is told about its channels. Text comes from another process: nothing in it is trusted.
+//! The list of a client's channels. The text comes from another process: nothing in it is trusted.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use crate::header::HEADER_BYTES;
 
-/// The most bytes of a directory's text.
+/// The most bytes that a directory's text may have.
 pub(crate) const TEXT_LIMIT: usize = 65536;
 
-/// The most bytes of a name.
+/// The most bytes that a name may have.
 pub(crate) const NAME_LIMIT: usize = 64;
 
 const LAYOUT_LIMIT: usize = 4096;
 
-/// Regions lie on cache lines, in pairs: what the adjacent-line prefetcher fetches together.
+/// Regions are aligned to two cache lines: the adjacent-line prefetcher fetches lines in such pairs.
 const ALIGNMENT: u64 = 128;
 
 /// What a client does with a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It sends.
+    /// It writes values.
     Writes,
-    /// It receives.
+    /// It reads values.
     Reads,
 }
 
 impl Role {
-    /// The word in the text.
+    /// The word for it in the text.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Writes => "writes",
@@ -51,13 +51,14 @@ pub struct Entry {
     pub channel: String,
     /// What the client does with it.
     pub role: Role,
-    /// The protocol that realises it.
+    /// The protocol that implements the channel.
     pub mechanism: String,
     /// The layout of a value, in one line.
     pub layout: String,
     /// Bytes of a value.
     pub value_size: u32,
-    /// Values that can wait; of a state the copies that its object holds, where its protocol counts them, else 1.
+    /// The values that a queue can hold; for a state the copies that its object holds, if its protocol counts them,
+    /// else 1.
     pub capacity: u32,
     /// Readers that have a place of their own in the object.
     pub readers: u32,
@@ -65,22 +66,22 @@ pub struct Entry {
     pub offset: u64,
     /// Bytes of the region.
     pub size: u64,
-    /// Whether a value of it releases a task.
+    /// Whether a value of this channel releases a task.
     pub triggered: bool,
 }
 
-/// The channels of one client. Holding one proves that names are unique and well-formed, that regions are aligned,
-/// behind the header, not empty, and that their ends do not overflow. Whether they lie within a segment is
-/// [`Directory::fits`].
+/// The channels of one client. Holding a directory proves that names are unique and well-formed; that regions are
+/// aligned, lie behind the header and are not empty; and that their ends do not overflow. [`Directory::fits`] checks
+/// whether they lie within a segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directory {
     entries: Vec<Entry>,
 }
 
-/// Why a directory is none.
+/// Why a text or a list of entries is not a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectoryError {
-    /// The line, from 1; 0 for the whole.
+    /// The line, counted from 1; 0 for the whole text.
     pub line: usize,
     /// What is wrong.
     pub problem: &'static str,
@@ -98,10 +99,11 @@ impl fmt::Display for DirectoryError {
 impl std::error::Error for DirectoryError {}
 
 impl Directory {
-    /// From its entries.
+    /// Makes a directory from its entries.
     ///
     /// # Errors
-    /// The first entry that breaks what a directory proves; `line` counts entries.
+    /// The first entry that a directory cannot hold (`line` counts entries), or `line` 0 if the text would be too
+    /// long.
     pub fn new(entries: Vec<Entry>) -> Result<Self, DirectoryError> {
         let mut names = HashSet::new();
         for (index, entry) in entries.iter().enumerate() {
@@ -128,7 +130,7 @@ impl Directory {
         self.entries.iter().find(|entry| entry.channel == channel)
     }
 
-    /// Whether the client writes a channel.
+    /// Whether the client writes any channel.
     pub fn writes(&self) -> bool {
         self.entries.iter().any(|entry| entry.role == Role::Writes)
     }
@@ -143,10 +145,10 @@ impl Directory {
         self.entries.iter().map(|entry| format!("{entry}\n")).collect()
     }
 
-    /// From its text, whatever that holds. Work and memory are linear in the text, which is at most 64 KiB.
+    /// Parses any text. Work and memory are linear in the text, which is at most 64 KiB.
     ///
     /// # Errors
-    /// The first line that is not one of a directory.
+    /// The first line that is malformed, or `line` 0 for a fault of the whole text.
     pub fn from_text(text: &str) -> Result<Self, DirectoryError> {
         if text.len() > TEXT_LIMIT {
             return Err(DirectoryError { line: 0, problem: "longer than 64 KiB" });
@@ -164,7 +166,7 @@ impl Directory {
 }
 
 impl Entry {
-    /// The first byte after its region; does not overflow once checked.
+    /// The first byte after its region; [`Entry::check`] rules out an overflow.
     fn end(&self) -> u64 {
         self.offset.saturating_add(self.size)
     }
@@ -191,7 +193,7 @@ impl Entry {
 }
 
 impl fmt::Display for Entry {
-    /// Its line, without the line feed.
+    /// Its line of text, without the line feed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { channel, role, mechanism, layout, value_size, capacity, readers, offset, size, triggered } =
             self;
@@ -229,7 +231,7 @@ fn parse(line: &str) -> Result<Entry, &'static str> {
     })
 }
 
-/// Decimal digits, without sign and without needless zeros: a number has one spelling.
+/// Parses decimal digits, without sign and without leading zeros: each number has one spelling.
 fn number<N: std::str::FromStr>(text: &str) -> Result<N, &'static str> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     let needless = text.len() > 1 && text.starts_with('0');
@@ -239,13 +241,13 @@ fn number<N: std::str::FromStr>(text: &str) -> Result<N, &'static str> {
     text.parse().map_err(|_| "a number is missing or too large")
 }
 
-/// Whether a text names a client, a channel or a mechanism.
+/// Whether a text can be the name of a client, a channel or a mechanism.
 pub(crate) fn is_name(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     (1..=NAME_LIMIT).contains(&text.len()) && text.bytes().all(plain)
 }
 
-/// The text whose hash tells one layout from another.
+/// The text whose hash distinguishes one layout from another.
 pub(crate) fn layout_text(clients: &[(String, Directory)]) -> String {
     clients.iter().map(|(name, directory)| format!("client {name}\n{}", directory.to_text())).collect()
 }
@@ -262,7 +264,7 @@ pub(crate) fn conflict(clients: &[(String, Directory)]) -> Option<(&Entry, &Entr
     let mut all: Vec<&Entry> = clients.iter().flat_map(|(_, directory)| directory.entries()).collect();
     all.sort_by_key(|entry| (entry.offset, entry.size));
     let mut first: HashMap<&str, &Entry> = HashMap::new();
-    // Of those before, none ends behind it: in this order, each begins where the one before has ended, or is the same.
+    // No entry so far ends after `last`: in this order, each begins where the one before ends, or is the same.
     let mut last: Option<&Entry> = None;
     for entry in all {
         let same = *first.entry(&entry.channel).or_insert(entry);
@@ -371,7 +373,7 @@ mod tests {
         assert!(conflict(&with(&[&[a, b, third, fourth]])).is_some(), "the first two are in nobody's way");
     }
 
-    /// As long as a text or a line of it may be, and a byte more.
+    /// The longest text and the longest line, and one byte more.
     #[test]
     #[cfg_attr(miri, ignore = "texts of 64 KiB; nothing in it is unsafe")]
     fn the_longest_is_a_directory() {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Which memory files a segment consists of, and who may write to which.
+//! The memory files of a segment, and which client may write to which.
 //!
-//! Who may write to a memory file can also punch holes into it. So what different parties write lies in different files, and
-//! each party is given those of them that it needs. The first file is the owner's: nobody else ever writes there.
+//! A process that may write to a memory file can also punch holes into it. So the channels of different writers lie
+//! in different files, and each client receives the files that it needs. The first file is the owner's: no other
+//! process ever writes there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
@@ -24,12 +25,12 @@ pub(crate) struct Extent {
     /// From the segment's start; a multiple of [`PAGE_BYTES`].
     pub(crate) start: u64,
     pub(crate) bytes: u64,
-    /// Whether who is given it may write there.
+    /// Whether the client that receives it may write there.
     pub(crate) writes: bool,
 }
 
 impl Extent {
-    /// The first byte after it. Of a part whose sum is no number, the last that there is.
+    /// The first byte after it; `u64::MAX` if the sum overflows.
     pub(crate) fn end(&self) -> u64 {
         self.start.saturating_add(self.bytes)
     }
@@ -40,20 +41,21 @@ impl Extent {
     }
 }
 
-/// Who may write there, by position in the owner's list; and whether those alone map it and none of them wakes a task by it.
+/// The clients that may write there, by position in the owner's list; and whether they alone map the file and none of
+/// them wakes a task by it.
 type Writers = (BTreeSet<usize>, bool);
 
-/// A file as it is planned.
+/// A planned file.
 #[derive(Debug)]
 pub(crate) struct Sketch {
     start: u64,
     end: u64,
     writers: Writers,
-    /// One of its channels; none of the owner's file.
+    /// One of its channels; `None` for the owner's file.
     channel: Option<String>,
 }
 
-/// The files of a segment: the owner's first, the others in the order of their places.
+/// The files of a segment: the owner's first, the others in the order of their offsets.
 pub(crate) fn sketch(clients: &[(String, Directory)]) -> Result<Vec<Sketch>, Error> {
     let mut channels: BTreeMap<&str, (&Entry, BTreeSet<usize>, BTreeSet<usize>)> = BTreeMap::new();
     for (client, (_, directory)) in clients.iter().enumerate() {
@@ -82,7 +84,7 @@ pub(crate) fn sketch(clients: &[(String, Directory)]) -> Result<Vec<Sketch>, Err
         file.end = file.end.max(end);
     }
     let mut files: Vec<_> = files.into_values().collect();
-    // The owner's begins at 0, and another one that does too is found below.
+    // The owner's file begins at 0; the loop below finds another one that does too.
     files.sort_by_key(|file| (file.start, file.channel.is_some()));
     for pair in files.windows(2) {
         if pair[1].start < pair[0].end.next_multiple_of(PAGE_BYTES) {
@@ -94,20 +96,20 @@ pub(crate) fn sketch(clients: &[(String, Directory)]) -> Result<Vec<Sketch>, Err
     Ok(files)
 }
 
-/// A memory file of the owner's.
+/// A memory file of the owner.
 #[derive(Debug)]
 pub(crate) struct File {
     start: u64,
     map: Mapping,
     secret: bool,
     writers: BTreeSet<usize>,
-    /// For who may write; of the owner's file none.
+    /// For the clients that may write; `None` for the owner's file.
     writable: Option<OwnedFd>,
-    /// For who may not.
+    /// For the clients that may only read.
     read_only: Option<OwnedFd>,
 }
 
-/// What is handed to clients: descriptors, and for each client its parts, with the position of the part's descriptor.
+/// What clients receive: the descriptors, and for each client its extents, each with the position of its descriptor.
 #[derive(Debug)]
 pub(crate) struct Handout {
     pub(crate) descriptors: Vec<OwnedFd>,
@@ -115,13 +117,13 @@ pub(crate) struct Handout {
 }
 
 impl File {
-    /// Makes a file: zeroed, populated, and locked if the privilege is there.
+    /// Makes a file: zeroed, populated, and locked if the process has the privilege.
     pub(crate) fn make(app: &str, sketch: Sketch, clients: &[(String, Directory)]) -> Result<Self, Error> {
         let Sketch { start, end, writers: (writers, alone), channel } = sketch;
         let bytes = end - start;
         let size =
             usize::try_from(bytes).map_err(|_| taut_sys::Error { call: "mmap", errno: taut_sys::ENOMEM })?;
-        // Where there is such memory. Its mapping fails beyond RLIMIT_MEMLOCK.
+        // Secret memory, where the machine has it. Mapping it fails beyond RLIMIT_MEMLOCK.
         if alone
             && let Ok(fd) = memory::secret_file(bytes)
             && let Ok(map) = memory::map_secret(fd.as_fd(), size)
@@ -135,7 +137,7 @@ impl File {
         let name = CString::new(name).map_err(|_| Error::BadName { name: app.to_owned() })?;
         let fd = memory::memfd(&name, bytes, Seals::SHRINK.and(Seals::GROW))?;
         let mut map = memory::map_shared(fd.as_fd(), size, true)?;
-        // Without the privilege it stays unlocked, and says so.
+        // Without the privilege the mapping stays unlocked, and reports so.
         let _ = map.lock();
         let within = |entry: &Entry| (start..end).contains(&entry.offset);
         let reads = |(_, directory): &(String, Directory)| {
@@ -146,7 +148,7 @@ impl File {
                 taut_sys::ENOENT => Error::NoProc { error },
                 _ => error.into(),
             })?;
-            // The promise to those who only read, tried once: no map for writing can be made of their descriptor.
+            // Check once that clients with this descriptor can only read: it must not allow a mapping for writing.
             if memory::map_shared(read_only.as_fd(), size, true).is_ok() {
                 return Err(Error::Inconsistent { what: "rights of the descriptor for readers" });
             }
@@ -158,8 +160,8 @@ impl File {
             memory::seal(fd.as_fd(), Seals::SEAL)?;
             return Ok(Self { start, map, secret: false, writers, writable: Some(fd), read_only });
         }
-        // From here on only our mapping writes. Before Linux 5.1 there is no such seal, and then the descriptor's rights are
-        // all that keeps others from it.
+        // From here on only the owner's mapping writes. Before Linux 5.1 this seal does not exist; then only the
+        // descriptor's rights keep other processes from writing.
         if memory::seal(fd.as_fd(), Seals::FUTURE_WRITE.and(Seals::SEAL)).is_err() {
             memory::seal(fd.as_fd(), Seals::SEAL)?;
         }
@@ -178,14 +180,14 @@ impl File {
         Extent { start: self.start, bytes: self.map.len() as u64, writes }
     }
 
-    /// A region that lies in it.
+    /// The bytes of a region, if it lies in this file.
     pub(crate) fn region(&self, offset: u64, size: u64) -> Option<NonNull<[u8]>> {
         region(&self.map, self.extent(false), offset, size)
     }
 }
 
-/// What each client is given: the owner's file, those that it writes, and those that it reads; of a client that `lists`, the
-/// owner's alone.
+/// What each client receives: the owner's file, the files that it writes, and those that it reads. A client that
+/// `lists` receives only the owner's file.
 pub(crate) fn hand_out(
     files: &mut [File],
     clients: &[(String, Directory)],
@@ -216,13 +218,13 @@ pub(crate) fn hand_out(
     }
 }
 
-/// Bytes of the segment, by the mapping of a part; none of the header.
+/// Bytes of the segment, within the mapping of an extent; `None` for the header.
 pub(crate) fn region(map: &Mapping, extent: Extent, offset: u64, size: u64) -> Option<NonNull<[u8]>> {
     if offset < HEADER_BYTES as u64 || !extent.holds(offset, size) {
         return None;
     }
     let (within, size) = (usize::try_from(offset - extent.start).ok()?, usize::try_from(size).ok()?);
-    // The part may say more than is mapped.
+    // The extent may claim more bytes than are mapped.
     if within.checked_add(size)? > map.len() {
         return None;
     }

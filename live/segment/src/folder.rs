@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Where the doors are, and what dead owners left there.
+//! Where the listeners' sockets are, and how to find and remove those of dead owners.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -16,16 +16,16 @@ use crate::{Error, FolderProblem};
 
 const SUFFIX: &str = ".sock";
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
-/// How often a folder is looked for whose name others take meanwhile.
+/// How often an owner looks for its folder again, when other users take its name or several owners create it at once.
 const TRIES: u32 = 8;
 
-/// The folder that owners and clients use when none is given; the crate's documentation says which. It need not
-/// exist.
+/// The folder that owners and clients use when the caller gives none; the crate's documentation says which it is. It
+/// need not exist.
 pub fn runtime_folder() -> PathBuf {
     default_folder().0
 }
 
-/// Where a door is.
+/// The folder that holds an application's socket.
 #[derive(Clone, Copy)]
 pub(crate) enum Folder<'a> {
     Default,
@@ -33,7 +33,7 @@ pub(crate) enum Folder<'a> {
 }
 
 impl Folder<'_> {
-    /// Its path, and whether it must be our own.
+    /// The folder's path, and whether the folder must belong to the caller's user.
     pub(crate) fn resolve(self) -> (PathBuf, bool) {
         match self {
             Self::Default => default_folder(),
@@ -42,7 +42,7 @@ impl Folder<'_> {
     }
 }
 
-/// The folder, and whether it must be our own.
+/// The default folder, and whether it must belong to the caller's user.
 fn default_folder() -> (PathBuf, bool) {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(folder) = set("TAUT_RUNTIME_DIR") {
@@ -52,24 +52,25 @@ fn default_folder() -> (PathBuf, bool) {
     (system.own_folder(process::effective_uid(), set("XDG_RUNTIME_DIR")), true)
 }
 
-/// Where folders of users may be.
+/// The places where users may have folders.
 #[derive(Clone, Copy)]
 struct Roots<'a> {
     /// Root's, with a folder for each user that is logged in.
     run: &'a Path,
-    /// Where everybody may make things, and take away only what is his own (sticky).
+    /// A folder where every user may create entries, and may remove only his own (sticky).
     shared: &'a Path,
 }
 
 impl Roots<'_> {
-    /// The folder of a user: in one where nobody else may make anything, or else one whose owner is that user, by whatever
-    /// name. Nobody can make a folder that is another's, so nobody can take it from him.
+    /// The folder of a user: below a folder where no other user may create entries, or else a folder of the sticky
+    /// one that belongs to that user, under any name. No user can make a folder that belongs to another, so no user
+    /// can take it from him.
     fn own_folder(self, uid: u32, session: Option<PathBuf>) -> PathBuf {
-        // Followed, since a session's folder may be a link. After a change of user the variable may still name the other
-        // one's; and root of a user namespace is not the user that has /run.
+        // Links are followed, since a session's folder may be a link. After a change of user the variable may still
+        // name the other user's folder; and root of a user namespace does not own `/run`.
         let ours = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| judge(&there, Some(uid)).is_ok());
         let homes = match uid {
-            // Whether it was started by hand or as a service.
+            // For root the answer is the same, whether the application was started by hand or as a service.
             0 => [Some(self.run.to_owned()), None],
             _ => [session, Some(self.run.join(format!("user/{uid}")))],
         };
@@ -94,13 +95,13 @@ impl Roots<'_> {
         };
         self.shared.join(name.unwrap_or_else(|| match is_free() {
             true => plain.clone(),
-            // Somebody made it before us.
+            // Another user made it first.
             false => format!("{further}{:016x}", process::random_u64().unwrap_or_default()),
         }))
     }
 }
 
-/// The door of an application.
+/// The path of an application's socket.
 pub(crate) fn socket(folder: &Path, app: &str) -> Result<PathBuf, Error> {
     if !is_name(app) {
         return Err(Error::BadName { name: app.to_owned() });
@@ -112,8 +113,9 @@ pub(crate) fn socket(folder: &Path, app: &str) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// As [`prepare`], of the folder that is meant here; and which it is. One that others made while we looked, or two that our own
-/// owners made at once, are looked for anew.
+/// As [`prepare`], for the folder that the caller means; also gives its path, and whether it must belong to the
+/// caller's user. Resolves the folder again if another user made it meanwhile, or if two owners of this user each
+/// made one.
 pub(crate) fn prepare_at(folder: Folder<'_>) -> Result<(PathBuf, bool, fs::File), Error> {
     let mut tries = 0;
     loop {
@@ -129,7 +131,8 @@ pub(crate) fn prepare_at(folder: Folder<'_>) -> Result<(PathBuf, bool, fs::File)
     }
 }
 
-/// The folder, made if need be, found to be safe, and locked against other owners until the answer is dropped.
+/// Makes the folder if it is missing, checks that it is safe, and locks it against other owners until the result is
+/// dropped.
 fn prepare(path: &Path) -> Result<fs::File, Error> {
     let system = |call, error: &std::io::Error| Error::Folder {
         path: path.to_owned(),
@@ -137,24 +140,24 @@ fn prepare(path: &Path) -> Result<fs::File, Error> {
     };
     loop {
         match fs::DirBuilder::new().mode(0o711).create(path) {
-            // The mask may have taken bits away.
+            // The umask may have cleared bits.
             Ok(()) => fs::set_permissions(path, fs::Permissions::from_mode(0o711))
                 .map_err(|error| system("chmod", &error))?,
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(system("mkdir", &error)),
         }
-        // If an owner that ended took it away meanwhile, make it again.
+        // If an ending owner removed it meanwhile, make it again.
         if let Some(folder) = lock(path)? {
             return Ok(folder);
         }
     }
 }
 
-/// The folder, found to be safe and locked; `None` if there is none (any more).
+/// Checks that the folder is safe, and locks it; `None` if there is none (any more).
 pub(crate) fn lock(path: &Path) -> Result<Option<fs::File>, Error> {
     let wrong = |problem| Error::Folder { path: path.to_owned(), problem };
     let system = |error: taut_sys::Error| wrong(FolderProblem::System(error));
-    // Look before opening: another user's folder cannot even be opened, and whose it is says more than EACCES.
+    // Check before opening: another user's folder cannot even be opened, and its owner says more than EACCES.
     match check(path, Some(process::effective_uid())) {
         Err(Error::Folder { problem: FolderProblem::System(error), .. })
             if error.errno == taut_sys::ENOENT =>
@@ -182,12 +185,13 @@ pub(crate) fn lock(path: &Path) -> Result<Option<fs::File>, Error> {
             Err(fs::TryLockError::WouldBlock) => return Err(wrong(FolderProblem::Busy)),
         }
     }
-    // Whoever held the lock may have removed the folder: then we hold the lock of nothing.
+    // The previous holder of the lock may have removed the folder: then this lock protects nothing.
     let here = |there: fs::Metadata| (there.dev(), there.ino()) == (metadata.dev(), metadata.ino());
     Ok(fs::symlink_metadata(path).is_ok_and(here).then_some(folder))
 }
 
-/// Whether a folder is safe to use; gives its owner. With `owner`, it must be that user's.
+/// Checks that a folder is safe to use; gives the user that owns it. With `owner`, the folder must belong to that
+/// user.
 pub(crate) fn check(path: &Path, owner: Option<u32>) -> Result<u32, Error> {
     let wrong = |problem| Error::Folder { path: path.to_owned(), problem };
     let metadata = fs::symlink_metadata(path)
@@ -210,41 +214,41 @@ fn judge(metadata: &fs::Metadata, owner: Option<u32>) -> Result<(), FolderProble
     Ok(())
 }
 
-/// A door, and who is behind it.
+/// The socket of an application, and the process that listens on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The application.
     pub app: String,
     /// Its socket.
     pub socket: PathBuf,
-    /// Its process; `None` if it is dead: the door is stale.
+    /// The owner's process, 0 if its backlog is full; `None` if the owner is dead: the socket is stale.
     pub pid: Option<u32>,
 }
 
-/// Whether what is there is a socket, and not a link to one; `None` if nothing is.
+/// Whether the entry at this path is a socket, and not a link to one; `None` if there is no entry.
 pub(crate) fn is_socket(socket: &Path) -> Option<bool> {
     fs::symlink_metadata(socket).ok().map(|there| there.file_type().is_socket())
 }
 
-/// Who is behind a door. `None` if nobody is any more.
+/// The process that listens on a socket, 0 if its backlog is full; `None` if the process is dead.
 pub(crate) fn behind(socket: &Path) -> Result<Option<u32>, taut_sys::Error> {
     let gone = |errno: i32| {
         [std::io::ErrorKind::ConnectionRefused, std::io::ErrorKind::NotFound]
             .contains(&std::io::Error::from_raw_os_error(errno).kind())
     };
     match socket::connect(socket, Duration::ZERO) {
-        // A child that it had forked may have its socket still, and answers nobody.
+        // A child that the owner had forked may still hold the socket; it answers no client.
         Ok(connection) => {
             Ok(Some(socket::peer(connection.as_fd())?.pid).filter(|&pid| !process::is_gone(pid)))
         }
-        // So many wait that we would have to: someone lives there.
+        // The backlog is full, and a connect would wait: a live process holds the socket.
         Err(error) if error.would_block() => Ok(Some(0)),
         Err(error) if gone(error.errno) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// All doors in the default folder, by name; none if there is no folder.
+/// All sockets of applications in the default folder, sorted by name; none if there is no folder.
 ///
 /// # Errors
 /// [`Error::Folder`] if it cannot be read.
@@ -252,7 +256,7 @@ pub fn found() -> Result<Vec<Found>, Error> {
     found_in(&runtime_folder())
 }
 
-/// As [`found`], in another folder. Doors that are shut to us are left out.
+/// As [`found`], in another folder. Leaves out the sockets to which the caller may not connect.
 ///
 /// # Errors
 /// As [`found`].
@@ -283,7 +287,7 @@ pub fn found_in(folder: &Path) -> Result<Vec<Found>, Error> {
     Ok(sockets)
 }
 
-/// The doors of dead owners in the default folder.
+/// The sockets of dead owners in the default folder.
 ///
 /// # Errors
 /// As [`found`].
@@ -299,10 +303,10 @@ pub fn stale_in(folder: &Path) -> Result<Vec<Found>, Error> {
     Ok(found_in(folder)?.into_iter().filter(|socket| socket.pid.is_none()).collect())
 }
 
-/// Removes the doors of dead owners from the default folder; gives those that it removed.
+/// Removes the sockets of dead owners from the default folder; gives those that it removed.
 ///
 /// # Errors
-/// As [`found`]; also if the folder is not ours, or a door cannot be removed.
+/// As [`found`]; also if the folder does not belong to the caller's user, or a socket cannot be removed.
 pub fn remove_stale() -> Result<Vec<Found>, Error> {
     remove_stale_in(&runtime_folder())
 }
@@ -315,7 +319,7 @@ pub fn remove_stale_in(folder: &Path) -> Result<Vec<Found>, Error> {
     if stale_in(folder)?.is_empty() {
         return Ok(Vec::new());
     }
-    // Under the lock no owner can move in behind a door that we are about to remove.
+    // While this thread holds the lock, no new owner can replace a socket that is about to be removed.
     let Some(_lock) = lock(folder)? else { return Ok(Vec::new()) };
     let sockets = stale_in(folder)?;
     for socket in &sockets {
@@ -336,7 +340,7 @@ mod tests {
 
     const NOBODY: u32 = 65534;
 
-    /// `/run` and `/dev/shm` of a machine, and the user that we are.
+    /// The `/run` and `/dev/shm` of a machine, and the user that runs the test.
     struct Machine {
         run: tempfile::TempDir,
         shared: tempfile::TempDir,
@@ -366,7 +370,7 @@ mod tests {
             path
         }
 
-        /// A machine, and a user who is not root: us if we are not.
+        /// A machine, and a user other than root: the test's own user, unless that is root.
         fn with_user() -> (Self, u32) {
             let machine = Self::new();
             let user = if machine.uid == 0 { NOBODY } else { machine.uid };
@@ -386,16 +390,16 @@ mod tests {
         let machine = Machine::new();
         let session = machine.made("session", machine.uid, 0o700);
         let of = |uid, session| machine.folder_of(uid, session);
-        // Root's own is the same with and without a session.
+        // Root's folder is the same with and without a session.
         let expected = match machine.uid {
             0 => machine.run.path().join("taut"),
             _ => session.join("taut"),
         };
         assert_eq!(of(machine.uid, Some(&session)), expected);
-        // Another user's, by a variable that was left over.
+        // Another user's, named by a variable that was left over.
         let shared = machine.shared.path();
         assert_eq!(of(4242, Some(&session)), shared.join("taut-4242"));
-        // One that others may write.
+        // A folder that others may write.
         let open = machine.made("open", machine.uid, 0o777);
         assert_ne!(of(machine.uid, Some(&open)), open.join("taut"));
     }
@@ -418,7 +422,7 @@ mod tests {
         let plain = shared.join("taut-4242");
         let find = || machine.folder_of(uid, None);
         assert_eq!(find(), plain);
-        // A file, a link and a folder of somebody else's in its place.
+        // A file, a link and another user's folder in its place.
         let further = |path: &Path| path.to_str().is_some_and(|path| path.contains("/taut-4242."));
         fs::write(&plain, "").expect("ours");
         assert!(further(&find()));
@@ -445,10 +449,10 @@ mod tests {
         }
         let made = machine.made(&name(".00ff"), user, 0o711);
         assert_eq!(machine.folder_of(user, None), made);
-        // Whoever had the name goes away; who is at work there stays found.
+        // The other user's entry goes away; the folder in use stays the one that is found.
         fs::remove_file(&plain).expect("ours");
         assert_eq!(machine.folder_of(user, None), made);
-        // Root of a user namespace is not whose /run is.
+        // Root of a user namespace does not own `/run`.
         machine.give(machine.run.path(), user);
         if user != 0 {
             assert_eq!(machine.folder_of(0, None), machine.shared.path().join("taut-0"));

@@ -3,8 +3,8 @@
 
 //! The first 128 bytes of a segment.
 //!
-//! The owner alone may write here, and does so by atomic words while clients read. A client copies the words once and looks at
-//! its copy.
+//! Only the owner may write here. It writes atomic words while clients read. A client copies the words once and
+//! checks its copy.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -12,7 +12,7 @@ use taut_sys::memory::Mapping;
 
 use crate::{Error, FORMAT};
 
-/// Bytes of the header; the first region can start there.
+/// Bytes of the header; the first region may start right behind it.
 pub const HEADER_BYTES: usize = 128;
 
 const MAGIC: [u8; 8] = *b"TAUTSEG\0";
@@ -20,18 +20,18 @@ const BYTE_ORDER: u32 = 0x0102_0304;
 const CONSTANT_BYTES: usize = 64;
 const STATE_OFFSET: usize = 64;
 
-/// What an owner says about itself.
+/// The owner's state, as the owner publishes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Not everything is there yet.
+    /// The owner is still starting.
     Booting,
     /// Values flow.
     Running,
-    /// It ended in order.
+    /// The owner ended in an orderly way.
     Ended,
 }
 
-/// The part that never changes.
+/// The fields that never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) total: u64,
@@ -56,7 +56,7 @@ impl Header {
         bytes
     }
 
-    /// Looks at a copy.
+    /// Checks a copy of the header.
     pub(crate) fn from_bytes(bytes: &[u8; CONSTANT_BYTES]) -> Result<Self, Error> {
         let word = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let long = |at: usize| {
@@ -87,7 +87,7 @@ impl Header {
         })
     }
 
-    /// Writes it to a segment, which is writable and has at least [`HEADER_BYTES`].
+    /// Writes it to a segment; the mapping is writable and has at least [`HEADER_BYTES`].
     pub(crate) fn store(self, map: &Mapping) {
         for (index, word) in self.to_bytes().chunks_exact(8).enumerate() {
             let mut bytes = [0; 8];
@@ -96,7 +96,7 @@ impl Header {
         }
     }
 
-    /// Copies it from a segment, which has at least [`HEADER_BYTES`], and looks at it.
+    /// Copies it from a segment, which has at least [`HEADER_BYTES`], and checks the copy.
     pub(crate) fn load(map: &Mapping) -> Result<Self, Error> {
         let mut bytes = [0; CONSTANT_BYTES];
         for (index, to) in bytes.chunks_exact_mut(8).enumerate() {
@@ -111,8 +111,8 @@ fn word(map: &Mapping, index: usize) -> &AtomicU64 {
     // SAFETY:
     // - within the mapping, by the assertion, and aligned, as mappings start on a page;
     // - mapped for as long as the reference lives, as it borrows the mapping;
-    // - every access of ours to these bytes is by this function, thus atomic; other processes' are outside of
-    //   this program, and any bits are a value.
+    // - every access of this program to these bytes goes through this function and is atomic; the accesses of other
+    //   processes are outside this program, and any bits are a value.
     unsafe { AtomicU64::from_ptr(map.ptr().cast::<u64>().add(index)) }
 }
 
@@ -124,20 +124,21 @@ fn state_word(map: &Mapping) -> &AtomicU32 {
 }
 
 impl State {
-    /// Publishes it; the mapping is writable.
+    /// Publishes the state; the mapping is writable.
     pub(crate) fn store(self, map: &Mapping) {
         let word = match self {
             Self::Booting => 0,
             Self::Running => 1,
             Self::Ended => 2,
         };
-        // Release: who sees `Running` sees what was written to the segment before.
+        // Release: a client that reads `Running` sees what the owner wrote to the segment before.
         state_word(map).store(word, Ordering::Release);
     }
 
-    /// What the word says; any other value than ours means that someone damaged it, and counts as running.
+    /// The state that the word holds; any other value means that the word was damaged, and counts as running.
     pub(crate) fn load(map: &Mapping) -> Self {
-        // A fence, and not the load: of memory that is mapped for reading only, the language allows relaxed loads alone.
+        // A fence instead of an acquire load: for memory that is mapped for reading only, the language allows only
+        // relaxed loads.
         let word = state_word(map).load(Ordering::Relaxed);
         fence(Ordering::Acquire);
         match word {

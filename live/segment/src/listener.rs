@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The owner's door: an ordinary thread that answers strangers.
+//! The owner's listener: an ordinary thread that answers clients which it does not trust.
 //!
-//! One loop around `poll`; nothing in it waits for a single peer. Each connection is greeting (its request is
-//! coming), answering (its reply is going), or attached (it holds a name, and only its end matters).
+//! One loop around `poll`; no step of it waits for a single peer. Each connection is greeting (its request arrives),
+//! answering (its reply leaves), or attached (it holds a name, and the listener only watches for its end).
 //!
-//! Bounds: [`GREETING_LIMIT`] connections that hold no name, the oldest of which gives way to a new one; two
-//! seconds for each to become attached; a fixed buffer for a request; one reply of at most 64 KiB.
+//! Bounds: [`GREETING_LIMIT`] connections that hold no name, the oldest of which gives way to a new one; two seconds
+//! for each connection to become attached; a fixed buffer for a request; one reply of at most 64 KiB.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,28 +24,29 @@ use crate::message::{self, REQUEST_LIMIT, Refusal, Request};
 /// The most connections that hold no name yet.
 const GREETING_LIMIT: usize = 32;
 
-/// What a connection has to become attached.
+/// The time that a connection has to become attached.
 const GREETING_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The most that are attached at a time under a name that several may have: descriptors are not without end.
+/// The most connections that may be attached at a time under one shared name: descriptors are limited.
 const MANY: usize = 128;
 
-/// The most names that a stranger is told.
+/// The most names that a refusal lists.
 const NAMES: usize = 64;
 
-/// New connections per round: between two lots of them, everybody else is served.
+/// New connections per round: after this many, the listener serves the existing connections.
 const ACCEPT_LIMIT: usize = 16;
 
-/// What the door has done so far.
+/// What the listener has done so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListenerReport {
-    /// Who is attached, in the order of arrival.
+    /// The attached clients, in the order of arrival.
     pub attached: Vec<AttachedClient>,
-    /// How often a client was let in; counted when its reply is sent, so a moment after the client may have it.
+    /// Requests granted; counted once the reply is sent, so shortly after the client may have it.
     pub granted: u64,
-    /// How often one was refused, with a reply that says why.
+    /// Requests refused, with a reply that says why.
     pub refused: u64,
-    /// Connections that were ended without a reply: too slow, too many, or out of turn.
+    /// Connections dropped without a refusal: too slow, too many, out of turn, or closed before the request was
+    /// complete.
     pub dropped: u64,
 }
 
@@ -60,11 +61,11 @@ pub struct AttachedClient {
     pub uid: u32,
 }
 
-/// What the door shares with the owner's other threads; for those that are not real-time.
+/// What the listener shares with the owner's other threads; not for real-time threads.
 pub(crate) type Shared = Arc<Mutex<ListenerReport>>;
 
 pub(crate) fn look(shared: &Shared) -> MutexGuard<'_, ListenerReport> {
-    // Every change below is whole by itself: a panic elsewhere leaves nothing half done.
+    // Every change below is complete in itself: a panic elsewhere leaves nothing half done.
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -72,9 +73,9 @@ pub(crate) fn look(shared: &Shared) -> MutexGuard<'_, ListenerReport> {
 pub(crate) struct Grant {
     pub(crate) client: String,
     pub(crate) text: String,
-    /// What it is given of the segment, with the positions of the descriptors.
+    /// The files of the segment that the client receives, each with the position of its descriptor.
     pub(crate) extents: Vec<(Extent, usize)>,
-    /// How many may be attached at a time.
+    /// How many connections may be attached at a time.
     pub(crate) limit: usize,
 }
 
@@ -90,14 +91,14 @@ impl Grant {
 }
 
 pub(crate) struct SegmentListener {
-    /// Hangs up when the owner ends.
+    /// The owner closes the other end when it ends.
     pub(crate) stop: OwnedFd,
     pub(crate) listener: OwnedFd,
     pub(crate) grants: Vec<Grant>,
-    /// A group whose members may attach, besides our own user and root.
+    /// A group whose members may attach, besides the owner's own user and root.
     pub(crate) group: Option<u32>,
     pub(crate) header: Header,
-    /// Of the segment's files.
+    /// The descriptors of the segment's files.
     pub(crate) descriptors: Vec<OwnedFd>,
     pub(crate) shared: Shared,
 }
@@ -110,8 +111,8 @@ struct Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // Closing would do, but for a child that the application is forking at this moment: until it executes its
-        // program it holds everything that we hold.
+        // Closing the descriptor alone may not end the connection: a child that the application is forking at this
+        // moment holds copies of all descriptors until it executes its program.
         let _ = socket::shutdown(self.fd.as_fd());
     }
 }
@@ -123,7 +124,7 @@ enum Phase {
 }
 
 impl Phase {
-    /// The position of the grant whose name it holds.
+    /// The position of the grant whose name this connection holds.
     fn holds(&self) -> Option<usize> {
         match *self {
             Self::Greeting { .. } => None,
@@ -137,19 +138,19 @@ impl Phase {
     }
 }
 
-/// What becomes of a connection.
+/// What the listener does with a connection after a round.
 enum Fate {
     Keep,
-    /// It has had its reply, or has left.
+    /// Close it: its reply is sent, or the peer has left.
     Close,
-    /// It is ended without a reply.
+    /// End it without a refusal, and count it as dropped.
     Drop,
 }
 
 impl SegmentListener {
-    /// Until the owner ends.
+    /// Runs until the owner ends.
     pub(crate) fn run(self) {
-        // Whoever starts us, this is an ordinary thread, and signals are not for it. Neither can fail.
+        // Whatever the creator's policy, this is an ordinary thread, and it takes no signals. Neither call can fail.
         let _ = signals::block_all();
         let _ = thread::set_other();
         let _ = thread::name(c"taut-listener");
@@ -161,7 +162,7 @@ impl SegmentListener {
                 Phase::Greeting { .. } | Phase::Attached { .. } => Poll::readable(connection.fd.as_fd()),
             }));
             if socket::poll(&mut polls, patience(&connections)).is_err() {
-                // Out of kernel memory: do not spin.
+                // The kernel is out of memory: do not spin.
                 std::thread::sleep(Duration::from_millis(10));
                 continue;
             }
@@ -196,7 +197,8 @@ impl SegmentListener {
         });
     }
 
-    /// Says who is attached. Of two with one name the first is dead, and its end not served yet.
+    /// Updates the report of attached clients. If two connections hold one exclusive name, the first is dead and the
+    /// listener has not served its end yet.
     fn publish(&self, connections: &[Connection]) {
         let successor =
             |grant, rest: &[Connection]| rest.iter().any(|other| other.phase.holds() == Some(grant));
@@ -216,7 +218,7 @@ impl SegmentListener {
                 Ok(fd) => {
                     let mut waiting = connections.iter().map(|connection| !connection.phase.is_attached());
                     let count = waiting.clone().filter(|&waiting| waiting).count();
-                    // They are in the order of arrival: the first is the oldest.
+                    // The connections are in the order of arrival: the first is the oldest.
                     let oldest = waiting.position(|waiting| waiting);
                     if let Some(oldest) = oldest.filter(|_| count >= GREETING_LIMIT) {
                         look(&self.shared).dropped += 1;
@@ -226,7 +228,7 @@ impl SegmentListener {
                     connections.push(Connection { fd, since: Instant::now(), phase });
                 }
                 Err(error) if error.would_block() => return,
-                // Out of descriptors, or the peer has left again: those who wait are still there next time.
+                // Out of descriptors, or the peer has left again: those that still wait are there next time.
                 Err(_) => {
                     std::thread::sleep(Duration::from_millis(10));
                     return;
@@ -239,10 +241,10 @@ impl SegmentListener {
         let connection = &mut connections[index];
         match &mut connection.phase {
             Phase::Greeting { request } => {
-                // One byte more than the longest request: too long is seen as such.
+                // One byte more than the longest request, so that a longer one is noticed.
                 let mut buffer = [0; REQUEST_LIMIT + 1];
                 let room = buffer.len() - request.len();
-                // Descriptors that they send are closed unseen.
+                // Descriptors that the peer sends are closed unused.
                 match socket::receive(connection.fd.as_fd(), &mut buffer[..room]) {
                     Ok(received) if received.bytes == 0 => return Fate::Drop,
                     Ok(received) => request.extend_from_slice(&buffer[..received.bytes]),
@@ -265,13 +267,13 @@ impl SegmentListener {
                 Ok(received) if received.bytes == 0 => Fate::Close,
                 Err(error) if error.would_block() => Fate::Keep,
                 Err(_) => Fate::Close,
-                // Nothing is expected of it any more.
+                // The protocol lets an attached client send nothing.
                 Ok(_) => Fate::Drop,
             },
         }
     }
 
-    /// Whether the peer may have this name; its grant's position.
+    /// Whether the peer may have this name; gives its grant's position.
     fn judge(
         &self,
         connections: &[Connection],
@@ -291,7 +293,7 @@ impl SegmentListener {
             };
             return Err((Refusal::UnknownClient, known));
         };
-        // One may have died since this round began, and the peer be its successor, or one who comes after that.
+        // A holder may have died since this round began; the peer may be its successor, or come after a successor.
         let live = |connection: &&Connection| connection.phase.holds() == Some(grant) && !gone(connection);
         match connections.iter().filter(live).nth(self.grants[grant].limit - 1) {
             Some(holder) => {
@@ -324,7 +326,7 @@ impl SegmentListener {
         Phase::Answering { reply, sent: 0, grant }
     }
 
-    /// Sends what there is room for; a grant's descriptors go with the first byte.
+    /// Sends as much as there is room for; a grant's descriptors go with the first byte.
     fn send(&self, connection: &mut Connection) -> Fate {
         let Phase::Answering { reply, sent, grant } = &mut connection.phase else { return Fate::Keep };
         let grant_files = grant.filter(|_| *sent == 0).map(|grant| &self.grants[grant].extents);
@@ -345,7 +347,7 @@ impl SegmentListener {
     }
 }
 
-/// How long the next round may wait: until the oldest connection without a name has had its time.
+/// How long the next round may wait: until the time of the oldest connection without a name is over.
 fn patience(connections: &[Connection]) -> Option<Duration> {
     let waiting = connections.iter().filter(|connection| !connection.phase.is_attached());
     waiting.map(|connection| GREETING_PATIENCE.saturating_sub(connection.since.elapsed())).min()

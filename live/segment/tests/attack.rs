@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a program can try against a board: ends and seats that are forgotten, swapped and sent, panics in what is lent, owners that
-//! go; and a child of `fork` that drops what its parent has. Each is refused, or harmless.
+//! Attacks of a program on a registry: it forgets, swaps and sends ends and leases; it panics while a value is lent;
+//! the owner ends; and a child of `fork` drops its parent's leases. Each attack is refused, or harmless.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use std::os::unix::fs::PermissionsExt;
@@ -33,7 +33,8 @@ fn is_taken<K: Offers<P>, P>(folder: &tempfile::TempDir, object: &str, endpoint:
     matches!(Lease::take_in(folder.path(), "robot", object, endpoint), Err(Error::EndpointTaken { .. }))
 }
 
-/// Ends that are forgotten, and seats that are swapped, sent to a thread that ends, or forgotten: a part has one end at a time.
+/// Forgotten ends, and leases that are swapped, sent to a thread that ends, or forgotten: an endpoint has one end at
+/// a time.
 #[test]
 #[allow(clippy::forget_non_drop, reason = "it holds whether an end has a destructor or not")]
 fn forgotten_swapped_and_sent() {
@@ -46,7 +47,7 @@ fn forgotten_swapped_and_sent() {
         std::mem::swap(&mut one, &mut two);
         two.end().unwrap().write(&[round + 10; 4]);
         let read = [&mut first, &mut second].map(|lease| lease.end().unwrap().read());
-        // An end that was forgotten is as if dead, and a seat is of its object wherever it lies.
+        // A forgotten end counts as dead, and a lease belongs to its object wherever it is stored.
         assert_eq!(read, [Some([round + 10; 4]), None]);
         std::mem::swap(&mut one, &mut two);
     }
@@ -66,7 +67,7 @@ fn forgotten_swapped_and_sent() {
     assert_eq!(first.attached().alive(), Liveness::Ended);
 }
 
-/// A panic in what is lent where it lies: the object goes on, by the same end and by the next.
+/// A panic while a value is lent in place: the object still works, with the same end and with the next.
 #[test]
 fn panics_in_what_is_lent() {
     let (folder, _board) = registry();
@@ -92,7 +93,8 @@ fn panics_in_what_is_lent() {
     }
 }
 
-/// A child of `fork` drops what its parent has, or forgets it: the parent's parts stay its own, and its board open.
+/// A child of `fork` drops its parent's leases, or forgets them: the parent keeps its endpoints, and its registry
+/// goes on.
 #[test]
 fn a_child_of_fork_gives_nothing_of_its_parents_back() {
     let (folder, registry) = registry();
@@ -101,15 +103,16 @@ fn a_child_of_fork_gives_nothing_of_its_parents_back() {
     end.write(&[1; 4]);
     let mut both =
         Some((registry, lease(&folder, "jobs", JOBS.writer()), lease(&folder, "place", PLACE.writer())));
-    // SAFETY: the child takes no lock that another thread could have: it closes descriptors, ends mappings and frees memory.
+    // SAFETY: the child takes no lock that another thread could hold: it closes descriptors, ends mappings and frees
+    // memory.
     let child = unsafe { libc::fork() };
     if child == 0 {
         drop(both.take());
-        // SAFETY: ends the child without running what belongs to its parent.
+        // SAFETY: ends the child without running its parent's exit handlers or destructors.
         unsafe { libc::_exit(0) };
     }
     let mut status = 0;
-    // SAFETY: our child, and a number of ours.
+    // SAFETY: the child is ours, and so is the number.
     assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
     assert_eq!(status, 0);
     assert!(is_taken(&folder, "jobs", JOBS.writer()) && is_taken(&folder, "place", PLACE.writer()));

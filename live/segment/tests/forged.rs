@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a client says to segments that are none: a false door hands them out.
+//! How a client refuses forged segments that a false listener hands out.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
 
 mod support;
@@ -17,7 +17,7 @@ use taut_sys::socket::{self, Poll};
 const LINE: &str = "levels reads mechanism=sdrtw value=8 capacity=1 readers=0 offset=128 size=1024 triggered=no layout=u64\n";
 const BYTES: u64 = 4096;
 
-/// A header by its documentation.
+/// A header, made from the documentation.
 fn header() -> Vec<u8> {
     let mut header = b"TAUTSEG\0".to_vec();
     for word in [0x0102_0304u32, 2, 128, 0] {
@@ -30,10 +30,10 @@ fn header() -> Vec<u8> {
     header
 }
 
-/// A file of a reply: where it begins, its bytes, and whether it may be written.
+/// A file of a reply: where it begins, its bytes, and 1 if the client may write it.
 type File = [u64; 3];
 
-/// An answer with one file, which is the whole segment.
+/// A reply with one file, which is the whole segment.
 fn reply(version: u16, code: u16, text: &[u8], total: u64) -> Vec<u8> {
     reply_with(version, code, text, total, &[[0, total, 0]])
 }
@@ -54,12 +54,12 @@ fn file(content: &[u8], len: u64, seals: Seals) -> OwnedFd {
     let fd = memory::memfd(c"forged", len, seals).unwrap();
     let map = memory::map_shared(fd.as_fd(), len as usize, true).unwrap();
     let count = content.len().min(map.len());
-    // SAFETY: `count` bytes are in both; nobody else has the file.
+    // SAFETY: `count` bytes are in both; no other code has the file.
     unsafe { map.ptr().copy_from_nonoverlapping(content.as_ptr(), count) };
     fd
 }
 
-/// What a client says when its request is answered like this.
+/// The client's result when its request gets this reply.
 fn answer(bytes: &[u8], files: &[BorrowedFd<'_>]) -> Result<(), Error> {
     let folder = folder();
     let listener = socket::bind(&folder.path().join("cochlear.sock")).unwrap();
@@ -89,7 +89,7 @@ fn damaged(at: usize, bytes: &[u8]) -> Error {
 
 #[test]
 fn a_faithful_forgery_is_accepted() {
-    // Else the refusals below would show nothing.
+    // Otherwise the refusals below would prove nothing.
     let file = file(&header(), BYTES, Seals::FIXED);
     assert_eq!(answer(&reply(3, 0, LINE.as_bytes(), BYTES), &[file.as_fd()]), Ok(()));
 }
@@ -118,7 +118,7 @@ fn files() {
     std::io::Write::write_all(&mut &tmp, &header()).unwrap();
     tmp.set_len(BYTES).unwrap();
     assert_eq!(granted(&OwnedFd::from(tmp)), Error::NotSealed, "a file on a disk cannot be sealed");
-    // Says that it has no bytes at all: the header is missed before anything is mapped.
+    // The reply claims fewer bytes than a header has: the client refuses before it maps anything.
     let empty = file(&header(), 64, Seals::FIXED);
     let error = answer(&reply(3, 0, b"", 64), &[empty.as_fd()]).unwrap_err();
     assert_eq!(error, Error::Truncated { expected: 128, actual: 64 });
@@ -163,7 +163,7 @@ fn replies() {
     let mut huge = reply(3, 0, b"", BYTES);
     huge[12..16].fill(0xff);
     assert_eq!(with_file(&huge), Error::NotAnApplication { problem: "its answer is longer than any" });
-    // What a stranger says is shown without its control characters.
+    // The client shows the text of an untrusted listener without its control characters.
     let error = with_file(&reply(3, 3, b"go \x1b[2J away\n", 0));
     assert_eq!(error.to_string(), "no client `ui`: go [2J away");
 }
@@ -182,12 +182,12 @@ fn parts() {
     assert_eq!(said(&[[0, BYTES, 0], [BYTES, 100, 1]], &both), Ok(()));
     let differ = Err(Error::NotAnApplication { problem: "it does not hand out the files that it says" });
     for wrong in [
-        // The header in none, in two, in the second.
+        // The header in no file, in two files, in the second file.
         [[BYTES, 100, 1], [BYTES, 100, 1]],
         [[0, BYTES, 0], [0, BYTES, 1]],
         [[0, 0, 0], [0, 100, 1]],
         [[BYTES, 100, 1], [0, BYTES, 0]],
-        // Between pages, in the other one, behind the end, beyond all numbers.
+        // Between pages, inside the other file, behind the end, beyond all numbers.
         [[0, BYTES, 0], [BYTES + 128, 100, 1]],
         [[0, BYTES + 1, 0], [BYTES, 100, 1]],
         [[0, BYTES, 0], [2 * BYTES, 100, 1]],
@@ -204,10 +204,10 @@ fn parts() {
     assert_eq!(error, Error::NotAnApplication { problem: "it has more files than any" });
 }
 
-/// Says in a header how large the segment is.
+/// Writes the size of the segment into a header.
 fn first_says(file: &OwnedFd, total: u64) {
     let map = memory::map_shared(file.as_fd(), 4096, true).unwrap();
-    // SAFETY: within the mapping; nobody else has the file.
+    // SAFETY: within the mapping; no other code has the file.
     unsafe { map.ptr().add(24).cast::<u64>().write(total) };
 }
 
@@ -215,14 +215,14 @@ fn first_says(file: &OwnedFd, total: u64) {
 fn half_an_answer() {
     let bytes = reply(3, 0, LINE.as_bytes(), BYTES);
     let error = answer(&bytes[..50], &[]).unwrap_err();
-    // It hangs up after half an answer: again would be possible, but then nobody is there.
+    // The listener hangs up after half a reply: the client may try again, but by then no process listens.
     assert!(
         matches!(error, Error::Stale { .. } | Error::NoAnswer { .. } | Error::TurnedAway { .. }),
         "{error}"
     );
 }
 
-/// Who is hung up on without a word comes again: then it finds out that nobody is there any more.
+/// A client tries again if the listener hangs up without a reply; then it finds that no process listens any more.
 #[test]
 fn who_is_turned_away_comes_again() {
     let folder = folder();
@@ -234,7 +234,7 @@ fn who_is_turned_away_comes_again() {
         for reads in [false, true, false] {
             socket::poll(&mut [Poll::readable(listener.as_fd())], Some(PATIENCE)).unwrap();
             let connection = socket::accept(listener.as_fd()).unwrap();
-            // Of one whose request was not read, the connection is reset; else it ends.
+            // If the listener has not read the request, the connection is reset; otherwise it ends.
             socket::poll(&mut [Poll::readable(connection.as_fd())], Some(PATIENCE)).unwrap();
             if reads {
                 socket::receive(connection.as_fd(), &mut [0; 100]).unwrap();
@@ -245,7 +245,8 @@ fn who_is_turned_away_comes_again() {
     });
 }
 
-/// Nobody takes those that wait at the door in: who comes now waits for a place among them, and is not let in.
+/// The listener accepts none of the waiting connections: a new client waits for a place in the backlog, and gets
+/// none.
 #[test]
 fn where_too_many_wait_one_is_turned_away() {
     let folder = folder();
@@ -257,7 +258,7 @@ fn where_too_many_wait_one_is_turned_away() {
     assert!(waiting.len() < 100, "there is a place for all");
     let error = attach_in(folder.path(), APP, "ui").map(drop).unwrap_err();
     assert_eq!(error, Error::TurnedAway { app: APP.to_owned() });
-    // Somebody lives there, whoever it is: the door is not taken for a dead one's.
+    // A live process holds the socket, whichever it is: nobody takes the socket for a dead owner's.
     let found = Found { app: APP.to_owned(), socket, pid: Some(0) };
     assert_eq!(found_in(folder.path()), Ok(vec![found]));
     let created = Owner::create_in(folder.path(), APP, SIZE, clients(), None).map(drop);

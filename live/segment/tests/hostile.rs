@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A client that punches holes into whatever it was given, in a process of its own, and whom that reaches.
+//! A client, in a process of its own, that punches holes into every file that it received; and which other processes
+//! that affects.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
 
 mod support;
@@ -17,14 +18,14 @@ use taut_sys::memory::{self, Seals};
 use taut_sys::socket;
 use taut_sys::usage::thread_usage;
 
-/// Where channels lie: what tasks write; what the hostile client writes, without and with a task that it wakes; what another
-/// client writes, and a third one reads.
+/// The offsets of the channels: one that tasks write; two that the hostile client writes, the second of which wakes a
+/// task; and one that another client writes and a third one reads.
 const LEVELS: u64 = 128;
 const SETTINGS: u64 = 4096;
 const ORDERS: u64 = 8192;
 const NOTES: u64 = 12288;
 
-/// Accesses to each word in a row.
+/// Consecutive accesses to each word.
 const ACCESSES: u64 = 10_000;
 
 fn clients() -> Vec<(String, Vec<Entry>)> {
@@ -40,7 +41,7 @@ fn clients() -> Vec<(String, Vec<Entry>)> {
     ]
 }
 
-/// What a client is given, without what [`taut_segment::Attached`] does to keep it from harm.
+/// What a client receives, without the checks with which [`taut_segment::Attached`] protects it.
 fn handed_out(folder: &Path, socket: &str, client: &str) -> (OwnedFd, Vec<OwnedFd>) {
     let connection = socket::connect(&folder.join(socket), PATIENCE).unwrap();
     let request = [b"TAUTDOOR\x03\x00", &(client.len() as u16).to_le_bytes()[..], client.as_bytes()].concat();
@@ -50,7 +51,7 @@ fn handed_out(folder: &Path, socket: &str, client: &str) -> (OwnedFd, Vec<OwnedF
     (connection, received.fds)
 }
 
-/// The error of an attempt, by its number.
+/// The error number of an attempt; 0 if it succeeded.
 fn errno(result: Result<(), taut_sys::Error>) -> i32 {
     result.map_or_else(|error| error.errno, |()| 0)
 }
@@ -86,13 +87,13 @@ fn role() {
     }
 }
 
-/// The first word of the region at this place.
+/// The first word of the region at this offset.
 fn word(owner: &Owner, offset: u64) -> &AtomicU64 {
     // SAFETY: within a mapping that lives as long as the owner, aligned, accessed atomically by all.
     unsafe { AtomicU64::from_ptr(owner.region(offset, 1024).unwrap().cast::<u64>().as_ptr()) }
 }
 
-/// Page faults of this thread while it uses words.
+/// This thread's page faults while it uses the words.
 fn faults(words: &[&AtomicU64]) -> u64 {
     let before = thread_usage();
     for n in 0..ACCESSES {
@@ -139,7 +140,7 @@ fn holes_reach_only_the_channels_by_which_their_maker_wakes_a_task() {
     } else {
         println!("no secret memory here: what the client writes without waking a task has holes too");
     }
-    // In turns, until so many holes have been met that the others would have met some.
+    // In turns, until this thread has met so many holes that the other words would have met some too.
     let (mut of_others, mut of_its_own, mut of_holes) = (0, 0, 0);
     eventually("100 holes are met", || {
         of_others += faults(&[levels, notes]);
@@ -149,7 +150,7 @@ fn holes_reach_only_the_channels_by_which_their_maker_wakes_a_task() {
     });
     assert_eq!(of_others, 0, "what others write");
     assert_eq!(of_its_own == 0, secret, "what it writes without waking a task: {of_its_own}");
-    // Nor does it reach the header: others still attach, and are told the truth.
+    // The holes do not reach the header either: other clients still attach, and read the truth.
     let editor = attach_in(folder.path(), APP, "editor").unwrap();
     for attached in [&editor, &viewer] {
         assert_eq!((attached.alive(), attached.state()), (Liveness::Alive, State::Running));
@@ -169,7 +170,8 @@ fn each_is_given_its_own_files_and_no_other() {
     assert_eq!(given("viewer"), [false, false], "the owner's, notes to read");
 }
 
-/// A file that nobody may write but by a mapping that is there already: not even who opens it anew as its owner's user.
+/// No process may write to this file except through a mapping that exists already: not even one that opens it again
+/// as its owner's user.
 #[test]
 fn the_first_file_is_its_maker_s_alone() {
     let folder = folder();
@@ -197,7 +199,8 @@ fn regions_of_different_writers_on_one_page_are_refused() {
     assert_eq!(reported, "channel settings lies on a page of channels that its client does not write");
     let reported = with(SETTINGS, NOTES + 2048);
     assert!(reported.contains(" share a page of 4096 bytes and belong into different files"), "{reported}");
-    // One of its own that wakes a task is not in the memory in which nobody can sleep.
+    // A channel of its own that wakes a task cannot share a page with secret memory, where the kernel refuses
+    // futexes.
     let reported = with(SETTINGS, SETTINGS + 2048);
     assert!(
         reported.contains("orders") && reported.contains("settings") && reported.contains("share a page"),
@@ -220,7 +223,7 @@ fn a_part_of_an_object_reaches_no_other_object() {
     assert_eq!(punched, [9, 0], "the owner's file, and the object's");
     let mut reader = Lease::take_in(folder.path(), "robot", "pose", POSE.reader(0)).unwrap();
     assert_eq!(reader.end().unwrap().read(), Some([7; 4]));
-    // The catalogue tells of all objects, and needs the memory of none.
+    // The catalogue lists all objects, and receives the memory of none.
     let (_, files) = handed_out(folder.path(), "robot.sock", "catalogue");
     assert_eq!(files.len(), 1);
     drop(connection);

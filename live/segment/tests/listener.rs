@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The door among the hostile. Its owner is a process of its own; what they do must not keep others out.
+//! The listener under attack. Its owner runs in a process of its own; hostile clients must not keep others out.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
 
 mod support;
@@ -33,23 +33,23 @@ fn keeper(folder: &Path) -> Process {
 }
 
 fn knock(folder: &Path) -> UnixStream {
-    // Unlike ours, this waits while the backlog is full.
+    // Unlike taut's own connect, this waits while the backlog is full.
     let stream = UnixStream::connect(folder.join("cochlear.sock")).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream
 }
 
-/// As another language would ask: bytes from the documentation.
+/// A request as a program in another language would make it: bytes from the documentation.
 fn request(client: &[u8]) -> Vec<u8> {
     [b"TAUTDOOR\x03\x00", &(client.len() as u16).to_le_bytes()[..], client].concat()
 }
 
-/// The code of the reply to a request, and what it says.
+/// The code and the text of the reply to a request.
 fn reply(folder: &Path, request: &[u8]) -> (u16, String) {
     let mut stream = knock(folder);
     stream.write_all(request).unwrap();
     let mut reply = Vec::new();
-    // Where it has not read all that we said, the end is a reset; its reply comes before.
+    // If the listener has not read the whole request, the connection ends with a reset; the reply comes before it.
     let _ = stream.read_to_end(&mut reply);
     assert_eq!(&reply[..10], b"TAUTDOOR\x03\x00");
     let text = u32::from_le_bytes(reply[12..16].try_into().unwrap()) as usize;
@@ -59,8 +59,8 @@ fn reply(folder: &Path, request: &[u8]) -> (u16, String) {
     (u16::from_le_bytes([reply[10], reply[11]]), said)
 }
 
-/// Within the two seconds that attaching has. A process that another test of this program is just making holds our
-/// connections until it executes its own program, so a name that was given back can be taken for a moment.
+/// Attaches within two seconds. A process that another test of this program is just starting holds this process's
+/// connections until it executes its own program, so a released name can stay taken for a moment.
 fn others_still_attach(folder: &Path) {
     let limit = Instant::now() + Duration::from_secs(2);
     for client in ["ui", "viewer"] {
@@ -103,7 +103,7 @@ fn nonsense_gets_its_reply() {
         let noise: Vec<u8> = (0..random.below(300)).map(|_| random.below(256) as u8).collect();
         let valid = request(b"viewer");
         let start = &valid[..random.below(valid.len() as u64) as usize];
-        // The door may have closed before we have said everything.
+        // The listener may have closed before the whole request was sent.
         let _ = stream.write_all(start);
         let _ = stream.write_all(&noise);
     }
@@ -182,7 +182,7 @@ fn a_flood_of_connections() {
         let strangers = flood.join().unwrap();
         let attached = attempts.iter().filter(|attempt| attempt.is_ok()).count();
         eprintln!("{attached} of {} attached beside {strangers} strangers", attempts.len());
-        // A flood by our own user can win for two seconds; it must not win always, nor break the door.
+        // A flood by the same user can win for two seconds; it must not win always, nor break the listener.
         assert!(attached > 0, "{attempts:?}");
     });
     eventually("all have left", || ask(&mut keeper)["attached"].is_empty());
@@ -190,8 +190,9 @@ fn a_flood_of_connections() {
     keeper.release();
 }
 
-/// What comes and goes in turns needs one conversation each time: nobody is refused because the door has not noticed yet who left,
-/// and nobody has to come again, which takes a sleep. How long one takes is left to when Linux lets both threads run.
+/// Clients that come and go need one connection each time: the listener refuses none because it has not noticed yet
+/// that the last one left, and none must try again, which takes a sleep. The duration depends on when Linux runs both
+/// threads.
 #[test]
 fn an_attach_is_one_conversation() {
     const EACH: usize = 500;
@@ -203,7 +204,7 @@ fn an_attach_is_one_conversation() {
             scope.spawn(move || (0..EACH).for_each(|_| drop(attach_in(folder, APP, client).unwrap())));
         }
     });
-    // A client may have left before the door's thread, which sent the reply, has counted it.
+    // A client may have left before the listener thread, which sent the reply, has counted it.
     let mut report = ask(&mut keeper);
     eventually("all are counted, and have left", || {
         report = ask(&mut keeper);
@@ -222,7 +223,7 @@ fn who_never_reads_holds_up_nobody() {
     let open = ask(&mut keeper).remove("open");
     let mut mute: Vec<_> = (0..50).map(|_| knock(folder.path())).collect();
     for stream in &mut mute {
-        // The oldest are shown out already.
+        // The listener has dropped the oldest already.
         let _ = stream.write_all(&request(b"stranger"));
     }
     others_still_attach(folder.path());
@@ -238,7 +239,7 @@ fn an_end_and_a_successor_in_one_round() {
     let first = attach_in(folder.path(), APP, "ui").unwrap();
     let mut second = knock(folder.path());
     eventually("both are inside", || ask(&mut keeper)["open"] == (open + 2).to_string());
-    // The door sleeps while the one ends and the other asks: it finds both at once.
+    // The listener is stopped while one client leaves and the other asks: it finds both events at once.
     signals::kill(keeper.child.id(), signals::SIGSTOP).unwrap();
     drop(first);
     second.write_all(&request(b"ui")).unwrap();
@@ -284,14 +285,15 @@ fn descriptors_sent_to_the_door_are_closed() {
     keeper.release();
 }
 
-/// Processor time that a process has had, in ticks of 10 ms.
+/// Processor time that a process has used, in ticks of 10 ms.
 fn ticks(process: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
     let after_name = stat.rsplit_once(')').unwrap().1;
     after_name.split_ascii_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum()
 }
 
-/// Of one who says nothing there is nothing to serve until its time is over, and nothing at all of those who have hung up.
+/// A silent client gives the listener no work until its time is over, and clients that have hung up give it none at
+/// all.
 #[test]
 fn the_door_rests_while_nobody_says_anything() {
     let folder = folder();

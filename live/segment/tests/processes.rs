@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Owners and clients that live and die as processes.
+//! Owners and clients that start and die as processes.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
 
 mod support;
@@ -28,8 +28,8 @@ const NOBODY: u32 = 65534;
 /// The first word of a channel's region.
 fn word(attached: &Attached, channel: &str) -> &'static AtomicU64 {
     let region = attached.region(channel).unwrap().cast::<u64>();
-    // SAFETY: aligned to 128 bytes, mapped until the process ends (the callers never drop what they attached),
-    // accessed atomically by all.
+    // SAFETY: aligned to 128 bytes, mapped until the process ends (the callers never drop the attachment), accessed
+    // atomically by all.
     unsafe { AtomicU64::from_ptr(region.as_ptr()) }
 }
 
@@ -45,7 +45,7 @@ fn role() {
         }
         Some("keeper") => keep_listening(),
         Some("idle-owner") => {
-            // Without an end: as a program that is stopped by a signal.
+            // Without an orderly end, like a program that a signal stops.
             let _owner = Owner::create(APP, SIZE, clients(), None).unwrap();
             announce("ready");
             until_released();
@@ -103,11 +103,11 @@ fn client_is_killed_100_times() {
     for round in 0..100 {
         let mut client = Process::start("writer", folder.path());
         if round % 2 == 0 {
-            // While it writes.
+            // Killed while it writes.
             assert_eq!(client.reported(), "attached");
             std::thread::sleep(Duration::from_micros(random.below(500)));
         } else {
-            // While it starts, asks, or has just attached.
+            // Killed while it starts, asks, or has just attached.
             std::thread::sleep(Duration::from_micros(random.below(20_000)));
         }
         client.kill();
@@ -128,7 +128,7 @@ fn client_is_killed_100_times() {
     let granted: u64 = report["granted"].parse().unwrap();
     assert!((150..=200).contains(&granted), "{granted}");
     assert_eq!(report["refused"], "0");
-    // One that died between connecting and asking may still wait to be served.
+    // A client that died between connecting and asking may still wait to be served.
     eventually("no descriptor leaks", || ask(&mut keeper).get("open") == open.as_ref());
     keeper.release();
     assert_eq!(contents(folder.path()), Vec::<std::path::PathBuf>::new());
@@ -142,10 +142,11 @@ fn of_two_successors_one_is_let_in() {
     let holder = attach_in(folder.path(), APP, "ui").unwrap();
     let mut open = || ask(&mut keeper)["open"].parse::<usize>().unwrap();
     let before = open();
-    // Two are at the door and have not asked yet.
+    // Two clients are connected and have not asked yet.
     let mut asking = [(); 2].map(|()| UnixStream::connect(folder.path().join("cochlear.sock")).unwrap());
     eventually("the listener has accepted both", || open() == before + 2);
-    // While the door sleeps the holder leaves and both ask, so one round of the door sees all three.
+    // While the listener is stopped the holder leaves and both ask, so one round of the listener sees all three
+    // events.
     taut_sys::signals::kill(keeper.child.id(), SIGSTOP).unwrap();
     eventually("all its threads stand still", || {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", keeper.child.id())).unwrap();
@@ -200,12 +201,13 @@ fn two_owners_of_one_name() {
     let create = || Owner::create_in(folder.path(), APP, SIZE, clients(), None);
     let pid = std::process::id();
     assert_eq!(create().unwrap_err(), Error::AlreadyRunning { app: APP.to_owned(), pid });
-    // The attempt has not disturbed it.
+    // The attempt has not disturbed the first owner.
     assert_eq!(attach_in(folder.path(), APP, "ui").unwrap().epoch(), first.epoch());
     first.end().unwrap();
     create().unwrap().end().unwrap();
 
-    // Someone takes the socket away, another owner moves in: the first one's end leaves that one's door alone.
+    // Another process removes the socket, and a second owner binds a new one: the end of the first owner leaves the
+    // second one's socket alone.
     let first = create().unwrap();
     std::fs::remove_file(first.socket()).unwrap();
     let second = create().unwrap();
@@ -213,7 +215,7 @@ fn two_owners_of_one_name() {
     assert_eq!(attach_in(folder.path(), APP, "ui").unwrap().epoch(), second.epoch());
     second.end().unwrap();
 
-    // Many at once, over a dead one's socket: exactly one gets in.
+    // Many owners start at once, over a dead owner's socket: exactly one succeeds.
     let mut dead = Process::start("idle-owner", folder.path());
     assert_eq!(dead.reported(), "ready");
     dead.kill();
@@ -247,7 +249,7 @@ fn doors_of_the_dead_are_listed_and_removed() {
     assert!(left.len() == 2 && left.contains(&living.socket().to_owned()), "{left:?}");
 }
 
-/// By the folder that is given when none is.
+/// The functions that take no folder use the default one.
 #[test]
 fn doors_in_the_default_folder_are_listed_and_removed() {
     let folder = folder();
@@ -262,7 +264,7 @@ fn doors_in_the_default_folder_are_listed_and_removed() {
     lister.release();
 }
 
-/// Owners make and remove doors one after the other. One waits for the other, and not for ever.
+/// Owners make and remove sockets one after the other. One waits for the other, but not for ever.
 #[test]
 fn an_owner_waits_for_another_at_the_folder() {
     let folder = folder();
@@ -283,7 +285,8 @@ fn an_owner_waits_for_another_at_the_folder() {
     assert!(begin.elapsed() >= Duration::from_secs(2));
 }
 
-/// Somebody has taken away the folder with the door: then nothing is left to remove. What else is in its way is told.
+/// Another process has removed the folder with the socket: then nothing is left to remove. Any other obstacle is an
+/// error.
 #[test]
 fn an_end_without_a_folder() {
     let folder = folder();
@@ -306,7 +309,7 @@ fn an_end_without_a_folder() {
     assert!(matches!(registry.end(), Err(Error::Folder { .. })));
 }
 
-/// Neither a client nor who cleans up takes for a dead owner's door what is none.
+/// Neither a client nor the clean-up takes something else for a dead owner's socket.
 #[test]
 fn what_is_no_door_is_no_dead_owner_s() {
     let folder = folder();
@@ -320,7 +323,7 @@ fn what_is_no_door_is_no_dead_owner_s() {
     assert!(matches!(found_in(&socket), Err(Error::Folder { .. })), "it is no folder");
 }
 
-/// A socket's path has 107 bytes at most.
+/// A socket's path has at most 107 bytes.
 #[test]
 fn the_longest_path_has_a_door() {
     let folder = folder();
@@ -333,7 +336,7 @@ fn the_longest_path_has_a_door() {
     assert_eq!(too_long, Error::PathTooLong { path: with(108).join("cochlear.sock") });
 }
 
-/// Its header alone, in the owner's file alone.
+/// The smallest segment has only its header, in the owner's file.
 #[test]
 fn the_least_segment_is_a_header() {
     let folder = folder();
@@ -344,7 +347,7 @@ fn the_least_segment_is_a_header() {
     assert_eq!(create(127).unwrap_err(), Error::Truncated { expected: 128, actual: 127 });
 }
 
-/// Both are found in one file, the one that is not at its end too.
+/// One file holds both channels; the lookup finds both, not only the one at the file's end.
 #[test]
 fn two_channels_of_one_file() {
     let folder = folder();
@@ -368,7 +371,7 @@ fn a_layout_has_its_number() {
     assert_ne!(ours, hash(other));
 }
 
-/// As many files as one message brings: the owner's, and one of each client whose channels are read.
+/// As many files as one message can carry: the owner's, and one of each client whose channels this one reads.
 #[test]
 fn a_client_is_given_so_many_files_and_no_more() {
     let folder = folder();
@@ -392,7 +395,8 @@ fn a_client_is_given_so_many_files_and_no_more() {
 fn default_folder_is_gone_after_the_end() {
     let (folder, bin) = (folder(), folder());
     let taut = folder.path().join("taut");
-    // Root has another one, in which applications of this machine may be at work: then it is another user's.
+    // Root has another default folder, which applications of this machine may use: then the test runs as another
+    // user.
     let root = taut_sys::process::effective_uid() == 0;
     let exe = bin.path().join("test");
     std::fs::copy(std::env::current_exe().unwrap(), &exe).unwrap();
@@ -433,7 +437,7 @@ fn values_and_states_are_seen() {
     assert!(!writable(&ui, "levels") && !writable(&viewer, "levels"), "the owner's alone");
     assert_eq!(ui.owner_pid(), std::process::id());
     assert_eq!(ui.layout_hash(), owner.layout_hash());
-    // The reply may arrive before the door has noted it.
+    // The reply may arrive before the listener has recorded the client.
     eventually("both are listed", || {
         owner.report().attached.iter().map(|client| client.client.as_str()).eq(["ui", "viewer"])
     });
@@ -476,7 +480,7 @@ fn ends_are_seen_beside_a_fork() {
     std::thread::scope(|scope| {
         scope.spawn(|| command.status().unwrap());
         std::io::Read::read_exact(&mut &forked, &mut [0]).unwrap();
-        // The child has copies of all our descriptors now, and lets go of them only when it executes.
+        // The child has copies of all descriptors of this process now, and closes them only when it executes.
         drop(viewer);
         let viewer = attach_in(folder.path(), APP, "viewer").unwrap();
         owner.end().unwrap();

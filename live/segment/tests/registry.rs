@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Boards: what is refused, what is said of it, who may write, and who is gone.
+//! Registries: which requests they refuse and with which error, which endpoints may write, and what follows a death.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
 
 mod support;
@@ -20,7 +20,7 @@ use taut_sys::memory::{self, Seals};
 
 type V = [u64; 4];
 
-/// The signal of a write where none is allowed.
+/// The signal that a forbidden write raises.
 const SIGSEGV: i32 = 11;
 
 const POSE: Hybrid<V> = Hybrid::new(2, 6);
@@ -30,7 +30,7 @@ fn registry(folder: &std::path::Path) -> Registry {
     Registry::create_in(folder, "robot", &[POSE.named("pose"), JOBS.named("jobs")]).unwrap()
 }
 
-/// Why a part is refused.
+/// The error that refuses an endpoint.
 fn refusal<K: Offers<P> + std::fmt::Debug, P: std::fmt::Debug>(
     folder: &std::path::Path,
     object: &str,
@@ -53,7 +53,7 @@ fn role() {
             assert_eq!(lease.end().unwrap().try_read(), Ok(None));
             let start = lease.attached().mapping("pose").unwrap().ptr();
             announce("seated");
-            // SAFETY: none is needed: it is not done, the process dies of it.
+            // SAFETY: none is needed: the write does not happen, it kills the process.
             unsafe { start.write_volatile(0) };
             announce("written");
         }
@@ -74,7 +74,7 @@ fn what_differs_is_said() {
             "object pose differs in its protocol: this program has `chen`, the registry `hybrid`",
         ),
         (
-            // A part that the other protocol has not.
+            // An endpoint that the other protocol does not have.
             refusal(folder, "jobs", POSE.observer()),
             "object jobs differs in its protocol: this program has `hybrid`, the registry `qrtr`",
         ),
@@ -83,7 +83,7 @@ fn what_differs_is_said() {
             "object pose differs in its shape: this program has `readers=3 spare=6`, the registry `readers=2 spare=6`",
         ),
         (
-            // A part that the other shape has not.
+            // An endpoint that the other shape does not have.
             refusal(folder, "pose", Hybrid::<V>::new(3, 6).reader(2)),
             "object pose differs in its shape: this program has `readers=3 spare=6`, the registry `readers=2 spare=6`",
         ),
@@ -100,7 +100,7 @@ fn what_differs_is_said() {
     ] {
         assert!(error.to_string().contains(text), "{error}\n{text}");
     }
-    // Nobody was left sitting there.
+    // The refusals left no endpoint taken.
     let mut lease = Lease::take_in(folder, "robot", "pose", POSE.reader(0)).unwrap();
     assert_eq!(lease.end().unwrap().read(), None);
 }
@@ -125,7 +125,7 @@ fn shapes_that_no_protocol_takes_are_refused() {
         (Emeralds::<V>::new(1, 0).named("x"), LayoutError::Buffers),
         (Dbp::<V>::new(0, 0, 4).named("x"), LayoutError::Readers),
         (Dbp::<V>::new(u32::MAX, 1, 4).named("x"), LayoutError::Readers),
-        // The protocol counts none; names at the door are counted.
+        // The protocol limits no readers; the registry limits its endpoints, which are client names.
         (Spinlock::<V>::new(u32::MAX).named("x"), LayoutError::Readers),
     ] {
         let text = format!("{object:?}");
@@ -143,7 +143,7 @@ fn shapes_that_no_protocol_takes_are_refused() {
     assert_eq!(contents(folder.path()), Vec::<std::path::PathBuf>::new());
 }
 
-/// Where memory can be locked at all, that of a seat is.
+/// Where memory can be locked at all, the memory of a lease is locked.
 #[test]
 fn a_seat_s_memory_is_locked_as_any() {
     let folder = folder();
@@ -155,7 +155,7 @@ fn a_seat_s_memory_is_locked_as_any() {
     assert_eq!(lease.attached().mapping("pose").unwrap().locked().is_ok(), can);
 }
 
-/// Of the longest name, and with as many parts as names are counted for.
+/// The longest name, and the most endpoints that a registry allows.
 #[test]
 fn what_just_fits_is_built() {
     let folder = folder();
@@ -176,7 +176,7 @@ fn more_than_the_machine_has_is_refused() {
         Registry::create_in(folder.path(), "robot", &objects).unwrap_err()
     };
     let memory = taut_sys::machine::memory_bytes().unwrap();
-    // Indices of the two ends, and the values.
+    // The indices of the two ends, and the values.
     let one = 256 + (1u64 << 31) * u64::from(u32::MAX);
     assert_eq!(
         create(&["one"]),
@@ -186,7 +186,7 @@ fn more_than_the_machine_has_is_refused() {
         create(&["one", "two"]),
         Error::TooLarge { size: PAGE_BYTES + 2 * one.next_multiple_of(PAGE_BYTES), memory }
     );
-    // No number any more.
+    // The sum overflows.
     let three = create(&["one", "two", "three"]);
     assert_eq!(three, Error::TooLarge { size: u64::MAX, memory });
     assert!(three.to_string().ends_with(": use smaller values, or fewer places for them"), "{three}");
@@ -211,7 +211,7 @@ fn a_part_is_played_by_one() {
     second.end().unwrap().push(3).unwrap();
     let mut reader = reader.end().unwrap();
     assert_eq!([reader.pop(), reader.pop(), reader.pop()], [Ok(Some(1)), Ok(Some(2)), Ok(Some(3))]);
-    // Readers of different numbers are different parts, and parts of different objects too.
+    // Readers with different numbers are different endpoints; so are endpoints of different objects.
     let _pose: [_; 2] = [0, 1].map(|i| Lease::take_in(folder, "robot", "pose", POSE.reader(i)).unwrap());
     let taken = refusal(folder, "pose", POSE.reader(1));
     assert!(matches!(&taken, Error::EndpointTaken { endpoint, .. } if endpoint == "reader-1"), "{taken}");
@@ -273,7 +273,8 @@ fn owners_come_and_go() {
     assert!(matches!(refusal(folder.path(), "pose", POSE.reader(1)), Error::Stale { .. }));
     let owner = Process::start("owner", folder.path());
     let second: u64 = owner.told_after("ready").parse().unwrap();
-    // Another object: what was held of the first is no hindrance, and its values are not here.
+    // The new registry has another object: leases of the first do not block it, and it has none of the first's
+    // values.
     let mut anew = Lease::take_in(folder.path(), "robot", "pose", POSE.reader(0)).unwrap();
     assert_eq!(anew.end().unwrap().read(), None);
     assert_eq!((anew.attached().epoch(), second != epoch), (second, true));
@@ -305,7 +306,7 @@ fn the_catalogue_has_all() {
     for pair in entries.windows(2) {
         assert!(pair[0].offset + pair[0].size <= pair[1].offset);
     }
-    // By hand, as a client of the door.
+    // Attached directly, as a client of the listener.
     let endpoint = attach_in(folder.path(), "robot", "reader-1-of-pose").unwrap();
     assert_eq!(endpoint.directory().to_text(), lines[0].replace("reads", "writes") + "\n");
 }
@@ -323,9 +324,9 @@ mod one {
     taut_share::layout!(Pose { x: f64, y: f64 });
 }
 
-/// The programs that were built from another version of the same file, or from another file.
+/// Types of programs that were built from another version of the same file, or from another file.
 mod other {
-    /// The same one.
+    /// The same struct.
     pub(crate) mod same {
         use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -338,7 +339,7 @@ mod other {
         taut_share::layout!(Place { x: f64, y: f64 });
     }
 
-    /// With its fields in another order, and with another type.
+    /// The struct with its fields in another order, and with a field of another type.
     pub(crate) mod one {
         use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -369,7 +370,7 @@ fn a_struct_is_its_fields_and_not_its_name() {
     let _board = Registry::create_in(folder, "robot", &[object, list]).unwrap();
     let mut writer = Lease::take_in(folder, "robot", "pose", Sdrtw::<one::Pose>::new().writer()).unwrap();
     writer.end().unwrap().write(&one::Pose { x: 1.0, y: 2.0 });
-    // The same fields by another name of the type.
+    // The same fields in a type of another name.
     let same = Sdrtw::<other::same::Place>::new().observer();
     let mut reader = Lease::take_in(folder, "robot", "pose", same).unwrap();
     let sample = reader.end().unwrap().try_read().unwrap().unwrap();

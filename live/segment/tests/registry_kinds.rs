@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Every kind of object on a board: built here, played by a process that is killed in the middle of it, and played on
-//! by its successor; values cross both ways, and who only looks cannot write.
+//! Every kind of object in a registry. This process builds the object; a second process uses an endpoint and is
+//! killed in the middle of an operation; a successor goes on. Values cross both ways, and an endpoint that only reads
+//! cannot write.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
 
 mod support;
@@ -18,14 +19,14 @@ use taut_segment::registry::{
 };
 use taut_segment::{Attached, Error};
 
-/// A number, seven times: what is torn is seen.
+/// A number, seven times: a torn value is detected.
 type V = [u64; 7];
 
-/// What is played on the seats that were taken: one attempt to write a number, or to read one.
+/// One attempt on the leases that were taken: to write a number, or to read one.
 type Write<'a> = &'a mut dyn FnMut(u64);
 type Read<'a> = &'a mut dyn FnMut() -> Option<u64>;
 
-/// Takes the seats of an object in a folder and gives them to the play.
+/// Takes the leases of an object in a folder and passes them to the closure.
 type Writing = fn(&Path, &mut dyn FnMut(&Attached, Write<'_>)) -> Result<(), Error>;
 type Reading = fn(&Path, &mut dyn FnMut(&Attached, Read<'_>)) -> Result<(), Error>;
 
@@ -33,7 +34,7 @@ struct Row {
     name: &'static str,
     object: fn() -> Object,
     writing: Writing,
-    /// The parts that read, and whether they only look.
+    /// The endpoints that read, and whether they only read.
     reading: &'static [(bool, Reading)],
 }
 
@@ -45,8 +46,8 @@ fn whole(value: V) -> u64 {
 const OBJECT: &str = "it";
 const NAME: &str = "kinds";
 
-/// A row: the kind, how its writing parts write `n`, and for each reading part whether it leaves no trace, and how it
-/// reads. The attempts say `None` for nothing, and for everything that they are told instead.
+/// A row: the kind, how its writing endpoints write `n`, and for each reading endpoint whether it leaves no trace,
+/// and how it reads. An attempt to read returns `None` if it gets no value, for whatever reason.
 macro_rules! row {
     (
         $kind:expr,
@@ -101,7 +102,7 @@ const QRTWO: Qrtwo<V> = Qrtwo::new(8, 2);
 const QRTWC: Qrtwc<V> = Qrtwc::new(8, 2);
 const BULK: Bulk<V> = Bulk::new(4);
 
-/// Nanoseconds, ever later: instants of activations.
+/// Nanoseconds that never go back: the instants of activations.
 fn now_ns() -> u64 {
     taut_sys::clock::monotonic_ns()
 }
@@ -143,7 +144,7 @@ const ROWS: &[Row] = &[
             let _ = dispatcher.activate_reader(0, now_ns());
         },
         false r = DBP.reader(0) => r.job().and_then(|mut job| job.read().ok().flatten())),
-    // Time alone protects its values, so its writer must keep a pace: a reader that finds its job within two pauses is
+    // Only time protects its values, so its writer must keep a pace: a reader that finds its job within two pauses is
     // within the 200 buffers.
     row!(TCCP, [dispatcher = TCCP.dispatcher(), w = TCCP.writer()] |n| {
             if n.is_multiple_of(64) {
@@ -173,7 +174,7 @@ const ROWS: &[Row] = &[
         false r = BULK.receiver() => r.receive().ok().flatten().map(|received| *received)),
 ];
 
-/// How the kernel says that the memory is mapped: `rw-s` or `r--s`.
+/// The mapping's rights, as the kernel lists them: `rw-s` or `r--s`.
 fn rights(attached: &Attached) -> String {
     let object = &attached.directory().entries()[0].channel;
     let start = format!("{:x}-", attached.mapping(object).unwrap().ptr().addr());
@@ -216,7 +217,8 @@ fn role() {
     .unwrap();
 }
 
-/// Reads until a number of at least `least` comes; in quick succession, as a value that time protects is soon gone.
+/// Reads until a number of at least `least` arrives; without pauses, because a value that time protects is soon
+/// overwritten.
 fn until(row: &Row, least: u64, read: Read<'_>) -> u64 {
     let mut got = 0;
     eventually(row.name, || {
@@ -228,7 +230,7 @@ fn until(row: &Row, least: u64, read: Read<'_>) -> u64 {
     got
 }
 
-/// Numbers of the successor's: no process comes so far.
+/// The successor's numbers: no killed process writes so many.
 const LATER: u64 = 1 << 40;
 
 #[test]
@@ -241,7 +243,7 @@ fn a_writer_is_killed_and_another_goes_on() {
             let mut child = Process::start(&format!("write {}", row.name), folder.path());
             assert_eq!(child.reported(), "rw-s", "{}", row.name);
             reading(folder.path(), &mut |_, read| {
-                // It is at work: what is read gets newer.
+                // The writer is at work: the values get newer.
                 let first = until(row, 1, read);
                 until(row, first + 1, read);
                 let taken = (row.writing)(folder.path(), &mut |_, _| {}).unwrap_err();
@@ -293,7 +295,7 @@ fn a_reader_is_killed_and_another_goes_on() {
                     true => second.unwrap(),
                     false => assert!(matches!(second, Err(Error::EndpointTaken { .. })), "{}", row.name),
                 }
-                // While it reads.
+                // Killed while it reads.
                 for _ in 0..random.below(1000) {
                     n += 1;
                     write(n);

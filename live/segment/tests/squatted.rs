@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Something else is where a folder or a door belongs: of whoever made it, and whatever it is, it is not followed, not waited for, not
-//! overwritten, and named. What dead owners leave is in nobody's way.
+//! Something else stands where a folder or a socket belongs. Whatever it is, and whichever user made it, taut does
+//! not follow it, wait for it or overwrite it, and the error names it. What dead owners leave blocks nobody.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
 
 mod support;
@@ -22,12 +22,12 @@ use taut_sys::signals::{self, SIGKILL};
 fn role() {
     let folder = || PathBuf::from(std::env::var_os("TAUT_RUNTIME_DIR").unwrap());
     match support::role().as_deref() {
-        // An owner with a child of `fork`, which has the door's socket for as long as it lives.
+        // An owner with a child of `fork`, which holds the listener's socket for as long as it lives.
         Some("forked-owner") => {
             let _owner = owner(&folder());
-            // SAFETY: the child sleeps until it is killed, or a minute.
+            // SAFETY: the child sleeps until a signal kills it, or a minute.
             match unsafe { libc::fork() } {
-                // SAFETY: plain integers; ends the child without running what belongs to its parent.
+                // SAFETY: plain integers; ends the child without running its parent's exit handlers or destructors.
                 0 => unsafe {
                     libc::sleep(60);
                     libc::_exit(0)
@@ -41,11 +41,11 @@ fn role() {
     }
 }
 
-/// What is put in a place, and what it must still be afterwards.
+/// Something that a test puts in a place, and that must be unchanged afterwards.
 struct Squatter<'a> {
     kind: &'static str,
     place: &'a Path,
-    /// A file that a link leads to.
+    /// The file that a link leads to.
     target: PathBuf,
     _socket: Option<UnixDatagram>,
 }
@@ -62,7 +62,7 @@ impl<'a> Squatter<'a> {
         "a device",
     ];
 
-    /// `None` if this user may not.
+    /// `None` if this user may not make it.
     fn put(kind: &'static str, place: &'a Path) -> Option<Self> {
         let target = place.with_extension("target");
         fs::write(&target, "precious").unwrap();
@@ -76,7 +76,7 @@ impl<'a> Squatter<'a> {
             "a link" => symlink(&target, place).unwrap(),
             "a link to nothing" => symlink(place.with_extension("nothing"), place).unwrap(),
             "a folder" => fs::create_dir(place).unwrap(),
-            // Of another kind than a door, and alive.
+            // Of another type than a listener's socket, and alive.
             "a socket" => socket = Some(UnixDatagram::bind(place).unwrap()),
             "a device" if !run("mknod", &["c", "1", "3"]).success() => return None,
             "a device" => {}
@@ -85,7 +85,7 @@ impl<'a> Squatter<'a> {
         Some(Self { kind, place, target, _socket: socket })
     }
 
-    /// It is as it was.
+    /// Asserts that it is unchanged.
     fn stands(&self) {
         let there = fs::symlink_metadata(self.place).unwrap_or_else(|error| panic!("{}: {error}", self.kind));
         let kind = there.file_type();
@@ -111,7 +111,7 @@ impl Drop for Squatter<'_> {
     }
 }
 
-/// The result, of what must not wait for anybody.
+/// The result of work that must not wait for another process.
 fn at_once<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, result) = channel();
     std::thread::spawn(move || drop(done.send(work())));
@@ -151,7 +151,7 @@ fn where_a_door_belongs() {
     create(folder.path(), "nothing").unwrap();
 }
 
-/// A link to the door of another application, which lives, or has died: neither is ours.
+/// A link to the socket of another application, alive or dead: it belongs neither to this owner nor to its clients.
 #[test]
 fn a_door_that_leads_elsewhere() {
     let (folder, elsewhere) = (folder(), folder());
@@ -182,7 +182,7 @@ fn where_a_folder_belongs() {
     create(&place, "nothing").unwrap();
 }
 
-/// Somebody else has the folder's lock for good: the start ends, and names the folder.
+/// Another process holds the folder's lock for good: the start fails, and the error names the folder.
 #[test]
 fn a_folder_that_is_locked_for_good() {
     let folder = folder();
@@ -195,7 +195,7 @@ fn a_folder_that_is_locked_for_good() {
     create(folder.path(), "nothing").unwrap();
 }
 
-/// A socket of a dead process is replaced, of whichever kind.
+/// A new owner replaces the socket of a dead process, of any type.
 #[test]
 fn a_dead_socket_is_in_nobodys_way() {
     let folder = folder();
@@ -204,7 +204,7 @@ fn a_dead_socket_is_in_nobodys_way() {
     assert_eq!(owner(folder.path()).replaced(), Some(socket.as_path()));
 }
 
-/// An owner is killed, and a child that it had forked has its socket: nobody is behind that door.
+/// An owner is killed, and a child that it had forked still holds its socket: no owner listens there.
 #[test]
 fn a_child_that_outlives_its_owner() {
     struct Child(u32);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Who has attached may be asked by several threads; a seat is one thread's.
+//! Several threads may share an owner and an attachment; one thread at a time uses a lease.
 #![cfg(not(any(loom, shuttle)))]
 
 #[macro_use]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Folders and users. Becoming another user takes root; without it the tests that do say so and stop.
+//! Folders and users. Becoming another user takes root; without root the tests that do so report it and stop.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
 
 mod support;
@@ -19,7 +19,7 @@ use taut_sys::{process, socket};
 const LEVELS: Sdrtw<u64> = Sdrtw::new();
 
 const NOBODY: u32 = 65534;
-/// A group that nobody is in; a number needs no entry in `/etc/group`.
+/// A group without members; a number needs no entry in `/etc/group`.
 const GROUP: u32 = 54321;
 
 #[test]
@@ -59,7 +59,7 @@ fn role() {
             until_released();
         }
         Some("climber") => {
-            // Has a descriptor for reading and tries to make it one for writing.
+            // Has a descriptor for reading and tries to open it again for writing.
             let connection = socket::connect(&folder().join("cochlear.sock"), PATIENCE).unwrap();
             socket::send(connection.as_fd(), b"TAUTDOOR\x03\x00\x06\x00viewer", &[]).unwrap();
             socket::poll(&mut [socket::Poll::readable(connection.as_fd())], Some(PATIENCE)).unwrap();
@@ -76,12 +76,12 @@ fn role() {
     }
 }
 
-/// The application of the two roles with a default folder: root's is one in which others may be at work.
+/// The application of the two roles with a default folder: other applications may use root's default folder.
 fn app() -> String {
     std::env::var("TAUT_TEST_APP").unwrap_or_else(|_| APP.to_owned())
 }
 
-/// This binary as a user, with the default folder.
+/// Starts this binary as a user, with the default folder.
 struct Start<'a> {
     exe: &'a Path,
     uid: u32,
@@ -104,13 +104,13 @@ impl Start<'_> {
     }
 }
 
-/// A user that nobody else is, and an application that nobody else runs; the tests of other checkouts have others.
+/// A user id and an application name that no other process uses; the tests of other checkouts have others.
 fn unique(which: u32) -> (u32, String) {
     let id = std::process::id();
     (1_000_000 + 16 * id + which, format!("taut-test-{id}-{which}"))
 }
 
-/// A program that starts this binary within what a command line gives it.
+/// A script that starts this binary within a command line; the word `TEST` stands for the binary.
 fn within(bin: &Path, name: &str, command: &str) -> PathBuf {
     let (exe, script) = (reachable_exe(bin), bin.join(name));
     let text = format!("#!/bin/sh\nexec {} \"$@\"\n", command.replace("TEST", exe.to_str().unwrap()));
@@ -119,7 +119,7 @@ fn within(bin: &Path, name: &str, command: &str) -> PathBuf {
     script
 }
 
-/// Whether this machine lets a user run a program within this.
+/// Whether this machine lets a user run this program with these arguments.
 fn can(uid: u32, program: &str, args: &[&str]) -> bool {
     let status = std::process::Command::new(program).args(args).uid(uid).gid(uid).current_dir("/").output();
     status.is_ok_and(|output| output.status.success())
@@ -129,7 +129,7 @@ fn root() -> bool {
     process::effective_uid() == 0
 }
 
-/// This binary where everybody can run it.
+/// This binary in a place where every user can run it.
 fn reachable_exe(folder: &Path) -> PathBuf {
     let exe = folder.join("test");
     std::fs::copy(std::env::current_exe().unwrap(), &exe).unwrap();
@@ -158,7 +158,7 @@ fn another_user_needs_the_group() {
     assert_eq!(metadata.mode() & 0o777, 0o600);
     let reported = told_as(&exe, "viewer", folder.path(), NOBODY);
     assert!(reported.starts_with("cochlear does not let this user in"), "{reported}");
-    // If the mode were wider, the door itself still looks who asks.
+    // If the mode were wider, the listener itself still checks the client's user.
     std::fs::set_permissions(alone.socket(), std::fs::Permissions::from_mode(0o666)).unwrap();
     let reported = told_as(&exe, "viewer", folder.path(), NOBODY);
     assert!(reported.contains("only the application's own user and root may attach"), "{reported}");
@@ -186,8 +186,8 @@ fn owners_without_privilege_work() {
     assert_eq!(told_as(&exe, "owner", folder.path(), NOBODY), "created");
 }
 
-/// Another user has the name of a user's folder in the folder of all, whatever he made there: the user starts all the same, and is
-/// found.
+/// Another user has made an entry, of any kind, with the name of a user's folder in the sticky folder. The user's
+/// application starts all the same, and its clients find it.
 #[test]
 fn whose_name_is_taken_starts_all_the_same() {
     if !root() {
@@ -247,7 +247,7 @@ fn whose_name_is_taken_starts_all_the_same() {
     assert_eq!(contents(&owned), Vec::<PathBuf>::new());
 }
 
-/// The socket's mode keeps others out. Where somebody has changed it, the door looks who they are.
+/// The socket's mode keeps other users out. If somebody has changed the mode, the listener checks the client's user.
 #[test]
 fn a_door_that_stands_open_lets_nobody_else_in() {
     if !root() {
@@ -277,7 +277,7 @@ fn a_board_is_within_one_user() {
         command.uid(NOBODY).gid(NOBODY).current_dir("/");
     });
     assert_eq!(process.reported(), "created");
-    // Its door lets root in, and root does not trust it.
+    // The listener of that user accepts root, but root's `Lease::take` refuses it.
     assert!(attach_in(folder.path(), APP, "observer-of-levels").is_ok());
     let refused = Lease::take_in(folder.path(), APP, "levels", LEVELS.observer()).unwrap_err();
     assert!(matches!(refused, Error::NotPermitted { .. }), "{refused}");
@@ -317,7 +317,7 @@ fn folders_that_are_not_safe() {
         std::fs::set_permissions(&made, std::fs::Permissions::from_mode(0o711)).unwrap();
         chown(&made, Some(NOBODY), None).unwrap();
         assert_eq!(problem(create(&made)), FolderProblem::OtherOwner(NOBODY));
-        // A client may come to another user's folder, but then that user must be behind the door.
+        // A client may use another user's folder, but then that user must own the listener.
         let listener = socket::bind(&made.join("cochlear.sock")).unwrap();
         socket::listen(listener.as_fd(), 1).unwrap();
         let error = Error::NotAnApplication { problem: "it belongs to another user than its folder" };
@@ -325,8 +325,8 @@ fn folders_that_are_not_safe() {
     }
 }
 
-/// An owner that is killed leaves a socket and its folder. They are in the way of nobody: not of another user with the same
-/// application, not of root, not of the same user again, who takes them away.
+/// A killed owner leaves a socket and its folder. They block nobody: neither another user with the same application,
+/// nor root, nor the same user again, whose new owner removes them.
 #[test]
 fn what_one_user_left_is_in_nobody_s_way() {
     if !root() {
@@ -359,8 +359,8 @@ fn what_one_user_left_is_in_nobody_s_way() {
     assert!(!left.parent().unwrap().exists(), "nothing is left of either");
 }
 
-/// Root of a user namespace is not the machine's root: it has a folder of its own, and finds it again from another namespace of
-/// the same user's. What it leaves when it is killed is taken away by its successor.
+/// Root of a user namespace is not the machine's root: it has a folder of its own, and finds it again from another
+/// namespace of the same user. What a killed owner leaves there, its successor removes.
 #[test]
 fn a_user_namespace_has_applications_of_its_own() {
     if !root() {
@@ -375,13 +375,14 @@ fn a_user_namespace_has_applications_of_its_own() {
     let start = Start { exe: &inside, uid, app: &app };
     let mut dead = start.role("default-owner");
     let socket = PathBuf::from(dead.reported());
-    // Outside it is the user's, by the name that root has inside, or by one beside it if that was taken.
+    // Outside the namespace the folder belongs to the user. Its name is the one that root has inside, or a longer one
+    // if that was taken.
     assert!(socket.starts_with("/dev/shm") && !socket.starts_with("/run"), "{socket:?}");
     let folder = socket.parent().unwrap();
     assert!(folder.to_str().unwrap().starts_with("/dev/shm/taut-0"), "{socket:?}");
     assert_eq!(std::fs::metadata(folder).unwrap().uid(), uid);
     assert_eq!(start.viewer(), "attached");
-    // The machine's root runs the same application, and neither sees the other's.
+    // The machine's root runs the same application, and neither finds the other's.
     let exe = bin.path().join("test");
     let outside = Start { exe: &exe, uid: 0, app: &app };
     assert!(outside.viewer().contains("is not running"));
@@ -391,7 +392,7 @@ fn a_user_namespace_has_applications_of_its_own() {
     assert_eq!((start.viewer().as_str(), outside.viewer().as_str()), ("attached", "attached"));
     owner.release();
     assert!(!its.exists());
-    // `unshare` has become the owner: it is the owner that is killed.
+    // `unshare` has become the owner, so this kills the owner.
     dead.kill();
     assert!(socket.exists());
     let again = start.role("default-owner");
@@ -400,7 +401,7 @@ fn a_user_namespace_has_applications_of_its_own() {
     assert!(!folder.exists(), "nothing is left");
 }
 
-/// What Linux refuses names what it is about, and what to do.
+/// Errors of Linux name the path and say what to do.
 #[test]
 fn errors_name_the_path_and_what_to_do() {
     let folder = folder();
@@ -411,7 +412,7 @@ fn errors_name_the_path_and_what_to_do() {
             && reported.ends_with("or set TAUT_RUNTIME_DIR to one that is there"),
         "{reported}"
     );
-    // Something that is no socket is where the door belongs.
+    // Something other than a socket stands where the socket belongs.
     let socket = folder.path().join("cochlear.sock");
     std::fs::create_dir(&socket).unwrap();
     let reported = create(folder.path());

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a thread has used of its processor, and how often it lost it, with system calls only where it did.
+//! The processor time that a thread has used, and how often it lost its processor. System calls are needed only after
+//! a loss.
 //!
-//! While [`SwitchMark`] stands, the thread has had its processor without a gap: its processor time advances as the clock
-//! does, and its counts of switches do not. So one reading is enough for as long as that goes on. [`Account::look`] reads
-//! anew where the mark is gone, and gives what has happened since the reading before.
+//! While [`SwitchMark`] stands, the thread has kept its processor without a gap: its processor time advances like the
+//! clock, and its counts of switches stay. So one reading is enough for as long as the mark stands. When the mark is
+//! gone, [`Account::look`] reads again, and returns the difference from the reading before.
 //!
-//! A thread's own sleeps between its jobs are no events: [`Account::idle`] takes its processor time before, which delays
-//! nobody, and counts the sleep; [`Account::wait`], in the middle of a job, reads everything behind it.
+//! A thread's own sleeps between its jobs are no events. [`Account::idle`] reads the processor time before the sleep,
+//! where the reading delays no job, and counts the sleep. [`Account::wait`], in the middle of a job, reads everything
+//! after the sleep.
 //!
-//! What [`Account::idle`] leaves out: the processor time of going to sleep and waking. Half of the shortest that was seen
-//! in the first jobs is taken off; what is left, mostly some microseconds, counts as the job's, if that is switched out: never
-//! less than the job had. Of page faults nobody knows in which
-//! job they were, as they do not clear the mark: they are counted from the beginning of the account.
+//! [`Account::idle`] does not measure the processor time of going to sleep and waking. The account subtracts from the
+//! job half of the shortest such time in the first jobs. The rest, usually some microseconds, counts as the job's if
+//! the job is switched out: the account never reports less than the job used. Page faults do not clear the mark, so
+//! the account cannot assign them to a job: it counts them from its beginning.
 //!
-//! Where there is no mark, every look is a reading: two system calls.
+//! Without a mark, every look is a reading: two system calls.
 
 use std::cell::Cell;
 
@@ -23,44 +25,45 @@ use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::switched::SwitchMark;
 use crate::usage::{Usage, thread_usage};
 
-/// Readings from which the shortest way through a sleep is taken.
+/// The readings from which the account takes the shortest time for going to sleep and waking.
 const SAMPLES: u8 = 8;
-/// Of so many looks the median is taken.
+/// The looks of which [`look_ns`] takes the median.
 const LOOKS: usize = 101;
-/// Sleeps that are counted until they are read: in each, one that was woken before it slept may be counted as well.
+/// The sleeps that are counted before a new reading: a wake-up before the sleep may make each count one too many.
 const COUNTED_MAX: u64 = 64;
 
 /// How often a thread lost its processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
-    /// It slept or waited by a call, other than by [`Account::idle`] and [`Account::wait`]; so does one that is stopped.
+    /// Times that it slept or waited in a system call, other than by [`Account::idle`] and [`Account::wait`], or was
+    /// stopped.
     pub blocked: u64,
-    /// Another thread was preferred.
+    /// Times that another thread preempted it.
     pub preempted: u64,
 }
 
-/// The account of a thread, kept by itself.
+/// The account of a thread, which the thread keeps itself.
 #[derive(Debug)]
 pub struct Account {
     mark: SwitchMark,
-    /// Processor time at an instant; both advance alike as long as the mark stands.
+    /// Processor time at the instant `at_ns`; both advance alike as long as the mark stands.
     cpu_ns: Cell<u64>,
     at_ns: Cell<u64>,
-    /// The least processor time of going to sleep and waking.
+    /// The shortest processor time of going to sleep and waking.
     wake_ns: Cell<u64>,
     samples: Cell<u8>,
-    /// Whether `cpu_ns` was taken before a sleep, and is less than it was at `at_ns`.
+    /// Whether `cpu_ns` was read before a sleep, and is less than the processor time at `at_ns`.
     slept: Cell<bool>,
     usage: Cell<Usage>,
-    /// Sleeps since then that are no events.
+    /// The thread's own sleeps since that reading, which are no events.
     sleeps: Cell<u64>,
     first: Cell<Usage>,
-    /// What was seen and not taken.
+    /// Switches that the account has seen and [`Account::take`] has not returned yet.
     seen: Cell<Switches>,
 }
 
 impl Account {
-    /// Of the calling thread, from now on.
+    /// The account of the calling thread, from now on.
     pub fn new(mark: SwitchMark) -> Self {
         mark.set();
         let (usage, cpu_ns) = read();
@@ -78,8 +81,8 @@ impl Account {
         }
     }
 
-    /// The thread's processor time at `now_ns`, which is now, of [`monotonic_ns`]. *Real-time*: one load; two system calls,
-    /// about a microsecond, if the thread was switched out since the last look.
+    /// The thread's processor time at `now_ns`, the current value of [`monotonic_ns`]. *Real-time*: one load; two
+    /// system calls, about a microsecond, if the thread was switched out since the last look.
     #[inline]
     pub fn look(&self, now_ns: u64) -> u64 {
         if !self.mark.is_set() {
@@ -92,7 +95,7 @@ impl Account {
         cpu_ns
     }
 
-    /// Reads anew what [`Account::look`] will need, if it does. *Real-time*: as that.
+    /// Reads in advance what the next [`Account::look`] would read. *Real-time*: as that.
     #[inline]
     pub fn catch_up(&self) {
         if !self.mark.is_set() {
@@ -100,7 +103,7 @@ impl Account {
         }
     }
 
-    /// How often the thread lost its processor, as far as was looked; counts from 0 again.
+    /// How often the thread lost its processor, up to the last look; restarts the count at 0.
     pub fn take(&self) -> Switches {
         self.seen.take()
     }
@@ -110,8 +113,9 @@ impl Account {
         read().0.since(self.first.get())
     }
 
-    /// Sleeps between two jobs; `sleep` gives how often it may have slept. The instant behind it. *Real-time*: one system
-    /// call more than `sleep`; a second one where the thread was switched out since the last look, and each 64 sleeps.
+    /// Sleeps between two jobs; `sleep` returns how often it may have slept. Returns the instant after the sleep.
+    /// *Real-time*: one system call more than `sleep`; a second one if the thread was switched out since the last
+    /// look, and every 64 sleeps.
     pub fn idle(&self, sleep: impl FnOnce() -> u32) -> u64 {
         if !self.mark.exists() {
             sleep();
@@ -134,7 +138,8 @@ impl Account {
         now_ns
     }
 
-    /// Sleeps in the middle of a job as it may, as often as it likes. *Real-time*: up to four system calls more than `sleep`.
+    /// Sleeps in the middle of a job; `sleep` may sleep any number of times. *Real-time*: up to four system calls
+    /// more than `sleep`.
     pub fn wait<R>(&self, sleep: impl FnOnce() -> R) -> R {
         if !self.mark.is_set() {
             self.read_anew();
@@ -144,7 +149,7 @@ impl Account {
         result
     }
 
-    /// What happened until now is no event. Processor time does not change by that.
+    /// Starts a new reading: switches until now are no events. Processor time includes the time until now.
     fn begin_anew(&self) {
         self.mark.set();
         let (usage, cpu_ns) = read();
@@ -157,7 +162,7 @@ impl Account {
 
     #[cold]
     fn read_anew(&self) -> u64 {
-        // First: a switch behind it is found by the next look, whether or not it is in these readings.
+        // Sets the mark first: the next look finds any later switch, whether or not these readings include it.
         let before = self.usage.get();
         let sleeps = self.sleeps.get();
         self.begin_anew();
@@ -170,11 +175,11 @@ impl Account {
         self.cpu_ns.get()
     }
 
-    /// The first look behind a sleep.
+    /// The first look after a sleep.
     fn woken(&self, mut cpu_ns: u64, now_ns: u64) -> u64 {
         if self.samples.get() < SAMPLES {
             let real_ns = thread_cpu_ns();
-            // Else the reading is of something else as well.
+            // Otherwise the reading includes another switch.
             if self.mark.is_set() {
                 self.samples.set(self.samples.get() + 1);
                 self.wake_ns.set(self.wake_ns.get().min(real_ns.saturating_sub(cpu_ns)));
@@ -190,12 +195,12 @@ impl Account {
     }
 }
 
-/// Both readings. The interpreter knows neither.
+/// Both readings. Miri supports neither.
 fn read() -> (Usage, u64) {
     if cfg!(miri) { (Usage::default(), 0) } else { (thread_usage(), thread_cpu_ns()) }
 }
 
-/// What a look takes where there is no mark, ns: the median of some. For boot.
+/// The duration of a look without a mark, ns: the median of several looks. For boot.
 pub fn look_ns() -> u64 {
     let mut taken = [0; LOOKS];
     for took in &mut taken {
@@ -236,7 +241,7 @@ mod tests {
                 work(10_000);
                 account.look(monotonic_ns());
             }
-            // Each of its own sleeps is one that it may.
+            // The account allows each of the thread's own sleeps.
             assert_eq!(account.take().blocked, 0);
             for times in 1..5 {
                 account.look(idle(&account, 300_000));
@@ -261,7 +266,7 @@ mod tests {
         check_sleeps(SwitchMark::none());
     }
 
-    /// However long somebody else had the processor, and whether or not the thread slept before.
+    /// Holds however long another thread had the processor, and whether or not the thread slept before.
     #[test]
     #[cfg_attr(miri, ignore = "waits for its own processor time, which Miri does not count")]
     fn processor_time_is_the_threads_own() {
@@ -269,7 +274,7 @@ mod tests {
             on_a_thread(move || {
                 let account = Account::new(mark);
                 for round in 0..40 {
-                    // What waking takes may count as the job's, a pause of a virtual machine in it included.
+                    // The time of waking may count as the job's, including a pause of a virtual machine during it.
                     let real_ns = thread_cpu_ns();
                     let begin_ns = account.look(idle(&account, 20_000));
                     work(200_000);

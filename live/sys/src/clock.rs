@@ -37,10 +37,10 @@ pub fn thread_cpu_ns() -> u64 {
 ///
 /// *Real-time*: one system call, about half a microsecond.
 pub fn cpu_ns_of(tid: i32) -> u64 {
-    /// Of a thread, and what the scheduler counts: how Linux makes a clock of an id.
+    /// The bits of a clock id that select a thread, and the scheduler's count of processor time.
     const OF_THREAD: libc::clockid_t = 4 | 2;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is ours and writable; where there is no such clock, it is left as it is.
+    // SAFETY: `time` is ours and writable; without such a clock the kernel does not write to it.
     unsafe { libc::clock_gettime(!tid << 3 | OF_THREAD, &mut time) };
     (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
 }
@@ -61,7 +61,7 @@ pub fn tick_ns() -> u64 {
     1_000_000_000 / u64::try_from(per_second).unwrap_or(100).max(1)
 }
 
-/// An instant or a span as Linux wants it.
+/// An instant or a span in the form that Linux takes.
 pub(crate) const fn timespec(ns: u64) -> libc::timespec {
     libc::timespec {
         tv_sec: (ns / 1_000_000_000) as libc::time_t,
@@ -71,22 +71,22 @@ pub(crate) const fn timespec(ns: u64) -> libc::timespec {
 
 /// Sleeps until [`monotonic_ns`] is at least `ns`. Signals do not shorten it.
 ///
-/// *Real-time*: waits for the instant and for nothing else; one system call, one more per signal. An instant that
-/// has passed returns at once.
+/// *Real-time*: waits only for the instant; one system call, one more per signal. Returns at once if the instant has
+/// passed.
 pub fn sleep_until(ns: u64) {
     let time = timespec(ns);
     while sleep(&time) == libc::EINTR {}
 }
 
-/// As [`sleep_until`], but a signal that finds `stop` set ends it. So does a flag that is set before the sleep.
+/// As [`sleep_until`], but returns early if a signal arrives and `stop` is set, or if `stop` is set before the sleep.
 ///
-/// A flag that is set between that look and the sleep is seen at the next signal, or after the sleep: whoever
-/// stops a thread sets the flag and can rely on the end of the period.
+/// A flag that is set between the check and the sleep takes effect at the next signal, or after the sleep. So a
+/// thread that stops another one sets the flag, and the other stops at the end of its period at the latest.
 ///
 /// *Real-time*: as [`sleep_until`].
 ///
 /// # Errors
-/// [`Interrupted`] if it stopped before the instant.
+/// [`Interrupted`] if the flag ended it before the instant.
 pub fn sleep_until_or_stop(ns: u64, stop: &AtomicBool) -> Result<(), Interrupted> {
     let time = timespec(ns);
     loop {
@@ -100,9 +100,9 @@ pub fn sleep_until_or_stop(ns: u64, stop: &AtomicBool) -> Result<(), Interrupted
 }
 
 fn sleep(time: &libc::timespec) -> i32 {
-    // SAFETY: `time` is a valid timespec (nanoseconds below 10^9, seconds not negative: a u64 of nanoseconds has
-    // at most 1.9 * 10^10 seconds); the remainder is not asked for. It returns the error number, not -1; with
-    // these arguments only 0 and EINTR are possible.
+    // SAFETY: `time` is a valid timespec (nanoseconds below 10^9, seconds not negative: a u64 of nanoseconds has at
+    // most 1.9 * 10^10 seconds); the remainder is not requested. It returns the error number, not -1; with these
+    // arguments only 0 and EINTR are possible.
     unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, time, std::ptr::null_mut()) }
 }
 

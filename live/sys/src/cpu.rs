@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The CPU that the calling thread is on, at the cost of a load.
+//! The CPU that the calling thread is on, read with one load.
 
 use crate::rseq;
 
 /// Reads the number of the CPU that the calling thread runs on.
 ///
-/// The kernel keeps it for each thread that has registered for restartable sequences, which the C library does for all
-/// (glibc from 2.35 on). Elsewhere, or where that is switched off, it is asked for by [`crate::thread::current_cpu`].
+/// The kernel keeps this number for each thread that has registered for restartable sequences, which glibc does for
+/// all threads from 2.35 on. Elsewhere, or where registration is switched off, the reader calls
+/// [`crate::thread::current_cpu`].
 #[derive(Clone, Copy, Debug)]
 pub struct CpuReader {
-    /// From the thread pointer to the kernel's word; 0 if there is none.
+    /// From the thread pointer to the kernel's word; 0 if the thread is not registered.
     offset: isize,
 }
 
 impl CpuReader {
-    /// Finds out how. For boot.
+    /// Finds out whether the kernel's word can be read. For boot.
     pub fn new() -> Self {
         Self { offset: rseq::offset() }
     }
 
-    /// Whether it is one load.
+    /// Whether reading the CPU is one load.
     pub fn is_load(&self) -> bool {
         self.offset != 0
     }
 
-    /// The CPU. *Real-time*: one load, or what [`crate::thread::current_cpu`] takes.
+    /// The CPU. *Real-time*: one load, or the cost of [`crate::thread::current_cpu`].
     #[inline(always)]
     pub fn now(&self) -> u32 {
         #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
@@ -38,7 +39,7 @@ impl CpuReader {
 }
 
 impl CpuReader {
-    /// The CPU, for who knows that it is one load ([`CpuReader::is_load`]); without that it is any number. One load.
+    /// The CPU, for a caller that knows that it is one load ([`CpuReader::is_load`]); otherwise any number. One load.
     #[inline(always)]
     pub fn loaded(&self) -> u32 {
         #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]

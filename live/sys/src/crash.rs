@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What would end the process at once waits until another thread has done what must be done before: a crash, a signal whose
-//! default is to end the process, a call of `exit`. Then the signal's own action follows, so that the parent sees the true one.
+//! Delays the end of the process until another thread, the guardian, has done its last work. This covers a crash, a
+//! signal whose default action ends the process, and a call of `exit`. Then the signal's own action follows, so that
+//! the parent sees the true cause.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -14,7 +15,7 @@ use crate::{Result, clock, futex, interrupt, process, safe_state, signals, threa
 const CRASHES: [i32; 7] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT, libc::SIGSYS, libc::SIGTRAP];
 
-/// What comes from outside, and ends a process that says nothing about it.
+/// Signals from outside that end a process by default.
 const SENT: [i32; 10] = [
     libc::SIGQUIT,
     libc::SIGXCPU,
@@ -28,47 +29,48 @@ const SENT: [i32; 10] = [
     libc::SIGUSR2,
 ];
 
-/// What asks a process to end. Threads of the runtime have these blocked, and the guardian awaits them; but code of others may
-/// unblock them in its thread, where the kernel then delivers them.
+/// Signals that request a process to end. The runtime's threads have these blocked, and the guardian awaits them; but
+/// foreign code may unblock them in its thread, where the kernel then delivers them.
 const ASKED: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// Who is told; 0: nobody.
+/// The thread that is notified of crashes; 0 if there is none.
 static GUARDIAN: AtomicI32 = AtomicI32::new(0);
-/// In which process: one that it forks is on its own.
+/// The guardian's process: a process that it forks handles its own crashes.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
-/// The first crash: who above the signal, which has [`SENT_BIT`] if somebody else sent it.
+/// The first crash: `who` above the signal, which has [`SENT_BIT`] if a process or the kernel sent it.
 static CRASH: AtomicU64 = AtomicU64::new(0);
 static DONE: AtomicU32 = AtomicU32::new(0);
-/// How long a crashed thread waits, beyond what a safe state takes, ns.
+/// How long a crashed thread waits, beyond the time of a safe state, ns.
 static PATIENCE: AtomicU64 = AtomicU64::new(0);
-/// Whether a call of `exit` is told, too.
+/// Whether a call of `exit` notifies the guardian, too.
 static EXITS: AtomicBool = AtomicBool::new(false);
-/// The handler of signals that are sent; 0: not installed.
+/// The handler of signals that are sent; 0 if it is not installed.
 static ON_SENT: AtomicUsize = AtomicUsize::new(0);
 
-/// Above all numbers of signals.
+/// A bit above all signal numbers.
 const SENT_BIT: i32 = 1 << 16;
 
-/// What would have ended the process.
+/// The event that would have ended the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crash {
-    /// The thread, as [`crate::thread::tid`]; of a signal that was sent, the process that sent it, 0 if the kernel did.
+    /// The thread, as [`crate::thread::tid`]; for a signal that was sent, the process that sent it, 0 if the kernel
+    /// did.
     pub who: i32,
-    /// The signal; 0: the thread called `exit`.
+    /// The signal; 0 if the thread called `exit`.
     pub signal: i32,
-    /// Whether the signal was sent, by whoever: no thread of this process crashed.
+    /// Whether a process or the kernel sent the signal: no thread of this process crashed.
     pub sent: bool,
 }
 
 impl Crash {
-    /// Whether the thread stands where it crashed, and comes to its end by [`release_crashed_thread`].
+    /// Whether the thread waits where it crashed, and ends after [`release_crashed_thread`].
     pub fn is_of_thread(&self) -> bool {
         !self.sent && CRASHES.contains(&self.signal)
     }
 }
 
-/// Tells the calling thread of crashes from now on, by [`interrupt::send`]; a crashed thread waits for it at most so long, and
-/// as long as a safe state takes.
+/// Makes the calling thread the guardian: from now on a crash notifies it, by [`interrupt::send`]. A crashed thread
+/// waits for the guardian for at most `patience_ns`, plus the time of a safe state.
 ///
 /// # Errors
 /// None is expected.
@@ -84,7 +86,7 @@ pub fn enrol_guardian(patience_ns: u64) -> Result {
     for signal in CRASHES {
         handle(signal, on_crash)?;
     }
-    // What the application does itself with it stays.
+    // If the application has set an action for the signal, that action stays.
     let handle_default = |signal: i32, handler: Handler| match is_default(signal)? {
         true => handle(signal, handler),
         false => Ok(()),
@@ -99,18 +101,18 @@ pub fn enrol_guardian(patience_ns: u64) -> Result {
     Ok(())
 }
 
-/// What may be sent, and ends a process that says nothing about it.
+/// Signals that may be sent, and that end a process by default.
 fn sent() -> impl Iterator<Item = i32> {
     SENT.into_iter().chain(libc::SIGRTMIN()..=libc::SIGRTMAX())
 }
 
-/// Of these, those about which the application does nothing itself.
+/// Those of [`sent`] for which the application has set no action of its own.
 fn ours() -> Vec<i32> {
     let on_sent = ON_SENT.load(Ordering::Relaxed);
     sent().filter(|signal| action(*signal).is_ok_and(|action| action == on_sent)).collect()
 }
 
-/// The calling thread, which is told of crashes, takes signals that are sent, though another one leaves them to it.
+/// Lets the calling thread, the guardian, receive the signals that are sent, which other threads leave to it.
 ///
 /// # Errors
 /// None is expected.
@@ -118,13 +120,13 @@ pub fn take_sent() -> Result {
     signals::unblock(&ours())
 }
 
-/// Leaves signals that are sent to the thread that is told of crashes, until dropped: while the calling one waits for a disk,
-/// its handlers do not run.
+/// Leaves the signals that are sent to the guardian, until dropped: while the calling thread waits for a disk, its
+/// handlers do not run.
 #[derive(Debug)]
 pub struct LeftToGuardian(Vec<i32>);
 
 impl LeftToGuardian {
-    /// Of the calling thread.
+    /// Blocks these signals in the calling thread.
     ///
     /// # Errors
     /// None is expected.
@@ -145,11 +147,11 @@ fn is_default(signal: i32) -> Result<bool> {
     Ok(action(signal)? == libc::SIG_DFL)
 }
 
-/// What is done about a signal, as the C library has it.
+/// The action for a signal, as the C library reports it.
 fn action(signal: i32) -> Result<usize> {
     // SAFETY: zero is a value of all fields.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: nothing is set; the present one is written to what is ours.
+    // SAFETY: sets nothing; the present action is written to memory of ours.
     check("sigaction", unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) })?;
     Ok(action.sa_sigaction)
 }
@@ -161,20 +163,20 @@ fn handle(signal: i32, handler: Handler) -> Result {
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
     action.sa_sigaction = handler as usize;
-    // SAFETY: `action` is ours; the mask becomes one of all signals. The handlers touch atomics, and call what is safe in
-    // handlers.
+    // SAFETY: `action` is ours; the mask becomes one of all signals. The handlers touch atomics, and call only
+    // async-signal-safe functions.
     unsafe {
         libc::sigfillset(&mut action.sa_mask);
         check("sigaction", libc::sigaction(signal, &action, std::ptr::null_mut())).map(drop)
     }
 }
 
-/// From now on a call of `exit` is told, too.
+/// From now on a call of `exit` notifies the guardian, too.
 pub fn catch_exits() {
     EXITS.store(true, Ordering::Release);
 }
 
-/// Tells nobody any more: a crash has its own action.
+/// Ends all notifications: a crash then has its own action.
 pub fn dismiss_guardian() {
     EXITS.store(false, Ordering::Release);
     GUARDIAN.store(0, Ordering::Release);
@@ -188,20 +190,20 @@ pub fn seen() -> Option<Crash> {
     (crash != 0).then_some(Crash { who, signal: signal & !SENT_BIT, sent })
 }
 
-/// Lets the crashed thread go on to its end.
+/// Lets the crashed thread continue to its end.
 pub fn release_crashed_thread() {
     DONE.store(1, Ordering::Release);
     let _ = futex::wake(&DONE, u32::MAX, false);
 }
 
-/// Ends the process by a signal's default action, or if that does not, with this code.
+/// Ends the process by a signal's default action; with exit code `code` if that action does not end it.
 pub fn end_by(signal: i32, code: i32) -> ! {
     by_default(signal, thread::tid());
     let _ = signals::unblock(&[signal]);
     process::exit_now(code)
 }
 
-/// The first one is noted; another one ends the process already.
+/// Records the first crash; returns `false` for a later one, since the first already ends the process.
 fn note(who: i32, signal: i32) -> bool {
     CRASH.compare_exchange(0, (who as u64) << 32 | signal as u64, Ordering::AcqRel, Ordering::Relaxed).is_ok()
 }
@@ -229,20 +231,20 @@ fn is_forked() -> bool {
 extern "C" fn on_crash(signal: i32, about: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let (tid, guardian) = (thread::tid(), GUARDIAN.load(Ordering::Acquire));
     if guardian != 0 && !is_forked() {
-        // SAFETY: what the kernel gives a handler with SA_SIGINFO.
+        // SAFETY: the kernel passes it to a handler with SA_SIGINFO.
         let sender = signals::sender(unsafe { &*about });
         if sender.is_some_and(|sender| sender != std::process::id()) {
-            // Of no fault of this thread, which goes on.
+            // Another process sent the signal: this thread has no fault, and goes on.
             on_sent(signal, about, context);
             return;
         }
         if safe_state::is_of(tid) {
-            // Who waits for it goes on without it.
+            // The threads that wait for the safe state go on without it.
             safe_state::crashed(signal);
             interrupt::stay();
         }
         if tid == guardian {
-            // Nobody else does: real-time threads are parked as far as they come to it.
+            // No other thread does this. Of the real-time threads, those that reach their handler in time park.
             interrupt::park();
             let _ = safe_state::bring_to_rest();
         } else {
@@ -254,7 +256,7 @@ extern "C" fn on_crash(signal: i32, about: *mut libc::siginfo_t, context: *mut l
             wait_for_the_end();
         }
     }
-    // It comes when this handler returns and its mask ends.
+    // The signal arrives when this handler returns and its mask ends.
     by_default(signal, tid);
 }
 
@@ -264,9 +266,9 @@ extern "C" fn on_sent(signal: i32, about: *mut libc::siginfo_t, _context: *mut l
         by_default(signal, tid);
         return;
     }
-    // SAFETY: the C library's, of the calling thread.
+    // SAFETY: the C library's word of the calling thread.
     let errno = unsafe { *libc::__errno_location() };
-    // SAFETY: what the kernel gives a handler with SA_SIGINFO.
+    // SAFETY: the kernel passes it to a handler with SA_SIGINFO.
     let sender = signals::sender(unsafe { &*about }).unwrap_or(0);
     if note(sender as i32, signal | SENT_BIT) {
         interrupt::send(guardian);
@@ -281,8 +283,9 @@ extern "C" fn on_asked(signal: i32, about: *mut libc::siginfo_t, _context: *mut 
         by_default(signal, tid);
         return;
     }
-    // SAFETY: the C library's, of the calling thread; and what the kernel gives a handler with SA_SIGINFO. As if it had been sent
-    // to the guardian, with who sent it; the kernel lets a thread say so of a queued signal alone.
+    // SAFETY: the C library's word of the calling thread; and the kernel passes `about` to a handler with SA_SIGINFO.
+    // Forwards the signal to the guardian, with its sender, as if it had been sent there; the kernel allows a thread
+    // to set the sender only for a queued signal.
     unsafe {
         let errno = *libc::__errno_location();
         let mut about = *about;

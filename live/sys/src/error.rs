@@ -6,7 +6,7 @@ use std::fmt;
 
 /// A call that Linux refused.
 ///
-/// Two words, `Copy`, no allocation: fit to be returned on a real-time path.
+/// Two words, `Copy`, no allocation: a real-time path may return it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
     /// The call's name, as in its manual page.
@@ -15,11 +15,11 @@ pub struct Error {
     pub errno: i32,
 }
 
-/// What a call gives.
+/// The result of a call.
 pub type Result<T = ()> = std::result::Result<T, Error>;
 
 impl Error {
-    /// With the calling thread's error number.
+    /// The error of the call that just failed, with the calling thread's `errno`.
     pub(crate) fn last(call: &'static str) -> Self {
         // SAFETY: the location is the calling thread's own and always readable.
         Self { call, errno: unsafe { *libc::__errno_location() } }
@@ -30,12 +30,12 @@ impl Error {
         Self { call, errno: error.raw_os_error().unwrap_or(libc::EIO) }
     }
 
-    /// Whether it is the lack of a privilege: EPERM or EACCES.
+    /// Whether a privilege is missing: EPERM or EACCES.
     pub fn is_privilege(&self) -> bool {
         matches!(self.errno, libc::EPERM | libc::EACCES)
     }
 
-    /// Whether it would have had to wait: EAGAIN.
+    /// Whether the call would have had to wait: EAGAIN.
     pub fn would_block(&self) -> bool {
         self.errno == libc::EAGAIN
     }
@@ -72,7 +72,7 @@ impl std::error::Error for Error {}
 
 macro_rules! names {
     ($($name:ident)*) => {
-        /// The symbol of an error number that our calls can give.
+        /// The symbol of an error number that this crate's calls can return.
         fn name(errno: i32) -> Option<&'static str> {
             match errno {
                 $(libc::$name => Some(stringify!($name)),)*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Files, where the standard library has no word for it.
+//! File operations that the standard library lacks.
 
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
@@ -9,12 +9,13 @@ use std::path::Path;
 
 use crate::{Error, Result};
 
-/// Opens a folder itself: neither a file, nor what a symbolic link at its place points to. What its metadata say
-/// then is about this folder, whoever renames what meanwhile; and it can be locked ([`File::try_lock`]).
+/// Opens the folder itself: it refuses a file, and does not follow a symbolic link. The descriptor's metadata then
+/// describe this folder, even if another process renames it meanwhile; and the folder can be locked
+/// ([`File::try_lock`]).
 ///
 /// # Errors
-/// ENOTDIR for anything else, a symbolic link included (ELOOP on some kernels); ENOENT; EACCES if we may not list
-/// it.
+/// ENOTDIR for anything else, a symbolic link included (ELOOP on some kernels); ENOENT; EACCES if this user may not
+/// list it.
 pub fn open_folder(path: &Path) -> Result<File> {
     std::fs::OpenOptions::new()
         .read(true)

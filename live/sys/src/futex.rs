@@ -8,21 +8,21 @@ use std::sync::atomic::AtomicU32;
 use crate::clock::timespec;
 use crate::{Error, Result};
 
-/// Why a wait ended. Every reason can be spurious: look at the word again.
+/// Why a wait ended. Every reason can be spurious: check the word again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {
-    /// Someone woke us.
+    /// A thread woke this one.
     Woken,
     /// The deadline passed.
     TimedOut,
-    /// The word was not what we expected; we did not wait.
+    /// The word did not hold the expected value; the call did not wait.
     Changed,
     /// A signal arrived.
     Interrupted,
 }
 
-/// Waits while `word` holds `expected`, until woken or until [`crate::clock::monotonic_ns`] reaches `deadline`.
-/// `shared` says that other processes may wake us: the word lies in memory that they map too.
+/// Waits while `word` holds `expected`, until a thread wakes it or [`crate::clock::monotonic_ns`] reaches `deadline`.
+/// With `shared`, threads of other processes can wake it: the word lies in memory that they map too.
 ///
 /// *Real-time*: one system call; blocks as its name says.
 ///
@@ -52,7 +52,7 @@ pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<u64>, shared: bool
 /// Most words that [`wait_any`] takes.
 pub const WORDS_MAX: usize = libc::FUTEX_WAITV_MAX as usize;
 
-/// A word that a thread waits for with others: see [`wait_any`].
+/// A word that a thread waits for together with others: see [`wait_any`].
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Awaited<'w>(libc::futex_waitv, std::marker::PhantomData<&'w AtomicU32>);
@@ -61,7 +61,7 @@ impl<'w> Awaited<'w> {
     /// Waits while `word` holds `expected`; `shared` as in [`wait`].
     pub fn new(word: &'w AtomicU32, expected: u32, shared: bool) -> Self {
         let private = if shared { 0 } else { libc::FUTEX2_PRIVATE };
-        // SAFETY: all fields are integers, for which zero is a value; the reserved one must be it.
+        // SAFETY: all fields are integers, for which zero is a value; the reserved one must be zero.
         let mut waited: libc::futex_waitv = unsafe { std::mem::zeroed() };
         waited.val = expected.into();
         waited.uaddr = word.as_ptr().expose_provenance() as u64;
@@ -88,23 +88,23 @@ pub fn wait_any(words: &[Awaited<'_>], deadline: Option<u64>) -> Result<Waited> 
     let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     let count = u32::try_from(words.len()).unwrap_or(u32::MAX);
     // SAFETY: `Awaited` is a `futex_waitv` and nothing else, as many as we say; its words are borrowed for the whole
-    // call, and only read by the kernel; `time` as in `wait`, by the clock that is named.
+    // call, and the kernel only reads them; `time` as in `wait`, by the named clock.
     let result = unsafe {
         libc::syscall(libc::SYS_futex_waitv, words.as_ptr(), count, 0, time, libc::CLOCK_MONOTONIC)
     };
-    // The index of the one that was woken.
+    // The result is the index of the word whose waiter was woken.
     if result >= 0 {
         return Ok(Waited::Woken);
     }
     ended("futex_waitv")
 }
 
-/// Miri has no such call: it looks, and wakes in vain.
+/// Miri has no such call: this one checks the words once, and then returns after a short sleep.
 #[cfg(miri)]
 pub fn wait_any(words: &[Awaited<'_>], deadline: Option<u64>) -> Result<Waited> {
     let has_changed = |Awaited(word, _): &Awaited<'_>| {
         let at = std::ptr::with_exposed_provenance_mut(word.uaddr as usize);
-        // SAFETY: made of a reference that is borrowed still; all accesses are atomic.
+        // SAFETY: made of a reference that is still borrowed; all accesses are atomic.
         let now = unsafe { AtomicU32::from_ptr(at) }.load(std::sync::atomic::Ordering::SeqCst);
         u64::from(now) != word.val
     };
@@ -116,7 +116,7 @@ pub fn wait_any(words: &[Awaited<'_>], deadline: Option<u64>) -> Result<Waited> 
     Ok(if deadline.is_some_and(|deadline| deadline <= soon) { Waited::TimedOut } else { Waited::Woken })
 }
 
-/// Why a wait ended that did not end by a wake.
+/// Why a wait ended, if no wake ended it.
 fn ended(call: &'static str) -> Result<Waited> {
     let error = Error::last(call);
     match error.errno {
@@ -127,7 +127,7 @@ fn ended(call: &'static str) -> Result<Waited> {
     }
 }
 
-/// Wakes up to `count` of those who wait on `word`; gives how many. `shared` as in [`wait`], and the same on both
+/// Wakes up to `count` waiters of `word`; returns how many it woke. `shared` as in [`wait`], and the same on both
 /// sides.
 ///
 /// *Real-time*: one system call that does not block.

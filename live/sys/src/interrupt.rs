@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Waking one thread of ours out of a sleep, so that it sees that it should stop; and parking threads for good, so that a
-//! process can end although a thread of it does not.
+//! Waking a thread of this process out of a sleep, so that it notices that it should stop; and parking threads for
+//! good, so that the process can end although one of its threads does not.
 //!
-//! A thread that enrols has a [`ThreadSlot`]: there it says which job it runs, and there the signal's handler notes where it stood.
+//! An enrolled thread has a [`ThreadSlot`]. There it records which job it runs, and there the signal's handler
+//! records where the thread was.
 
 use std::fmt;
 use std::ptr;
@@ -14,38 +15,39 @@ use crate::clock::timespec;
 use crate::error::check;
 use crate::{Result, futex, process, signals, thread};
 
-/// Ignored by default, so one that comes before [`allow`] or after the end does no harm.
+/// Ignored by default, so a signal that arrives before [`allow`] or after the end does no harm.
 pub(crate) const SIGNAL: i32 = libc::SIGURG;
-/// Places that are made at once.
+/// Places in one chunk.
 const PLACES: usize = 512;
-/// How often, beyond the first ones: more threads than Linux gives a process by default.
+/// The most chunks beyond the first: more places than Linux gives a process threads by default.
 const CHUNKS: usize = 64;
-/// Addresses of the program that are noted from a thread's stack.
+/// Addresses of the program that the handler records from a thread's stack.
 const TRAIL: usize = 4;
-/// How far up the stack they are looked for.
+/// How far up the stack the handler searches for them, bytes.
 const REACH: usize = 4096;
-/// No limit.
+/// The limit of a job that has none.
 pub const NEVER: u64 = u64::MAX;
-/// Of [`Place::resource`].
+/// The bit of [`Place::resource`] that marks a resource as requested and not yet held.
 const AWAITED: u32 = 1 << 31;
 /// Bits of a job's number.
 const NUMBER_BITS: u32 = 48;
 
-/// A thread that may be parked.
+/// The record of a thread that may be parked.
 struct Place {
     tid: AtomicI32,
-    /// Where the thread keeps what is its own: an id of the kernel's is given to another thread when this one has ended, which
-    /// may have its place still, and whose stack is gone then.
+    /// The address of the thread's own `errno`. The kernel may give a thread id to another thread when this one has
+    /// ended; the ended thread may still have its place, and its stack is gone.
     own: AtomicUsize,
-    /// 0: none; else the task above the number of the job, plus 1.
+    /// 0: no job; else the task above the number of the job, plus 1.
     job: AtomicU64,
-    /// 0: none; else the number of the resource that the job has, plus 1, and [`AWAITED`] if it has asked for it only.
+    /// 0: none; else the number of the resource that the job holds, plus 1, with [`AWAITED`] if the job has only
+    /// requested it.
     resource: AtomicU32,
-    /// Its thread goes on when all are parked.
+    /// This thread goes on when all others are parked.
     apart: AtomicBool,
-    /// It is parked though others are not.
+    /// This thread is to be parked though others are not.
     alone: AtomicBool,
-    /// Where its stack can be read: from here on, to there.
+    /// The readable range of its stack: from `low` to `high`.
     low: AtomicUsize,
     high: AtomicUsize,
     noted: AtomicBool,
@@ -55,20 +57,20 @@ struct Place {
     trail: [AtomicUsize; TRAIL],
 }
 
-/// Places, and beside each until when its thread's job has to be done.
+/// Places, and beside each the instant by which its thread's job must be done.
 struct Chunk {
     places: [Place; PLACES],
     limits: [AtomicU64; PLACES],
 }
 
 static FIRST: Chunk = Chunk::new();
-/// Made for threads for which the ones before have no room, and never given back: handlers look at them.
+/// Further chunks, made when the ones before have no room. They are never freed, because handlers read them.
 static MORE: [AtomicPtr<Chunk>; CHUNKS] = [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS];
-/// Places from here on have never been used.
+/// Places from this number on have never been used.
 static USED: AtomicUsize = AtomicUsize::new(0);
-/// From now on the handler does not return.
+/// Once set, the handler does not return.
 static PARK: AtomicBool = AtomicBool::new(false);
-/// Nobody wakes this.
+/// No thread wakes this word.
 static FOR_EVER: AtomicU32 = AtomicU32::new(0);
 static TEXT: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
@@ -77,19 +79,19 @@ impl Chunk {
         Self { places: [const { Place::new() }; PLACES], limits: [const { AtomicU64::new(NEVER) }; PLACES] }
     }
 
-    /// The one that place `at` is in, if it has been made.
+    /// The chunk that holds place `at`, if it has been made.
     fn of(at: usize) -> Option<&'static Self> {
         let Some(more) = (at / PLACES).checked_sub(1) else { return Some(&FIRST) };
         // SAFETY: null, or leaked whole before it was stored with Release.
         unsafe { MORE.get(more)?.load(Ordering::Acquire).as_ref() }
     }
 
-    /// As [`Chunk::of`], and makes it. For boot.
+    /// As [`Chunk::of`], but makes the chunk if it is missing. For boot.
     fn made(at: usize) -> Option<&'static Self> {
         if let Some(there) = Self::of(at) {
             return Some(there);
         }
-        // In place: a thread's stack may be as small.
+        // Made in place: the calling thread's stack may be no larger than a chunk.
         let new = Box::<Self>::new_zeroed();
         // SAFETY: atomic integers and booleans, for which zero is a value.
         let new = unsafe { new.assume_init() };
@@ -102,7 +104,7 @@ impl Chunk {
             more.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire).is_ok()
         });
         if !first {
-            // SAFETY: from `into_raw` above, and nobody else has it.
+            // SAFETY: from `into_raw` above, and no other code has it.
             drop(unsafe { Box::from_raw(new) });
         }
         Self::of(at)
@@ -111,11 +113,11 @@ impl Chunk {
 
 /// The place of a number below [`USED`].
 fn place(at: usize) -> &'static Place {
-    // It is made before its number is used.
+    // The chunk is made before the number of one of its places is used.
     &Chunk::of(at).unwrap_or(&FIRST).places[at % PLACES]
 }
 
-/// All that have been used.
+/// All places that have been used.
 fn places() -> impl Iterator<Item = &'static Place> {
     (0..USED.load(Ordering::Acquire)).map(place)
 }
@@ -140,16 +142,16 @@ impl Place {
     }
 }
 
-/// A thread's place among those that can be parked; given up when it is dropped.
+/// A thread's place among those that can be parked; dropping the slot frees it.
 #[derive(Debug)]
 pub struct ThreadSlot {
     held: Option<Held>,
-    /// On which its handlers run: a crash may be that its own stack is used up. The standard library's is as small as the
-    /// processor's registers allow.
+    /// The stack on which its handlers run: a thread may crash because its own stack is used up. The standard
+    /// library's handler stack is only as large as the processor's registers need.
     _stack: Option<HandlerStack>,
 }
 
-/// A place that a thread has.
+/// A place that a thread holds.
 struct Held {
     at: usize,
     place: &'static Place,
@@ -163,7 +165,7 @@ impl fmt::Debug for Held {
 }
 
 impl Held {
-    /// The first free place, for the thread `tid`.
+    /// Takes the first free place for the thread `tid`.
     fn take(tid: i32) -> Option<Self> {
         (0..PLACES * (1 + CHUNKS)).find_map(|at| {
             let chunk = Chunk::made(at)?;
@@ -174,7 +176,7 @@ impl Held {
     }
 }
 
-/// Bytes of a stack for handlers.
+/// The size of a stack for handlers, bytes.
 const HANDLER_STACK: usize = 64 << 10;
 
 /// The calling thread's stack for handlers.
@@ -185,7 +187,7 @@ impl HandlerStack {
     fn take() -> Option<Self> {
         let mut stack = vec![0; HANDLER_STACK].into_boxed_slice();
         let to = libc::stack_t { ss_sp: stack.as_mut_ptr().cast(), ss_flags: 0, ss_size: stack.len() };
-        // SAFETY: the memory is as long as it says, and stays until `drop` has taken it from the thread.
+        // SAFETY: the memory is as long as it says, and stays until `drop` has removed it from the thread.
         let set = unsafe { libc::sigaltstack(&to, std::ptr::null_mut()) };
         (set == 0).then_some(Self(stack))
     }
@@ -195,8 +197,8 @@ impl Drop for HandlerStack {
     fn drop(&mut self) {
         let mut now = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: 0, ss_size: 0 };
         let none = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
-        // SAFETY: the first call only asks. The second takes the memory, if it is this thread's, which is not in a handler
-        // here. A seat that is dropped on another thread leaves it to the thread.
+        // SAFETY: the first call only queries. The second removes the memory, if it is this thread's, which is not in
+        // a handler here. A slot that is dropped on another thread leaves the memory to the thread that took it.
         let taken = unsafe {
             libc::sigaltstack(std::ptr::null(), &mut now) == 0
                 && now.ss_sp == self.0.as_mut_ptr().cast()
@@ -209,19 +211,19 @@ impl Drop for HandlerStack {
 }
 
 impl ThreadSlot {
-    /// The calling thread's, which gets the signal from now on. For boot. With more than 33,280 at once it has no place: it can be
-    /// sent signals, and is not parked.
+    /// Enrols the calling thread, which receives the signal from now on. For boot. If more than 33,280 threads are
+    /// enrolled at once, the slot has no place: the thread can receive signals, but it is not parked.
     pub fn take() -> Self {
         Self::of(false)
     }
 
-    /// As [`ThreadSlot::take`], of the thread that goes on when all are parked: see [`crate::safe_state`].
+    /// As [`ThreadSlot::take`], for the thread that goes on when all others are parked: see [`crate::safe_state`].
     pub fn apart() -> Self {
         Self::of(true)
     }
 
     fn of(apart: bool) -> Self {
-        // There are no signals.
+        // Miri has no signals.
         if cfg!(miri) {
             return Self::none();
         }
@@ -243,12 +245,12 @@ impl ThreadSlot {
         Self { held, _stack: HandlerStack::take() }
     }
 
-    /// Of no thread: what is said of its jobs is lost.
+    /// A slot of no thread: it discards what is recorded about jobs.
     pub const fn none() -> Self {
         Self { held: None, _stack: None }
     }
 
-    /// A job begins, which has to be done at an instant, or [`NEVER`]. *Real-time*: two stores.
+    /// Records that a job begins, and the instant by which it must be done, or [`NEVER`]. *Real-time*: two stores.
     #[inline]
     pub fn begin(&self, task: u16, number: u64, limit_ns: u64) {
         if let Some(Held { place, limit, .. }) = self.held {
@@ -258,8 +260,8 @@ impl ThreadSlot {
         }
     }
 
-    /// It is done. In a child of `fork`, which has come here out of its parent's job, the process ends. *Real-time*: two stores and
-    /// a load.
+    /// Records that the job is done. A child of `fork` that returns here from its parent's job ends its process.
+    /// *Real-time*: two stores and a load.
     #[inline]
     pub fn end(&self) {
         process::end_if_forked();
@@ -269,7 +271,8 @@ impl ThreadSlot {
         }
     }
 
-    /// The job asks for a resource; what was said before, for [`ThreadSlot::resource_as_before`]. *Real-time*: a load and a store.
+    /// Records that the job requests a resource; returns the previous record, for [`ThreadSlot::resource_as_before`].
+    /// *Real-time*: a load and a store.
     #[inline]
     pub fn asks_for(&self, resource: u16) -> u32 {
         let Some(Held { place, .. }) = self.held else { return 0 };
@@ -278,7 +281,7 @@ impl ThreadSlot {
         before
     }
 
-    /// The job has a resource. *Real-time*: a store.
+    /// Records that the job holds a resource. *Real-time*: a store.
     #[inline]
     pub fn has(&self, resource: u16) {
         if let Some(Held { place, .. }) = self.held {
@@ -286,7 +289,7 @@ impl ThreadSlot {
         }
     }
 
-    /// The job has what it had before [`ThreadSlot::asks_for`]. *Real-time*: a store.
+    /// Restores the record from before [`ThreadSlot::asks_for`]. *Real-time*: a store.
     #[inline]
     pub fn resource_as_before(&self, before: u32) {
         if let Some(Held { place, .. }) = self.held {
@@ -310,9 +313,9 @@ impl Drop for ThreadSlot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Running {
     place: usize,
-    /// Its task.
+    /// The task.
     pub task: u16,
-    /// Which job of the task.
+    /// The number of the job within its task.
     pub number: u64,
 }
 
@@ -324,24 +327,24 @@ impl Running {
         (job != 0).then(|| Self { place: at, task, number: number.wrapping_sub(1) })
     }
 
-    /// Whether it still does.
+    /// Whether the thread still runs this job.
     pub fn goes_on(&self) -> bool {
         Self::of(self.place) == Some(*self)
     }
 
-    /// The resource that the job had or asked for last, and whether it has it: the innermost one.
+    /// The innermost resource that the job holds or requested last, and whether it holds it.
     pub fn resource(&self) -> Option<(u16, bool)> {
         let word = place(self.place).resource.load(Ordering::Relaxed);
         let number = u16::try_from((word & !AWAITED).checked_sub(1)?).ok()?;
         Some((number, word & AWAITED == 0))
     }
 
-    /// Ends the call in which its thread is, if it is in one.
+    /// Interrupts the system call that its thread is in, if it is in one.
     pub fn interrupt(&self) {
         send(place(self.place).tid.load(Ordering::Acquire));
     }
 
-    /// Where its thread was when the signal last came.
+    /// Where its thread was when the last signal arrived.
     pub fn stood(&self) -> Option<Stood> {
         let place = place(self.place);
         let offset = |address: usize| {
@@ -356,23 +359,23 @@ impl Running {
     }
 }
 
-/// Where a thread stood.
+/// Where a thread was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stood {
     /// Whether it waited in a call of the kernel.
     pub in_call: bool,
-    /// The address in the program, from where that is loaded; `None` in a library.
+    /// The program counter, relative to the address that the program is loaded at; `None` in a library.
     pub offset: Option<usize>,
-    /// Addresses of the program near the top of its stack, the last first: return addresses, mostly.
+    /// Addresses of the program near the top of its stack, the innermost first: mostly return addresses.
     pub trail: [Option<usize>; TRAIL],
 }
 
-/// The jobs that run. *Real-time*: a load for each thread that has been enrolled.
+/// The jobs that are running. *Real-time*: a load for each place that has been used.
 pub fn running() -> impl Iterator<Item = Running> {
     (0..USED.load(Ordering::Acquire)).filter_map(Running::of)
 }
 
-/// A job that is not done at its limit. *Real-time*: as [`running`].
+/// A job that is not done at its limit, if there is one. *Real-time*: as [`running`].
 pub fn over_limit(now_ns: u64) -> Option<Running> {
     let used = USED.load(Ordering::Acquire);
     (0..used).step_by(PLACES).find_map(|first| {
@@ -382,8 +385,8 @@ pub fn over_limit(now_ns: u64) -> Option<Running> {
     })
 }
 
-/// Every thread that is enrolled, but for the one apart, stays in the signal's handler from now on, for ever: the process is about
-/// to end. Says whether all have come there; to be called again until then.
+/// Parks every enrolled thread except the one that is `apart`: it stays in the signal's handler for ever, since the
+/// process is about to end. Returns whether all are parked; the caller repeats the call until then.
 pub fn park() -> bool {
     PARK.store(true, Ordering::SeqCst);
     let mut all = true;
@@ -398,7 +401,7 @@ pub fn park() -> bool {
     all
 }
 
-/// One thread that is enrolled stays in the signal's handler from now on, for ever.
+/// Parks one enrolled thread: it stays in the signal's handler for ever.
 pub(crate) fn park_one(tid: i32) {
     if let Some(place) = places().find(|place| place.tid.load(Ordering::Acquire) == tid) {
         place.alone.store(true, Ordering::SeqCst);
@@ -411,7 +414,7 @@ pub fn is_parking() -> bool {
     PARK.load(Ordering::Acquire)
 }
 
-/// The calling thread sleeps until the process has ended.
+/// Puts the calling thread to sleep until the process has ended.
 pub fn stay() -> ! {
     loop {
         let _ = futex::wait(&FOR_EVER, 0, None, false);
@@ -423,7 +426,7 @@ fn is_text(address: usize) -> bool {
 }
 
 extern "C" fn on_signal(_signal: i32, _about: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the C library's, of the calling thread.
+    // SAFETY: the C library's word of the calling thread.
     let errno = unsafe { *libc::__errno_location() };
     if let Some(place) = mine() {
         note(place, context);
@@ -437,7 +440,7 @@ extern "C" fn on_signal(_signal: i32, _about: *mut libc::siginfo_t, context: *mu
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Notes in the handler of a crash where the calling thread was; it comes back to that no more.
+/// Records, in the handler of a crash, where the calling thread was; the thread does not resume there.
 pub(crate) fn note_own(context: *mut libc::c_void) {
     if let Some(place) = mine() {
         note(place, context);
@@ -445,14 +448,14 @@ pub(crate) fn note_own(context: *mut libc::c_void) {
     }
 }
 
-/// What differs between threads that live: where the calling one's error number is. It stands at the end of the memory that
-/// the thread's stack is of, so who has it and the same id has that stack.
+/// The address of the calling thread's `errno`, which is unique among living threads. It lies at the end of the
+/// memory that holds the thread's stack, so a thread with this address and the same id has that stack.
 fn own() -> usize {
     // SAFETY: no arguments, cannot fail.
     unsafe { libc::__errno_location().addr() }
 }
 
-/// The calling thread's place, if it has one. For handlers too.
+/// The calling thread's place, if it has one. Handlers may call it too.
 fn mine() -> Option<&'static Place> {
     let (tid, own) = (thread::tid(), own());
     let is_mine =
@@ -463,16 +466,16 @@ fn mine() -> Option<&'static Place> {
 fn note(place: &Place, context: *mut libc::c_void) {
     let (pc, sp, result) = registers(context);
     place.pc.store(pc, Ordering::Relaxed);
-    // A call that a signal ended gives that; the instruction before is the call.
+    // A system call that a signal interrupted returns EINTR; the call is the instruction before the program counter.
     place.in_call.store(result == -(libc::EINTR as isize), Ordering::Relaxed);
     let high = place.high.load(Ordering::Relaxed);
     let mut trail = place.trail.iter();
-    // Below its lowest address, where a stack that is used up points to, it cannot be read.
+    // Memory below the stack's lowest address, where the stack pointer may be after an overflow, cannot be read.
     let mut at = sp.max(place.low.load(Ordering::Relaxed)).next_multiple_of(size_of::<usize>());
     let end = high.min(at.saturating_add(REACH));
     while at.saturating_add(size_of::<usize>()) <= end {
-        // SAFETY: above the stack pointer and inside of the calling thread's stack, guard page aside, which does not move; aligned;
-        // read past the compiler, for which it is memory of other frames.
+        // SAFETY: above the stack pointer and inside the calling thread's stack, which does not move, without the
+        // guard page; aligned; a volatile read, since to the compiler it is memory of other frames.
         let word = unsafe { std::ptr::with_exposed_provenance::<usize>(at).read_volatile() };
         if is_text(word) {
             let Some(next) = trail.next() else { break };
@@ -484,10 +487,10 @@ fn note(place: &Place, context: *mut libc::c_void) {
     place.noted.store(true, Ordering::Release);
 }
 
-/// Program counter, stack pointer, and what a call gave.
+/// The program counter, the stack pointer, and the result register of a system call.
 fn registers(context: *mut libc::c_void) -> (usize, usize, isize) {
     let context = context.cast::<libc::ucontext_t>();
-    // SAFETY: what the kernel gives a handler with SA_SIGINFO; it lives as long as the handler runs.
+    // SAFETY: the kernel passes it to a handler with SA_SIGINFO; it lives as long as the handler runs.
     let machine = unsafe { &(*context).uc_mcontext };
     #[cfg(target_arch = "x86_64")]
     {
@@ -505,7 +508,8 @@ fn registers(context: *mut libc::c_void) -> (usize, usize, isize) {
     }
 }
 
-/// Lets [`send`] end sleeps and waits of this process's threads, and [`park`] keep them.
+/// Installs the handler, so that [`send`] can end sleeps and waits of this process's threads, and [`park`] can park
+/// them.
 ///
 /// # Errors
 /// None is expected.
@@ -518,34 +522,34 @@ pub fn allow() -> Result {
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
     action.sa_sigaction = on_signal as extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) as usize;
-    // SAFETY: `action` is ours and readable, the old one is not asked for; the handler touches atomics and its own thread's
-    // stack, calls what is safe in handlers, and restores the error number, so it may run at any instruction of any thread.
+    // SAFETY: `action` is ours and readable, the old one is not requested; the handler touches atomics and its own
+    // thread's stack, calls only async-signal-safe functions, and restores the error number, so it may run at any
+    // instruction of any thread.
     check("sigaction", unsafe { libc::sigaction(SIGNAL, &action, std::ptr::null_mut()) }).map(drop)
 }
 
-/// Ends the sleep or wait of a thread of this process, if it is in one; `tid` as in [`crate::thread::tid`]. A
-/// thread that is on its way to sleep misses it: send again until it has answered. 0 and a thread that has ended
-/// are nobody.
+/// Ends the sleep or wait of a thread of this process, if it is in one; `tid` as in [`crate::thread::tid`]. A thread
+/// that is about to sleep misses the signal: send again until it has answered. Has no effect for 0 or a thread that
+/// has ended.
 pub fn send(tid: i32) {
     if tid > 0 {
-        // SAFETY: plain integers; a thread of another process is not reached, since the group is ours.
+        // SAFETY: plain integers; the thread group is this process, so no thread of another process receives it.
         unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), tid, SIGNAL) };
     }
 }
 
-/// The signal by which [`send`] comes, for a thread that awaits it.
+/// The signal that [`send`] sends, for a thread that awaits it.
 pub const fn signal() -> i32 {
     SIGNAL
 }
 
-/// Sleeps until [`crate::clock::monotonic_ns`] is at least `ns`, or until a signal arrives: `false` then.
+/// Sleeps until [`crate::clock::monotonic_ns`] is at least `ns`, or until a signal arrives; returns `false` then.
 ///
-/// *Real-time*: waits for the instant or the signal and for nothing else; one system call. An instant that has
-/// passed returns at once.
+/// *Real-time*: waits only for the instant or the signal; one system call. Returns at once if the instant has passed.
 pub fn sleep_until(ns: u64) -> bool {
     let time = timespec(ns);
-    // SAFETY: `time` is a valid timespec: its nanoseconds are below 10^9; the remainder is not asked for. Returns
-    // the error number: 0 or, with these arguments, EINTR.
+    // SAFETY: `time` is a valid timespec: its nanoseconds are below 10^9; the remainder is not requested. Returns the
+    // error number: 0 or, with these arguments, EINTR.
     let result = unsafe {
         libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &time, std::ptr::null_mut())
     };
@@ -614,7 +618,7 @@ mod tests {
         });
     }
 
-    /// As threads of their own: which has a place, and that it is parked, is the same for the last one.
+    /// The last thread has a place, and is parked, like the first ones.
     #[test]
     #[cfg_attr(miri, ignore = "calls sigaction")]
     fn a_thread_beyond_the_first_places_has_one_too() {
@@ -633,7 +637,7 @@ mod tests {
                     }
                     taken.wait();
                     while go_on.load(Ordering::Acquire) {
-                        // Five hundred that wake at once leave other tests no processor.
+                        // Five hundred threads that wake often would leave other tests no processor.
                         std::thread::sleep(std::time::Duration::from_millis(50));
                     }
                     at
@@ -651,28 +655,29 @@ mod tests {
                 }
             };
             go_on.store(false, Ordering::Release);
-            // In the C library it stands in no code of this program, which is then further up its stack.
+            // While the thread is in the C library, its program counter lies outside this program; the program's code
+            // is then further up its stack.
             let found = stood.offset.is_some() || stood.in_call || stood.trail.iter().any(Option::is_some);
             assert!(found, "{stood:?}");
             last.unwrap().join().unwrap();
         });
     }
 
-    /// The place of a thread that has ended is not that of another one to which the kernel gives its id.
+    /// A thread to which the kernel gives the id of an ended thread does not use that thread's place.
     #[test]
     #[cfg_attr(miri, ignore = "calls sigaction")]
     fn a_stack_that_is_gone_is_not_looked_at() {
         allow().unwrap();
         let (place, reported) = (AtomicUsize::new(usize::MAX), AtomicBool::new(false));
         std::thread::scope(|scope| {
-            // Before the other one, so that it does not get that one's stack.
+            // Started before the other thread, so that it does not get that one's stack.
             let next = scope.spawn(|| {
                 while !reported.load(Ordering::Acquire) {
                     std::hint::spin_loop();
                 }
                 let place = super::place(place.load(Ordering::Relaxed));
                 let tid = place.tid.swap(thread::tid(), Ordering::AcqRel);
-                // It is sent to this thread, and comes before the call returns.
+                // The signal goes to this thread, and arrives before the call returns.
                 send(thread::tid());
                 place.tid.store(tid, Ordering::Release);
                 place.noted.load(Ordering::Acquire)

@@ -3,26 +3,26 @@
 
 //! The only crate that calls Linux.
 //!
-//! Safe, thin and by noun: a function does one call, or the few that only make sense together, and gives the
-//! kernel's answer as an [`Error`] that names the call. Whether a function may run on a real-time path stands in
-//! its documentation as *Real-time*: it does not allocate, and blocks only where its name says so. All others are
-//! for boot, for best-effort threads, or for reports.
+//! Safe, thin and by noun: a function makes one call, or the few that only make sense together, and returns the
+//! kernel's refusal as an [`Error`] that names the call. A function that may run on a real-time path has a paragraph
+//! *Real-time* in its documentation: it does not allocate, and blocks only where its name says so. All others are for
+//! boot, for best-effort threads, or for reports.
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
-//! | [`account`] | what a thread has used, and how often it lost its processor |
+//! | [`account`] | the processor time that a thread has used, and how often it lost its processor |
 //! | [`clock`] | monotonic and CPU time, sleeping until an instant |
 //! | [`thread`] | policy, affinity, name, stack of the calling thread; the priority of others |
 //! | [`mod@cpu`] | the CPU that the calling thread is on |
 //! | [`switched`] | whether the calling thread has lost its processor |
 //! | [`timer`] | timers armed ahead |
 //! | [`memory`] | locking, anonymous and shared mappings, sealed memory files |
-//! | [`mod@file`] | folders that are what they seem |
+//! | [`mod@file`] | opening folders without following links |
 //! | [`futex`] | waiting for a word to change, within or across processes |
 //! | [`life`] | a word that the kernel marks when this process dies |
 //! | [`mutex`] | the mutex with priority inheritance |
 //! | [`usage`] | page faults and context switches of the calling thread |
-//! | [`outside`] | tracers of this process's threads, real-time threads of others |
+//! | [`outside`] | tracers of this process's threads, real-time threads of other processes |
 //! | [`signals`] | blocking and awaiting termination |
 //! | [`process`] | identity, capabilities, limits |
 //! | [`machine`] | throttling, power latency, facts for reports |
@@ -56,7 +56,7 @@ pub mod timer;
 pub mod usage;
 
 pub use error::{Error, Result};
-/// Error numbers that callers tell apart.
+/// Error numbers that callers distinguish.
 pub use libc::{
     EACCES, EADDRINUSE, ECONNREFUSED, ECONNRESET, EDQUOT, EINVAL, EMFILE, ENFILE, ENOENT, ENOMEM, ENOSPC,
     ENOTDIR, EPERM, EROFS, ESRCH,

@@ -3,9 +3,10 @@
 
 //! A word in shared memory that the kernel marks when this process dies, however it dies.
 //!
-//! A parked thread has the word on its robust list (`set_robust_list(2)`), as a mutex that it holds for as long as it
-//! lives. The list and all addresses are in memory of this process; in the shared one there is the word alone. The
-//! thread has a list of its own instead of the C library's, which serves robust mutexes: this one locks none.
+//! A parked thread has the word on its robust list (`set_robust_list(2)`), like a mutex that it holds for as long as
+//! it lives. The list and all addresses lie in memory of this process; the shared memory holds only the word. The
+//! thread replaces the C library's list by its own. The C library needs its list for robust mutexes, and this thread
+//! locks none.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -16,21 +17,22 @@ use std::thread::JoinHandle;
 use crate::error::check;
 use crate::{Error, Result, signals, thread};
 
-/// In a word: whoever had it died. The kernel sets it when it takes [`OWNER`] away.
+/// The bit of a word that marks its holder as dead. The kernel sets it when it clears [`OWNER`].
 pub const DIED: u32 = 0x4000_0000;
 
-/// In a word: the thread that has it, as [`thread::tid`] names it in its own namespace. 0 is nobody.
+/// The bits of a word that hold the holder's thread id, as [`thread::tid`] gives it in its own namespace; 0 if no
+/// thread holds the word.
 pub const OWNER: u32 = 0x3FFF_FFFF;
 
-/// The list as the kernel reads it when the thread ends: a ring of this head and one entry.
+/// The list that the kernel reads when the thread ends: a ring of this head and one entry.
 #[cfg(not(miri))]
 #[repr(C)]
 struct List {
     /// `struct robust_list_head`: the first entry,
     first: *const Entry,
-    /// how far from an entry its word is,
+    /// the distance from an entry to its word,
     distance: libc::c_long,
-    /// and one that was being taken. None: an entry whose word another thread has is left alone.
+    /// and an entry that is being locked. Always null: the kernel ignores an entry whose word another thread holds.
     pending: *const Entry,
     only: Entry,
 }
@@ -50,17 +52,19 @@ pub struct Life {
 }
 
 impl Life {
-    /// Starts a thread, whose id it gives to `claim`, which puts it under [`OWNER`] of the word, and says whether it did:
-    /// from then on, and however the thread ends, the kernel takes it away and sets [`DIED`]. `None` if it did not.
+    /// Starts a thread and passes its id to `claim`. `claim` stores the id under [`OWNER`] of the word, and returns
+    /// whether it did. From then on, when the thread ends for whatever reason, the kernel clears the id and sets
+    /// [`DIED`]. Returns `None` if `claim` did not store the id.
     ///
     /// For boot: starts a thread.
     ///
     /// # Errors
-    /// ENOSYS where the kernel has no robust lists or no `membarrier(2)` for [`left`]; that of starting a thread.
+    /// ENOSYS where the kernel has no robust lists, or no `membarrier(2)` for [`left`]; the error of starting a
+    /// thread.
     ///
     /// # Safety
-    /// `word` is aligned to 4 and stays mapped for reading and writing until the result is dropped; until this returns, if
-    /// there is none, also by a panic of `claim`.
+    /// `word` is aligned to 4 and stays mapped for reading and writing: until the result is dropped, or until this
+    /// call returns (also by a panic of `claim`) if there is no result.
     pub unsafe fn hold(word: NonNull<u32>, claim: impl FnOnce(u32) -> bool + Send) -> Result<Option<Self>> {
         membarrier(REGISTER_GLOBAL_EXPEDITED)?;
         let stop = Arc::new(AtomicBool::new(false));
@@ -90,10 +94,11 @@ impl Life {
             Err(_) => return Err(Error { call: "clone", errno: libc::EIO }),
         };
         let life = Self { thread: Some(thread), stop, process: std::process::id() };
-        // Dropped before that, also if `claim` panics: the thread then ends, and is waited for, so that nobody has the word on
-        // a list any more.
+        // Dropped before `life`, also if `claim` panics: the thread then ends and is joined, so that no list holds
+        // the word any more.
         let go = go;
-        // The word is on the list already, so there is no moment at which it is ours and the kernel does not know.
+        // The word is on the list already, so there is no moment at which this process holds it and the kernel does
+        // not know.
         let claimed = claim(id);
         let _ = go.send(claimed);
         Ok(claimed.then_some(life))
@@ -103,7 +108,7 @@ impl Life {
 impl Drop for Life {
     fn drop(&mut self) {
         let Some(thread) = self.thread.take() else { return };
-        // A child of `fork` has no such thread, and its parent's goes on.
+        // A child of `fork` does not have this thread; its parent's goes on.
         if self.process == std::process::id() {
             self.stop.store(true, Ordering::Release);
             thread.thread().unpark();
@@ -112,17 +117,15 @@ impl Drop for Life {
     }
 }
 
-/// Puts the word at `address` on a robust list of the calling thread. The kernel reads the list when the thread is gone, so
-/// its few words are never given back.
-/// What the kernel does at the end of a thread with such a list, where Miri is that.
+/// The kernel's work at the end of a thread with such a list, which Miri does not do.
 #[cfg(miri)]
 fn end(address: usize) {
     let word = std::ptr::with_exposed_provenance_mut(address);
-    // SAFETY: `Life::hold` has exposed it, whose caller keeps it mapped; all accesses are atomic.
+    // SAFETY: `Life::hold` has exposed the address, and its caller keeps the word mapped; all accesses are atomic.
     let word = unsafe { std::sync::atomic::AtomicU32::from_ptr(word) };
     let own = thread::tid().unsigned_abs();
     let died = |now: u32| (now & OWNER == own).then_some(DIED);
-    // The kernel looks at what is there, and not at an older value, as a load may.
+    // The kernel reads the latest value; a plain load may return an older one.
     word.fetch_or(0, Ordering::AcqRel);
     let _ = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, died);
 }
@@ -132,6 +135,8 @@ fn register(_: usize) -> Result {
     Ok(())
 }
 
+/// Puts the word at `address` on a robust list of the calling thread. The kernel reads the list after the thread is
+/// gone, so its few words are never freed.
 #[cfg(not(miri))]
 fn register(address: usize) -> Result {
     let list: &'static mut List = Box::leak(Box::new(List {
@@ -142,30 +147,31 @@ fn register(address: usize) -> Result {
     }));
     list.first = &raw const list.only;
     list.only.next = std::ptr::from_ref(list).cast();
-    // From the entry to the word, whichever comes first.
+    // The distance from the entry to the word; it wraps if the word lies below.
     list.distance = address.wrapping_sub((&raw const list.only).addr()).cast_signed() as libc::c_long;
     let bytes = 3 * size_of::<usize>();
-    // SAFETY: the head is leaked, of the kernel's layout, and so long; the kernel writes to the word alone, if its bits
-    // under `OWNER` are this thread, when the thread ends.
+    // SAFETY: the head is leaked, has the kernel's layout and this length; the kernel writes only to the word, if its
+    // bits under `OWNER` are this thread, when the thread ends.
     let answer = unsafe { libc::syscall(libc::SYS_set_robust_list, &raw const *list, bytes) };
     check("set_robust_list", answer as libc::c_int).map(drop)
 }
 
-/// Returns when no thread of a process that held a [`Life`] and is marked dead executes anything of that process.
+/// Returns once no thread of a process that held a [`Life`] and is marked dead executes any code of that process.
 ///
-/// The kernel marks the word when it ends one thread; another one may be in user code still, on another processor,
-/// which has been told to stop. This makes all processors that run such processes enter the kernel once; the thread
-/// does not come back from there. What it has written is seen from then on.
+/// The kernel marks the word when it ends one thread of the process; another thread, which the kernel has ordered to
+/// stop, may still run user code on another processor. This call makes all processors that run such processes enter
+/// the kernel once; a thread of the dead process does not return from there. From then on the caller sees all that it
+/// has written.
 ///
 /// *Real-time*: one system call, which waits for the other processors to take an interrupt.
 ///
 /// # Errors
-/// None is expected after [`Life::hold`], which asks for it.
+/// None is expected after [`Life::hold`], which registers for it.
 pub fn left() -> Result {
     membarrier(GLOBAL_EXPEDITED)
 }
 
-/// Of `linux/membarrier.h`.
+/// Commands of `linux/membarrier.h`.
 const GLOBAL_EXPEDITED: libc::c_int = 1 << 1;
 const REGISTER_GLOBAL_EXPEDITED: libc::c_int = 1 << 2;
 
@@ -197,7 +203,7 @@ mod tests {
         let life = hold(&WORD).unwrap();
         let id = WORD.load(Ordering::Acquire);
         assert!(id & OWNER != 0 && id & DIED == 0);
-        // Of Miri's threads the system knows nothing.
+        // The system does not know Miri's threads.
         assert!(cfg!(miri) || std::path::Path::new(&format!("/proc/self/task/{id}")).exists());
         assert!(hold(&WORD).is_none(), "another has it");
         assert_eq!(WORD.load(Ordering::Acquire), id, "and the kernel leaves it alone");
@@ -233,7 +239,7 @@ mod tests {
         let child = unsafe { libc::fork() };
         if child == 0 {
             drop(life);
-            // SAFETY: ends the child without running what belongs to its parent.
+            // SAFETY: ends the child without running its parent's exit handlers or destructors.
             unsafe { libc::_exit(0) };
         }
         let mut status = 0;

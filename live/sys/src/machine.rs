@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the machine does to real-time threads: throttling, power latency, and facts for reports.
+//! How the machine affects real-time threads: throttling, power latency; and facts for reports.
 
 use std::fs;
 use std::io::Write;
@@ -9,11 +9,11 @@ use std::path::Path;
 
 use crate::{Error, Result};
 
-/// How much of each period real-time threads may use in all, `(runtime, period)` in µs, before Linux stops them;
-/// `None` if they are not throttled.
+/// How much of each period real-time threads may use in total, `(runtime, period)` in µs, before Linux throttles
+/// them; `None` if it does not throttle them.
 ///
 /// # Errors
-/// ENOENT where `/proc` is not mounted; EINVAL if what stands there is no number.
+/// ENOENT where `/proc` is not mounted; EINVAL if a file there holds no number.
 pub fn rt_throttle() -> Result<Option<(u64, u64)>> {
     rt_throttle_in(Path::new("/proc/sys/kernel"))
 }
@@ -36,19 +36,19 @@ pub fn memory_bytes() -> Option<u64> {
     total.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Whether the kernel is a PREEMPT_RT one.
+/// Whether the kernel is a PREEMPT_RT kernel.
 pub fn realtime_kernel() -> bool {
     read("/sys/kernel/realtime").as_deref() == Some("1")
 }
 
-/// While it lives, no CPU enters a sleep that takes long to leave.
+/// While it lives, no CPU enters an idle state with a long exit latency.
 #[derive(Debug)]
 pub struct DmaLatencyHold {
     _file: fs::File,
 }
 
-/// Asks for a wake-up latency of 0 µs from all CPUs, for as long as the answer lives. It costs power, and on the
-/// machine where this was measured took 9 µs off the median wake-up.
+/// Requests a wake-up latency of 0 µs from all CPUs, for as long as the result lives. It costs power; on the machine
+/// where this was measured it reduced the median wake-up latency by 9 µs.
 ///
 /// # Errors
 /// EACCES without root (or a rule for `/dev/cpu_dma_latency`); ENOENT where the kernel has no such device.
@@ -62,17 +62,17 @@ pub fn dma_latency_hold() -> Result<DmaLatencyHold> {
     Ok(DmaLatencyHold { _file: file })
 }
 
-/// The stolen time of a CPU so far, in ns: the hypervisor ran something else. Coarse (10 ms), and not every stall
-/// is counted. `None` where it cannot be read.
+/// The stolen time of a CPU so far, in ns: the time in which the hypervisor ran something else. Coarse (10 ms), and
+/// it does not count every stall. `None` if it cannot be read.
 pub fn stolen_ns(cpu: u16) -> Option<u64> {
     let text = fs::read_to_string("/proc/stat").ok()?;
     let prefix = format!("cpu{cpu} ");
     let line = text.lines().find_map(|line| line.strip_prefix(&prefix))?;
-    // USER_HZ is 100 on every architecture that we run on.
+    // USER_HZ is 100 on every architecture that taut runs on.
     line.split_ascii_whitespace().nth(7)?.parse::<u64>().ok()?.checked_mul(10_000_000)
 }
 
-/// What a report says about the machine, `(what, value)` in a fixed order; what cannot be read is left out.
+/// Facts about the machine for a report, `(name, value)` in a fixed order, without those that cannot be read.
 pub fn machine_facts() -> Vec<(String, String)> {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let field = |names: &[&str]| {
@@ -122,7 +122,7 @@ fn preemption() -> Option<String> {
         return Some("PREEMPT_RT".to_owned());
     }
     if let Some(text) = read("/sys/kernel/debug/sched/preempt") {
-        // The active one stands in parentheses: `none voluntary (full) lazy`.
+        // The active model stands in parentheses: `none voluntary (full) lazy`.
         if let Some((_, rest)) = text.split_once('(') {
             return rest.split(')').next().map(str::to_owned);
         }

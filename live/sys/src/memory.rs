@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use crate::error::check;
 use crate::{Error, Result};
 
-/// Locks every page of the process, present and future, in memory: none is ever read back from a disk, and what
-/// is mapped later is populated at once. Thread stacks count in full.
+/// Locks every page of the process, present and future, in memory: the kernel never reads one back from a disk, and
+/// populates later mappings at once. Thread stacks count in full.
 ///
-/// The C library's heap has one arena from then on. It would make more of them for threads that allocate, up to eight for each
-/// processor, of 64 MiB of addresses each: of these nothing is used, and all of it counts as locked, towards RLIMIT_MEMLOCK
-/// too. For the first thread of a process, before it starts others.
+/// From then on the C library's heap has one arena. Otherwise it would make more of them for threads that allocate,
+/// up to eight for each processor, of 64 MiB of addresses each. These stay unused, but count as locked, also towards
+/// RLIMIT_MEMLOCK. Call it from the first thread of a process, before that starts others.
 ///
 /// # Errors
 /// EPERM or ENOMEM without CAP_IPC_LOCK and beyond RLIMIT_MEMLOCK.
@@ -28,16 +28,16 @@ pub fn lock_all() -> Result {
 
 #[cfg(target_env = "gnu")]
 fn one_arena() {
-    // SAFETY: plain integers. It refuses none of them, and without it more memory counts as locked.
+    // SAFETY: plain integers. The call accepts them; without it, more memory counts as locked.
     unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
 }
 
-/// Other C libraries have one.
+/// Other C libraries have one arena.
 #[cfg(not(target_env = "gnu"))]
 fn one_arena() {}
 
-/// As [`lock_all`], but pages are locked when first touched: large stacks and maps that are never used cost
-/// nothing. What real-time threads use must be touched before.
+/// As [`lock_all`], but locks a page when it is first touched: large stacks and mappings that are never used cost
+/// nothing. Touch the pages that real-time threads use before they start.
 ///
 /// # Errors
 /// As [`lock_all`].
@@ -47,7 +47,7 @@ pub fn lock_all_on_fault() -> Result {
     check("mlockall", unsafe { libc::mlockall(flags) }).map(drop)
 }
 
-/// Takes [`lock_all`] and every single lock back.
+/// Undoes [`lock_all`] and every single lock.
 ///
 /// # Errors
 /// None is expected.
@@ -67,9 +67,9 @@ pub fn lock(ptr: *const u8, len: usize) -> Result {
 
 /// A mapping, ended on drop.
 ///
-/// It gives only addresses: whoever reads or writes through them proves that nothing races, or uses atomics.
-/// Holding one proves that `len` bytes at `ptr` are mapped, page-aligned, and stay mapped while it lives; that they
-/// can be accessed without a fault (SIGBUS) is true for anonymous mappings and for files sealed against shrinking.
+/// It gives only addresses: code that reads or writes through them must prove that nothing races, or use atomics.
+/// Holding a mapping proves that `len` bytes at `ptr` are mapped, page-aligned, and stay mapped while it lives.
+/// Accesses cause no fault (SIGBUS) in anonymous mappings and in files sealed against shrinking.
 #[derive(Debug)]
 pub struct Mapping {
     ptr: NonNull<u8>,
@@ -80,7 +80,7 @@ pub struct Mapping {
 
 // SAFETY: a mapping belongs to the process, not to a thread; the type itself never accesses its bytes.
 unsafe impl Send for Mapping {}
-// SAFETY: as above; through `&Mapping` only addresses can be had.
+// SAFETY: as above; `&Mapping` gives only addresses.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
@@ -94,22 +94,22 @@ impl Mapping {
         self.len
     }
 
-    /// Never: an empty mapping cannot be made.
+    /// Never true: an empty mapping cannot be made.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether it was mapped for writing. Writing to one that was not is a fault.
+    /// Whether it was mapped for writing. Otherwise a write is a fault.
     pub fn writable(&self) -> bool {
         self.writable
     }
 
-    /// Whether it is locked in memory; else why not.
+    /// Whether it is locked in memory; else the error.
     pub fn locked(&self) -> Result {
         self.locked
     }
 
-    /// Locks it in memory, populating it; the answer is kept in [`Mapping::locked`].
+    /// Locks it in memory, which populates it; [`Mapping::locked`] keeps the result.
     ///
     /// # Errors
     /// EPERM or ENOMEM without CAP_IPC_LOCK and beyond RLIMIT_MEMLOCK.
@@ -120,7 +120,7 @@ impl Mapping {
 
     fn new(len: usize, writable: bool, flags: i32, fd: i32) -> Result<Self> {
         let access = if writable { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
-        // SAFETY: a new mapping at an address of the kernel's choice replaces none that exists.
+        // SAFETY: a new mapping at an address of the kernel's choice replaces no existing one.
         let ptr = unsafe { libc::mmap(std::ptr::null_mut(), len, access, flags, fd, 0) };
         if ptr == libc::MAP_FAILED {
             return Err(Error::last("mmap"));
@@ -129,8 +129,8 @@ impl Mapping {
         Ok(Self { ptr, len, writable, locked: Err(Error { call: "mlock", errno: libc::ENOMEM }) })
     }
 
-    /// Makes all pages present, writably where it is writable. Where the kernel is older than 5.14 the populating
-    /// flag of the mapping has done what it can.
+    /// Makes all pages present, and writable if the mapping is writable. On kernels before 5.14 only the mapping's
+    /// own populating flag has an effect.
     fn populate(&self) {
         let advice = if self.writable { libc::MADV_POPULATE_WRITE } else { libc::MADV_POPULATE_READ };
         // SAFETY: the range is this mapping; populating changes no content.
@@ -140,13 +140,13 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the range is exactly what was mapped, and nothing refers to it: addresses that were given out
-        // are valid only while it lives, which is their user's duty.
+        // SAFETY: the range is exactly what was mapped, and nothing refers to it: the addresses that it gave out are
+        // valid only while it lives, which is their user's duty.
         unsafe { libc::munmap(self.ptr().cast(), self.len) };
     }
 }
 
-/// Memory of our own: zeroed, populated, and locked if we may ([`Mapping::locked`] says).
+/// Private memory: zeroed, populated, and locked if the process may lock it ([`Mapping::locked`] reports it).
 ///
 /// # Errors
 /// ENOMEM; EINVAL for no bytes.
@@ -163,10 +163,10 @@ pub(crate) fn map_untouched(len: usize) -> Result<Mapping> {
     Mapping::new(len, true, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
 }
 
-/// The first `len` bytes of a file, shared with whoever maps it too; populated, not locked.
+/// Maps the first `len` bytes of a file, shared with other mappings of it; populated, not locked.
 ///
-/// The caller makes sure that the file has that many bytes and keeps them ([`seals`], [`file_size`]): beyond its
-/// end an access is a fault.
+/// The caller makes sure that the file has that many bytes and keeps them ([`seals`], [`file_size`]): an access
+/// beyond its end is a fault.
 ///
 /// # Errors
 /// EACCES to write to a file that was opened for reading; EPERM to write to one that is sealed against it.
@@ -189,8 +189,8 @@ impl Seals {
     pub const GROW: Self = Self(libc::F_SEAL_GROW);
     /// Any writing.
     pub const WRITE: Self = Self(libc::F_SEAL_WRITE);
-    /// Writing by anybody but who has it mapped for writing already. As long as it may be written by others, whoever may
-    /// write can also punch holes; under this seal nobody can. Since Linux 5.1.
+    /// Writing by any process, except through mappings for writing that exist already. A process that may write to a
+    /// file can also punch holes into it; under this seal none can. Since Linux 5.1.
     pub const FUTURE_WRITE: Self = Self(libc::F_SEAL_FUTURE_WRITE);
     /// Further seals.
     pub const SEAL: Self = Self(libc::F_SEAL_SEAL);
@@ -202,14 +202,14 @@ impl Seals {
         Self(self.0 | other.0)
     }
 
-    /// Whether all of `other` are among them.
+    /// Whether `self` includes all of `other`.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 }
 
-/// A file that exists only in memory, of `len` zero bytes, with seals. Closed on exec. Its mode lets only its
-/// owner open it anew.
+/// A file that exists only in memory, of `len` zero bytes, with seals. Closed on exec. Only its owner may open it
+/// again.
 ///
 /// # Errors
 /// EINVAL for a name of over 249 bytes; EMFILE, ENFILE, ENOMEM; EFBIG beyond what the machine can hold.
@@ -222,30 +222,31 @@ pub fn memfd(name: &CStr, len: u64, seals: Seals) -> Result<OwnedFd> {
     let size = libc::off_t::try_from(len).map_err(|_| Error { call: "ftruncate", errno: libc::EFBIG })?;
     // SAFETY: plain integers.
     check("ftruncate", unsafe { libc::ftruncate(fd.as_raw_fd(), size) })?;
-    // A memory file is born with mode 0777: whoever got it for reading could open it again for writing.
+    // A memory file is created with mode 0777: a process that received it for reading could open it again for
+    // writing.
     // SAFETY: plain integers.
     check("fchmod", unsafe { libc::fchmod(fd.as_raw_fd(), 0o600) })?;
     seal(fd.as_fd(), seals)?;
     Ok(fd)
 }
 
-/// Seals a memory file against more.
+/// Adds seals to a memory file.
 ///
 /// # Errors
-/// EPERM if it is sealed against further seals; EBUSY for [`Seals::WRITE`] while it is mapped for writing; EINVAL for another
-/// kind of file, and for a seal that this kernel does not know.
+/// EPERM if it is sealed against further seals; EBUSY for [`Seals::WRITE`] while it is mapped for writing; EINVAL for
+/// another kind of file, and for a seal that this kernel does not know.
 pub fn seal(fd: BorrowedFd<'_>, seals: Seals) -> Result {
     // SAFETY: plain integers.
     check("fcntl(F_ADD_SEALS)", unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_ADD_SEALS, seals.0) }).map(drop)
 }
 
-/// A secret memory file, of `len` zero bytes: its size is fixed, and nobody can punch holes into it, not even who may write
-/// to it. Its pages never move and count as locked, in every process that maps it. Not for words that processes sleep on: the
-/// kernel refuses futexes there. Closed on exec; it cannot be opened anew.
+/// A secret memory file, of `len` zero bytes: its size is fixed, and no process can punch holes into it, not even one
+/// that may write to it. Its pages never move and count as locked, in every process that maps it. Not for words that
+/// processes sleep on: the kernel refuses futexes there. Closed on exec; it cannot be opened again.
 ///
 /// # Errors
-/// ENOSYS before Linux 5.14, and where it is switched off (it is until 6.5, unless by `secretmem.enable=1`); EMFILE, ENFILE,
-/// ENOMEM.
+/// ENOSYS before Linux 5.14, and where it is switched off (the default until 6.5, unless `secretmem.enable=1` is
+/// set); EMFILE, ENFILE, ENOMEM.
 pub fn secret_file(len: u64) -> Result<OwnedFd> {
     // SAFETY: plain integers.
     let fd = unsafe { libc::syscall(libc::SYS_memfd_secret, libc::O_CLOEXEC) };
@@ -261,7 +262,7 @@ pub fn secret_file(len: u64) -> Result<OwnedFd> {
 /// # Errors
 /// None is expected.
 pub fn is_secret(fd: BorrowedFd<'_>) -> Result<bool> {
-    // The kernel's number for this kind of file, which libc has not.
+    // The kernel's number for this kind of file, which libc does not define.
     const SECRETMEM_MAGIC: libc::c_long = 0x5345_434d;
     // SAFETY: integers, for which zero is a value.
     let mut status: libc::statfs = unsafe { std::mem::zeroed() };
@@ -270,7 +271,7 @@ pub fn is_secret(fd: BorrowedFd<'_>) -> Result<bool> {
     Ok(status.f_type == SECRETMEM_MAGIC)
 }
 
-/// The first `len` bytes of a secret file, shared with whoever maps it too, for writing; populated.
+/// Maps the first `len` bytes of a secret file for writing, shared with other mappings of it; populated.
 ///
 /// # Errors
 /// EAGAIN beyond RLIMIT_MEMLOCK without CAP_IPC_LOCK; EINVAL for a file of another kind, or with fewer bytes.
@@ -279,14 +280,14 @@ pub fn map_secret(fd: BorrowedFd<'_>, len: usize) -> Result<Mapping> {
         return Err(Error { call: "mmap", errno: libc::EINVAL });
     }
     let mut map = Mapping::new(len, true, libc::MAP_SHARED, fd.as_raw_fd())?;
-    // The kernel populates none of these at once. Larger pages are touched more than once.
+    // The kernel does not populate these pages at mmap. The loop touches pages larger than 4 KiB more than once.
     for page in (0..len).step_by(4096) {
         // SAFETY:
-        // - within the mapping, and within the file, whose size was looked at and is fixed; aligned, as any byte is
-        // - atomic, and changes nothing: whoever else uses it does so by atomic accesses or from outside this program
+        // - within the mapping, and within the file, whose size was checked and is fixed; aligned, as any byte is
+        // - atomic, and changes nothing: all other code accesses it atomically or from outside this program
         unsafe { AtomicU8::from_ptr(map.ptr().add(page)) }.fetch_or(0, Ordering::Relaxed);
     }
-    // As all memory of its kind.
+    // All secret memory is locked.
     map.locked = Ok(());
     Ok(map)
 }
@@ -300,7 +301,7 @@ pub fn seals(fd: BorrowedFd<'_>) -> Result<Seals> {
     check("fcntl(F_GET_SEALS)", unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) }).map(Seals)
 }
 
-/// The bytes of a file.
+/// The size of a file, bytes.
 ///
 /// # Errors
 /// EIO; none is expected of a memory file.
@@ -312,7 +313,7 @@ pub fn file_size(fd: BorrowedFd<'_>) -> Result<u64> {
     Ok(u64::try_from(status.st_size).unwrap_or(0))
 }
 
-/// Asks for another size of a file.
+/// Changes the size of a file.
 ///
 /// # Errors
 /// EPERM if it is sealed against that; EINVAL if it was opened for reading.
@@ -322,12 +323,13 @@ pub fn resize(fd: BorrowedFd<'_>, len: u64) -> Result {
     check("ftruncate", unsafe { libc::ftruncate(fd.as_raw_fd(), size) }).map(drop)
 }
 
-/// Takes bytes out of a file: what stood there is gone, and whoever has it mapped takes a page fault at the next access. Any
-/// process that may write to a memory file can do this, unless a seal forbids it; it is here for those who make sure of that.
+/// Punches a hole into a file: its bytes there are gone, and a process that maps it takes a page fault at the next
+/// access. Any process that may write to a memory file can do this, unless a seal forbids it; callers use it to check
+/// that the seals hold.
 ///
 /// # Errors
-/// EPERM if the file is sealed against writing, of all or of others; EBADF if it was opened for reading; EOPNOTSUPP for a
-/// [`secret_file`].
+/// EPERM if the file is sealed against writing ([`Seals::WRITE`] or [`Seals::FUTURE_WRITE`]); EBADF if it was opened
+/// for reading; EOPNOTSUPP for a [`secret_file`].
 pub fn punch_hole(fd: BorrowedFd<'_>, offset: u64, len: u64) -> Result {
     let number = |number: u64| {
         libc::off_t::try_from(number).map_err(|_| Error { call: "fallocate", errno: libc::EFBIG })
@@ -338,10 +340,10 @@ pub fn punch_hole(fd: BorrowedFd<'_>, offset: u64, len: u64) -> Result {
     check("fallocate", unsafe { libc::fallocate(fd.as_raw_fd(), mode, offset, len) }).map(drop)
 }
 
-/// The same file, opened anew for reading: no writable mapping can be made of it.
+/// Opens the same file again, for reading: it allows no writable mapping.
 ///
 /// # Errors
-/// EACCES if the file is not ours; ENOENT where `/proc` is not mounted.
+/// EACCES if the file belongs to another user; ENOENT where `/proc` is not mounted.
 pub fn reopen_read_only(fd: BorrowedFd<'_>) -> Result<OwnedFd> {
     std::fs::File::open(format!("/proc/self/fd/{}", fd.as_raw_fd()))
         .map(OwnedFd::from)
@@ -402,7 +404,7 @@ mod tests {
     }
 
     fn remove(map: &Mapping) -> Result {
-        // SAFETY: the range is this mapping, of which nobody has a reference.
+        // SAFETY: the range is this mapping, to which no reference exists.
         check("madvise", unsafe { libc::madvise(map.ptr().cast(), map.len(), libc::MADV_REMOVE) }).map(drop)
     }
 
@@ -484,7 +486,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "calls mallopt")]
     fn locking_everything() {
-        // Holds for all threads of the tests, none of which minds.
+        // Affects all threads of the tests; none of them depends on it.
         for lock in [lock_all, lock_all_on_fault] {
             match lock() {
                 Ok(()) => unlock_all().unwrap(),

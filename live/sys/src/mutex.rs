@@ -1,40 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The system's mutex with priority inheritance, which outlives its owner and works across processes.
+//! The system's mutex with priority inheritance. It survives the death of its owner and works across processes.
 
 use std::cell::UnsafeCell;
 
 use crate::{Error, Result};
 
-/// `pthread_mutex_t` with PTHREAD_PRIO_INHERIT, PTHREAD_MUTEX_ROBUST and PTHREAD_PROCESS_SHARED: to the kernel,
-/// FUTEX_LOCK_PI. Of the kind that checks: the others wait for ever where a thread waits for itself. It stays where it is
-/// while anybody may use it, and in memory that only its users write: it holds addresses.
+/// `pthread_mutex_t` with PTHREAD_PRIO_INHERIT, PTHREAD_MUTEX_ROBUST and PTHREAD_PROCESS_SHARED: in the kernel,
+/// FUTEX_LOCK_PI. It is of the error-checking type: with the other types a thread that locks it twice waits for ever.
+/// It holds addresses, so it must not move while any thread may use it, and must lie in memory that only its users
+/// write.
 #[repr(C, align(128))]
 pub struct PiMutex(UnsafeCell<libc::pthread_mutex_t>);
 
-// SAFETY: it is for that; all access is through pthread's functions.
+// SAFETY: a process-shared mutex is made for several threads; all access is through pthread's functions.
 unsafe impl Send for PiMutex {}
 // SAFETY: as above.
 unsafe impl Sync for PiMutex {}
 
-/// How a mutex was had.
+/// In which state the caller got the mutex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Had {
-    /// As its last owner left it.
+    /// The last owner released it.
     Clean,
-    /// Its last owner died with it. Mended already, as far as the mutex goes; what it protects is the caller's.
+    /// The last owner died while holding it. The mutex itself is consistent again; the caller must repair the data
+    /// that it protects.
     OwnerDied,
 }
 
 impl PiMutex {
-    /// Makes one of the bytes at `place`.
+    /// Makes a mutex in the bytes at `place`.
     ///
     /// # Errors
     /// ENOTSUP where the system has no priority inheritance.
     ///
     /// # Safety
-    /// Nobody uses what is at `place`, which has room and is aligned to 128; and it will not move.
+    /// No code uses the memory at `place`, which has room and is aligned to 128; and it will not move.
     pub unsafe fn init(place: *mut Self) -> Result {
         let mut attributes = std::mem::MaybeUninit::<libc::pthread_mutexattr_t>::uninit();
         let attributes = attributes.as_mut_ptr();
@@ -44,7 +46,7 @@ impl PiMutex {
             let made = (|| {
                 let kind = libc::pthread_mutexattr_settype(attributes, libc::PTHREAD_MUTEX_ERRORCHECK);
                 answer("pthread_mutexattr_settype", kind)?;
-                // Miri has mutexes of this kind, without the rest.
+                // Miri has error-checking mutexes, without the other attributes.
                 if cfg!(miri) {
                     let mutex = UnsafeCell::raw_get(std::ptr::addr_of!((*place).0));
                     return answer("pthread_mutex_init", libc::pthread_mutex_init(mutex, attributes));
@@ -63,25 +65,26 @@ impl PiMutex {
         }
     }
 
-    /// Takes it; blocks while another has it, who runs at our priority meanwhile if ours is higher.
+    /// Locks it; blocks while another thread holds it, which meanwhile runs at the caller's priority if that is
+    /// higher.
     ///
     /// *Real-time*: without contention no system call.
     ///
     /// # Errors
-    /// EDEADLK if the calling thread has it already.
+    /// EDEADLK if the calling thread holds it already.
     pub fn lock(&self) -> Result<Had> {
         // SAFETY: made by `init`, and not moved since.
         self.had("pthread_mutex_lock", unsafe { libc::pthread_mutex_lock(self.0.get()) })
     }
 
-    /// Takes it if nobody has it; `None` if somebody does.
+    /// Locks it if no thread holds it; else `None`.
     ///
     /// # Errors
     /// None is expected.
     pub fn try_lock(&self) -> Result<Option<Had>> {
         // SAFETY: made by `init`, and not moved since.
         match unsafe { libc::pthread_mutex_trylock(self.0.get()) } {
-            // The kind that checks says so too if it is the calling thread.
+            // The error-checking type also returns one of these if the calling thread holds it.
             libc::EBUSY | libc::EDEADLK => Ok(None),
             code => self.had("pthread_mutex_trylock", code).map(Some),
         }
@@ -91,24 +94,24 @@ impl PiMutex {
         if code != libc::EOWNERDEAD {
             return answer(call, code).map(|()| Had::Clean);
         }
-        // SAFETY: made by `init`, and ours now.
+        // SAFETY: made by `init`, and locked by the calling thread now.
         let mended = unsafe { libc::pthread_mutex_consistent(self.0.get()) };
         answer("pthread_mutex_consistent", mended).map(|()| Had::OwnerDied)
     }
 
-    /// Gives it back.
+    /// Unlocks it.
     ///
-    /// *Real-time*: a system call only if somebody waits.
+    /// *Real-time*: a system call only if a thread waits.
     ///
     /// # Errors
-    /// EPERM if the calling thread has not got it.
+    /// EPERM if the calling thread does not hold it.
     pub fn unlock(&self) -> Result {
         // SAFETY: made by `init`, and not moved since.
         answer("pthread_mutex_unlock", unsafe { libc::pthread_mutex_unlock(self.0.get()) })
     }
 }
 
-/// The pthread functions give their error number.
+/// The pthread functions return their error number.
 fn answer(call: &'static str, code: i32) -> Result {
     if code == 0 { Ok(()) } else { Err(Error { call, errno: code }) }
 }
@@ -135,7 +138,7 @@ mod tests {
         .join()
         .unwrap();
         mutex.unlock().unwrap();
-        // A thread that ends with it.
+        // A thread ends while it holds the mutex.
         std::thread::spawn(|| assert_eq!(mutex.lock(), Ok(Had::Clean))).join().unwrap();
         assert_eq!(mutex.lock(), Ok(Had::OwnerDied));
         mutex.unlock().unwrap();

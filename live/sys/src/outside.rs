@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What others do to the threads of this process, or beside them: tracers that stop them, real-time threads that are preferred.
+//! Other processes that affect the threads of this one: tracers that stop them, and real-time threads that Linux runs
+//! first.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -9,13 +10,13 @@ use std::os::unix::fs::MetadataExt;
 use crate::error::{check, check_size};
 use crate::{clock, process, thread};
 
-/// Bytes of `/proc/…/status` in which the tracer stands.
+/// The first bytes of `/proc/…/status`, which contain the tracer.
 const STATUS_BYTES: usize = 1024;
 
-/// The process that traces a thread of this one: a debugger, `strace`. `None` if nobody does, if there is no such thread, and
-/// where `/proc` is not readable. Three system calls, some microseconds; no heap, no lock.
+/// The process that traces a thread of this one: a debugger, `strace`. `None` if there is no tracer or no such
+/// thread, and where `/proc` is not readable. Three system calls, some microseconds; no heap, no lock.
 pub fn tracer_of(tid: i32) -> Option<u32> {
-    // The interpreter has no such file.
+    // Miri has no such file.
     if cfg!(miri) {
         return None;
     }
@@ -54,34 +55,34 @@ fn tracer_in(status: &[u8]) -> Option<u32> {
     (pid != 0).then_some(pid)
 }
 
-/// A thread of another process that Linux prefers to all ordinary ones.
+/// A thread of another process that Linux runs before all ordinary ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RealTimeThread {
-    /// Its number.
+    /// Its id.
     pub tid: i32,
-    /// Its process's.
+    /// The id of its process.
     pub pid: i32,
-    /// Linux' number of its policy: `SCHED_FIFO` 1, `SCHED_RR` 2, `SCHED_DEADLINE` 6.
+    /// Linux's number of its policy: `SCHED_FIFO` 1, `SCHED_RR` 2, `SCHED_DEADLINE` 6.
     pub policy: u8,
     /// Its priority, 1 to 99; 0 under `SCHED_DEADLINE`, which is above all of them.
     pub priority: u8,
     /// The CPU that it runs on, or ran on last.
     pub cpu: u16,
-    /// Processor time that it has used. Of one that runs, up to a tick of the kernel less.
+    /// Processor time that it has used, ns. For a running thread it may lag by up to a tick of the kernel.
     pub ran_ns: u64,
-    /// When it started, in clock ticks since boot: with `tid` a name that is not used twice.
+    /// When it started, in clock ticks since boot; together with `tid`, this identifies a thread without reuse.
     pub started: u64,
-    /// Its name, as `ps` has it: 15 bytes at most, then zeros.
+    /// Its name, as in `ps`: 15 bytes at most, then zeros.
     pub name: [u8; 16],
 }
 
-/// Hands over all real-time threads of other processes that can be seen. Allocates; about a microsecond per thread of the
-/// machine, and more per process: for best-effort threads.
+/// Passes every real-time thread of other processes that this process can see to `found`. Allocates; about a
+/// microsecond per thread of the machine, and more per process: for best-effort threads.
 pub fn real_time_threads(mut found: impl FnMut(RealTimeThread)) {
     let own = process::pid();
     for pid in numbers("/proc").filter(|pid| *pid != own) {
         let tasks = format!("/proc/{pid}/task");
-        // It has a link for each thread, and two of its own.
+        // The folder has a link for each thread, and two of its own.
         let Ok(about) = fs::metadata(&tasks) else { continue };
         if about.nlink() <= 3 {
             if let Some(thread) = real_time_thread(pid, pid) {
@@ -93,7 +94,7 @@ pub fn real_time_threads(mut found: impl FnMut(RealTimeThread)) {
     }
 }
 
-/// The names in a folder that are numbers.
+/// The entries of a folder whose names are numbers.
 fn numbers(folder: &str) -> impl Iterator<Item = u32> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
@@ -115,7 +116,7 @@ fn real_time_thread(pid: u32, tid: u32) -> Option<RealTimeThread> {
     parse(&stat, (process, number), policy, ran())
 }
 
-/// From `/proc/…/stat`; where the kernel counts no nanoseconds, what it says in clock ticks stands.
+/// Parses `/proc/…/stat`; without a count in nanoseconds (`ran_ns`), uses the one in clock ticks.
 fn parse(stat: &[u8], (pid, tid): (i32, i32), policy: u8, ran_ns: Option<u64>) -> Option<RealTimeThread> {
     // The second field is a name in parentheses that may hold anything.
     let open = stat.iter().position(|byte| *byte == b'(')?;
@@ -125,7 +126,7 @@ fn parse(stat: &[u8], (pid, tid): (i32, i32), policy: u8, ran_ns: Option<u64>) -
     let length = bytes.len().min(15);
     name[..length].copy_from_slice(&bytes[..length]);
     let rest = std::str::from_utf8(stat.get(close + 1..)?).ok()?;
-    // The first of them is the third.
+    // The first of these is field 3.
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
     let ticks = field(14)?.saturating_add(field(15)?);
@@ -205,7 +206,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "other processes")]
     fn a_real_time_thread_of_another_process_is_seen_with_what_it_used() {
-        // It ends by itself, whatever becomes of this test.
+        // It ends by itself, even if this test fails.
         let script = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; sleep 5";
         let child = Command::new("chrt").args(["-f", "3", "sh", "-c", script]).stderr(Stdio::null()).spawn();
         let Ok(mut child) = child else {

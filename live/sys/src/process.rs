@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Identity, capabilities and limits of this process and its neighbours.
+//! Identity, capabilities and limits of this process and of others.
 
 use std::ffi::CString;
 use std::sync::Once;
@@ -13,13 +13,13 @@ use crate::{Error, Result, signals};
 /// Whether this process is a child of `fork`, out of a process that has called [`notice_forks`].
 static FORKED: AtomicBool = AtomicBool::new(false);
 
-/// Children of `fork` know from now on that they are.
+/// Lets children of `fork` know from now on that they are children.
 pub fn notice_forks() {
     static NOTICED: Once = Once::new();
     extern "C" fn in_child() {
         FORKED.store(true, Ordering::Relaxed);
     }
-    // There is no such call.
+    // Miri has no such call.
     if cfg!(miri) {
         return;
     }
@@ -29,8 +29,9 @@ pub fn notice_forks() {
     });
 }
 
-/// Ends a child of `fork`: for where code of the application returns. The child has one thread of an application whose others
-/// are its parent's, and would write to what has one writer. *Real-time*: a load.
+/// Ends a child of `fork`. The runtime calls it where the application's code returns to it. The child has one thread
+/// of an application whose other threads stayed in its parent, and would write to memory that has one writer.
+/// *Real-time*: a load.
 #[inline]
 pub fn end_if_forked() {
     #[cold]
@@ -45,7 +46,7 @@ pub fn end_if_forked() {
     }
 }
 
-/// The exit code of such a child.
+/// The exit code of such a child of `fork`.
 const EXIT_FORKED: i32 = 4;
 
 /// This process's id.
@@ -53,13 +54,13 @@ pub fn pid() -> u32 {
     std::process::id()
 }
 
-/// Who started this process; 1 or another that collects orphans once that one has ended.
+/// The process that started this one; once that has ended, process 1 or another one that adopts orphans.
 pub fn parent() -> u32 {
     std::os::unix::process::parent_id()
 }
 
-/// When a process started, in clock ticks since boot: with its id, a name that is not used twice. `None` if there
-/// is no such process, or it is only waiting to be collected.
+/// When a process started, in clock ticks since boot; together with its id, this identifies a process without reuse.
+/// `None` if there is no such process, or if it has ended and its parent has not collected it yet.
 pub fn start_time_of(pid: u32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The second field is a name in parentheses that may hold anything; the third is the state, the 22nd the start.
@@ -72,13 +73,13 @@ pub fn start_time_of(pid: u32) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
-/// Whether there is no such process any more. Of 0, which is one that this process's name space has no number for, nobody knows,
-/// and this is false; so it is of one that waits to be collected.
+/// Whether the process no longer exists. False for a process that has ended and that its parent has not collected
+/// yet. Also false for 0, which stands for a process that has no id in this PID namespace.
 pub fn is_gone(pid: u32) -> bool {
     pid != 0 && signals::kill(pid, 0).is_err_and(|error| error.errno == libc::ESRCH)
 }
 
-/// The user whose rights this process has; 0 is root.
+/// The user whose rights this process has; 0 for root.
 pub fn effective_uid() -> u32 {
     // SAFETY: no arguments, cannot fail.
     unsafe { libc::geteuid() }
@@ -90,7 +91,7 @@ pub fn effective_gid() -> u32 {
     unsafe { libc::getegid() }
 }
 
-/// The number of a group, from its name, or from its number in decimal digits. `None` if there is no such group.
+/// The number of a group, from its name or from its number in decimal digits. `None` if there is no such group.
 pub fn group_id(name: &str) -> Option<u32> {
     if let Ok(number) = name.parse() {
         return Some(number);
@@ -144,15 +145,15 @@ impl Capability {
     }
 }
 
-/// Whether this process has a privilege now; false where `/proc` is not readable.
+/// Whether this process has a capability now; false where `/proc` is not readable.
 pub fn capability(capability: Capability) -> bool {
     status_field("CapEff:")
         .and_then(|field| u64::from_str_radix(&field, 16).ok())
         .is_some_and(|set| set & (1 << capability.bit()) != 0)
 }
 
-/// Whether a program that this process starts has a privilege of it: root's always, another user's if it is ambient and
-/// not only that of this program's file.
+/// Whether a program that this process starts keeps a capability of it: always for root; for another user if the
+/// capability is ambient and does not come only from this program's file.
 pub fn inherits(capability: Capability) -> bool {
     let ambient = status_field("CapAmb:").and_then(|field| u64::from_str_radix(&field, 16).ok());
     let root = status_field("Uid:").and_then(|ids| Some(ids.split_ascii_whitespace().nth(1)? == "0"));
@@ -178,12 +179,12 @@ pub enum Resource {
     Descriptors,
 }
 
-/// A limit; `None` is unlimited.
+/// A limit; `None` means unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// What holds now.
+    /// The limit in force.
     pub soft: Option<u64>,
-    /// How far a process without privilege may raise it.
+    /// The highest limit that a process without privilege may set.
     pub hard: Option<u64>,
 }
 
@@ -205,13 +206,13 @@ pub fn limit(resource: Resource) -> Result<Limit> {
     Ok(Limit { soft: bounded(raw.rlim_cur), hard: bounded(raw.rlim_max) })
 }
 
-/// 64 random bits of the kernel's: unlike those of any other run.
+/// 64 random bits from the kernel, different in every run.
 ///
 /// # Errors
 /// ENOSYS on a kernel before 3.17.
 pub fn random_u64() -> Result<u64> {
     let mut bytes = [0u8; 8];
-    // SAFETY: the buffer is ours and as long as we say; so few bytes come whole.
+    // SAFETY: the buffer is ours and as long as we say; the kernel returns so few bytes whole.
     let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
     match check_size("getrandom", got)? {
         8 => Ok(u64::from_ne_bytes(bytes)),
@@ -219,36 +220,37 @@ pub fn random_u64() -> Result<u64> {
     }
 }
 
-/// Where this process's program lies: the address that it is loaded at, and the one behind it. Both 0 if that cannot be told.
+/// The range of addresses that holds this process's program: the address that it is loaded at, and the address behind
+/// its end. Both 0 if they are unknown.
 pub fn program_text() -> [usize; 2] {
     extern "C" fn first(about: *mut libc::dl_phdr_info, _: usize, to: *mut libc::c_void) -> i32 {
-        // SAFETY: the loader's, for as long as this call; the headers are as many as it says.
+        // SAFETY: the loader's, valid for this call; it has as many headers as it says.
         let (base, headers) = unsafe {
             let about = &*about;
             (about.dlpi_addr as usize, std::slice::from_raw_parts(about.dlpi_phdr, about.dlpi_phnum.into()))
         };
         let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
         let ends = loaded.map(|header| base.saturating_add((header.p_vaddr + header.p_memsz) as usize));
-        // SAFETY: what `program_text` passes, which waits for this call.
+        // SAFETY: `program_text` passes it, and waits for this call.
         unsafe { *to.cast::<[usize; 2]>() = [base, ends.max().unwrap_or(base)] };
-        // No other: the first is the program.
+        // Stop here: the first object is the program.
         1
     }
     let mut found = [0; 2];
     if !cfg!(miri) {
-        // SAFETY: the function is as wanted, and unwinds never; `found` outlives the call.
+        // SAFETY: the function has the required type and never unwinds; `found` outlives the call.
         unsafe { libc::dl_iterate_phdr(Some(first), std::ptr::from_mut(&mut found).cast()) };
     }
     found
 }
 
-/// Ends the process at once: no destructor runs, nothing that is buffered is written.
+/// Ends the process at once: no destructor runs, and buffered output is lost.
 pub fn exit_now(code: i32) -> ! {
     // SAFETY: no memory involved.
     unsafe { libc::_exit(code) }
 }
 
-/// Memory of a process that is present, in bytes; 0 if there is no such process.
+/// The resident memory of a process, bytes; 0 if there is no such process.
 pub fn resident_bytes(pid: u32) -> u64 {
     let pages = |text: String| text.split_whitespace().nth(1)?.parse::<u64>().ok();
     let pages = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok().and_then(pages);
@@ -271,7 +273,7 @@ mod tests {
         assert!(start_time_of(child.id()).unwrap() >= own);
         assert!([0, 1, pid(), child.id()].into_iter().all(|there| !is_gone(there)));
         crate::signals::kill(child.id(), crate::signals::SIGKILL).unwrap();
-        // Dead, but not collected yet: it counts as gone.
+        // The child is dead, but not collected yet: `start_time_of` no longer finds it.
         let deadline = crate::clock::monotonic_ns() + 5_000_000_000;
         while start_time_of(child.id()).is_some() {
             assert!(crate::clock::monotonic_ns() < deadline);

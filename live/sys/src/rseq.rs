@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Where the kernel keeps what it tells each thread that has registered for restartable sequences.
+//! Where the kernel keeps its words for each thread that has registered for restartable sequences.
 
-/// From a thread's pointer to its area, if the calling thread's is registered; 0 if it is not. For boot.
+/// The offset from a thread's pointer to its area, if the calling thread is registered; else 0. For boot.
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
 pub(crate) fn offset() -> isize {
     // SAFETY: the names end with a zero; the symbols, where they exist, are an isize and a u32 that are set before main
@@ -30,8 +30,8 @@ pub(crate) fn offset() -> isize {
 #[inline(always)]
 pub(crate) fn cpu(offset: isize) -> u32 {
     let cpu: u32;
-    // SAFETY: `offset` is what the C library says: that from any thread's pointer to its own registered area, which
-    // lives as long as the thread; the word is read by one instruction, as the kernel's interface wants it.
+    // SAFETY: `offset` is the C library's: from any thread's pointer to the thread's own registered area, which lives
+    // as long as the thread; one instruction reads the word, as the kernel's interface requires.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         core::arch::asm!(
@@ -54,13 +54,14 @@ pub(crate) fn cpu(offset: isize) -> u32 {
     cpu
 }
 
-/// `rseq_cs` of `struct rseq`: where the description of the restartable sequence is that the thread is in; 0 if in none.
+/// `rseq_cs` of `struct rseq`: the address of the description of the restartable sequence that the thread is in; 0 if
+/// it is in none.
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
 #[inline(always)]
 pub(crate) fn sequence(offset: isize) -> u64 {
     let at: u64;
-    // SAFETY: as in `cpu`. Not `readonly` or `pure`: the kernel writes the word whenever it switches the thread out, so
-    // this read stays where it is among the others.
+    // SAFETY: as in `cpu`. Not `readonly` or `pure`: the kernel writes the word whenever it switches the thread out,
+    // so this read must keep its place among the others.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         core::arch::asm!(
@@ -83,15 +84,15 @@ pub(crate) fn sequence(offset: isize) -> u64 {
     at
 }
 
-/// Says that the thread is in a sequence that no instruction belongs to: the kernel, which looks whenever it has switched
-/// the thread out, finds that it is not in it, and writes 0.
+/// Declares that the thread is in a sequence without instructions. The kernel checks this whenever it has switched
+/// the thread out, finds that the thread is not in the sequence, and writes 0.
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
 #[inline(always)]
 pub(crate) fn set_sequence(offset: isize) {
     let at = (&raw const NOWHERE).addr() as u64;
-    // SAFETY: as in `cpu`; the word is the thread's own to write, by one instruction, and `NOWHERE` is what the kernel's
-    // interface wants there: 32 bytes, aligned to as many, that stay; a version it knows; a range that is empty, so that the
-    // kernel never resumes the thread anywhere else than where it was.
+    // SAFETY: as in `cpu`; the thread may write the word, by one instruction, and `NOWHERE` meets the kernel's
+    // interface: 32 bytes, aligned to as many, that stay; a version that the kernel knows; an empty range, so that
+    // the kernel always resumes the thread where it was.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         core::arch::asm!(
@@ -124,7 +125,7 @@ struct Sequence {
     abort: *const u8,
 }
 
-// SAFETY: nobody writes it.
+// SAFETY: no code writes it.
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
 unsafe impl Sync for Sequence {}
 
@@ -142,8 +143,8 @@ unsafe extern "C" {
     static taut_sys_rseq_abort: u8;
 }
 
-// The kernel ends a process whose description does not name an address that has this signature in front, though it never
-// goes there. It is the one that the C library registers with.
+// The kernel ends a process whose description does not name an address with this signature in front, although it
+// never jumps there. It is the signature with which the C library registers.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 core::arch::global_asm!(
     ".pushsection .text.taut_sys_rseq_abort,\"ax\",@progbits",

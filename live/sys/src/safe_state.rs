@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! One thread of the process brings outputs to rest before the process ends, whoever ends it: any thread may ask for it, also
-//! in a signal's handler. It runs once.
+//! One thread of the process, the safe-state thread, brings outputs to rest before the process ends. Any thread may
+//! request this, also in a signal's handler. It runs once.
 //!
 //! ```text
 //! ABSENT -> READY -> ASKED -> RUNNING -> DONE, FAILED or CRASHED
 //!             \-> HOME
 //! ```
 //!
-//! Orderings: who sees a state has acquired what was stored before it: the budget with READY, the instants with what follows.
+//! Orderings: a thread that sees a state has acquired the stores before it: the budget with READY, the instants with
+//! the states that follow.
 
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use crate::{clock, futex, interrupt, thread};
 
-/// How long the thread may take from being asked to its first instruction. An interpreter is slower.
+/// How long the thread may take from the request to its first instruction. An interpreter is slower.
 pub const START_NS: u64 = if cfg!(miri) { 60_000_000_000 } else { 100_000_000 };
 
 const ABSENT: u32 = 0;
@@ -35,35 +36,35 @@ static BEGUN_NS: AtomicU64 = AtomicU64::new(0);
 static ENDED_NS: AtomicU64 = AtomicU64::new(0);
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
-/// What became of it.
+/// How the safe-state thread ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It returned.
     Done,
     /// It panicked.
     Failed,
-    /// This signal came of what it did.
+    /// It raised this signal.
     Crashed(i32),
     /// It did not return within its budget.
     Late,
-    /// It did not get a processor within [`START_NS`].
+    /// It did not start on a processor within [`START_NS`].
     NotStarted,
 }
 
-/// What became of it, and when.
+/// How the safe-state thread ended, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rest {
-    /// What.
+    /// How it ended.
     pub outcome: Outcome,
-    /// When it was asked for, ns.
+    /// The instant of the request, ns.
     pub asked_ns: u64,
-    /// Its first instruction, ns; 0 if there was none.
+    /// Its first instruction, ns; 0 if it did not start.
     pub begun_ns: u64,
-    /// Its end, ns; when it was given up, if it was.
+    /// Its end, ns; if it has not ended, the instant of this report.
     pub ended_ns: u64,
 }
 
-/// The calling thread is the one from now on. Until [`clear`].
+/// Makes the calling thread the safe-state thread, until [`clear`].
 pub fn prepare(budget_ns: u64) {
     TID.store(thread::tid(), Ordering::Relaxed);
     BUDGET_NS.store(budget_ns, Ordering::Relaxed);
@@ -74,8 +75,8 @@ pub fn prepare(budget_ns: u64) {
     let _ = futex::wake(&STATE, u32::MAX, false);
 }
 
-/// The calling thread, which has called [`prepare`], sleeps until it is to bring outputs to rest; `false`: it is not, and
-/// may end.
+/// Puts the calling thread, which has called [`prepare`], to sleep until it must bring outputs to rest; `false` if it
+/// need not, and may end.
 pub fn wait() -> bool {
     loop {
         match STATE.load(Ordering::Acquire) {
@@ -90,30 +91,30 @@ pub fn wait() -> bool {
     }
 }
 
-/// The same thread says that it has: `false` if it panicked.
+/// Called by the same thread when outputs are at rest; `well` is `false` if it panicked.
 pub fn end(well: bool) {
     ENDED_NS.store(clock::monotonic_ns(), Ordering::Relaxed);
     over(if well { DONE } else { FAILED });
 }
 
-/// Whether a thread of this process waits to be asked.
+/// Whether a thread of this process waits for the request.
 pub fn is_ready() -> bool {
     STATE.load(Ordering::Acquire) == READY
 }
 
-/// Whether the thread, once asked, has returned or never will.
+/// Whether the thread has returned after the request.
 pub fn has_returned() -> bool {
     matches!(STATE.load(Ordering::Acquire), DONE | FAILED)
 }
 
-/// Sends the thread home, if it was not asked.
+/// Releases the thread, if no request was made: it may end.
 pub fn send_home() {
     if STATE.compare_exchange(READY, HOME, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
         let _ = futex::wake(&STATE, u32::MAX, false);
     }
 }
 
-/// There is no such thread any more.
+/// Records that there is no such thread any more.
 pub fn clear() {
     TID.store(0, Ordering::Relaxed);
     STATE.store(ABSENT, Ordering::Release);
@@ -127,9 +128,9 @@ pub fn patience_ns() -> u64 {
     }
 }
 
-/// Has outputs brought to rest, unless somebody has already, and waits for it: at most [`patience_ns`]. A thread that does not
-/// return in its budget is parked. `None` if there is none, and for that thread itself. May be called in a signal's handler;
-/// takes no lock and no memory.
+/// Requests that outputs be brought to rest, unless another thread has requested it already, and waits for the end:
+/// at most [`patience_ns`]. Parks a safe-state thread that does not return within its budget. `None` if there is no
+/// such thread, and in that thread itself. A signal's handler may call it; it takes no lock and no memory.
 pub fn bring_to_rest() -> Option<Rest> {
     if TID.load(Ordering::Relaxed) == thread::tid() {
         return None;
@@ -154,7 +155,7 @@ pub fn bring_to_rest() -> Option<Rest> {
     }
 }
 
-/// What became of it by now; `None` if nobody has asked, or there is none.
+/// The result so far; `None` if no request was made, or if there is no such thread.
 pub fn seen() -> Option<Rest> {
     let outcome = match STATE.load(Ordering::Acquire) {
         ASKED => Outcome::NotStarted,
@@ -172,12 +173,12 @@ pub fn seen() -> Option<Rest> {
     Some(Rest { outcome, asked_ns: ASKED_NS.load(Ordering::Relaxed), begun_ns, ended_ns })
 }
 
-/// Whether it is this thread.
+/// Whether `tid` is the safe-state thread.
 pub(crate) fn is_of(tid: i32) -> bool {
     TID.load(Ordering::Relaxed) == tid
 }
 
-/// In the handler of the thread's own crash.
+/// Called in the handler of the safe-state thread's own crash.
 pub(crate) fn crashed(signal: i32) {
     SIGNAL.store(signal, Ordering::Relaxed);
     ENDED_NS.store(clock::monotonic_ns(), Ordering::Relaxed);
@@ -193,7 +194,7 @@ fn over(state: u32) {
 mod tests {
     use super::*;
 
-    /// One test: there is one such thread in a process.
+    /// One test: a process has only one such thread.
     #[test]
     fn it_runs_once_and_who_asks_waits_for_it_no_longer_than_its_budget() {
         assert_eq!((bring_to_rest(), patience_ns()), (None, 0));
@@ -225,7 +226,7 @@ mod tests {
         assert_eq!(runs.load(Ordering::Relaxed), 1);
         with(1_000_000_000, &|| {}, &send_home);
         assert_eq!((runs.load(Ordering::Relaxed), seen()), (1, None));
-        // Until it is seen that nobody waits for it any more.
+        // It hangs until the test has seen that no thread waits for it any more.
         let go_on = AtomicU32::new(0);
         let hangs = || {
             let until_ns = clock::monotonic_ns() + 60_000_000_000;

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! Blocking and awaiting signals. The runtime blocks termination in every thread and lets one best-effort thread
-//! await it, so that no handler ever runs on a real-time thread.
+//! await it, so that no handler of it runs on a real-time thread.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use crate::{Error, Result};
 
 pub use libc::{SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGSTOP, SIGTERM, SIGUSR1};
 
-/// What asks a program to end. SIGHUP, by which a terminal says that it is closed, is among them unless whoever started the
-/// program ignored it, as `nohup` does.
+/// The signals that request a program to end. SIGHUP, which a terminal sends when it closes, is among them unless the
+/// program was started with it ignored, as by `nohup`.
 pub fn termination() -> &'static [i32] {
     let ignored = is_ignored(SIGHUP);
     if ignored { &[SIGINT, SIGTERM] } else { &[SIGINT, SIGTERM, SIGHUP] }
@@ -22,13 +22,13 @@ pub fn termination() -> &'static [i32] {
 fn is_ignored(signal: i32) -> bool {
     // SAFETY: zero is a value of all fields.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: nothing is set; the present one is written to what is ours.
+    // SAFETY: sets nothing; the present action is written to memory of ours.
     let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) };
     asked == 0 && action.sa_sigaction == libc::SIG_IGN
 }
 
-/// A pipe that nobody reads any more, and a file that has reached its limit, are errors of the call that writes from now on,
-/// and end nothing. With [`write_in_background`].
+/// Makes writing to a pipe without a reader, or to a file that has reached its size limit, an error of the write: no
+/// signal ends the process. Includes [`write_in_background`].
 ///
 /// # Errors
 /// None is expected.
@@ -38,8 +38,8 @@ pub fn write_errors_only() -> Result {
     write_in_background()
 }
 
-/// A terminal takes what a process in its background writes, though it is to stop those (`stty tostop`). Programs that are started
-/// have it so, too.
+/// Lets this process write to a terminal from the background, even if the terminal is set to stop such processes
+/// (`stty tostop`). Programs that this process starts inherit this.
 ///
 /// # Errors
 /// None is expected.
@@ -48,17 +48,17 @@ pub fn write_in_background() -> Result {
 }
 
 fn ignore(signal: i32) -> Result {
-    // SAFETY: to ignore it runs no code of ours.
+    // SAFETY: ignoring a signal runs no code of ours.
     let before = unsafe { libc::signal(signal, libc::SIG_IGN) };
     if before == libc::SIG_ERR { Err(Error::last("signal")) } else { Ok(()) }
 }
 
-/// A signal that was awaited.
+/// A signal that [`take`] received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     /// Its number.
     pub number: i32,
-    /// The process that sent it; 0 if the kernel did, as at Ctrl-C.
+    /// The process that sent it; 0 if the kernel did, as for Ctrl-C.
     pub sender: u32,
 }
 
@@ -74,7 +74,7 @@ pub fn block(signals: &[i32]) -> Result {
     mask(libc::SIG_BLOCK, &set(signals)?)
 }
 
-/// Takes [`block`] back.
+/// Undoes [`block`].
 ///
 /// # Errors
 /// EINVAL for a number that is no signal.
@@ -87,7 +87,7 @@ pub fn unblock(signals: &[i32]) -> Result {
 /// # Errors
 /// None is expected.
 pub fn block_all() -> Result {
-    // There are no signals.
+    // Miri has no signals.
     if cfg!(miri) {
         return Ok(());
     }
@@ -111,7 +111,7 @@ pub fn wait_for(signals: &[i32], timeout: Option<Duration>) -> Result<Option<i32
     Ok(take(signals, timeout)?.map(|taken| taken.number))
 }
 
-/// As [`wait_for`], with who sent it.
+/// As [`wait_for`], and also returns the sender.
 ///
 /// # Errors
 /// EINVAL for a number that is no signal.
@@ -126,14 +126,14 @@ pub fn take(signals: &[i32], timeout: Option<Duration>) -> Result<Option<Taken>>
         let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         // SAFETY: integers and room for them, for which zero is a value.
         let mut about: libc::siginfo_t = unsafe { std::mem::zeroed() };
-        // SAFETY: the set is ours, the information is written to what is ours, `time` is null or outlives the call.
+        // SAFETY: the set is ours, the information goes to memory of ours, `time` is null or outlives the call.
         let signal = unsafe { libc::sigtimedwait(&set, &mut about, time) };
         match check("sigtimedwait", signal) {
             Ok(number) => {
                 return Ok(Some(Taken { number, sender: sender(&about).unwrap_or(0) }));
             }
             Err(error) if error.errno == libc::EAGAIN => return Ok(None),
-            // Another signal, not ours, was handled.
+            // A handler ran for another signal, outside the set.
             Err(error) if error.errno == libc::EINTR => {}
             Err(error) => return Err(error),
         }
@@ -143,15 +143,15 @@ pub fn take(signals: &[i32], timeout: Option<Duration>) -> Result<Option<Taken>>
 /// The process that sent a signal; `None` if the kernel did.
 pub(crate) fn sender(about: &libc::siginfo_t) -> Option<u32> {
     let sent = matches!(about.si_code, libc::SI_USER | libc::SI_QUEUE | libc::SI_TKILL);
-    // SAFETY: of a signal that a process sent, the field is there.
+    // SAFETY: the field exists for a signal that a process sent.
     sent.then(|| u32::try_from(unsafe { about.si_pid() }).unwrap_or(0))
 }
 
 /// Sends a signal to a process.
 ///
 /// # Errors
-/// ESRCH if there is none, EPERM if it belongs to someone else, EINVAL for a number that is no signal, or for a
-/// `pid` below 1: groups of processes are not meant here.
+/// ESRCH if there is no such process; EPERM if it belongs to another user; EINVAL for a number that is no signal, or
+/// for a `pid` below 1, which would name a process group.
 pub fn kill(pid: u32, signal: i32) -> Result {
     let invalid = Error { call: "kill", errno: libc::EINVAL };
     let pid = i32::try_from(pid).ok().filter(|&pid| pid > 0).ok_or(invalid)?;
@@ -159,8 +159,8 @@ pub fn kill(pid: u32, signal: i32) -> Result {
     check("kill", unsafe { libc::kill(pid, signal) }).map(drop)
 }
 
-/// Lets a closed pipe end the process without a word, as command-line tools do. Rust's start-up code ignores the
-/// signal, so that printing into `head` would panic.
+/// Lets a closed pipe end the process silently, as command-line tools do. Rust's start-up code ignores the signal, so
+/// that printing into `head` would panic.
 ///
 /// # Errors
 /// None is expected.
@@ -176,14 +176,14 @@ fn set(signals: &[i32]) -> Result<libc::sigset_t> {
     // SAFETY: the set is ours and writable.
     check("sigemptyset", unsafe { libc::sigemptyset(&mut set) })?;
     for &signal in signals {
-        // SAFETY: as above; a number that is no signal is refused.
+        // SAFETY: as above; the call refuses a number that is no signal.
         check("sigaddset", unsafe { libc::sigaddset(&mut set, signal) })?;
     }
     Ok(set)
 }
 
 fn mask(how: i32, set: &libc::sigset_t) -> Result {
-    // SAFETY: the set is ours and readable; the old one is not asked for.
+    // SAFETY: the set is ours and readable; the old one is not requested.
     match unsafe { libc::pthread_sigmask(how, set, std::ptr::null_mut()) } {
         0 => Ok(()),
         errno => Err(Error { call: "pthread_sigmask", errno }),
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "calls sigemptyset")]
     fn blocked_signals_wait_for_us() {
-        // Signals to the process could reach another test's thread: send to this thread alone.
+        // A signal to the process could reach another test's thread: send to this thread alone.
         std::thread::spawn(|| {
             block_all().unwrap();
             assert_eq!(wait_for(&[SIGUSR1], Some(Duration::from_millis(1))), Ok(None));

@@ -3,7 +3,7 @@
 
 //! Unix stream sockets that carry file descriptors, and waiting for several of them.
 //!
-//! Every descriptor made here is closed on exec and does not block: waiting is [`poll`]'s alone.
+//! Every descriptor made here is closed on exec and does not block: only [`poll`] waits.
 
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -13,13 +13,14 @@ use std::time::Duration;
 use crate::error::{check, check_size};
 use crate::{Error, Result};
 
-/// The most descriptors that one message brings.
+/// The most descriptors that one message can carry.
 pub const FD_LIMIT: usize = 32;
 
-/// The most bytes of a socket's path.
+/// The most bytes that a socket's path may have.
 pub const PATH_LIMIT: usize = 107;
 
-/// A socket bound to `path`, not listening yet: who may connect can be set (mode, group) before anyone can.
+/// A socket bound to `path` that does not listen yet: the caller can set mode and group before any client can
+/// connect.
 ///
 /// # Errors
 /// EADDRINUSE if something is there; ENAMETOOLONG beyond [`PATH_LIMIT`]; EACCES, ENOENT as for a file.
@@ -31,7 +32,7 @@ pub fn bind(path: &Path) -> Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Lets others connect; up to `backlog` wait.
+/// Lets clients connect; up to `backlog` connections wait.
 ///
 /// # Errors
 /// EINVAL for a socket that is not bound.
@@ -40,13 +41,13 @@ pub fn listen(fd: BorrowedFd<'_>, backlog: u16) -> Result {
     check("listen", unsafe { libc::listen(fd.as_raw_fd(), backlog.into()) }).map(drop)
 }
 
-/// The next who waits to connect.
+/// Accepts the next waiting connection.
 ///
 /// # Errors
-/// EAGAIN if there is none; EMFILE and ENFILE without descriptors left.
+/// EAGAIN if none waits; EMFILE and ENFILE without descriptors left.
 pub fn accept(fd: BorrowedFd<'_>) -> Result<OwnedFd> {
     let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: the address is not asked for.
+    // SAFETY: the address is not requested.
     let accepted =
         unsafe { libc::accept4(fd.as_raw_fd(), std::ptr::null_mut(), std::ptr::null_mut(), flags) };
     let accepted = check("accept4", accepted)?;
@@ -54,12 +55,12 @@ pub fn accept(fd: BorrowedFd<'_>) -> Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(accepted) })
 }
 
-/// Connects to the socket at `path`, waiting for at most `patience` (zero: not at all) while as many wait already as
-/// the listener's backlog holds.
+/// Connects to the socket at `path`. While the listener's backlog is full, waits for at most `patience` (zero: not at
+/// all).
 ///
 /// # Errors
-/// ENOENT if there is none; ECONNREFUSED if nobody listens any more; EACCES if its mode forbids; EAGAIN if there was
-/// no place in time; ENAMETOOLONG beyond [`PATH_LIMIT`].
+/// ENOENT if there is no socket; ECONNREFUSED if no process listens any more; EACCES if its mode forbids it; EAGAIN
+/// if there was no place in time; ENAMETOOLONG beyond [`PATH_LIMIT`].
 pub fn connect(path: &Path, patience: Duration) -> Result<OwnedFd> {
     let (address, len) = address("connect", path)?;
     let fd = stream_socket()?;
@@ -67,7 +68,7 @@ pub fn connect(path: &Path, patience: Duration) -> Result<OwnedFd> {
         // SAFETY: the address is ours, initialised, and `len` bytes long.
         check("connect", unsafe { libc::connect(fd.as_raw_fd(), std::ptr::from_ref(&address).cast(), len) })
     };
-    // In the kernel's queue rather than by asking again and again: who only asks again starves beside a flood.
+    // Waits in the kernel's queue instead of polling: a client that only polls starves beside a flood of connections.
     let deadline =
         crate::clock::monotonic_ns().saturating_add(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
     let mut result = once();
@@ -90,7 +91,7 @@ fn blocking(fd: &OwnedFd, blocking: bool) -> Result {
     check("fcntl(F_SETFL)", unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, flags) }).map(drop)
 }
 
-/// How long a blocking connect waits, µs, not 0 (which would be for ever).
+/// Sets how long a blocking connect waits, µs; not 0, which would mean for ever.
 fn send_timeout(fd: &OwnedFd, us: u64) -> Result {
     let time = libc::timeval {
         tv_sec: (us / 1_000_000) as libc::time_t,
@@ -110,10 +111,10 @@ fn send_timeout(fd: &OwnedFd, us: u64) -> Result {
     check("setsockopt(SO_SNDTIMEO)", result).map(drop)
 }
 
-/// Ends the conversation for both sides, also where a child that was just forked still has the descriptor.
+/// Ends the connection for both sides, even while a child that was just forked still has the descriptor.
 ///
 /// # Errors
-/// ENOTCONN if it is over already.
+/// ENOTCONN if the connection has ended already.
 pub fn shutdown(fd: BorrowedFd<'_>) -> Result {
     // SAFETY: plain integers.
     check("shutdown", unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_RDWR) }).map(drop)
@@ -159,18 +160,18 @@ fn address(call: &'static str, path: &Path) -> Result<(libc::sockaddr_un, libc::
     Ok((address, len as libc::socklen_t))
 }
 
-/// Who is at the other end, as the kernel saw it when they connected (or listened).
+/// The process at the other end, as the kernel saw it when it connected (or listened).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// The process.
     pub pid: u32,
     /// Its user.
     pub uid: u32,
-    /// Its first group; [`peer_has_group`] looks at the others.
+    /// Its first group; [`peer_has_group`] checks the others.
     pub gid: u32,
 }
 
-/// Who is at the other end.
+/// The process at the other end.
 ///
 /// # Errors
 /// ENOTSOCK, ENOPROTOOPT for other descriptors.
@@ -180,7 +181,7 @@ pub fn peer(fd: BorrowedFd<'_>) -> Result<Peer> {
     Ok(Peer { pid: u32::try_from(raw.pid).unwrap_or(0), uid: raw.uid, gid: raw.gid })
 }
 
-/// Whether the other end's process is in a group, by its first group or a further one.
+/// Whether the process at the other end is in a group, as its first group or a further one.
 ///
 /// # Errors
 /// As [`peer`]; ERANGE for a process in more than 65536 groups.
@@ -200,7 +201,7 @@ pub fn peer_has_group(fd: BorrowedFd<'_>, group: u32) -> Result<bool> {
     }
 }
 
-/// Reads a socket's option into `values`; gives how many were written.
+/// Reads a socket's option into `values`; returns how many the kernel wrote.
 fn option<T: Copy>(fd: BorrowedFd<'_>, name: i32, values: &mut [T]) -> Result<usize> {
     let mut len = size_of_val(values) as libc::socklen_t;
     // SAFETY: `values` is ours and as long as we say; T is a plain integer or a structure of them.
@@ -219,11 +220,11 @@ const _: () = {
     assert!(needed <= CONTROL_WORDS * size_of::<u64>());
 };
 
-/// Sends bytes, and descriptors along with the first of them; gives how many bytes were taken.
+/// Sends bytes, with descriptors attached to the first of them; returns how many bytes were sent.
 ///
 /// # Errors
-/// EAGAIN if there is no room; EPIPE if the other end is gone (no signal is raised); EINVAL for more than
-/// [`FD_LIMIT`] descriptors.
+/// EAGAIN if there is no room; EPIPE if the other end is gone (without a signal); EINVAL for more than [`FD_LIMIT`]
+/// descriptors.
 pub fn send(fd: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<usize> {
     if fds.len() > FD_LIMIT {
         return Err(Error { call: "sendmsg", errno: libc::EINVAL });
@@ -258,10 +259,10 @@ pub fn send(fd: BorrowedFd<'_>, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<
     })
 }
 
-/// What a receive brought.
+/// The result of a receive.
 #[derive(Debug, Default)]
 pub struct Received {
-    /// Bytes; 0 is the end: the other side has closed.
+    /// The number of bytes; 0 at the end: the other side has closed.
     pub bytes: usize,
     /// Descriptors, in the order that they were sent; closed on drop and on exec.
     pub fds: Vec<OwnedFd>,
@@ -269,10 +270,10 @@ pub struct Received {
     pub truncated: bool,
 }
 
-/// Receives bytes, and descriptors that come with them. Allocates if there are any.
+/// Receives bytes, and the descriptors that come with them. Allocates if there are any.
 ///
 /// # Errors
-/// EAGAIN if there is nothing yet; ECONNRESET if the other side closed without reading what we sent.
+/// EAGAIN if there is nothing yet; ECONNRESET if the other side closed without reading the bytes that this one sent.
 pub fn receive(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<Received> {
     let mut control = [0u64; CONTROL_WORDS];
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
@@ -312,7 +313,7 @@ pub fn receive(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<Received> {
     Ok(received)
 }
 
-/// A descriptor to wait for, and what came of it.
+/// A descriptor to wait for, and the result of the wait.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug)]
 pub struct Poll<'fd> {
@@ -340,7 +341,7 @@ impl<'fd> Poll<'fd> {
         Self { raw: libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 }, fd: std::marker::PhantomData }
     }
 
-    /// Whether what it waited for is there, or the other end is gone.
+    /// Whether the awaited event happened, or the other end is gone.
     pub fn ready(&self) -> bool {
         self.raw.revents != 0
     }
@@ -351,8 +352,8 @@ impl<'fd> Poll<'fd> {
     }
 }
 
-/// Waits until one of these is ready, or `timeout` has passed (none: for ever); gives how many are ready. A signal
-/// ends it with 0.
+/// Waits until one of these is ready, or `timeout` has passed (`None`: for ever); returns how many are ready. A
+/// signal ends the wait with 0.
 ///
 /// *Real-time* with a timeout of zero: one short system call.
 ///
@@ -381,7 +382,7 @@ pub fn poll(polls: &mut [Poll<'_>], timeout: Option<Duration>) -> Result<usize> 
 /// Changes a path's group.
 ///
 /// # Errors
-/// EPERM if we are neither root nor in the group; as for a file otherwise.
+/// EPERM if the caller is neither root nor in the group; otherwise as for a file.
 pub fn set_group(path: &Path, group: u32) -> Result {
     std::os::unix::fs::lchown(path, None, Some(group)).map_err(|error| Error::from_io("lchown", &error))
 }
@@ -484,7 +485,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "calls sendmsg")]
     fn more_descriptors_than_there_is_room_for_are_closed() {
-        // Sent around our own limit, as a hostile peer would.
+        // Sent around this crate's own limit, as a hostile peer would.
         let (ours, theirs) = pair().unwrap();
         let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
         for _ in 0..200 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Whether the calling thread has lost its processor since it looked last, at the cost of a load.
+//! Whether the calling thread has lost its processor since its last check, at the cost of a load.
 //!
-//! A thread that has registered for restartable sequences (glibc registers all, from 2.35 on) tells the kernel in one word
-//! which sequence it is in. Whenever the kernel has switched the thread out, it looks at that word, and writes 0 if the
-//! thread is in none of the instructions described there. [`SwitchMark::set`] describes a sequence of no instructions; so
-//! the word stays as it is until the thread has been switched out, whatever for: it slept, or another one was preferred.
-//! A signal that the thread handles clears it as well.
+//! A thread that has registered for restartable sequences (glibc registers all, from 2.35 on) declares to the kernel
+//! in one word which sequence it is in. Whenever the kernel has switched the thread out, it reads that word, and
+//! writes 0 if the thread is at none of the instructions described there. [`SwitchMark::set`] describes a sequence
+//! without instructions. So the word stays as it is until the kernel has switched the thread out for any reason: the
+//! thread slept, or another one preempted it. A signal that the thread handles clears the word as well.
 //!
-//! Kernels from 6.19 on may leave the word alone where the thread went to sleep by a call. [`SwitchMark::new`] tries it, and
-//! where a sleep leaves the word as it was, there is no mark.
+//! Kernels from 6.19 on may leave the word alone if the thread went to sleep in a system call. [`SwitchMark::new`]
+//! tries this; if a sleep leaves the word as it was, there is no mark.
 
 use crate::rseq;
 use crate::usage::thread_usage;
@@ -23,14 +23,15 @@ pub struct SwitchMark {
 }
 
 impl SwitchMark {
-    /// Finds out whether there is one, by a sleep of some microseconds. For boot.
+    /// Finds out whether there is a mark, with a sleep of some microseconds. For boot.
     pub fn new() -> Self {
         let mark = Self { offset: rseq::offset() };
         if !mark.exists() {
             return mark;
         }
-        // Once may be by chance: a thread that was preempted on its way to sleep has its word cleared as well. And where the
-        // sleep's end has come before it begins, as on a machine that stands still meanwhile, nobody is switched out.
+        // One try may succeed by chance: a preemption on the way to sleep clears the word as well. And if the sleep's
+        // end comes before it begins, as on a machine that was paused meanwhile, the kernel does not switch the
+        // thread out.
         let mut sleeps = 0;
         for _ in 0..64 {
             let before = thread_usage();
@@ -51,7 +52,7 @@ impl SwitchMark {
         Self::none()
     }
 
-    /// Why there is none here, if there is none. For boot.
+    /// Why there is no mark here; `None` if there is one. For boot.
     pub fn missing() -> Option<&'static str> {
         if rseq::offset() == 0 {
             return Some("the C library has not registered restartable sequences");
@@ -59,17 +60,17 @@ impl SwitchMark {
         (!Self::new().exists()).then_some("the kernel leaves the mark alone where a thread sleeps")
     }
 
-    /// Where there is none: [`SwitchMark::is_set`] is never true.
+    /// No mark: [`SwitchMark::is_set`] is never true.
     pub const fn none() -> Self {
         Self { offset: 0 }
     }
 
-    /// Whether there is one.
+    /// Whether there is a mark.
     pub const fn exists(self) -> bool {
         self.offset != 0
     }
 
-    /// From now on it is looked whether the calling thread is switched out. *Real-time*: one store.
+    /// Sets the mark, which the kernel clears when it switches the calling thread out. *Real-time*: one store.
     #[inline(always)]
     pub fn set(self) {
         #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
@@ -78,15 +79,15 @@ impl SwitchMark {
         }
     }
 
-    /// Whether the calling thread has been switched out since it called [`SwitchMark::set`], and there is a mark that says so.
+    /// Whether there is a mark, and the calling thread has been switched out since it called [`SwitchMark::set`].
     /// *Real-time*: one load.
     #[inline(always)]
     pub fn is_lost(self) -> bool {
         self.exists() && !self.is_set()
     }
 
-    /// Whether the calling thread has not been switched out since it called [`SwitchMark::set`]. Where there is no mark,
-    /// nobody knows, and this is false. *Real-time*: one load.
+    /// Whether there is a mark, and the calling thread has not been switched out since it called [`SwitchMark::set`].
+    /// Without a mark this is unknown, and the result false. *Real-time*: one load.
     #[inline(always)]
     pub fn is_set(self) -> bool {
         #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
@@ -121,7 +122,7 @@ mod tests {
                 while monotonic_ns() < end {}
                 let set = mark.is_set();
                 let after = thread_usage().since(before);
-                // Not switched out around the mark, so not inside of it.
+                // No switch around the reading of the mark, so none during it.
                 if mark.exists() && after.voluntary_switches + after.involuntary_switches == 0 {
                     kept += u32::from(set);
                 }
@@ -129,7 +130,7 @@ mod tests {
                 mark.set();
                 sleep_until(monotonic_ns() + 1_000);
                 let cleared = !mark.is_set();
-                // One whose end has come before it begins is none.
+                // A sleep whose end has come before it begins is no sleep.
                 let slept = thread_usage().since(before).voluntary_switches > 0;
                 assert!(cleared || !slept);
                 sleeps += u32::from(slept);
@@ -141,7 +142,7 @@ mod tests {
         .unwrap();
     }
 
-    /// Here, and in a process of its own, in which the registration is refused.
+    /// In this process, and in a child in which the registration is switched off.
     #[test]
     #[cfg_attr(miri, ignore = "other processes")]
     fn why_there_is_none_is_said() {
@@ -167,7 +168,7 @@ mod tests {
         assert!(!mark.is_set() && !mark.exists());
     }
 
-    /// 20,000 times beside a thread of the same processor that wants it, too: whoever was switched out, says so.
+    /// 20,000 times beside a thread that competes for the same processor: the mark shows every switch.
     #[test]
     #[cfg_attr(miri, ignore = "calls sched_getcpu")]
     fn no_switch_goes_unseen() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a person looks at.
+//! Output to a terminal.
 
 use crate::error::{check, check_size};
 use crate::{Error, Result};
@@ -17,11 +17,11 @@ pub fn width() -> Option<usize> {
     })
 }
 
-/// Bytes that a pipe takes at once, or not at all.
+/// The bytes that a pipe takes in one piece, or refuses.
 const WHOLE: usize = libc::PIPE_BUF;
 
-/// Writes to the standard error stream as much as that takes without waiting, without a lock, a buffer or the heap. A pipe
-/// whose reader does not read takes no more than it has room for, and the rest is lost.
+/// Writes to the standard error stream as much as it takes without waiting, without a lock, a buffer or the heap. If
+/// a pipe's reader does not read, the pipe takes only what it has room for, and the rest is lost.
 ///
 /// # Errors
 /// EAGAIN if it takes no more, EPIPE if its reader is gone, ENOSPC if a disk is full: the rest is lost.

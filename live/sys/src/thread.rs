@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Policy, affinity, name and stack of the calling thread. (Starting threads is the standard library's.)
+//! Policy, affinity, name and stack of the calling thread. (The standard library starts threads.)
 
 use std::ffi::CStr;
 
 use crate::error::check;
 use crate::{Error, Result};
 
-/// The most CPUs that a set of Linux's C library names: 0 to 1023.
+/// The number of CPUs that a set of Linux's C library can name: 0 to 1023.
 pub const CPU_LIMIT: u16 = libc::CPU_SETSIZE as u16;
 
 /// How Linux schedules a thread.
@@ -44,8 +44,9 @@ pub fn set_other() -> Result {
     set(libc::SCHED_OTHER | flag, 0)
 }
 
-/// As [`set_fifo`], for another thread of this process; `tid` as in [`tid`]. A thread that runs and comes below another one
-/// that may run is preempted at once; one that comes above what runs preempts it.
+/// As [`set_fifo`], for another thread of this process; `tid` as in [`tid`]. If the new priority is below that of
+/// another ready thread, that one preempts it at once; if it is above that of the running thread, it preempts that
+/// thread.
 ///
 /// *Real-time*: one system call that does not block, about a microsecond.
 ///
@@ -55,7 +56,8 @@ pub fn set_fifo_of(tid: i32, priority: u8) -> Result {
     set_of(tid, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, priority.into())
 }
 
-/// Makes another thread of this process an ordinary one; `tid` as in [`tid`]. Threads that it starts are ordinary ones, too.
+/// Makes another thread of this process an ordinary one; `tid` as in [`tid`]. Threads that it starts are ordinary,
+/// too.
 ///
 /// *Real-time*: as [`set_fifo_of`].
 ///
@@ -65,9 +67,9 @@ pub fn set_other_of(tid: i32) -> Result {
     set_of(tid, libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, 0)
 }
 
-/// Lets threads of the same priority run that may; returns at once if there are none.
+/// Yields to ready threads of the same priority; returns at once if there are none.
 ///
-/// *Real-time*: one system call, and what those do.
+/// *Real-time*: one system call, and the time that those threads run.
 pub fn give_way() {
     // SAFETY: no memory involved; on Linux it cannot fail.
     unsafe { libc::sched_yield() };
@@ -88,7 +90,7 @@ fn set_of(tid: i32, policy: i32, priority: i32) -> Result {
 /// The calling thread's policy. *Real-time*: two short system calls.
 ///
 /// # Errors
-/// None is expected: a thread may always ask about itself.
+/// None is expected: a thread may always query itself.
 pub fn current_policy() -> Result<Policy> {
     policy_of(0)
 }
@@ -135,8 +137,8 @@ pub fn set_affinity(cpus: &[u16]) -> Result {
     set_affinity_of(0, cpus)
 }
 
-/// As [`set_affinity`], for another thread of this process; `tid` as in [`tid`]. One that may run and waits for its CPU goes
-/// to another at once, whoever has its own.
+/// As [`set_affinity`], for another thread of this process; `tid` as in [`tid`]. A ready thread moves to another
+/// allowed CPU at once, whichever thread runs on its own.
 ///
 /// # Errors
 /// As [`set_affinity`], and ESRCH if there is no such thread.
@@ -195,20 +197,20 @@ pub fn name(name: &CStr) -> Result {
     check("prctl", unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) }).map(drop)
 }
 
-/// The calling thread's id, as `/proc` and traces have it. *Real-time*: one short system call.
+/// The calling thread's id, as in `/proc` and in traces. *Real-time*: one short system call.
 pub fn tid() -> i32 {
     // SAFETY: no arguments, cannot fail.
     unsafe { libc::gettid() }
 }
 
-/// The CPU on which the calling thread runs at this moment. *Real-time*: no system call where the vDSO has it.
+/// The CPU that the calling thread runs on at this moment. *Real-time*: no system call where the vDSO provides it.
 #[inline]
 pub fn current_cpu() -> u16 {
     // SAFETY: no arguments; on Linux it cannot fail.
     unsafe { libc::sched_getcpu() as u16 }
 }
 
-/// How far past its time Linux may let a timer of the calling thread slip, in nanoseconds (50 µs for an ordinary
+/// Sets how far past its time Linux may let a timer of the calling thread slip, in nanoseconds (50 µs for an ordinary
 /// thread; real-time policies have none). 0 restores the default.
 ///
 /// # Errors
@@ -218,8 +220,8 @@ pub fn timer_slack(ns: u64) -> Result {
     check("prctl", unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, ns) }).map(drop)
 }
 
-/// Touches `bytes` of the calling thread's stack below here, so that using them later costs no page fault. Stops
-/// 64 KiB above the stack's end. Gives the bytes that were touched. For boot: the first call of it in the first
+/// Touches `bytes` of the calling thread's stack below here, so that using them later costs no page fault. Stops 64
+/// KiB above the stack's end. Returns the number of bytes that it touched. For boot: the first call in the first
 /// thread reads `/proc`.
 pub fn prefault_stack(bytes: usize) -> usize {
     const MARGIN: usize = 64 * 1024;
@@ -240,7 +242,7 @@ fn descend(low: usize) {
     if page.as_ptr().addr() > low {
         descend(low);
     }
-    // Used after the call too: no tail call can take the frame away.
+    // Used after the call too: the compiler cannot turn the call into a tail call and drop the frame.
     std::hint::black_box(&mut page);
 }
 
@@ -249,7 +251,7 @@ fn stack_low() -> Option<usize> {
     stack().map(|(low, _)| low)
 }
 
-/// The lowest address of the calling thread's stack, and its bytes.
+/// The lowest address of the calling thread's stack, and its size in bytes.
 pub(crate) fn stack() -> Option<(usize, usize)> {
     let mut low = std::ptr::null_mut();
     let mut size = 0;
@@ -350,7 +352,7 @@ mod tests {
             assert_eq!(thread_usage().since(before).minor_faults, 0);
         };
         std::thread::Builder::new().stack_size(1024 * 1024).spawn(work).unwrap().join().unwrap();
-        // As much as there is, which the C library may have rounded up: it must end before the guard page.
+        // All of the stack, which the C library may have rounded up: touching must end before the guard page.
         let all = || assert!(prefault_stack(usize::MAX) > 15 << 20);
         std::thread::Builder::new().stack_size(16 << 20).spawn(all).unwrap().join().unwrap();
     }

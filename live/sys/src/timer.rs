@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A timer that nobody waits for: it lets the kernel program its clock ahead.
+//! A timer that no thread waits for: it lets the kernel program its clock in advance.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
@@ -11,9 +11,9 @@ use crate::error::check;
 
 /// A timer of `CLOCK_MONOTONIC`.
 ///
-/// A sleep that becomes the earliest thing a processor waits for reprograms the processor's clock, which costs
-/// microseconds on a virtual machine. If a timer for the same instant is queued already, the expiry before it has done
-/// that.
+/// If a sleep becomes the earliest event that a processor waits for, the kernel reprograms the processor's clock,
+/// which costs microseconds on a virtual machine. If a timer for the same instant is queued already, the previous
+/// expiry has programmed the clock.
 #[derive(Debug)]
 pub struct Timer(OwnedFd);
 
@@ -27,13 +27,13 @@ impl Timer {
         let fd =
             unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC | libc::TFD_NONBLOCK) };
         let fd = check("timerfd_create", fd)?;
-        // SAFETY: fresh, and nobody else's.
+        // SAFETY: new, and owned by no other code.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Arms it for an instant of [`crate::clock::monotonic_ns`], in place of what it was armed for.
+    /// Arms it for an instant of [`crate::clock::monotonic_ns`], and replaces the previous instant.
     ///
-    /// *Real-time*: one short system call. The timer is queued on the processor that calls.
+    /// *Real-time*: one short system call. The timer is queued on the caller's processor.
     ///
     /// # Errors
     /// None is expected.
@@ -41,7 +41,7 @@ impl Timer {
         // Zero would disarm it.
         let value = timespec(ns.max(1));
         let spec = libc::itimerspec { it_interval: timespec(0), it_value: value };
-        // SAFETY: the descriptor is ours; `spec` is readable; the old setting is not asked for.
+        // SAFETY: the descriptor is ours; `spec` is readable; the old setting is not requested.
         let set = unsafe {
             libc::timerfd_settime(self.0.as_raw_fd(), libc::TFD_TIMER_ABSTIME, &spec, std::ptr::null_mut())
         };
@@ -49,20 +49,20 @@ impl Timer {
     }
 }
 
-/// A timer by which the kernel kills this process: for one that may be unable to end itself. Dropped, it is disarmed.
+/// A timer with which the kernel kills this process, in case the process cannot end itself. Dropping it disarms it.
 #[derive(Debug)]
 pub struct LastResort(libc::timer_t);
 
-// SAFETY: a number of the kernel's for this process, which any thread of it may use.
+// SAFETY: a number that the kernel gave this process; any of its threads may use it.
 unsafe impl Send for LastResort {}
-// SAFETY: as above; the kernel serialises.
+// SAFETY: as above; the kernel serialises the calls.
 unsafe impl Sync for LastResort {}
 
 impl LastResort {
-    /// One that is not armed.
+    /// A timer that is not armed.
     ///
     /// # Errors
-    /// EAGAIN: no memory for it, or too many signals wait.
+    /// EAGAIN: no memory for it, or too many signals are queued.
     pub fn new() -> Result<Self> {
         // SAFETY: integers and pointers, for which zero is a value.
         let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
@@ -75,11 +75,12 @@ impl LastResort {
         Ok(Self(timer))
     }
 
-    /// Arms it for an instant of [`crate::clock::monotonic_ns`], in place of what it was armed for; [`u64::MAX`] disarms it.
+    /// Arms it for an instant of [`crate::clock::monotonic_ns`], and replaces the previous instant; [`u64::MAX`]
+    /// disarms it.
     pub fn arm(&self, ns: u64) {
         let value = if ns == u64::MAX { timespec(0) } else { timespec(ns.max(1)) };
         let spec = libc::itimerspec { it_interval: timespec(0), it_value: value };
-        // SAFETY: the timer is ours; `spec` is readable; the old setting is not asked for.
+        // SAFETY: the timer is ours; `spec` is readable; the old setting is not requested.
         unsafe { libc::timer_settime(self.0, libc::TIMER_ABSTIME, &spec, std::ptr::null_mut()) };
     }
 }

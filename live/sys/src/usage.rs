@@ -3,16 +3,17 @@
 
 //! Page faults and context switches of the calling thread.
 
-/// What the calling thread has cost so far. Differences of two readings count what happened between them.
+/// The resources that the calling thread has used so far. The difference of two readings counts the events between
+/// them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Page faults served without reading a disk.
     pub minor_faults: u64,
     /// Page faults that read a disk.
     pub major_faults: u64,
-    /// Times that it gave the processor up: it slept or waited.
+    /// Times that it gave up the processor: it slept or waited.
     pub voluntary_switches: u64,
-    /// Times that the processor was taken from it.
+    /// Times that the kernel preempted it.
     pub involuntary_switches: u64,
     /// Time in user space, ns; coarse where Linux samples it.
     pub user_ns: u64,
@@ -21,7 +22,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// What was added since an earlier reading.
+    /// The difference from an earlier reading.
     pub const fn since(self, earlier: Self) -> Self {
         Self {
             minor_faults: self.minor_faults.saturating_sub(earlier.minor_faults),
@@ -66,7 +67,7 @@ mod tests {
         assert!(thread_usage().since(before).voluntary_switches >= 10);
 
         const PAGES: usize = 64;
-        // Larger than the allocator's largest threshold would need; a fresh mapping is certain to fault.
+        // Larger than the allocator's largest threshold; a new mapping is certain to fault.
         let map = crate::memory::map_untouched(PAGES * 4096).unwrap();
         let before = thread_usage();
         for page in 0..PAGES {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What counts as locked memory in a process of many threads: a program of its own, for all of its memory is locked.
+//! The memory of a process with many threads that counts as locked. This is a program of its own, because it locks
+//! all of its memory.
 
 use std::sync::Barrier;
 
@@ -10,7 +11,7 @@ use taut_sys::memory;
 const THREADS: usize = 50;
 const STACK_BYTES: usize = 256 << 10;
 
-/// In bytes, as the kernel counts it against a limit.
+/// The locked memory in bytes, as the kernel counts it against a limit.
 fn locked() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
     let line = status.lines().find_map(|line| line.strip_prefix("VmLck:")).expect("it has this line");
@@ -28,7 +29,7 @@ fn threads_count_with_their_stacks_and_no_more() {
     std::thread::scope(|threads| {
         for _ in 0..THREADS {
             let work = || {
-                // A thread's first allocation would give it an arena.
+                // A thread's first allocation would create an arena for it.
                 let used = std::hint::black_box(vec![1_u8; 100]);
                 there.wait();
                 seen.wait();

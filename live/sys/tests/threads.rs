@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the kernel numbers for a process belongs to all of its threads; an account is kept by one. What is of the calling thread
-//! (marks, seats, masks) is an address or a number: called on another one, it is of that.
+//! A descriptor or number that the kernel gives a process belongs to all of its threads; an account belongs to one.
+//! Values about the calling thread (marks, slots, masks) are an address or a number: called on another thread, they
+//! act on that thread.
 
 #[macro_use]
 #[path = "../../share/tests/given/mod.rs"]

@@ -9,42 +9,42 @@ use taut_share::{Layout, LayoutError, Memory, Plain};
 use crate::directory::Entry;
 use crate::{Error, Role};
 
-/// The most characters of an object's name: with `-of-` and its longest part it is a client's name.
+/// The most characters of an object's name: with `-of-` and its longest endpoint it must fit a client's name.
 const OBJECT_LIMIT: usize = 32;
 
-/// The most ends of a part with numbers: each is a name at the door.
+/// The most ends of a numbered endpoint: each is a client's name at the listener.
 const EACH_LIMIT: u32 = 256;
 
-/// How many ends there may be of a part.
+/// How many ends an endpoint may have at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
     /// One.
     One,
-    /// So many, at most 256, each with a number of its own from 0, and one of each number.
+    /// This many, at most 256. They are numbered from 0, and each number has one end.
     Each(u32),
-    /// Any: it leaves no trace, and loads alone.
+    /// Any number: such an end leaves no trace, and only loads.
     Any,
 }
 
-/// A part of a kind: its name, and how many ends there may be of it.
+/// An endpoint of a kind: its name, and how many ends it may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// Its name: lower-case letters and `-`, at most 12.
     pub endpoint: &'static str,
-    /// How many.
+    /// How many ends.
     pub number: Number,
 }
 
 /// A kind of object: a protocol with its shape and the type of its values.
 ///
-/// It can be implemented for a protocol of one's own, which then is shared by name as those of `taut-share` are.
+/// Anyone can implement it for another protocol; programs then share its objects by name like those of `taut-share`.
 ///
 /// # Safety
 ///
-/// - [`Kind::bytes`] is what an object of this shape needs.
+/// - [`Kind::bytes`] gives the bytes that an object of this shape needs.
 /// - No two kinds have one name, and two values of one kind that print the same fields have the same shape.
-/// - With the numbers in [`Kind::endpoints`] the ends that [`Offers::end`] gives keep to the protocol, whichever of them live
-///   at a time; and ends of a part with [`Number::Any`] only load.
+/// - Within the numbers in [`Kind::endpoints`], the ends that [`Offers::end`] gives keep to the protocol, whichever
+///   of them live at a time; and ends of an endpoint with [`Number::Any`] only load.
 pub unsafe trait Kind: Copy {
     /// The type of its values.
     type Value: Plain + Layout;
@@ -52,19 +52,19 @@ pub unsafe trait Kind: Copy {
     /// The protocol's name: letters, digits, `-` or `_`.
     const NAME: &'static str;
 
-    /// What its shape consists of: names and numbers, in a fixed order.
+    /// The fields of its shape: names and numbers, in a fixed order.
     fn fields(&self) -> Vec<(&'static str, u32)>;
 
-    /// Its parts.
+    /// Its endpoints.
     fn endpoints(&self) -> Vec<Terms>;
 
     /// Bytes of an object.
     ///
     /// # Errors
-    /// What is wrong with the shape.
+    /// The shape's fault.
     fn bytes(&self) -> Result<usize, LayoutError>;
 
-    /// An object of this kind, for a board or to compare with what stands there.
+    /// An object of this kind, for a registry or to compare with an object of one.
     fn named(&self, name: &str) -> Object {
         const {
             let (said, size) = (<Self::Value as Layout>::WORDS.bytes(), size_of::<Self::Value>());
@@ -86,32 +86,32 @@ pub unsafe trait Kind: Copy {
     }
 }
 
-/// A kind that has a part `P`.
+/// A kind that has an endpoint `P`.
 ///
 /// # Safety
 ///
-/// As [`Kind`]: [`Offers::end`] keeps to the protocol if its caller does its duties.
+/// As [`Kind`]: [`Offers::end`] keeps to the protocol if its caller meets its duties.
 pub unsafe trait Offers<P>: Kind {
-    /// The end of this part.
+    /// The end of this endpoint.
     type End<'m>;
 
-    /// The terms on which it is played, which stand in [`Kind::endpoints`] too.
+    /// The endpoint's name and number, which [`Kind::endpoints`] lists too.
     fn terms(&self) -> Terms;
 
-    /// The end on an object, as the first or as a successor.
+    /// Makes the end on an object, as the first end or as a successor.
     ///
     /// # Errors
-    /// The memory is too short, or the part has no such number.
+    /// The memory is too short, or the endpoint has no such number.
     ///
     /// # Safety
     ///
-    /// - What stands on the memory is an object of this kind, shape and type of values, or zeros.
-    /// - No other end of this part and number lives: the last one has ended, and this call comes after that; not for
-    ///   [`Number::Any`].
+    /// - The memory holds an object of this kind, shape and type of values, or zeros.
+    /// - No other end of this endpoint and number lives: the last one has ended, and its end happens before this
+    ///   call. This duty does not apply to [`Number::Any`].
     unsafe fn end<'m>(&self, which: u32, memory: Memory<'m>) -> Result<Self::End<'m>, LayoutError>;
 }
 
-/// A part of a kind that someone asks for: what [`Lease::take`](super::Seat::take) is given.
+/// An endpoint of a kind, as a program requests it: the argument of [`Lease::take`](super::Lease::take).
 #[derive(Debug)]
 pub struct Endpoint<K, P> {
     pub(super) kind: K,
@@ -120,7 +120,7 @@ pub struct Endpoint<K, P> {
 }
 
 impl<K: Offers<P>, P> Endpoint<K, P> {
-    /// Part `P` of this kind; the `which`-th, from 0, if it has several.
+    /// Endpoint `P` of this kind; number `which`, from 0, if it has several.
     pub const fn new(kind: K, which: u32) -> Self {
         Self { kind, which, endpoint: PhantomData }
     }
@@ -129,7 +129,7 @@ impl<K: Offers<P>, P> Endpoint<K, P> {
         self.kind.terms()
     }
 
-    /// The client's name for it.
+    /// The name of the client that holds it.
     pub(super) fn name(&self, object: &str) -> String {
         format!("{}-of-{object}", endpoint_text(self.terms(), self.which))
     }
@@ -148,7 +148,7 @@ fn endpoint_text(terms: Terms, which: u32) -> String {
     }
 }
 
-/// An object of a board: a kind with a name.
+/// An object of a registry: a kind with a name.
 #[derive(Clone, Debug)]
 pub struct Object {
     name: String,
@@ -167,7 +167,7 @@ impl Object {
         &self.name
     }
 
-    /// Its clients, and what each may.
+    /// The names of its clients, each with its endpoint's terms.
     pub(super) fn endpoints(&self) -> impl Iterator<Item = (String, Terms)> {
         self.endpoints.iter().flat_map(move |&terms| {
             let count = if let Number::Each(count) = terms.number { count } else { 1 };
@@ -180,7 +180,7 @@ impl Object {
         format!("{}{space}of {}", self.shape, self.layout)
     }
 
-    /// Its line of a directory, at an offset.
+    /// Its line of the directory, for a region at this offset.
     pub(super) fn entry(&self, offset: u64) -> Result<Entry, Error> {
         if self.name.len() > OBJECT_LIMIT {
             return Err(Error::BadName { name: self.name.clone() });
@@ -202,7 +202,7 @@ impl Object {
             layout: self.text(),
             value_size,
             capacity: self.capacity,
-            // The shape says it, in the layout.
+            // The shape gives them, in the layout.
             readers: 0,
             offset,
             size: bytes.max(1) as u64,
@@ -210,7 +210,7 @@ impl Object {
         })
     }
 
-    /// Whether the owner's object is this one.
+    /// Checks that the owner's object matches this one.
     pub(super) fn compare(&self, entry: &Entry) -> Result<(), Error> {
         let differs = |what, ours: &str, theirs: &str| {
             let (object, ours, theirs) = (self.name.clone(), ours.to_owned(), theirs.to_owned());

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The protocols of `taut-share` as kinds: for each its shape, its parts, and the constructor of each part's end.
+//! The protocols of `taut-share` as kinds. Each kind has its shape, its endpoints, and the constructor of each
+//! endpoint's end.
 
 use std::marker::PhantomData;
 
@@ -28,29 +29,29 @@ macro_rules! endpoints {
 }
 
 endpoints! {
-    /// Who writes.
+    /// The writer.
     Writer "writer";
     /// A reader with a number.
     Reader "reader";
-    /// A reader with a number, that may take its time.
+    /// A reader with a number, whose reads may take any time.
     SlowReader "slow-reader";
-    /// A reader that leaves no trace, and is fast enough not to be overtaken.
+    /// A reader that leaves no trace, and that must be fast enough for the writer not to overtake it.
     FastReader "fast-reader";
     /// A reader that leaves no trace.
     Observer "observer";
-    /// A reader of a queue that leaves no trace, beside the one that does.
+    /// A reader of a queue that leaves no trace, beside the reader that does.
     Follower "follower";
-    /// Who activates the jobs of writer and readers.
+    /// Activates the jobs of writer and readers.
     Dispatcher "dispatcher";
     /// Dispatcher and writer in one.
     Publisher "publisher";
-    /// Who sends blocks.
+    /// The sender of blocks.
     Sender "sender";
-    /// Who receives them.
+    /// The receiver of blocks.
     Receiver "receiver";
 }
 
-/// How many of a part.
+/// How many ends an endpoint may have.
 macro_rules! number {
     ($kind:ident one) => {
         Number::One
@@ -63,8 +64,8 @@ macro_rules! number {
     };
 }
 
-/// For each kind: its documentation, `Type(fields) "name"`, and its parts as `Marker method(number) [how many] End =
-/// constructor`. `self`, `memory` and `which` are named first, for the constructors to use.
+/// For each kind: its documentation, `Type(fields) "name"`, and its endpoints as `Marker method(number) [how many]
+/// End = constructor`. The names `self`, `memory` and `which` come first, for the constructors to use.
 macro_rules! kinds {
     ($self:ident $memory:ident $which:ident; $(
         $(#[$doc:meta])*
@@ -89,13 +90,13 @@ macro_rules! kinds {
 
         #[allow(clippy::new_without_default, reason = "a default of a few of many kinds says nothing")]
         impl<T: Plain + Layout> $kind<T> {
-            /// Of this shape, for values of this type. The protocol's module says what the numbers mean, and which it
-            /// takes; a board refuses others.
+            /// A kind of this shape, for values of this type. The protocol's module says what the numbers mean, and
+            /// which values it accepts; a registry refuses others.
             pub const fn new($($field: u32),*) -> Self {
                 Self { $($field,)* values: PhantomData }
             }
 
-            /// An object of this kind, for a board.
+            /// An object of this kind, for a registry.
             pub fn named(&self, name: &str) -> Object {
                 Kind::named(self, name)
             }
@@ -109,9 +110,9 @@ macro_rules! kinds {
         }
 
         // SAFETY:
-        // - the protocol itself says what it needs;
-        // - names are of one protocol each, and its shape is the fields;
-        // - the parts are the protocol's ends, each in the number that its constructor's duties allow.
+        // - the protocol itself says how many bytes it needs;
+        // - each name stands for one protocol, and its shape is the fields;
+        // - the endpoints are the protocol's ends, each in the number that its constructor's duties allow.
         unsafe impl<T: Plain + Layout> Kind for $kind<T> {
             type Value = T;
             const NAME: &'static str = $name;
@@ -154,12 +155,12 @@ macro_rules! kinds {
     )*};
 }
 
-/// Bytes that a part's end asks for: by offering it none.
+/// The bytes that an endpoint's end needs: the constructor reports them when it is given no memory.
 fn needed<K: Offers<P>, P>(kind: &K) -> Result<usize, LayoutError> {
     if kind.terms().number == Number::Each(0) {
         return Ok(0);
     }
-    // SAFETY: there is nothing on the memory, and nobody else.
+    // SAFETY: the memory is empty, and nobody else has it.
     match unsafe { kind.end(0, Memory::new(&mut [])) } {
         Ok(_) => Ok(0),
         Err(LayoutError::TooSmall { needed, .. }) => Ok(needed),
@@ -172,18 +173,18 @@ const fn shape(lower: u32, higher: u32, buffers: u32) -> Shape {
 }
 
 kinds! { self memory which;
-    /// [`hybrid`]: the newest value, the first choice.
+    /// [`hybrid`]: the newest value; the first choice.
     Hybrid(readers, spare) "hybrid" {
         Writer writer() [one] hybrid::Writer<'m, T> = hybrid::writer(memory, self.readers, self.spare);
         Reader reader(which) [each readers] hybrid::Reader<'m, T> = hybrid::reader(memory, self.readers, self.spare, which);
         Observer observer() [any] hybrid::Observer<'m, T> = hybrid::observer(memory, self.readers, self.spare);
     }
-    /// [`chen`]: the newest value, in place.
+    /// [`chen`]: the newest value, read in place.
     Chen(readers) "chen" {
         Writer writer() [one] chen::Writer<'m, T> = chen::writer(memory, self.readers);
         Reader reader(which) [each readers] chen::Reader<'m, T> = chen::reader(memory, self.readers, which);
     }
-    /// [`improved_chen`]: as hybrid, with fewer slots, if reads take a known time.
+    /// [`improved_chen`]: as hybrid, with fewer slots, if the duration of reads is bounded.
     ImprovedChen(slow, overlaps) "improved-chen" {
         Writer writer() [one] improved_chen::Writer<'m, T> = improved_chen::writer(memory, self.slow, self.overlaps);
         SlowReader slow_reader(which) [each slow] improved_chen::SlowReader<'m, T> =
@@ -191,18 +192,18 @@ kinds! { self memory which;
         FastReader fast_reader() [any] improved_chen::FastReader<'m, T> =
             improved_chen::fast_reader(memory, self.slow, self.overlaps);
     }
-    /// [`presence`]: the newest value, by a bit of presence for each reader.
+    /// [`presence`]: the newest value, with a presence bit for each reader.
     Presence(readers) "presence" {
         Writer writer() [one] presence::Writer<'m, T> = presence::writer(memory, self.readers);
         Reader reader(which) [each readers] presence::Reader<'m, T> = presence::reader(memory, self.readers, which);
     }
-    /// [`double_buffer`]: the newest value, two buffers for each reader.
+    /// [`double_buffer`]: the newest value, with two buffers for each reader.
     DoubleBuffer(readers) "double-buffer" {
         Writer writer() [one] double_buffer::Writer<'m, T> = double_buffer::writer(memory, self.readers);
         Reader reader(which) [each readers] double_buffer::Reader<'m, T> =
             double_buffer::reader(memory, self.readers, which);
     }
-    /// [`improved_double_buffer`]: the same, with fast readers by time.
+    /// [`improved_double_buffer`]: as `double_buffer`, with fast readers protected by time.
     ImprovedDoubleBuffer(slow, overlaps) "improved-double-buffer" {
         Writer writer() [one] improved_double_buffer::Writer<'m, T> =
             improved_double_buffer::writer(memory, self.slow, self.overlaps);
@@ -211,12 +212,12 @@ kinds! { self memory which;
         FastReader fast_reader() [any] improved_double_buffer::FastReader<'m, T> =
             improved_double_buffer::fast_reader(memory, self.slow, self.overlaps);
     }
-    /// [`peterson`]: the newest value, with a copy for each reader that asks.
+    /// [`peterson`]: the newest value, with a copy for each reader that requests one.
     Peterson(readers) "peterson" {
         Writer writer() [one] peterson::Writer<'m, T> = peterson::writer(memory, self.readers);
         Reader reader(which) [each readers] peterson::Reader<'m, T> = peterson::reader(memory, self.readers, which);
     }
-    /// [`improved_peterson`]: the same, with fast readers by time.
+    /// [`improved_peterson`]: as `peterson`, with fast readers protected by time.
     ImprovedPeterson(slow, buffers) "improved-peterson" {
         Writer writer() [one] improved_peterson::Writer<'m, T> = improved_peterson::writer(memory, self.slow, self.buffers);
         SlowReader slow_reader(which) [each slow] improved_peterson::SlowReader<'m, T> =
@@ -224,7 +225,7 @@ kinds! { self memory which;
         FastReader fast_reader() [any] improved_peterson::FastReader<'m, T> =
             improved_peterson::fast_reader(memory, self.slow, self.buffers);
     }
-    /// [`emeralds`]: the newest value, with help for readers that were overtaken.
+    /// [`emeralds`]: the newest value, with help for readers that the writer overtook.
     Emeralds(slow, buffers) "emeralds" {
         Writer writer() [one] emeralds::Writer<'m, T> = emeralds::writer(memory, self.slow, self.buffers);
         SlowReader slow_reader(which) [each slow] emeralds::SlowReader<'m, T> =
@@ -232,7 +233,7 @@ kinds! { self memory which;
         FastReader fast_reader() [any] emeralds::FastReader<'m, T> =
             emeralds::fast_reader(memory, self.slow, self.buffers);
     }
-    /// [`nbw_temporal`]: the newest value, by time alone.
+    /// [`nbw_temporal`]: the newest value, protected by time alone.
     NbwTemporal(buffers) "nbw-temporal" {
         Writer writer() [one] nbw_temporal::Writer<'m, T> = nbw_temporal::writer(memory, self.buffers);
         Observer observer() [any] nbw_temporal::Reader<'m, T> = nbw_temporal::reader(memory, self.buffers);
@@ -247,12 +248,12 @@ kinds! { self memory which;
         Writer writer() [one] sdrtw::Writer<'m, T> = sdrtw::writer(memory);
         Observer observer() [any] sdrtw::Reader<'m, T> = sdrtw::reader(memory);
     }
-    /// [`spinlock`]: the newest value under a lock, to compare with.
+    /// [`spinlock`]: the newest value under a lock, for comparison.
     Spinlock(readers) "spinlock" {
         Writer writer() [one] spinlock::Writer<'m, T> = spinlock::writer(memory);
         Reader reader(which) [each readers] spinlock::Reader<'m, T> = spinlock::reader(memory, which);
     }
-    /// [`dbp`]: what a job's predecessor wrote, whatever the schedule.
+    /// [`dbp`]: the value that a job's predecessor wrote, under any schedule.
     Dbp(lower, higher, buffers) "dbp" {
         Dispatcher dispatcher() [one] dbp::Dispatcher<'m> =
             dbp::dispatcher::<T>(memory, shape(self.lower, self.higher, self.buffers));
@@ -260,7 +261,7 @@ kinds! { self memory which;
         Reader reader(which) [each lower + higher] dbp::Reader<'m, T> =
             dbp::reader(memory, shape(self.lower, self.higher, self.buffers), which);
     }
-    /// [`tccp`]: the same, by time.
+    /// [`tccp`]: as `dbp`, protected by time.
     Tccp(lower, higher, buffers) "tccp" {
         Dispatcher dispatcher() [one] tccp::Dispatcher<'m> =
             tccp::dispatcher::<T>(memory, shape(self.lower, self.higher, self.buffers));
@@ -268,25 +269,25 @@ kinds! { self memory which;
         Reader reader(which) [each lower + higher] tccp::Reader<'m, T> =
             tccp::reader(memory, shape(self.lower, self.higher, self.buffers), which);
     }
-    /// [`tccp`] in its form at run time: the newest value, by time.
+    /// [`tccp`] in its run-time form: the newest value, protected by time.
     TccpNewest(lower, higher, buffers) "tccp-newest" {
         Publisher publisher() [one] tccp::Publisher<'m, T> =
             tccp::publisher(memory, shape(self.lower, self.higher, self.buffers));
         Reader reader(which) [each lower + higher] tccp::Reader<'m, T> =
             tccp::reader(memory, shape(self.lower, self.higher, self.buffers), which);
     }
-    /// [`qrtr`]: every value in order, or it is given back.
+    /// [`qrtr`]: every value in order; a full queue returns the value to the writer.
     Qrtr(capacity) "qrtr" {
         Writer writer() [one] qrtr::Writer<'m, T> = qrtr::writer(memory, self.capacity);
         Reader reader() [one] qrtr::Reader<'m, T> = qrtr::reader(memory, self.capacity);
     }
-    /// [`qrtwo`]: values in order; the oldest makes room.
+    /// [`qrtwo`]: values in order; a full queue drops the oldest.
     Qrtwo(capacity, spare) "qrtwo" {
         Writer writer() [one] qrtwo::Writer<'m, T> = qrtwo::writer(memory, self.capacity, self.spare);
         Reader reader() [one] qrtwo::Reader<'m, T> = qrtwo::reader(memory, self.capacity, self.spare);
         Follower follower() [any] qrtwo::Follower<'m, T> = qrtwo::follower(memory, self.capacity, self.spare);
     }
-    /// [`qrtwc`]: values in order; all that wait make room.
+    /// [`qrtwc`]: values in order; a full queue drops all values that wait.
     Qrtwc(capacity, spare) "qrtwc" {
         Writer writer() [one] qrtwc::Writer<'m, T> = qrtwc::writer(memory, self.capacity, self.spare);
         Reader reader() [one] qrtwc::Reader<'m, T> = qrtwc::reader(memory, self.capacity, self.spare);

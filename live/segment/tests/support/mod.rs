@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the tests with real processes share: the test binary runs itself again in another role, and tells its
-//! parent what happens on lines that start with `@`.
+//! Code that the tests with real processes share. The test binary starts itself again in another role, and the child
+//! reports to its parent on lines that start with `@`.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -18,22 +18,22 @@ pub(crate) const APP: &str = "cochlear";
 pub(crate) const SIZE: u64 = 64 * 1024;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The role that this process was started in, if it was.
+/// The role that this process was started in; `None` for the parent.
 pub(crate) fn role() -> Option<String> {
     std::env::var(ROLE).ok()
 }
 
-/// Tells the parent.
+/// Reports to the parent.
 pub(crate) fn announce(what: impl std::fmt::Display) {
     eprintln!("@{what}");
 }
 
-/// Waits until the parent lets go: it closed our input, or died.
+/// Waits until the parent releases this process: it closed this process's input, or died.
 pub(crate) fn until_released() {
     let _ = std::io::read_to_string(std::io::stdin());
 }
 
-/// An owner that tells what its door has done and how many descriptors it has, whenever it is asked.
+/// An owner that reports, on each request, its listener's counts and its number of open descriptors.
 pub(crate) fn keep_listening() {
     let before = open_descriptors();
     let owner = Owner::create(APP, SIZE, clients(), None).unwrap();
@@ -52,7 +52,7 @@ pub(crate) fn keep_listening() {
     owner.end().unwrap();
 }
 
-/// What [`keep_door`] tells, by name.
+/// The report of [`keep_door`], by name.
 pub(crate) fn ask(keeper: &mut Process) -> std::collections::HashMap<String, String> {
     keeper.say("report");
     let pairs = keeper.told_after("report");
@@ -66,7 +66,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// This test binary again, which finds `role` and runs only its test of the name `role`.
+    /// Starts this test binary again; it finds `role`, and runs only its test of the name `role`.
     pub(crate) fn start(role: &str, folder: &Path) -> Self {
         Self::start_with(&std::env::current_exe().unwrap(), role, folder, |_| {})
     }
@@ -85,7 +85,8 @@ impl Process {
         let mut child = loop {
             match command.spawn() {
                 Ok(child) => break child,
-                // Another test forked while we wrote the program, and has it open for writing until it executes.
+                // Another test forked while this one wrote the program, and holds it open for writing until it
+                // executes.
                 Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
                     std::thread::sleep(Duration::from_millis(1));
                 }
@@ -105,17 +106,17 @@ impl Process {
         Self { child, lines }
     }
 
-    /// The next thing that it tells.
+    /// The next report of the process.
     pub(crate) fn reported(&self) -> String {
         self.lines.recv_timeout(PATIENCE).expect("the process told nothing")
     }
 
-    /// The next thing that it has told, if there is one.
+    /// The next report of the process, if there is one.
     pub(crate) fn try_told(&self) -> Option<String> {
         self.lines.try_recv().ok()
     }
 
-    /// Something that it tells, from after a word.
+    /// The rest of the next report, which starts with `word`.
     pub(crate) fn told_after(&self, word: &str) -> String {
         let reported = self.reported();
         reported
@@ -130,7 +131,7 @@ impl Process {
         self.child.wait().unwrap();
     }
 
-    /// Says something to it.
+    /// Sends it a line.
     pub(crate) fn say(&mut self, what: &str) {
         writeln!(self.child.stdin.as_mut().unwrap(), "{what}").unwrap();
     }
@@ -164,7 +165,7 @@ pub(crate) fn entry(channel: &str, role: Role, offset: u64) -> Entry {
     }
 }
 
-/// A client that reads and writes, one that only reads.
+/// A client that reads and writes, and one that only reads.
 pub(crate) fn clients() -> Vec<(String, Vec<Entry>)> {
     vec![
         ("ui".to_owned(), vec![entry("levels", Role::Reads, 128), entry("settings", Role::Writes, 4096)]),
@@ -191,7 +192,7 @@ pub(crate) fn open_descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Waits for something that another thread or process is about to do.
+/// Waits for an event that another thread or process is about to cause.
 pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !condition() {
@@ -200,7 +201,7 @@ pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Numbers that need not be good, only different.
+/// Random numbers that need not be good, only different.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
