@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A pool of large blocks that change hands: filled, sent, received and given back where they lie; one sender, one
-//! receiver.
+//! A pool of large blocks that change their owner: they are filled, sent, received and given back in place; one
+//! sender, one receiver.
 //!
 //! # Use
 //!
-//! Images, point clouds, packets: values that are too large to be copied twice. The sender's user fills a block in
-//! place, the receiver's user reads it in place, and what the object itself moves is a word. Either side may be the
-//! real-time one. Small values are better off in [`crate::queue`] and [`crate::state`], which copy them.
+//! Images, point clouds, packets: values that are too large to copy twice. The sender's user fills a block in place,
+//! the receiver's user reads it in place, and the object itself moves only a word. Either side may be real-time. For
+//! small values use [`crate::queue`] and [`crate::state`], which copy them.
 //!
 //! ```
 //! use taut_share::{Line, Memory, bulk};
@@ -24,15 +24,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! How many blocks: those that the receiver's user keeps at once, those that the sender's user fills at once, and
-//! those that are to wait between them. With 3, a receiver that keeps one and a sender that fills one are never in
-//! each other's way; [`Receiver::receive_newest`] holds one more for a moment. What to do when the receiver is late is
-//! the sender's choice, loan by loan: [`Sender::loan`] is refused while all blocks are out, [`Sender::loan_or_recall`]
-//! takes the oldest one back that was sent and not received. A receiver to whom only the newest matters asks for that.
+//! The number of blocks: those that the receiver's user holds at once, plus those that the sender's user fills at
+//! once, plus those that may wait between them. With 3, a receiver that holds one and a sender that fills one never
+//! hinder each other; [`Receiver::receive_newest`] holds one more for a moment. If the receiver is late, the sender
+//! chooses at each loan what happens: [`Sender::loan`] is refused while all blocks are out;
+//! [`Sender::loan_or_recall`] takes back the oldest block that was sent and not received. A receiver that needs only
+//! the newest block uses [`Receiver::receive_newest`].
 //!
-//! A block may hold a [`List`](crate::List), which is as long as its user has made it.
+//! A block may hold a [`List`](crate::List), whose length its user sets.
 //!
-//! The types forbid to write what was sent, or to write what was received:
+//! The types forbid to write a block after it was sent, or a block that was received:
 //!
 //! ```compile_fail,E0382
 //! # use taut_share::{Line, Memory, bulk};
@@ -50,7 +51,7 @@
 //! received[0] = 1;
 //! ```
 //!
-//! to keep a block longer than the end that it came from, or in another thread:
+//! to keep a block longer than the end that it came from, or to move it to another thread:
 //!
 //! ```compile_fail,E0505
 //! # use taut_share::{Line, Memory, bulk};
@@ -76,7 +77,7 @@
 //! moved(sender.loan());
 //! ```
 //!
-//! and two of an end, or an end in two threads:
+//! and to copy an end, or to share one between threads:
 //!
 //! ```compile_fail,E0599
 //! # use taut_share::{Line, Memory, bulk};
@@ -115,8 +116,8 @@
 //!
 //! # Callers
 //!
-//! `-` may run at the same time, `X` may not (the types and the duties of [`sender`] and [`receiver`] see to it). Several
-//! loans, and several received blocks, may be there at once.
+//! `-`: both may run at the same time; `X`: they may not (the types and the safety conditions of [`sender`] and
+//! [`receiver`] ensure it). Several loans, and several received blocks, may exist at once.
 //!
 //! |                       | loan, recall, send, drop | receive, drop |
 //! |-----------------------|--------------------------|---------------|
@@ -129,20 +130,20 @@
 //!
 //! | operation          | usually                | bound                                                     |
 //! |--------------------|------------------------|-----------------------------------------------------------|
-//! | `loan`             | nothing shared         | N loads, when its stock is empty; that many if refused     |
-//! | `loan_or_recall`   | as `loan`              | 2 N loads + N exchanges; 1 exchange if the receiver is still |
+//! | `loan`             | no shared access       | N loads if its stock is empty; the same if refused         |
+//! | `loan_or_recall`   | as `loan`              | 2 N loads + N exchanges; 1 exchange if the receiver is idle |
 //! | `send`             | 2 stores               | the same                                                  |
-//! | drop of a loan     | nothing shared         | the same                                                  |
+//! | drop of a loan     | no shared access       | the same                                                  |
 //! | `receive`          | 1 load + 1 exchange; 1 load if none waits | 2 N + 1 of these; as a successor, N loads more |
 //! | `receive_newest`   | 1 load + 1 exchange + 1 store for each that waits | 2 N + 1 of these; as a successor, N² loads and N stores more |
 //! | drop of a received block | 1 store          | the same                                                  |
 //!
-//! `receive` takes more than its first step only where blocks were recalled since the last call, or as a successor.
+//! `receive` takes more than its first step only if blocks were recalled since the last call, or as a successor.
 //!
 //! # State
 //!
 //! ```text
-//! byte 0   order: N words; sending k stands in word k mod N: k << 8 | block (the sender's)
+//! byte 0   order: N words; word k mod N holds sending k: k << 8 | block (stored by the sender)
 //! then     owners: N words; block i: k << 8 | owner, k its last sending
 //! then     N blocks. Each of the three begins a line, and so does each block.
 //!
@@ -153,19 +154,20 @@
 //!           └────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Sendings are counted from 1. The sender keeps the next number, a lower bound of those on the way, its own copy of the
-//! order, and two sets of blocks: its stock, and those lent to its user. The receiver keeps the next number that it
-//! expects, the set that its user holds, and the set that the receiver before it held.
+//! Sendings are counted from 1. The sender keeps the next number, a lower bound of those on the way, its own copy of
+//! the order, and two sets of blocks: its stock, and those lent to its user. The receiver keeps the next number that
+//! it expects, the set that its user holds, and the set that the previous receiver held.
 //!
 //! # Invariants
 //!
-//! - I1 A block has one owner: one word says it, and each change of it is one store or exchange by whoever then has the
-//!   right to. Only the sender's user touches a block of `Sender`, only the receiver's one of `Receiver`, nobody one
-//!   of `Sent`.
-//! - I2 What is on the way is a range of numbers a ..= k, k the last sending: both sides take the smallest of it.
-//! - I3 Where sending k is written into the order, sending k - N is not on the way: by I2 all N blocks would be, and the
-//!   one that is sent is not. So the order names every block that is on the way.
-//! - I4 Numbers below the receiver's expected one are not on the way, and never again.
+//! - I1 A block has one owner, which one word names. Each change of that word is one store or exchange, by the side
+//!   that has the right to make it (see the figure). Only the sender's user accesses a block of `Sender`, only the
+//!   receiver's user a block of `Receiver`, and nobody a block of `Sent`.
+//! - I2 The sendings on the way are a range of numbers a ..= k, with k the last sending: both sides take the smallest
+//!   one.
+//! - I3 When the sender writes sending k into the order, sending k - N is not on the way: otherwise, by I2, all N
+//!   blocks would be, but the one that it sends is not. So the order names every block that is on the way.
+//! - I4 Numbers below the receiver's expected one are not on the way, and never will be again.
 //! - I5 Each side refuses to take a block that it holds, whatever shared memory says.
 //!
 //! # Orderings
@@ -176,72 +178,79 @@
 //!
 //! # Proof
 //!
-//! The receiver exchanges `Sent(k)` for block i after it has seen (k, i) in the order: by O1 the content of sending k is
-//! there, and so is `Sent(k)` or what followed it. Numbers are used once, so the exchange succeeds if and only if nobody
-//! has taken sending k; then the sender's recall of k fails from there on, and the sender writes the block again only
-//! after it has seen `Sender` in its word, which only the receiver's store can have put there: by O2 the user's reads are
-//! over. If the sender's exchange comes first, the receiver's fails, and its user has not seen the block.
+//! The receiver exchanges `Sent(k)` in the word of block i after it has loaded (k, i) from the order: by O1 the
+//! content of sending k is there, and the word holds `Sent(k)` or a later value. Each number is used once, so the
+//! exchange succeeds if and only if neither side has taken sending k. From then on the sender's recall of k fails,
+//! and the sender writes the block again only after it has loaded `Sender` from its word, which only the receiver's
+//! store can have put there: by O2 the user's reads are over. If the sender's exchange comes first, the receiver's
+//! exchange fails, and its user never sees the block.
 //!
-//! First in, first out: a larger number than the expected one in its place in the order says that all up to N below it
-//! are not on the way (I3), so the receiver goes on from there; a smaller one, that nothing newer was sent. It walks
-//! place by place, and 2 N + 1 steps lead past whatever was the newest when it began. Unless it is one of those, each step
-//! met a block that was recalled while it walked: [`NotReceived::Overtaken`].
+//! First in, first out: the receiver looks at the place of the expected number in the order. A larger number there
+//! means that no sending that is N or more below it is on the way (I3), so the receiver continues after those; a
+//! smaller number means that nothing newer was sent. The receiver walks place by place, and 2 N + 1 steps lead past
+//! the sending that was the newest when it began. If it has received nothing by then, each step met a block that was
+//! recalled during the walk: [`NotReceived::Overtaken`].
 //!
-//! `loan_or_recall` is refused only if there was a time in it at which the receiver had all blocks that are not lent:
-//! once its exchanges have failed, nothing is on the way; by O3 its second look sees all that was given back before the
-//! last of them was taken.
+//! `loan_or_recall` is refused only if at some time during the call the receiver had all blocks that are not lent:
+//! once its exchanges have failed, nothing is on the way; by O3 its second look sees all blocks that were given back
+//! before the receiver took the last of them.
 //!
 //! # Crash
 //!
-//! Where a block is, its word says alone; so none is lost or in two places, whoever dies where.
+//! Only its word says where a block is; so no block is lost or in two places, whichever side dies at whatever step.
 //!
-//! | who dies, where                      | the block is        | what goes on                                       |
-//! |--------------------------------------|---------------------|----------------------------------------------------|
-//! | sender, with loans                   | `Sender`            | in the stock of a new [`sender`]                   |
-//! | sender, between the stores of `send` | `Sent`, not in the order | was not sent: a new [`sender`] takes it back  |
-//! | sender, after them                   | `Sent`              | is received                                        |
-//! | sender, before or after a recall     | `Sent` or `Sender`  | is received, or in the stock                       |
-//! | receiver, before its exchange        | `Sent`              | a new [`receiver`] gets it, or it is recalled      |
-//! | receiver, after it                   | `Receiver`          | a new [`receiver`] gets it again: at least once    |
-//! | receiver, after its store            | `Sender`            | in the sender's stock                              |
+//! | crash of                             | the block is             | recovery                                       |
+//! |--------------------------------------|--------------------------|------------------------------------------------|
+//! | sender, with loans                   | `Sender`                 | it is in the stock of a new [`sender`]         |
+//! | sender, between the stores of `send` | `Sent`, not in the order | not sent: a new [`sender`] takes it back       |
+//! | sender, after them                   | `Sent`                   | the receiver receives it                       |
+//! | sender, before or after a recall     | `Sent` or `Sender`       | received, or in the stock                      |
+//! | receiver, before its exchange        | `Sent`                   | a new [`receiver`] gets it, or it is recalled  |
+//! | receiver, after it                   | `Receiver`               | a new [`receiver`] has it again: at least once |
+//! | receiver, after its store            | `Sender`                 | it is in the sender's stock                    |
 //!
-//! A block that comes again has the number that it had, and comes before all others. To be rid of those of a dead
-//! receiver, attach one and drop what it receives. A leaked loan (`mem::forget`) is as a dead sender's.
+//! A block that is received again has its old number, and comes before all others. To free the blocks of a dead
+//! receiver, attach a new one and drop what it receives. A leaked loan (`mem::forget`) is like a loan of a dead
+//! sender.
 //!
-//! Against a hostile process: numbers of blocks are checked, steps bounded, and what a side holds it knows by itself
-//! (I5): it never lends a block twice, nor outside of the memory. A word that cannot be is [`NotReceived::Corrupt`], or
-//! counts as not given back. But the content is lent where it lies: see [`Memory::from_raw`].
+//! Against a hostile process: each side checks block numbers, its steps are bounded, and it knows by itself what it
+//! holds (I5): it never lends a block twice, nor anything outside of the memory. An impossible word is reported as
+//! [`NotReceived::Corrupt`], or its block counts as not given back. But the content is lent in place: see
+//! [`Memory::from_raw`].
 //!
 //! # Source
 //!
-//! Our own. Loans that move are as in iceoryx2, between one pair and with bounds; take and recall race by one exchange,
-//! as the consumer and the overwriting producer do on the shared head of a drop-oldest queue. Considered: two index
-//! queues, for what was sent and what is free, and on each side's line a row of what it holds. Then a block that changes
-//! hands is for some steps in two of the three lists or in none, a successor must tell which, and a recall takes from a
-//! queue whose other end is being taken from. One word per block has no such state. Its price is the look over N words
-//! for what was given back, which are one or two lines for up to 32 blocks, and once per emptied stock.
+//! Our own. Loans move as in iceoryx2, but between one pair of ends and with bounds; take and recall race by one
+//! exchange, as the consumer and the overwriting producer do on the shared head of a drop-oldest queue. We considered
+//! two index queues, for sent and for free blocks, and a list per side of the blocks that it holds. Then a block that
+//! changes its owner is for some steps in two of the three lists or in none, a successor must find out which, and a
+//! recall takes from a queue while the other side takes from it. One word per block has no such state. Its price: the
+//! sender looks at N words for blocks that were given back, which are one or two lines for up to 32 blocks, once per
+//! emptied stock.
 //!
 //! # Checked
 //!
-//! - `tests/behaviour_bulk.rs`: values, errors, policies, successors, lies; also Miri
+//! - `tests/behaviour_bulk.rs`: values, errors, policies, successors, corrupt words; also Miri
 //! - `tests/steps_bulk.rs`: the bounds above, counted
-//! - `tests/crashes_bulk.rs`: a model of it, every interleaving with a death of either side at every step
+//! - `tests/crashes_bulk.rs`: a model of the protocol, every interleaving with a death of either side at every step
 //! - `tests/deaths_bulk.rs`, `tests/processes_bulk.rs`: SIGKILL before every step of every operation, and at random
-//! - `tests/stress_bulk.rs`: threads on 4 KiB that show tearing; also Miri
-//! - `tests/hostile_bulk.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
+//! - `tests/stress_bulk.rs`: threads, with blocks of 4 KiB that show tearing; also Miri
+//! - `tests/hostile_bulk.rs`: a process writes random data into the memory; `tests/fuzzed.rs`: garbage in each word,
+//!   at each step
 //!
 //! `tests/loom_bulk.rs`, payload of 2 words, without preemption bound: 1 block, 3 sendings × 3 receives: 793
-//! executions; 2 blocks: 2 449, with one kept 722; recall with 2 blocks, 4 × 2: 82 506, with 3 and one kept, 5 × 2:
-//! 29 030; the newest with recall, 3 blocks, 4 × 1: 73 604; its freshness: 8 478; a recall's refusal: 94 336; a sender
-//! that follows another: 7 549; with bound 3: 3 blocks, one kept, 5 × 4: 2 955, with recall 5 × 3: 3 135, the newest 4
-//! × 2: 1 779; a receiver that follows another: 1 645. Each of the seven annotations weakened fails there.
+//! executions; 2 blocks: 2 449, with one held 722; recall with 2 blocks, 4 × 2: 82 506, with 3 and one held, 5 × 2:
+//! 29 030; the newest with recall, 3 blocks, 4 × 1: 73 604; its freshness: 8 478; a recall's refusal: 94 336; a
+//! sender that follows another: 7 549; with bound 3: 3 blocks, one held, 5 × 4: 2 955, with recall 5 × 3: 3 135, the
+//! newest 4 × 2: 1 779; a receiver that follows another: 1 645. The tests fail if any of the seven annotations is
+//! weakened.
 //!
 //! `tests/crashes_bulk.rs`: 2 blocks, 4 sendings, recall, one death of each side: 3 223 171 states; two deaths of the
-//! sender, of the receiver, 3 sendings: 352 337, 457 870; 3 blocks, 3 sendings, a death of the receiver: 369 409. Six
-//! mistakes made on purpose are found there.
+//! sender, of the receiver, 3 sendings: 352 337, 457 870; 3 blocks, 3 sendings, a death of the receiver: 369 409. The
+//! model finds six deliberate mistakes.
 //!
-//! Not covered: more blocks exhaustively; deaths together with weak memory; load buffering (the Release of O2 forbids
-//! what it could do to the user's reads); AArch64 hardware; numbers past 2⁵⁶.
+//! Not covered: more blocks exhaustively; deaths together with weak memory; load buffering (the Release of O2
+//! excludes what it could do to the user's reads); AArch64 hardware; numbers past 2⁵⁶.
 
 use core::cell::Cell;
 use core::fmt;
@@ -272,8 +281,8 @@ pub fn pair<T: Plain>(
     Ok((Sender::attach(pool), Receiver::attach(pool)))
 }
 
-/// The sender's end alone, where the receiver's is in another process or made by [`receiver`]. After the death of a
-/// sender, at any step, the next one goes on here, with all blocks that the dead one had not sent.
+/// The sender's end alone; the receiver's end is in another process or made by [`receiver`]. If a sender dies, at any
+/// step, this call attaches its successor, which gets all blocks that the dead one had not sent.
 ///
 /// # Errors
 ///
@@ -281,15 +290,16 @@ pub fn pair<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and number of blocks, or zeros; no other sender of it lives:
-/// the last one and its loans have ended, and this call comes after that.
+/// The memory holds this object for this `T` and number of blocks, or zeros. No other sender of it exists: the last
+/// one and its loans have ended, and this call happens after that.
 pub unsafe fn sender<T: Plain>(memory: Memory<'_>, blocks: u32) -> Result<Sender<'_, T>, LayoutError> {
     let memory = memory.claim();
     Ok(Sender::attach(Pool::new(&memory, blocks)?))
 }
 
-/// The receiver's end alone, where the sender's is in another process or made by [`sender`]. After the death of a
-/// receiver, at any step, the next one goes on here; first it receives again what the dead one had not given back.
+/// The receiver's end alone; the sender's end is in another process or made by [`sender`]. If a receiver dies, at any
+/// step, this call attaches its successor, which first receives again the blocks that the dead one had not given
+/// back.
 ///
 /// # Errors
 ///
@@ -297,8 +307,8 @@ pub unsafe fn sender<T: Plain>(memory: Memory<'_>, blocks: u32) -> Result<Sender
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and number of blocks, or zeros; no other receiver of it
-/// lives: the last one and what it had received have ended, and this call comes after that.
+/// The memory holds this object for this `T` and number of blocks, or zeros. No other receiver of it exists: the last
+/// one and the blocks that it had received have ended, and this call happens after that.
 pub unsafe fn receiver<T: Plain>(memory: Memory<'_>, blocks: u32) -> Result<Receiver<'_, T>, LayoutError> {
     let memory = memory.claim();
     Ok(Receiver::attach(Pool::new(&memory, blocks)?))
@@ -307,11 +317,11 @@ pub unsafe fn receiver<T: Plain>(memory: Memory<'_>, blocks: u32) -> Result<Rece
 /// Why nothing was received although something may wait. Nothing was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotReceived {
-    /// The sender recalled blocks as fast as this looked for them; the next call goes on behind them. Never happens
-    /// with a sender that does not recall.
+    /// The sender recalled blocks as fast as this call looked for them; the next call continues after them. Never
+    /// happens with a sender that does not recall.
     Overtaken,
-    /// A word is not one that this protocol can lead to: the sender is broken or hostile. It stays so until the word is
-    /// believable again or the object is made anew.
+    /// A word has a value that this protocol cannot produce: the sender is broken or hostile. The error lasts until
+    /// the word is plausible again or the object is created anew.
     Corrupt,
 }
 
@@ -331,11 +341,11 @@ pub struct Sender<'m, T> {
     pool: Pool<'m, T>,
     /// The number of the next sending.
     next: Cell<u64>,
-    /// No smaller number is on the way.
+    /// No smaller number than this is on the way.
     oldest: Cell<u64>,
-    /// What was sent as number k, at k mod count: our own copy of the shared order.
+    /// At k mod count, the block that was sent as number k: our own copy of the shared order.
     order: [Cell<Block>; BLOCKS_MAX as usize],
-    /// Blocks that are here and not lent.
+    /// Blocks that this end has and has not lent.
     stock: Cell<Blocks>,
     /// Blocks that are lent to our user.
     loans: Cell<Blocks>,
@@ -355,7 +365,7 @@ impl<'m, T: Plain> Sender<'m, T> {
                     if pool.order(number).load(Relaxed) == block.word(number) {
                         order[pool.place(number)].set(block);
                     } else {
-                        // The sender before died in `send`: no receiver can have seen it.
+                        // The previous sender died in `send`: no receiver can have seen the block.
                         pool.owner(block).store(Owner::Sender.word(number), Relaxed);
                         stock = stock.with(block);
                     }
@@ -373,9 +383,9 @@ impl<'m, T: Plain> Sender<'m, T> {
         }
     }
 
-    /// A block to be filled and sent; what stands in it is an older value, or zeros. `None` if all blocks are out: lent,
-    /// on the way, or with the receiver. Wait-free: no shared access while some are in stock, else one load for each
-    /// block that is out.
+    /// A block for the caller to fill and send; it holds an older value, or zeros. `None` if all blocks are out:
+    /// lent, on the way, or with the receiver. Wait-free: no shared access while blocks are in stock, else one load
+    /// for each block that is out.
     #[inline]
     pub fn loan(&self) -> Option<Loan<'_, 'm, T>> {
         if self.stock.get() == Blocks::NONE {
@@ -384,15 +394,15 @@ impl<'m, T: Plain> Sender<'m, T> {
         self.stock.get().next().map(|block| self.lend(block))
     }
 
-    /// As [`Sender::loan`], but if all blocks are out, takes back the oldest of those that were sent and not received:
-    /// the receiver will miss its number. `None` if there is no such block either. Wait-free: at most two loads and an
-    /// exchange for each block that is out.
+    /// As [`Sender::loan`], but if all blocks are out, takes back the oldest block that was sent and not received:
+    /// the receiver will miss its number. `None` if there is no such block either. Wait-free: at most two loads and
+    /// an exchange for each block that is out.
     #[inline]
     pub fn loan_or_recall(&self) -> Option<Loan<'_, 'm, T>> {
         self.loan().or_else(|| self.recall()).or_else(|| self.loan())
     }
 
-    /// Puts what was given back into the stock.
+    /// Puts the blocks that were given back into the stock.
     fn look(&self) {
         for block in self.pool.all().outside(self.stock.get(), self.loans.get()) {
             let word = self.pool.owner(block).load(Acquire); // O2 give
@@ -409,7 +419,7 @@ impl<'m, T: Plain> Sender<'m, T> {
         for number in self.oldest.get().max(next.saturating_sub(self.pool.count()))..next {
             self.oldest.set(number + 1);
             let block = self.order[self.pool.place(number)].get();
-            // Sent, lost, and meanwhile lent again: not on the way (I5).
+            // Sent, taken, and lent again since: not on the way (I5).
             if self.loans.get().has(block) {
                 continue;
             }
@@ -429,21 +439,21 @@ impl<'m, T: Plain> Sender<'m, T> {
     fn lend(&self, block: Block) -> Loan<'_, 'm, T> {
         self.stock.set(self.stock.get().without(block));
         self.loans.set(self.loans.get().with(block));
-        // SAFETY: exclusive until `Held` is dropped or sent, which is after this:
+        // SAFETY: exclusive until `Held` is dropped or sent, which happens after the loan of the place ends:
         // - the block's word says `Sender` (callers), and only we change that (I1); the receiver's reads are over (O2);
-        // - it was not among our loans (I5): the stock has none of them, and `recall` asks.
+        // - it was not among our loans (I5): the stock has none of them, and `recall` checks.
         let place = unsafe { self.pool.lend_mut(block) };
         Loan { place, held: Held { sender: self, block } }
     }
 
-    /// Blocks of the pool.
+    /// Number of blocks of the pool.
     #[inline]
     pub fn blocks(&self) -> u32 {
         self.pool.count() as u32
     }
 }
 
-/// A block in the hands of the sender's user: to be written, and then sent. Dropped, it goes back to the stock.
+/// A block lent to the sender's user, who writes it and then sends it. If dropped, it goes back to the stock.
 #[must_use = "dropped, it goes back to the stock"]
 pub struct Loan<'s, 'm, T: Plain> {
     // In this order: the place's loan ends first.
@@ -483,7 +493,7 @@ impl<T: Plain + fmt::Debug> fmt::Debug for Loan<'_, '_, T> {
     }
 }
 
-/// The sender's side of a loan: one of its `loans`.
+/// The sender's record of a loan: one of its `loans`.
 struct Held<'s, 'm, T: Plain> {
     sender: &'s Sender<'m, T>,
     block: Block,
@@ -514,11 +524,11 @@ impl<T: Plain> Drop for Held<'_, '_, T> {
 /// The end that receives blocks and gives them back.
 pub struct Receiver<'m, T> {
     pool: Pool<'m, T>,
-    /// The number of the next sending to look for (I4).
+    /// The number of the sending to look for next (I4).
     expected: Cell<u64>,
     /// Blocks that our user has.
     held: Cell<Blocks>,
-    /// Blocks that the receiver before us had.
+    /// Blocks that the previous receiver had.
     inherited: Cell<Blocks>,
 }
 
@@ -529,7 +539,7 @@ impl<'m, T: Plain> Receiver<'m, T> {
         Self { pool, expected: Cell::new(1), held: Cell::new(Blocks::NONE), inherited: Cell::new(inherited) }
     }
 
-    /// The oldest block that waits; `None` if none does. Wait-free: 1 load and 1 exchange; more where blocks were
+    /// The oldest block that waits; `None` if none does. Wait-free: 1 load and 1 exchange; more if blocks were
     /// recalled, or as a successor (see the module's bounds).
     ///
     /// # Errors
@@ -540,9 +550,10 @@ impl<'m, T: Plain> Receiver<'m, T> {
         self.take(&mut self.steps())
     }
 
-    /// The newest block that waits, and gives all older ones back; `None` if none waits. No older than the newest that
-    /// waited when this was called, unless that was recalled meanwhile. Wait-free: 1 load, 1 exchange and 1 store for
-    /// each that waits; more where blocks were recalled, or as a successor (see the module's bounds).
+    /// The newest block that waits; gives all older ones back. `None` if none waits. The block is no older than the
+    /// newest one that waited at the call, unless the sender recalled that one meanwhile. Wait-free: 1 load, 1
+    /// exchange and 1 store for each block that waits; more if blocks were recalled, or as a successor (see the
+    /// module's bounds).
     ///
     /// # Errors
     ///
@@ -557,7 +568,7 @@ impl<'m, T: Plain> Receiver<'m, T> {
         Ok(Some(newest))
     }
 
-    /// Steps through the order that lead past whatever is its newest now.
+    /// Steps through the order, enough to pass its present newest sending.
     fn steps(&self) -> Range<u64> {
         0..2 * self.pool.count() + 1
     }
@@ -576,16 +587,16 @@ impl<'m, T: Plain> Receiver<'m, T> {
             if number < expected {
                 return Ok(None);
             }
-            // In its place, and of a block: else it is a lie.
+            // A number that is not in its place, or a block that does not exist, is corrupt.
             let in_place = (number - expected).is_multiple_of(self.pool.count());
             let block = block.filter(|_| in_place).ok_or(NotReceived::Corrupt)?;
             if number > expected {
-                // At least count more than expected. Smaller ones are not on the way (I3).
+                // At least count more than expected. Sendings below the new expected number are not on the way (I3).
                 self.expected.set(number - self.pool.count() + 1);
                 continue;
             }
             self.expected.set(number + 1);
-            // Received by the receiver before us, and by us again (I5).
+            // The previous receiver received it, and we again (I5).
             if self.held.get().has(block) {
                 continue;
             }
@@ -598,7 +609,7 @@ impl<'m, T: Plain> Receiver<'m, T> {
         Err(NotReceived::Overtaken)
     }
 
-    /// The oldest block that the receiver before us had.
+    /// The oldest block that the previous receiver had.
     #[cold]
     fn inherit(&self) -> Option<(u64, Block)> {
         let mut oldest: Option<(u64, Block)> = None;
@@ -609,7 +620,7 @@ impl<'m, T: Plain> Receiver<'m, T> {
                         oldest = Some((number, block));
                     }
                 }
-                // Nobody but us may change it: then it is not ours any more.
+                // Only we may change it. If another process did, the block is no longer ours.
                 _ => self.inherited.set(self.inherited.get().without(block)),
             }
         }
@@ -622,21 +633,21 @@ impl<'m, T: Plain> Receiver<'m, T> {
     #[inline(always)]
     fn lend(&self, number: u64, block: Block) -> Received<'_, 'm, T> {
         self.held.set(self.held.get().with(block));
-        // SAFETY: not written until `Retained` is dropped, which is after this:
+        // SAFETY: not written until `Retained` is dropped, which happens after the loan of the place ends:
         // - the block's word says `Receiver` (callers), and only we change that (I1);
-        // - its content is there: by O1, or since the receiver before us had it.
+        // - its content is there: by O1, or since the previous receiver had it.
         let place = unsafe { self.pool.lend(block) };
         Received { place, kept: Retained { receiver: self, number, block } }
     }
 
-    /// Blocks of the pool.
+    /// Number of blocks of the pool.
     #[inline]
     pub fn blocks(&self) -> u32 {
         self.pool.count() as u32
     }
 }
 
-/// A block in the hands of the receiver's user, to be read. Dropped, it goes back to the sender.
+/// A block lent to the receiver's user, who reads it. If dropped, it goes back to the sender.
 #[must_use = "dropped, it goes back to the sender"]
 pub struct Received<'r, 'm, T: Plain> {
     // In this order: the place's loan ends first.
@@ -645,8 +656,8 @@ pub struct Received<'r, 'm, T: Plain> {
 }
 
 impl<T: Plain> Received<'_, '_, T> {
-    /// The number of its sending, as [`Loan::send`] said. One that is missing was recalled, or skipped by
-    /// [`Receiver::receive_newest`]; one that comes again was received by a receiver that died.
+    /// The number of its sending, as [`Loan::send`] returned it. A missing number was recalled, or skipped by
+    /// [`Receiver::receive_newest`]; a number that comes again was received by a receiver that died.
     #[inline]
     pub fn number(&self) -> u64 {
         self.kept.number
@@ -668,7 +679,7 @@ impl<T: Plain + fmt::Debug> fmt::Debug for Received<'_, '_, T> {
     }
 }
 
-/// The receiver's side of a received block: one of its `held`.
+/// The receiver's record of a received block: one of its `held`.
 struct Retained<'r, 'm, T: Plain> {
     receiver: &'r Receiver<'m, T>,
     number: u64,

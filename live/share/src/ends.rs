@@ -9,15 +9,16 @@
 //! | the newest value | `Result<(), E>`               | `Result<Option<T>, E>`, with its version `Result<Option<Sample<T>>, E>` |
 //! | every value      | `Result<(), E>`               | `Result<Option<Popped<T>>, E>`                                |
 //!
-//! `None`: nothing was written yet, nothing is new, nothing waits. `E` says why one attempt failed, and is
-//! [`Infallible`] where none can. Each call is one attempt, with the bounds of the protocol's own operation, which it
-//! calls. What else an end can do (slices, chunks, several attempts, values lent in place) is its protocol's own.
+//! `None`: nothing was written yet, nothing is new, or nothing waits. `E` says why an attempt failed, and is
+//! [`Infallible`] if none can fail. Each call is one attempt: it calls the protocol's own operation and has its
+//! bounds. Everything else that an end can do (slices, chunks, several attempts, values lent in place) belongs to its
+//! protocol.
 //!
 //! ```
 //! use taut_share::ends::{Pop, Push};
 //! use taut_share::{Line, Memory, queue::{qrtr, qrtwo}};
 //!
-//! /// Moves what waits on: how many were lost.
+//! /// Passes on all values that wait, and returns how many were lost.
 //! fn forward<R: Pop, W: Push<Value = R::Value>>(from: &mut R, to: &mut W) -> Result<u64, R::Error> {
 //!     let mut lost = 0;
 //!     while let Some(popped) = from.pop()? {
@@ -58,7 +59,7 @@ pub trait Write {
     ///
     /// # Errors
     ///
-    /// By the protocol; the newest value is the one before.
+    /// As the protocol says; the newest value is still the previous one.
     fn write(&mut self, value: &Self::Value) -> Result<(), Self::Error>;
 }
 
@@ -73,14 +74,14 @@ pub trait Read {
     ///
     /// # Errors
     ///
-    /// By the protocol.
+    /// As the protocol says.
     fn read(&mut self) -> Result<Option<Self::Value>, Self::Error>;
 
-    /// [`Read::read`] into `value`, which does not move a large one again: whether there is one.
+    /// [`Read::read`] into `value`, without a second move of a large value. Returns whether there is a value.
     ///
     /// # Errors
     ///
-    /// By the protocol; `value` holds anything then.
+    /// As the protocol says; then `value` holds anything.
     fn read_into(&mut self, value: &mut Self::Value) -> Result<bool, Self::Error>;
 }
 
@@ -90,7 +91,7 @@ pub trait Newer: Read {
     ///
     /// # Errors
     ///
-    /// By the protocol.
+    /// As the protocol says.
     fn read_if_newer(&mut self) -> Result<Option<Sample<Self::Value>>, Self::Error>;
 }
 
@@ -105,7 +106,7 @@ pub trait Push {
     ///
     /// # Errors
     ///
-    /// By the protocol: the queue did not take it.
+    /// As the protocol says: the queue did not take the value.
     fn push(&mut self, value: &Self::Value) -> Result<(), Self::Error>;
 }
 
@@ -116,22 +117,23 @@ pub trait Pop {
     /// Why an attempt failed.
     type Error;
 
-    /// Takes the oldest value, with the number of those lost before it; `None` if none is waiting.
+    /// Takes the oldest value, with the number of values lost before it; `None` if none is waiting.
     ///
     /// # Errors
     ///
-    /// By the protocol: nothing was taken.
+    /// As the protocol says: nothing was taken.
     fn pop(&mut self) -> Result<Option<Popped<Self::Value>>, Self::Error>;
 
-    /// [`Pop::pop`] into `value`, which does not move a large one again: the number of those lost before it.
+    /// [`Pop::pop`] into `value`, without a second move of a large value. Returns the number of values lost before
+    /// it.
     ///
     /// # Errors
     ///
-    /// By the protocol: nothing was taken, and `value` holds anything.
+    /// As the protocol says: nothing was taken, and `value` holds anything.
     fn pop_into(&mut self, value: &mut Self::Value) -> Result<Option<u64>, Self::Error>;
 }
 
-/// Writers that may be refused, by the operation that is one attempt.
+/// Writers whose attempts may fail, with the operation that makes one attempt.
 macro_rules! writers {
     ($($module:ident $error:ty: $write:ident)*) => {$(
         impl<T: Plain> Write for $module::Writer<'_, T> {
@@ -167,7 +169,7 @@ macro_rules! sure_writers {
 }
 sure_writers!(hybrid chen double_buffer presence peterson nbw_temporal emeralds improved_double_buffer sdrtw);
 
-/// Readers of which an attempt may fail, by the operations that are one.
+/// Readers whose attempts may fail, with the operations that make one attempt.
 macro_rules! readers {
     ($($module:ident $end:ident $error:ty: $read:ident $into:ident $newer:ident)*) => {$(
         impl<T: Plain> Read for $module::$end<'_, T> {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! How the bytes of a value are laid out, in words that two programs compare before they share it.
+//! The layout of the bytes of a value, in words that two programs compare before they share the value.
 //!
-//! The grammar of the words, which has no spaces:
+//! The grammar of the words, without spaces:
 //!
 //! ```text
 //! value  = item | fields
@@ -17,23 +17,24 @@
 //! | words                          | what                                                                    |
 //! |--------------------------------|-------------------------------------------------------------------------|
 //! | `u8`, `f32`, ..                | one number, in the processor's byte order; `f32` and `f64` are IEEE 754 |
-//! | `f32*3`                        | 3 of them, one behind the other                                         |
+//! | `f32*3`                        | 3 of them, one after the other                                          |
 //! | `f32*3*4`                      | 4 times 3 of them                                                       |
 //! | `frame:u64,levels:u8*176`      | a struct: its fields in the order of their addresses                    |
 //! | `at:u64,tip:(x:f32,y:f32)*2`   | a struct with structs in it                                             |
 //! | `u8*..1500`                    | a [`List`](crate::List) of up to 1500: a `u64` that says how many, and room for all |
 //!
-//! There is no padding but behind a list, whose room is a multiple of 8 bytes; so the words fix the place of each byte, and
-//! alignment is not in them. Names are: of two numbers of one type, which changed places, nothing else tells.
+//! There is no padding except after a list, whose room is a multiple of 8 bytes. So the words determine the place of
+//! each byte, and do not contain alignment. They contain names: if two numbers of one type change places, only the
+//! names show it.
 //!
-//! They are the words of a manifest's payload, of a board's object, and of whatever another language attaches with.
+//! A manifest's payload, an object of a registry, and a client in another language use these words.
 
 use core::fmt;
 
 /// A type whose layout has words.
 ///
-/// Numbers, arrays and [`List`](crate::List)s of what has words have some; [`layout!`](crate::layout!) gives them to a
-/// struct. A type that stands for what it holds may say so by hand:
+/// Numbers have words, and so do arrays and [`List`](crate::List)s of types that have words;
+/// [`layout!`](crate::layout!) gives them to a struct. A wrapper type may take over the words of its content by hand:
 ///
 /// ```
 /// use taut_share::{Layout, Words};
@@ -46,25 +47,25 @@ use core::fmt;
 /// }
 /// ```
 pub trait Layout {
-    /// The words. A value has [`Words::bytes`] bytes: where that is wrong, nothing is shared.
+    /// The words. A value has [`Words::bytes`] bytes: if that is wrong, nothing is shared.
     const WORDS: Words;
 }
 
-/// The words of a layout: written out by `Display`, in the grammar of [this module](self).
+/// The words of a layout. `Display` writes them out, in the grammar of [this module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Words {
-    /// A number: its word, and its bytes.
+    /// A number: its word, and its size in bytes.
     Number(&'static str, usize),
-    /// So many of one kind.
+    /// An array: its items, and how many.
     Array(&'static Words, usize),
-    /// Up to so many of one kind.
+    /// A list: its items, and at most how many.
     List(&'static Words, usize),
     /// Named fields.
     Fields(&'static [(&'static str, Words)]),
 }
 
 impl Words {
-    /// How many bytes a value has.
+    /// Number of bytes of a value.
     pub const fn bytes(&self) -> usize {
         match self {
             Self::Number(_, bytes) => *bytes,
@@ -123,8 +124,8 @@ impl<T: Layout, const N: usize> Layout for [T; N] {
     const WORDS: Words = Words::Array(&T::WORDS, N);
 }
 
-/// Gives a struct its words, from its fields in the order of their addresses. The compiler checks that they are all of its
-/// fields, of these types and in this order, without padding.
+/// Gives a struct its words, from its fields, which are listed in the order of their addresses. The compiler checks
+/// that they are all of its fields, of these types and in this order, without padding.
 ///
 /// ```
 /// use taut_share::{Layout, layout};
@@ -187,7 +188,7 @@ macro_rules! layout {
                         "the fields of a layout stand in the order of their addresses, without padding"
                     );
                     end += ::core::mem::size_of::<$type>();
-                    // Its type is this one.
+                    // The field has this type.
                     let _ = |value: &$name| -> *const $type { &raw const value.$field };
                 )+
                 assert!(end == ::core::mem::size_of::<$name>(), "a layout names all fields, and there is no padding");
@@ -197,7 +198,7 @@ macro_rules! layout {
             };
         }
 
-        // It is looked at here, and not only where a value is shared.
+        // Evaluates the words here, and not only where a value is shared.
         const _: $crate::Words = <$name as $crate::Layout>::WORDS;
     };
 }

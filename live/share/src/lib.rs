@@ -1,81 +1,82 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Wait-free objects between real-time parties and others, one file per protocol.
+//! Wait-free objects that real-time tasks share with each other and with other threads, one file per protocol.
 //!
 //! # How to choose
 //!
-//! The newest value, every value, or large blocks; then who is real-time; then how many readers, and whether it is
-//! known how long they take. `docs/which-one-do-i-need.md` asks it in a picture, adds memory and what crosses between
-//! processors, and has recipes. If in doubt: [`state::group`] or [`state::pair`].
+//! First choose between the newest value, every value, and large blocks; then by which sides are real-time; then by
+//! the number of readers, and by whether a bound of their reading time is known. `docs/which-one-do-i-need.md` shows
+//! the choice as a diagram, adds memory and traffic between processors, and has recipes. If in doubt, use
+//! [`state::group`] or [`state::pair`].
 //!
-//! | you need | object | may be real-time | a write | a read | who is put off |
+//! | you need | object | may be real-time | a write | a read | what can fail |
 //! |----------|--------|------------------|---------|--------|----------------|
 //! | **the newest value** | | | | | |
-//! | the default | [`state`]: [`hybrid`](state::hybrid) | all | 2 stores, 2 fences, a load for each reader | 2 loads, 1 fence | nobody |
-//! | in place | [`chen`](state::chen) | all | 1 store, 1 fence, a load for each reader | 2 loads, 1 store, 1 fence, 1 exchange | nobody |
-//! | in place, up to 58 readers | [`presence`](state::presence) | all | 1 store and 1 exchange, at most 1 more of both for each reader | 1 load, 1 exchange | nobody |
-//! | in place, no exchanges | [`double_buffer`](state::double_buffer) | all | 3 stores, 1 fence, a load for each reader | 4 loads, 1 store, 1 fence | nobody |
-//! | copied by the writer for whom it meets | [`peterson`](state::peterson) | all | 1 store, 2 fences, a load for each reader, a copy for each that reads | 3 loads, 1 store, 2 fences, 1 copy more | nobody |
-//! | by readers of known speed | [`nbw_temporal`](state::nbw_temporal) | all | 1 store, 1 fence | 2 loads, 2 fences | a reader that takes longer: `Overrun` |
-//! | by readers of which some are | [`improved_chen`](state::improved_chen), [`improved_double_buffer`](state::improved_double_buffer), [`improved_peterson`](state::improved_peterson) | all | as the one they improve, with slow readers alone | slow as there, fast 2 loads, 2 fences | a fast reader that takes longer: `Overrun` |
-//! | the same, helped by the writer | [`emeralds`](state::emeralds) | all | 1 store, 1 fence, a load for each slow reader, a copy for each overtaken | 2 loads, 1 fence | slow readers too, between cores |
-//! | on one slot | [`sdrtw`](state::sdrtw) | the writer | 2 stores, 1 fence | 2 loads, 2 fences | a reader that was overtaken: `Retry` |
-//! | on two slots, one reader | [`sdrtr`](state::sdrtr) | the reader | 1 exchange | 1 exchange | the writer: `Busy` |
-//! | of the right job | [`dbp`](state::dbp); by time [`tccp`](state::tccp): see [`flow`](state::flow) | all | 1 load, 2 stores | 4 or 5 loads, 1 store | a reader before its writer: `NotYet` |
-//! | to compare with | [`spinlock`](state::spinlock) | nobody | unbounded | unbounded | everybody |
+//! | the default | [`state`]: [`hybrid`](state::hybrid) | all | 2 stores, 2 fences, a load for each reader | 2 loads, 1 fence | nothing |
+//! | in place | [`chen`](state::chen) | all | 1 store, 1 fence, a load for each reader | 2 loads, 1 store, 1 fence, 1 exchange | nothing |
+//! | in place, up to 58 readers | [`presence`](state::presence) | all | 1 store and 1 exchange, at most 1 more of both for each reader | 1 load, 1 exchange | nothing |
+//! | in place, no exchanges | [`double_buffer`](state::double_buffer) | all | 3 stores, 1 fence, a load for each reader | 4 loads, 1 store, 1 fence | nothing |
+//! | the writer copies for active readers | [`peterson`](state::peterson) | all | 1 store, 2 fences, a load for each reader, a copy for each that is reading | 3 loads, 1 store, 2 fences, 1 copy more | nothing |
+//! | readers of known speed | [`nbw_temporal`](state::nbw_temporal) | all | 1 store, 1 fence | 2 loads, 2 fences | a read that takes longer: `Overrun` |
+//! | some readers of known speed | [`improved_chen`](state::improved_chen), [`improved_double_buffer`](state::improved_double_buffer), [`improved_peterson`](state::improved_peterson) | all | as the one they improve, for the slow readers only | slow: as there; fast: 2 loads, 2 fences | a fast read that takes longer: `Overrun` |
+//! | the same, the writer helps slow readers | [`emeralds`](state::emeralds) | all | 1 store, 1 fence, a load for each slow reader, a copy for each that is overtaken | 2 loads, 1 fence | the same; between cores a slow read too |
+//! | on one slot | [`sdrtw`](state::sdrtw) | the writer | 2 stores, 1 fence | 2 loads, 2 fences | a read that is overtaken: `Retry` |
+//! | on two slots, one reader | [`sdrtr`](state::sdrtr) | the reader | 1 exchange | 1 exchange | a write: `Busy` |
+//! | of the right job | [`dbp`](state::dbp); by time [`tccp`](state::tccp): see [`flow`](state::flow) | all | 1 load, 2 stores | 4 or 5 loads, 1 store | a read before its writer is complete: `NotYet` |
+//! | for comparison | [`spinlock`](state::spinlock) | none | unbounded | unbounded | every operation |
 //! | **every value** | | | | | |
-//! | refused when full | [`queue::qrtr`] | both | 1 load, 1 store | 1 load, 1 store | the writer: `Full` |
-//! | when full, the oldest goes | [`queue::qrtwo`] | the writer | 1 store, 1 fence | 2 loads, 1 store, 1 fence | a reader that was overtaken: `Overtaken` |
-//! | when full, all that wait go | [`queue::qrtwc`] | the writer | the same | the same | the same |
+//! | refused when full | [`queue::qrtr`] | both | 1 load, 1 store | 1 load, 1 store | a push: `Full` |
+//! | when full, discards the oldest | [`queue::qrtwo`] | the writer | 1 store, 1 fence | 2 loads, 1 store, 1 fence | a pop that is overtaken: `Overtaken` |
+//! | when full, discards all that wait | [`queue::qrtwc`] | the writer | the same | the same | the same |
 //! | **large blocks** | | | | | |
-//! | one sender, one receiver | [`bulk`] | both | 2 stores | 1 load, 1 exchange | the sender, or the oldest block |
+//! | one sender, one receiver | [`bulk`] | both | 2 stores | 1 load, 1 exchange | a loan, or the oldest block is recalled |
 //!
-//! Steps are bounds, beside one copy of the value (none in `bulk`), where no reader is in the middle of a claim and
-//! nobody is overtaken; each file has them all, counted by tests. A real-time side never waits, never retries, and
-//! never depends on what the other side wrote beyond the value itself. Each file states its orderings and its proof,
-//! and what is left behind by a process that dies at any step.
+//! The steps are bounds, in addition to one copy of the value (none in `bulk`), while no reader is in the middle of a
+//! claim and nobody is overtaken; each file has all bounds, and tests count them. A real-time side never waits, never
+//! retries, and depends on nothing that the other side wrote except the value itself. Each file states its orderings
+//! and its proof, and what a process leaves behind if it dies at any step.
 //!
-//! # Who is told, and what then
+//! # What an operation can report, and what to do then
 //!
-//! `None` is no error: nothing has been written yet, nothing is new, or nothing waits (for a sender: no block is free).
-//! Everything else that an operation can say instead of doing it is here. Then nothing was read, taken or published, and
-//! the next call may succeed.
+//! `None` is no error: nothing has been written yet, nothing is new, or nothing waits (for a sender: no block is
+//! free). This table has all other reports of an operation that did not succeed. Then nothing was read, taken or
+//! published, and the next call may succeed.
 //!
-//! | told | to whom | what it means | what to do |
+//! | report | reported to | what it means | what to do |
 //! |------|---------|---------------|------------|
-//! | [`state::Overrun`] | observers, fast readers, `emeralds`' slow ones | more writes took place during the read than there are buffers for | go on with the last value, read again next time. Who relies on time has not kept the assumption, or the writer has not: count it, and have more buffers |
-//! | [`sdrtw::Retry`](state::sdrtw::Retry) | readers of one slot | a write is going on, or took place meanwhile | again: `read_bounded`. It ends when the writer pauses; after its death in a write, with a new one |
-//! | [`sdrtr::NotPublished::Busy`](state::sdrtr::NotPublished::Busy) | the writer for one reader | the reader is copying the value before | again: `publish_within`, or with the next value. After the reader's death: `release_reader`, or a new reader |
-//! | [`spinlock::Busy`](state::spinlock::Busy) | all, of `try_` forms | another holds the lock | again, or not to be real-time |
-//! | [`NotYet`](state::flow::NotYet), [`NotRead`](state::tccp::NotRead)`::NotYet` | a reader's job | the writer's job whose value it reads is not complete | on the writer's processor an error of the schedule; on another one again: `is_ready` |
-//! | [`NotRead`](state::tccp::NotRead)`::Overrun` | a reader's job | the job takes longer than the buffers were counted for | go without: the value will not come back. Have more buffers |
-//! | [`NotActivated`](state::flow::NotActivated) | a dispatcher | a job has overrun its period, or the order is another than that of activations | as it treats a missed deadline; the variants say which |
-//! | [`Full`](queue::qrtr::Full) | the writer of `qrtr` | no place is free; the value comes back | keep it, or count it as lost |
-//! | [`Overtaken`](queue::ring::Overtaken) | readers and followers of `qrtwo`, `qrtwc` | the writer came round the ring during the copy | again: `pop_within`. The next value says how many were `lost`. Often: more spare slots |
-//! | [`NotReceived::Overtaken`](bulk::NotReceived::Overtaken) | a receiver | the sender recalled blocks as fast as they were looked for | again: the next call goes on behind them |
-//! | `Corrupt`: of [`qrtr`](queue::qrtr::Corrupt), [`sdrtr`](state::sdrtr::NotPublished::Corrupt), [`bulk`](bulk::NotReceived::Corrupt) | who can see it | a shared word is not one that the protocol leads to: the other side is broken or hostile | trust it no more: end the object, and make a new one |
-//! | [`LayoutError`] | who builds an object | the numbers, or the memory, are not ones for it | in the program, or by `bytes` |
+//! | [`state::Overrun`] | observers, fast readers, slow readers of `emeralds` | more writes took place during the read than there are buffers for | continue with the last value, and read again next time. In a protocol that relies on time, the reader or the writer has broken its assumption: count it, and use more buffers |
+//! | [`sdrtw::Retry`](state::sdrtw::Retry) | readers of one slot | a write is in progress, or took place meanwhile | retry: `read_bounded`. A retry succeeds when the writer pauses; if the writer died in a write, when there is a new one |
+//! | [`sdrtr::NotPublished::Busy`](state::sdrtr::NotPublished::Busy) | the writer for one reader | the reader is copying the previous value | retry: `publish_within`, or publish the next value. If the reader has died: `release_reader`, or a new reader |
+//! | [`spinlock::Busy`](state::spinlock::Busy) | callers of the `try_` forms | another end holds the lock | retry; code that is not real-time can use the forms that wait |
+//! | [`NotYet`](state::flow::NotYet), [`NotRead`](state::tccp::NotRead)`::NotYet` | a reader's job | the writer's job whose value it reads is not complete | on the writer's processor, this is an error of the schedule; on another one, retry: `is_ready` |
+//! | [`NotRead`](state::tccp::NotRead)`::Overrun` | a reader's job | the job takes longer than the number of buffers allows | continue without the value: it is gone. Use more buffers |
+//! | [`NotActivated`](state::flow::NotActivated) | a dispatcher | a job has overrun its period, or the calls are not in the order of activations | treat it as a missed deadline; the variants say which |
+//! | [`Full`](queue::qrtr::Full) | the writer of `qrtr` | no slot is free; the error returns the value | keep it, or count it as lost |
+//! | [`Overtaken`](queue::ring::Overtaken) | readers and followers of `qrtwo`, `qrtwc` | the writer went around the ring during the copy | retry: `pop_within`. The next value says how many were `lost`. If it happens often, use more spare slots |
+//! | [`NotReceived::Overtaken`](bulk::NotReceived::Overtaken) | a receiver | the sender recalled blocks as fast as the receiver looked for them | retry: the next call continues after them |
+//! | `Corrupt`: of [`qrtr`](queue::qrtr::Corrupt), [`sdrtr`](state::sdrtr::NotPublished::Corrupt), [`bulk`](bulk::NotReceived::Corrupt) | the side that detects it | a shared word has a value that the protocol cannot produce: the other side is broken or hostile | do not trust the other side any more: end the object, and create a new one |
+//! | [`LayoutError`] | the code that builds an object | the numbers, or the memory, do not fit it | correct the program; size the memory by `bytes` |
 //!
 //! # Where objects live
 //!
-//! Between threads of one process, on the heap, in two lines: [`owned`]. There is one form of each operation for all
-//! protocols, [`ends`], for code that is generic.
+//! For threads of one process, [`owned`] creates an object on the heap, in two lines. [`ends`] has one form of each
+//! operation for all protocols, for generic code.
 //!
-//! Everything else is on a [`Memory`]: lines of this process ([`Memory::new`]), or a mapping that several processes share
-//! ([`Memory::from_raw`]). All-zero memory is an empty object, so a fresh shared file needs no set-up. Values are
-//! [`Plain`]: any bit pattern is one, there is no padding, no address inside.
+//! All other objects are on a [`Memory`]: lines of this process ([`Memory::new`]), or a mapping that several
+//! processes share ([`Memory::from_raw`]). All-zero memory is an empty object, so a fresh shared file needs no
+//! set-up. Values are [`Plain`]: any bit pattern is a value, and there is no padding and no address inside.
 //!
-//! Between processes, `taut_segment::board` makes such a mapping, finds it by name, lets each end live once at a time,
-//! and so makes the `unsafe` constructors of single ends safe.
+//! Between processes, `taut_segment::registry` creates such a mapping and finds it by name. It allows each end only
+//! once at a time, and so makes the `unsafe` constructors of single ends safe.
 //!
-//! A process that can write the mapping can break the protocol. Then the ends keep their step bounds and stay inside
-//! of the memory, and get wrong bits at worst. What no protocol can do is to keep two ends of *one* process apart on
-//! memory that a third party spoils: an object between threads belongs into memory of the process.
+//! A process that can write the mapping can break the protocol. Then the ends keep their step bounds, stay inside the
+//! memory, and at worst get wrong bits. But no protocol can keep two ends of *one* process apart on memory that a
+//! third party corrupts: an object between threads belongs in memory of the process.
 //!
 //! # The newest value
 //!
-//! By default, to two readers, any of the three parties real-time:
+//! By default, for two readers; each of the three ends may be real-time:
 //!
 //! ```
 //! use taut_share::{Line, Memory, state};
@@ -136,7 +137,7 @@
 //!
 //! # What the types forbid
 //!
-//! An end of which there may be one cannot be copied:
+//! An end that may exist only once cannot be copied:
 //!
 //! ```compile_fail,E0599
 //! # use taut_share::{Line, Memory, state::sdrtr};
@@ -158,7 +159,7 @@
 //! let second = reader.clone();
 //! ```
 //!
-//! nor shared between threads, only moved to one:
+//! nor shared between threads, only moved to another thread:
 //!
 //! ```compile_fail,E0277
 //! # use taut_share::{Line, Memory, state::sdrtr};
@@ -190,7 +191,7 @@
 //! moved(reader);
 //! ```
 //!
-//! and nobody keeps a word of the memory that an object is made from:
+//! and no code keeps a word of the memory that an object is built on:
 //!
 //! ```compile_fail,E0382
 //! # use taut_share::{Line, Memory, state::sdrtr};
@@ -230,9 +231,9 @@
 //!
 //! # How it is checked
 //!
-//! Each protocol's file says by what, how far, and what is left open. Most checks are programs over all protocols, which
-//! know each by an adapter (`tests/objects`); files of tests whose names go on (`loom_nonblocking.rs`) are about some of them.
-//! The commands, beside `cargo test -p taut-share`:
+//! Each protocol's file says what checks it, how far, and what is not covered. Most checks are programs that run all
+//! protocols, each through an adapter (`tests/objects`); test files with a longer name (`loom_nonblocking.rs`) cover
+//! some of the protocols. The commands, in addition to `cargo test -p taut-share`:
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom"    cargo test -p taut-share --release --test 'loom*'      every execution of small runs

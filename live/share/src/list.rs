@@ -7,9 +7,9 @@ use core::ops::Deref;
 
 use crate::{Layout, Plain, Words};
 
-/// Up to `N` values of one kind, of which only those that are there are copied: a payload of varying length.
+/// Up to `N` items of one type: a payload of varying length. A copy copies only the items that are there.
 ///
-/// An object for `List<u8, 1500>` has room for 1 500 bytes in every slot, and a frame of 60 costs the copy of 68.
+/// An object for `List<u8, 1500>` has room for 1 500 bytes in every slot, and a frame of 60 bytes costs a copy of 68.
 ///
 /// ```
 /// use taut_share::{Line, List, Memory, queue::qrtr};
@@ -23,15 +23,15 @@ use crate::{Layout, Plain, Words};
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 pub struct List<T: Plain, const N: usize> {
-    /// Items that are there. Out of shared memory it may be any number: read through [`List::len`] alone.
+    /// Number of items. In a list out of shared memory it may be any number: only [`List::len`] reads it.
     count: u64,
     items: [MaybeUninit<T>; N],
 }
 
 // SAFETY:
-// - any word is a count, as `len` bounds it, and bits of an item are an item (T is Plain) or nothing;
-// - the first `used` bytes are the count, padding-free up to the items (T is aligned to at most 8: asserted), and
-//   items that were written whole; a T that varies itself is refused (asserted);
+// - any word is a count, since `len` bounds it, and any bits of an item are an item (T is Plain) or unused;
+// - the first `used` bytes are the count, without padding up to the items (T is aligned to at most 8: asserted), and
+//   items that were written completely; a T that varies itself is refused (asserted);
 // - the first word is the count.
 unsafe impl<T: Plain, const N: usize> Plain for List<T, N> {
     const VARYING: bool = {
@@ -55,13 +55,13 @@ impl<T: Plain + Layout, const N: usize> Layout for List<T, N> {
 }
 
 impl<T: Plain, const N: usize> List<T, N> {
-    /// Without items.
+    /// A list without items.
     #[inline]
     pub const fn new() -> Self {
         Self { count: 0, items: [MaybeUninit::uninit(); N] }
     }
 
-    /// A copy of `items`; `None` if they are more than `N`.
+    /// A copy of `items`; `None` if there are more than `N`.
     #[inline]
     pub fn of(items: &[T]) -> Option<Self> {
         let mut list = Self::new();
@@ -73,7 +73,7 @@ impl<T: Plain, const N: usize> List<T, N> {
         usize::try_from(count).unwrap_or(N).min(N)
     }
 
-    /// Items that are there.
+    /// Number of items.
     #[inline]
     pub fn len(&self) -> usize {
         Self::bounded(self.count)
@@ -85,7 +85,7 @@ impl<T: Plain, const N: usize> List<T, N> {
         self.len() == 0
     }
 
-    /// Removes all.
+    /// Removes all items.
     #[inline]
     pub fn clear(&mut self) {
         self.count = 0;
@@ -95,7 +95,7 @@ impl<T: Plain, const N: usize> List<T, N> {
     ///
     /// # Errors
     ///
-    /// The item, if there are `N`.
+    /// The item, if the list has `N` items.
     #[inline]
     pub fn push(&mut self, item: T) -> Result<(), T> {
         let at = self.len();
@@ -105,7 +105,7 @@ impl<T: Plain, const N: usize> List<T, N> {
         Ok(())
     }
 
-    /// Appends a copy of `items`, or nothing and false if they do not all fit.
+    /// Appends a copy of `items`, and returns true. If they do not all fit, appends nothing, and returns false.
     #[inline]
     pub fn extend(&mut self, items: &[T]) -> bool {
         let at = self.len();
@@ -121,7 +121,7 @@ impl<T: Plain, const N: usize> List<T, N> {
         true
     }
 
-    /// Those that are there.
+    /// The items.
     #[inline]
     pub fn as_slice(&self) -> &[T] {
         // SAFETY: the first `len` items were written by `push` and `extend`, or copied out of shared memory, which is
@@ -129,7 +129,7 @@ impl<T: Plain, const N: usize> List<T, N> {
         unsafe { core::slice::from_raw_parts(self.items.as_ptr().cast(), self.len()) }
     }
 
-    /// Those that are there, to be changed.
+    /// The items, for the caller to change.
     #[inline]
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         // SAFETY: as in `as_slice`; borrowed mutably.

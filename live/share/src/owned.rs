@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Objects that have their memory on the heap, for threads of one process: two lines, and each end goes where it is
-//! wanted.
+//! Objects that have their memory on the heap, for threads of one process: creating one takes two lines, and each end
+//! then moves to the thread that uses it.
 //!
 //! ```
 //! use taut_share::ends::{Pop, Push};
@@ -28,22 +28,22 @@
 //! # Ok::<(), taut_share::LayoutError>(())
 //! ```
 //!
-//! An [`Owned`] end does what [`ends`](crate::ends) says of its kind; for everything else that its protocol has, there is
-//! [`Owned::with`]. The functions here allocate, and the last end of an object frees its memory when it is dropped:
-//! neither is for a real-time thread, which rather gives its end back (`JoinHandle::join`). No operation in between
-//! allocates. Processes share objects in a segment instead. [`dbp`](crate::state::dbp) and [`tccp`](crate::state::tccp)
-//! are not here: a dispatcher has their ends.
+//! An [`Owned`] end has the operations of its kind in [`ends`](crate::ends); [`Owned::with`] gives access to
+//! everything else that its protocol has. The functions here allocate, and the last end of an object frees its memory
+//! when it is dropped: a real-time thread should do neither, and rather give its end back (`JoinHandle::join`). No
+//! operation in between allocates. Processes share objects in a segment instead. [`dbp`](crate::state::dbp) and
+//! [`tccp`](crate::state::tccp) are not here: a dispatcher owns their ends.
 //!
 //! # What the types forbid
 //!
-//! No end leaves its memory behind: not as a result,
+//! No end outlives its memory: it does not escape as a result,
 //!
 //! ```compile_fail
 //! let (writer, mut reader) = taut_share::owned::qrtwo::<u64>(4).unwrap();
 //! let follower = reader.with(|reader| reader.follower());
 //! ```
 //!
-//! not by a place outside,
+//! nor into a variable outside,
 //!
 //! ```compile_fail,E0521
 //! let (writer, mut reader) = taut_share::owned::qrtwo::<u64>(4).unwrap();
@@ -51,7 +51,7 @@
 //! reader.with(|reader| kept = Some(reader.follower()));
 //! ```
 //!
-//! nor by an exchange with an end on other memory:
+//! nor by a swap with an end on other memory:
 //!
 //! ```compile_fail,E0521
 //! let (mut one, _) = taut_share::owned::qrtwo::<u64>(4).unwrap();
@@ -59,7 +59,7 @@
 //! one.with(|one| other.with(|other| core::mem::swap(one, other)));
 //! ```
 //!
-//! An end is one thread's:
+//! An end belongs to one thread:
 //!
 //! ```compile_fail,E0277
 //! fn shared<T: Sync>(_: &T) {}
@@ -90,21 +90,21 @@ use crate::state::{
 };
 use crate::{LayoutError, Plain, bulk};
 
-/// Memory on the heap, until the last end on it is gone.
+/// Memory on the heap, which lives until the last end on it is dropped.
 struct Block(NonNull<[Line]>);
 
-// SAFETY: it holds memory and frees it, nothing else; whoever touches that has a proof of its own (`Memory`).
+// SAFETY: it holds memory and frees it, nothing else; code that accesses the memory has its own proof (`Memory`).
 unsafe impl Send for Block {}
-// SAFETY: as above; there is nothing that a shared one does.
+// SAFETY: as above; a shared block has no safe operation.
 unsafe impl Sync for Block {}
 
 impl Block {
-    /// Zeros.
+    /// A block of `bytes` zeros, in whole lines.
     fn new(bytes: usize) -> Result<Arc<Self>, LayoutError> {
         let (count, mut lines) = (bytes.div_ceil(LINE_BYTES), Vec::new());
         lines.try_reserve_exact(count).map_err(|_| LayoutError::TooSmall { needed: bytes, given: 0 })?;
         lines.resize_with(count, Line::new);
-        // SAFETY: a box is not null.
+        // SAFETY: the pointer of a box is not null.
         Ok(Arc::new(Self(unsafe { NonNull::new_unchecked(Box::into_raw(lines.into_boxed_slice())) })))
     }
 
@@ -112,16 +112,17 @@ impl Block {
     ///
     /// # Safety
     ///
-    /// Called once. Whatever is made from the result is not used after this block was dropped.
+    /// Called once. Nothing that is made from the result is used after this block is dropped.
     unsafe fn memory(&self) -> Memory<'_> {
-        // SAFETY: lines are aligned, and there until the drop; nobody else touches them (called once), of any process.
+        // SAFETY: the lines are aligned, and exist until the drop; nothing else accesses them (called once), in any
+        // process.
         unsafe { Memory::from_raw(self.0.cast(), size_of::<Line>() * self.0.len()) }
     }
 }
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: out of a box (`new`), and nobody has it any more: every end on it keeps the block (`Owned`).
+        // SAFETY: from a box (`new`), and no longer in use: every end on it keeps the block alive (`Owned`).
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
@@ -130,8 +131,8 @@ impl Drop for Block {
 ///
 /// # Safety
 ///
-/// `On<'m>` is `Self` in all but that lifetime, which is the memory's. What [`ends`](crate::ends) says of it gives out
-/// nothing of that lifetime.
+/// `On<'m>` is `Self` except for that lifetime, which is the memory's. The operations of [`ends`](crate::ends) on it
+/// return nothing with that lifetime.
 pub unsafe trait End: Send + 'static {
     /// This end, on memory that lives for `'m`.
     type On<'m>;
@@ -139,7 +140,7 @@ pub unsafe trait End: Send + 'static {
 
 macro_rules! ends {
     ($($module:ident $end:ident)*) => {$(
-        // SAFETY: the same by its definition; values and errors have no lifetime.
+        // SAFETY: the same type by its definition; values and errors have no lifetime.
         unsafe impl<T: Plain> End for $module::$end<'static, T> {
             type On<'m> = $module::$end<'m, T>;
         }
@@ -177,7 +178,7 @@ unsafe impl<T: Plain, P: Policy + Send + 'static> End for ring::Reader<'static, 
     type On<'m> = ring::Reader<'m, T, P, Unpublished>;
 }
 
-/// An end, and its part in the memory of its object.
+/// An end, and its share of the ownership of its object's memory.
 pub struct Owned<E> {
     /// On the memory of `block`, and dropped before it.
     end: E,
@@ -187,16 +188,17 @@ pub struct Owned<E> {
 impl<E: End> Owned<E> {
     /// # Safety
     ///
-    /// `end` is on the memory of `block`, or on memory that lives for ever.
+    /// `end` is on the memory of `block`, or on memory that lives forever.
     unsafe fn new(end: E::On<'_>, block: &Arc<Block>) -> Self {
         let end = ManuallyDrop::new(end);
-        // SAFETY: the same type but for a lifetime (End), and not dropped twice. The block is kept for as long as the
-        // end, of which nothing with that lifetime is given out (`with`; the traits: End).
+        // SAFETY: the same type except for a lifetime (End), and not dropped twice. The block lives as long as the
+        // end, and nothing with that lifetime leaves the end (`with`; the traits: End).
         let end = unsafe { transmute_copy::<ManuallyDrop<E::On<'_>>, E>(&end) };
         Self { end, block: Arc::clone(block) }
     }
 
-    /// Uses the end with all that its protocol has. Nothing that is on the object's memory leaves `using`.
+    /// Calls `using` with the end, for everything that its protocol has. Nothing that is on the object's memory
+    /// leaves `using`.
     ///
     /// ```
     /// let (mut writer, mut reader) = taut_share::owned::qrtr::<u64>(8)?;
@@ -206,21 +208,23 @@ impl<E: End> Owned<E> {
     /// ```
     #[inline]
     pub fn with<R>(&mut self, using: impl for<'m> FnOnce(&mut E::On<'m>) -> R) -> R {
-        // SAFETY: the same type but for a lifetime (End), borrowed as `self` is. `using` works for each lifetime: what it
-        // puts there is made from this end or lives for ever, and what it keeps does not have it.
+        // SAFETY: the same type except for a lifetime (End), borrowed as `self` is. `using` works for each lifetime:
+        // what it stores in the end is made from this end or lives forever, and what it keeps does not have that
+        // lifetime.
         using(unsafe { &mut *(&raw mut self.end).cast::<E::On<'_>>() })
     }
 
-    /// Whether all other ends of the object have been dropped. True stays true as long as this one makes no more, and
-    /// says that all they did is there: a reader that now pops until nothing waits has had everything.
+    /// Whether all other ends of the object have been dropped. True stays true as long as this end makes no more, and
+    /// means that all operations of the others are visible: a reader that now pops until nothing waits has received
+    /// everything.
     pub fn is_abandoned(&mut self) -> bool {
-        // Not the count, which says nothing of what the others did.
+        // Not the count, which does not make the others' operations visible.
         Arc::get_mut(&mut self.block).is_some()
     }
 }
 
 impl<E: End + Clone> Clone for Owned<E> {
-    /// One more end of the same object, if its protocol lets it be cloned.
+    /// One more end of the same object, if its protocol allows the end to be cloned.
     fn clone(&self) -> Self {
         Self { end: self.end.clone(), block: Arc::clone(&self.block) }
     }
@@ -304,17 +308,17 @@ pub type Group<W, R> = Result<(Owned<W>, Vec<Owned<R>>), LayoutError>;
 /// The writer of an object, its slow readers, and a fast one.
 pub type Mixed<W, S, F> = Result<(Owned<W>, Vec<Owned<S>>, Owned<F>), LayoutError>;
 
-/// Functions that make an object on a block of its own, of so many bytes.
+/// Functions that create an object on a block of its own, of the given number of bytes.
 macro_rules! objects {
     ($($(#[doc = $doc:literal])* $form:ident $name:ident($($argument:ident),*) -> $result:ty: $bytes:expr, $make:expr;)*) => {$(
         $(#[doc = $doc])*
         ///
         /// # Errors
         ///
-        /// [`LayoutError`]: the protocol's; `TooSmall` if there is no such memory.
+        /// [`LayoutError`] of the protocol; `TooSmall` if the memory cannot be allocated.
         pub fn $name<T: Plain>($($argument: u32),*) -> $result {
             let block = Block::new($bytes)?;
-            // SAFETY: once, and every end keeps the block.
+            // SAFETY: called once, and every end keeps the block alive.
             objects!($form block, $make(unsafe { block.memory() } $(, $argument)*)?)
         }
     )*};
@@ -343,27 +347,27 @@ objects! {
     /// The newest value, for one reader, by the default: [`hybrid`](mod@hybrid).
     pair state() -> Pair<hybrid::Writer<'static, T>, hybrid::Reader<'static, T>>:
         hybrid::bytes::<T>(1, hybrid::spare::<T>()), hybrid::pair::<T>;
-    /// The newest value, for so many readers, by the default: [`hybrid`](mod@hybrid).
+    /// The newest value, for this many readers, by the default: [`hybrid`](mod@hybrid).
     group states(readers) -> Group<hybrid::Writer<'static, T>, hybrid::Reader<'static, T>>:
         hybrid::bytes::<T>(readers, hybrid::spare::<T>()),
         |memory, readers| hybrid::group::<T>(memory, readers, hybrid::spare::<T>());
-    /// The newest value out of real-time code, for readers that try again: [`hybrid::observed`].
+    /// The newest value out of real-time code, for readers that retry: [`hybrid::observed`].
     pair observed() -> Pair<hybrid::Writer<'static, T>, hybrid::Observer<'static, T>>:
         hybrid::bytes::<T>(0, hybrid::observed_spare::<T>()),
         |memory| hybrid::observed::<T>(memory, hybrid::observed_spare::<T>());
-    /// The newest value, for so many readers: [`chen`](mod@chen).
+    /// The newest value, for this many readers: [`chen`](mod@chen).
     group chen(readers) -> Group<chen::Writer<'static, T>, chen::Reader<'static, T>>:
         chen::bytes::<T>(readers), chen::group::<T>;
-    /// The newest value, for so many readers: [`double_buffer`](mod@double_buffer).
+    /// The newest value, for this many readers: [`double_buffer`](mod@double_buffer).
     group double_buffer(readers) -> Group<double_buffer::Writer<'static, T>, double_buffer::Reader<'static, T>>:
         double_buffer::bytes::<T>(readers), double_buffer::group::<T>;
-    /// The newest value, for so many readers: [`presence`](mod@presence).
+    /// The newest value, for this many readers: [`presence`](mod@presence).
     group presence(readers) -> Group<presence::Writer<'static, T>, presence::Reader<'static, T>>:
         presence::bytes::<T>(readers), presence::group::<T>;
-    /// The newest value, for so many readers: [`peterson`](mod@peterson).
+    /// The newest value, for this many readers: [`peterson`](mod@peterson).
     group peterson(readers) -> Group<peterson::Writer<'static, T>, peterson::Reader<'static, T>>:
         peterson::bytes::<T>(readers).ok_or(LayoutError::Readers)?, peterson::group::<T>;
-    /// The newest value under a lock, for so many readers: [`spinlock`](mod@spinlock).
+    /// The newest value under a lock, for this many readers: [`spinlock`](mod@spinlock).
     group spinlock(readers) -> Group<spinlock::Writer<'static, T>, spinlock::Reader<'static, T>>:
         spinlock::bytes::<T>(), spinlock::group::<T>;
     /// The newest value, for a real-time reader: [`sdrtr`](mod@sdrtr).
@@ -393,20 +397,20 @@ objects! {
     mixed emeralds(slow, buffers) -> Mixed<emeralds::Writer<'static, T>, emeralds::SlowReader<'static, T>,
             nbw_temporal::Reader<'static, T>>:
         emeralds::bytes::<T>(slow, buffers).ok_or(LayoutError::Buffers)?, emeralds::group::<T>;
-    /// Every value; refused when full: [`qrtr`](mod@qrtr).
+    /// Every value; a full queue refuses new ones: [`qrtr`](mod@qrtr).
     pair qrtr(capacity) -> Pair<qrtr::Writer<'static, T>, qrtr::Reader<'static, T>>:
         qrtr::bytes::<T>(capacity).ok_or(LayoutError::Capacity)?, qrtr::pair::<T>;
-    /// Every value; when full, the oldest makes room: [`qrtwo`](mod@qrtwo), with the spare slots that
-    /// [`ring::spare`] advises.
+    /// Every value; a full queue discards the oldest: [`qrtwo`](mod@qrtwo), with the spare slots that [`ring::spare`]
+    /// recommends.
     pair qrtwo(capacity) -> Pair<qrtwo::Writer<'static, T>, qrtwo::Reader<'static, T>>:
         ring::bytes::<T>(capacity, ring::spare::<T>()).ok_or(LayoutError::Capacity)?,
         |memory, capacity| qrtwo::pair::<T>(memory, capacity, ring::spare::<T>());
-    /// Every value; when full, all that wait make room: [`qrtwc`](mod@qrtwc), with the spare slots that
-    /// [`ring::spare`] advises.
+    /// Every value; a full queue discards all that wait: [`qrtwc`](mod@qrtwc), with the spare slots that
+    /// [`ring::spare`] recommends.
     pair qrtwc(capacity) -> Pair<qrtwc::Writer<'static, T>, qrtwc::Reader<'static, T>>:
         ring::bytes::<T>(capacity, ring::spare::<T>()).ok_or(LayoutError::Capacity)?,
         |memory, capacity| qrtwc::pair::<T>(memory, capacity, ring::spare::<T>());
-    /// Large blocks that are not copied: [`bulk`](mod@bulk), by [`Owned::with`].
+    /// Large blocks that are not copied: [`bulk`](mod@bulk), through [`Owned::with`].
     pair bulk(blocks) -> Pair<bulk::Sender<'static, T>, bulk::Receiver<'static, T>>:
         bulk::bytes::<T>(blocks).ok_or(LayoutError::Capacity)?, bulk::pair::<T>;
 }

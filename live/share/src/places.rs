@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Places for values of one type: `taut_atomic::Slots`, of which only what a value uses is copied.
+//! Places for values of one type: `taut_atomic::Slots`, but only the bytes that a value uses are copied.
 
 use core::cell::Cell;
 use core::marker::PhantomData;
@@ -12,10 +12,11 @@ use taut_atomic::{Claimed, Lent, LentMut, LentPlace, LentPlaceMut, Slots};
 use crate::Plain;
 use crate::plain::word_bytes;
 
-/// Equal places for values in a [`Memory`]. An object touches one either exclusively or validated (see [`Slots`]).
+/// Places of equal size for values in a [`Memory`]. An object accesses a place either exclusively or with validation
+/// (see [`Slots`]).
 pub(crate) struct Places<'m, T> {
     slots: Slots<'m>,
-    /// Ends move between threads, but are not shared.
+    /// Ends move between threads, but threads do not share them.
     values: PhantomData<Cell<T>>,
 }
 
@@ -32,13 +33,14 @@ impl<'m, T: Plain> Places<'m, T> {
     ///
     /// # Panics
     ///
-    /// If a value does not fit in the stride, or the places not in the memory: for the construction of ends only.
+    /// If a value does not fit in the stride, or the places do not fit in the memory: for the construction of ends
+    /// only.
     pub(crate) fn new(memory: &Claimed<'m>, offset: usize, stride: usize, count: usize) -> Self {
         assert!(word_bytes::<T>() <= stride);
         Self { slots: memory.slots(offset, stride, count), values: PhantomData }
     }
 
-    /// Copies the value out of place `index`, exclusively. Every byte of it is fetched once.
+    /// Copies the value out of place `index`, exclusively. Reads every byte of it once.
     ///
     /// # Safety
     ///
@@ -46,25 +48,28 @@ impl<'m, T: Plain> Places<'m, T> {
     #[inline(always)]
     pub(crate) unsafe fn read(&self, index: usize) -> T {
         if !T::VARYING {
-            // SAFETY: caller's; a T fits and is aligned to at most 8 (`new`); any bits are one (Plain).
+            // SAFETY: the caller's conditions; a T fits and is aligned to at most 8 (`new`); any bits are a T
+            // (Plain).
             return unsafe { self.slots.read(index) };
         }
         let mut value = MaybeUninit::uninit();
-        // SAFETY: caller's; what a value uses is filled, and what lies behind may be uninitialised in one (Plain).
+        // SAFETY: the caller's conditions; `read_into` fills the bytes that a value uses, and those after them may be
+        // uninitialised (Plain).
         unsafe {
             self.read_into(index, &mut value);
             value.assume_init()
         }
     }
 
-    /// [`Places::read`], of what a value uses, to where it is wanted: large values are not moved again.
+    /// [`Places::read`] of the bytes that a value uses, into `value`: a large value is not moved again.
     ///
     /// # Safety
     ///
     /// As for [`Places::read`].
     #[inline(always)]
     pub(crate) unsafe fn read_into(&self, index: usize, value: &mut MaybeUninit<T>) {
-        // SAFETY: caller's; a T fits (`new`); `used_by` is between 8 and the size (Plain). Memory is initialised.
+        // SAFETY: the caller's conditions; a T fits (`new`); `used_by` is between 8 and the size (Plain). The memory
+        // is initialised.
         unsafe {
             if !T::VARYING {
                 return self.slots.read_part::<T>(index, 0..size_of::<T>(), value);
@@ -83,73 +88,73 @@ impl<'m, T: Plain> Places<'m, T> {
     #[inline(always)]
     pub(crate) unsafe fn write(&self, index: usize, value: &T) {
         if T::VARYING {
-            // SAFETY: caller's; the used bytes are initialised, and at most all (Plain).
+            // SAFETY: the caller's conditions; the used bytes are initialised, and at most all (Plain).
             unsafe { self.slots.write_first(index, value, value.used()) };
         } else {
-            // SAFETY: caller's; a T fits (`new`) and has no padding (Plain).
+            // SAFETY: the caller's conditions; a T fits (`new`) and has no padding (Plain).
             unsafe { self.slots.write(index, value) };
         }
     }
 
-    /// Lends place `index` for reading, where it lies.
+    /// Lends place `index` for reading, in place.
     ///
     /// # Safety
     ///
-    /// As for [`Places::read`], while `look` runs; and as [`Memory::from_raw`] says of places that are lent.
+    /// As for [`Places::read`], while `look` runs; and as [`Memory::from_raw`] requires for places that are lent.
     #[inline(always)]
     pub(crate) unsafe fn lend<R>(&self, index: usize, look: impl FnOnce(&T) -> R) -> R {
-        // SAFETY: caller's.
+        // SAFETY: the caller's conditions.
         unsafe { self.slots.lend(index, look) }
     }
 
-    /// Lends place `index` for writing, where it lies: an older value, or zeros.
+    /// Lends place `index` for writing, in place. It holds an older value, or zeros.
     ///
     /// # Safety
     ///
-    /// As for [`Places::write`], while `fill` runs; and as [`Memory::from_raw`] says of places that are lent.
+    /// As for [`Places::write`], while `fill` runs; and as [`Memory::from_raw`] requires for places that are lent.
     #[inline(always)]
     pub(crate) unsafe fn lend_mut<R>(&self, index: usize, fill: impl FnOnce(&mut T) -> R) -> R {
-        // SAFETY: caller's.
+        // SAFETY: the caller's conditions.
         unsafe { self.slots.lend_mut(index, fill) }
     }
 
-    /// Lends `count` places from `index` on for reading, where they lie.
+    /// Lends `count` places from `index` on for reading, in place.
     ///
     /// # Safety
     ///
-    /// As for [`Places::read`] and each of them, while the result lives; and as [`Memory::from_raw`] says of places
-    /// that are lent.
+    /// As for [`Places::read`] of each of them, while the result lives; and as [`Memory::from_raw`] requires for
+    /// places that are lent.
     #[inline(always)]
     pub(crate) unsafe fn lend_run(&self, index: usize, count: usize) -> Lent<'m, T> {
-        // SAFETY: caller's.
+        // SAFETY: the caller's conditions.
         unsafe { self.slots.lend_run(index, count) }
     }
 
-    /// Lends `count` places from `index` on for writing, where they lie: older values, or zeros.
+    /// Lends `count` places from `index` on for writing, in place. They hold older values, or zeros.
     ///
     /// # Safety
     ///
-    /// As for [`Places::write`] and each of them, while the result lives; and as [`Memory::from_raw`] says of places
-    /// that are lent.
+    /// As for [`Places::write`] of each of them, while the result lives; and as [`Memory::from_raw`] requires for
+    /// places that are lent.
     #[inline(always)]
     pub(crate) unsafe fn lend_run_mut(&self, index: usize, count: usize) -> LentMut<'m, T> {
-        // SAFETY: caller's.
+        // SAFETY: the caller's conditions.
         unsafe { self.slots.lend_run_mut(index, count) }
     }
 
-    /// Copies as many values as `values` has out of the places from `index` on, exclusively.
+    /// Fills `values` with copies of the places from `index` on, exclusively.
     ///
     /// # Safety
     ///
-    /// As for [`Places::read`] and each of them.
+    /// As for [`Places::read`] of each of them.
     #[inline(always)]
     pub(crate) unsafe fn read_run(&self, index: usize, values: &mut [T]) {
         if !T::VARYING {
-            // SAFETY: caller's; as in `read`.
+            // SAFETY: the caller's conditions; as in `read`.
             return unsafe { self.slots.read_run(index, values) };
         }
         for (i, value) in values.iter_mut().enumerate() {
-            // SAFETY: caller's.
+            // SAFETY: the caller's conditions.
             unsafe { self.read_into(index + i, uninit(value)) };
         }
     }
@@ -158,68 +163,70 @@ impl<'m, T: Plain> Places<'m, T> {
     ///
     /// # Safety
     ///
-    /// As for [`Places::write`] and each of them.
+    /// As for [`Places::write`] of each of them.
     #[inline(always)]
     pub(crate) unsafe fn write_run(&self, index: usize, values: &[T]) {
         if !T::VARYING {
-            // SAFETY: caller's; as in `write`.
+            // SAFETY: the caller's conditions; as in `write`.
             return unsafe { self.slots.write_run(index, values) };
         }
         for (i, value) in values.iter().enumerate() {
-            // SAFETY: caller's.
+            // SAFETY: the caller's conditions.
             unsafe { self.write(index + i, value) };
         }
     }
 
-    /// Copies as many values as `values` has out of the places from `index` on while they may be written: torn ones,
-    /// until the protocol's check.
+    /// Fills `values` with copies of the places from `index` on, while a writer may write them: a copy may be torn
+    /// until the protocol has checked it.
     ///
     /// # Safety
     ///
-    /// As for [`Places::load_into`] and each of them.
+    /// As for [`Places::load_into`] of each of them.
     #[inline(always)]
     pub(crate) unsafe fn load_run(&self, index: usize, values: &mut [T]) {
         if !T::VARYING {
-            // SAFETY: caller's; any bits are a T (Plain).
+            // SAFETY: the caller's conditions; any bits are a T (Plain).
             return unsafe { self.slots.load_run(index, values) };
         }
         for (i, value) in values.iter_mut().enumerate() {
-            // SAFETY: caller's; torn or not, its first word and what that says is used are initialised, which makes
-            // a T that varies (Plain).
+            // SAFETY: the caller's conditions; torn or not, the first word and the bytes that it says are used are
+            // initialised, which makes a T that varies (Plain).
             unsafe { self.load_into(index + i, uninit(value)) };
         }
     }
 
-    /// Lends place `index` for reading, where it lies, for as long as the result is kept.
+    /// Lends place `index` for reading, in place, as long as the result lives.
     ///
     /// # Safety
     ///
     /// As for [`Places::lend`], until the result is dropped.
     #[inline(always)]
     pub(crate) unsafe fn lend_place(&self, index: usize) -> LentPlace<'m, T> {
-        // SAFETY: caller's; a T fits (`new`).
+        // SAFETY: the caller's conditions; a T fits (`new`).
         unsafe { self.slots.lend_place(index) }
     }
 
-    /// Lends place `index` for writing, where it lies, for as long as the result is kept: an older value, or zeros.
+    /// Lends place `index` for writing, in place, as long as the result lives. It holds an older value, or zeros.
     ///
     /// # Safety
     ///
     /// As for [`Places::lend_mut`], until the result is dropped.
     #[inline(always)]
     pub(crate) unsafe fn lend_place_mut(&self, index: usize) -> LentPlaceMut<'m, T> {
-        // SAFETY: caller's; a T fits (`new`).
+        // SAFETY: the caller's conditions; a T fits (`new`).
         unsafe { self.slots.lend_place_mut(index) }
     }
 
-    /// Copies what the value of place `index` uses, while it may be written: a `T` only after the protocol's check.
+    /// Copies the bytes that the value of place `index` uses, while a writer may write it: the copy is a `T` only
+    /// after the protocol's check.
     ///
     /// # Safety
     ///
-    /// `index` is below the count; in this process the place is written by [`Places::store`] alone.
+    /// `index` is below the count; in this process only [`Places::store`] writes the place.
     #[inline(always)]
     pub(crate) unsafe fn load_into(&self, index: usize, value: &mut MaybeUninit<T>) {
-        // SAFETY: caller's; a T fits (`new`); `used_by` is between 8 and the size, whatever the torn head is (Plain).
+        // SAFETY: the caller's conditions; a T fits (`new`); `used_by` is between 8 and the size, whatever the torn
+        // head is (Plain).
         unsafe {
             if !T::VARYING {
                 return self.slots.load_part::<T>(index, 0..size_of::<T>(), value);
@@ -230,29 +237,30 @@ impl<'m, T: Plain> Places<'m, T> {
         }
     }
 
-    /// Copies `value` into place `index` while it may be read.
+    /// Copies `value` into place `index` while readers may read it.
     ///
     /// # Safety
     ///
-    /// `index` is below the count; in this process the place is touched by [`Places::store`] and [`Places::load_into`]
-    /// alone.
+    /// `index` is below the count; in this process only [`Places::store`], [`Places::load_into`] and
+    /// [`Places::load_run`] access the place.
     #[inline(always)]
     pub(crate) unsafe fn store(&self, index: usize, value: &T) {
         if T::VARYING {
-            // SAFETY: caller's; the used bytes are initialised, and at most all (Plain).
+            // SAFETY: the caller's conditions; the used bytes are initialised, and at most all (Plain).
             unsafe { self.slots.store_first(index, value, value.used()) };
         } else {
-            // SAFETY: caller's; a T fits (`new`) and has no padding (Plain).
+            // SAFETY: the caller's conditions; a T fits (`new`) and has no padding (Plain).
             unsafe { self.slots.store(index, value) };
         }
     }
 }
 
-/// A place to copy a value into, for [`Places::load_into`] and [`Places::read_into`]: of the old one nothing is used.
+/// `value` as the destination of [`Places::load_into`] and [`Places::read_into`], which use nothing of its old
+/// content.
 #[inline(always)]
 pub(crate) fn uninit<T: Plain>(value: &mut T) -> &mut MaybeUninit<T> {
-    // SAFETY: the same layout. Bytes of a `MaybeUninit` could be taken away; the two only write, and initialised
-    // ones, and any of those are a T (Plain).
+    // SAFETY: the same layout. Code with a `MaybeUninit` could make its bytes uninitialised; the two functions only
+    // write initialised bytes, and any of those are a T (Plain).
     unsafe { &mut *core::ptr::from_mut(value).cast::<MaybeUninit<T>>() }
 }
 
@@ -260,9 +268,9 @@ pub(crate) fn uninit<T: Plain>(value: &mut T) -> &mut MaybeUninit<T> {
 ///
 /// # Safety
 ///
-/// It is initialised.
+/// That word is initialised.
 unsafe fn head<T: Plain>(value: &MaybeUninit<T>) -> u64 {
     const { assert!(!T::VARYING || size_of::<T>() >= 8) };
-    // SAFETY: there are 8 bytes (asserted; called for those that vary alone), initialised (caller).
+    // SAFETY: there are 8 bytes (asserted; called only for types that vary), initialised (caller).
     unsafe { value.as_ptr().cast::<u64>().read_unaligned() }
 }

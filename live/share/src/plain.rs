@@ -6,16 +6,16 @@ use core::fmt;
 use taut_atomic::{Claimed, LINE_BYTES};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// A value that can stand in shared memory: every bit pattern is one (so a peer that lies can at worst send a
-/// wrong value), no padding, no address, nothing to drop. Derive zerocopy's four traits and `Copy` to get it; a
-/// [`List`](crate::List) of such values is one too.
+/// A value that can be stored in shared memory: every bit pattern is a value (so a malicious peer can at worst send a
+/// wrong one), and it has no padding, no address and nothing to drop. Derive zerocopy's four traits and `Copy` to get
+/// this trait; a [`List`](crate::List) of such values has it too.
 ///
-/// Aligned to at most 8 bytes; a type that is not, does not compile as soon as an object for it is built.
+/// Its alignment is at most 8 bytes; code that builds an object for a type of a larger alignment does not compile.
 ///
 /// # Values that are not plain bytes
 ///
-/// A `bool` or an enum stands as a `u8`, and becomes one again where it is read; what would be padding is a field. The
-/// reader decides what bytes mean that no writer of this program stores:
+/// Store a `bool` or an enum as a `u8`, and convert it back after reading; replace padding by a field. The reader
+/// decides what bytes mean that no writer of this program stores:
 ///
 /// ```
 /// use taut_share::ends::{Read, Write};
@@ -60,8 +60,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// # Ok::<(), taut_share::LayoutError>(())
 /// ```
 ///
-/// As it would be by itself, it does not compile: of a `bool` not every byte is one, and behind two bytes come six of
-/// padding.
+/// The struct without these changes does not compile: not every byte is a `bool`, and six bytes of padding follow the
+/// two bytes.
 ///
 /// ```compile_fail
 /// use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -75,7 +75,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// }
 /// ```
 ///
-/// Nor may it be one that threads do not share: two readers that look at the newest value where it lies have the same one.
+/// Nor may it be a type that threads cannot share: two readers that look at the newest value in place refer to the
+/// same one.
 ///
 /// ```compile_fail,E0277
 /// use core::cell::Cell;
@@ -84,7 +85,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// use taut_share::{Line, Memory, state::chen};
 /// use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 ///
-/// /// A handle of one thread: of what it numbers, others know nothing.
+/// /// A handle of one thread: other threads do not know what it stands for.
 /// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
 /// #[repr(C)]
 /// struct Handle(u64, PhantomData<Cell<()>>);
@@ -103,9 +104,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// # Safety
 ///
 /// - Every initialised bit pattern is a value, and it holds no address.
-/// - The first [`Plain::used`] bytes of every value are initialised, and are not of padding.
-/// - If [`Plain::VARYING`]: bytes that were not among the first `used` may be uninitialised in a value; there are at
-///   least 8 bytes, the first 8 are a `u64` that [`Plain::used_by`] understands, and both say the same.
+/// - The first [`Plain::used`] bytes of every value are initialised, and none of them is padding.
+/// - If [`Plain::VARYING`]: bytes that are not among the first `used` may be uninitialised in a value; there are at
+///   least 8 bytes, the first 8 are a `u64` that [`Plain::used_by`] understands, and `used` and `used_by` agree.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot stand in an object of taut",
     label = "not a `taut_share::Plain`",
@@ -118,13 +119,13 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {
     /// Whether values use different numbers of bytes, so that fewer need to be copied.
     const VARYING: bool = false;
 
-    /// Bytes of this value that need to be copied: those up to it.
+    /// Number of bytes of this value, from its start, that need to be copied.
     #[inline(always)]
     fn used(&self) -> usize {
         size_of::<Self>()
     }
 
-    /// The same, of a value whose first word is `head`, whatever `head` is: between 8 and the size.
+    /// The same, for a value whose first word is `head`: between 8 and the size, for any `head`.
     #[inline(always)]
     fn used_by(head: u64) -> usize {
         let _ = head;
@@ -133,33 +134,34 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {
 }
 
 // SAFETY: FromBytes: every bit pattern; IntoBytes: no padding, all initialised; an address has a provenance, and
-// types that have are not FromBytes and IntoBytes.
+// types that have one are not FromBytes and IntoBytes.
 unsafe impl<T: FromBytes + IntoBytes + Immutable + KnownLayout + Copy + Send + Sync + 'static> Plain for T {}
 
-/// Copies `from` to `to`, as `*to = *from`: a large value too takes no longer than its bytes, wherever the two lie. (A
-/// processor's fastest instruction for it takes a byte at a time if `to` lies 1 to 15 bytes further in its page, which is
-/// 30 times as long, and what compilers call does not look: `docs/which-one-do-i-need.md`.)
+/// Copies `from` to `to`, as `*to = *from`, in a time that depends only on the size, also for a large value, wherever
+/// the two lie. (The processor's fastest copy instruction copies byte by byte if `to` lies 1 to 15 bytes further in
+/// its page, which takes 30 times as long, and the copy that compilers call does not check for that:
+/// `docs/which-one-do-i-need.md`.)
 #[inline]
 pub fn copy<T: Plain>(from: &T, to: &mut T) {
     // SAFETY: what is copied is a T.
     unsafe { taut_atomic::copy(from, to) };
 }
 
-/// Why an object cannot be built there.
+/// Why an object cannot be built on this memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayoutError {
     /// The memory is too short.
     TooSmall {
         /// Bytes that the object needs.
         needed: usize,
-        /// Bytes that there are.
+        /// Bytes that the memory has.
         given: usize,
     },
-    /// The capacity is 0, more than the protocol takes, or so large that the object's size is not a number.
+    /// The capacity is 0, more than the protocol takes, or so large that the object's size overflows.
     Capacity,
     /// The number of readers is 0 or more than the protocol takes, or there is no reader of that number.
     Readers,
-    /// The number of buffers is not one that the protocol takes, or the object's size with so many is not a number.
+    /// The number of buffers is not one that the protocol takes, or the object's size with that many overflows.
     Buffers,
 }
 
@@ -180,7 +182,7 @@ impl fmt::Display for LayoutError {
 
 impl core::error::Error for LayoutError {}
 
-/// Checks that an object of `needed` bytes has room.
+/// Checks that an object of `needed` bytes fits in `memory`.
 pub(crate) fn fit(memory: &Claimed<'_>, needed: usize) -> Result<(), LayoutError> {
     let given = memory.bytes();
     if given < needed { Err(LayoutError::TooSmall { needed, given }) } else { Ok(()) }
@@ -192,13 +194,13 @@ pub(crate) const fn word_bytes<T>() -> usize {
     size_of::<T>().next_multiple_of(8)
 }
 
-/// Bytes between values that stand in a row: close together below 64 bytes, else each on cache lines of its own.
+/// Bytes from one value of a row to the next: contiguous below 64 bytes, else each on cache lines of its own.
 pub(crate) const fn slot_bytes<T>() -> usize {
     let word = word_bytes::<T>();
     if word < 64 { word } else { word.next_multiple_of(64) }
 }
 
-/// `bytes` rounded up to whole lines; of a number that has been held at the largest, nearly that, which never fits.
+/// `bytes` rounded up to whole lines. A size that has saturated stays nearly at the maximum, which never fits.
 pub(crate) const fn line_bytes(bytes: usize) -> usize {
     bytes.saturating_add(LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Every value in order, from one writer to one reader: what happens to one that finds the queue full is the choice.
+//! Every value in order, from one writer to one reader. The protocols differ in what a push to a full queue does.
 //!
-//! | when full               | protocol  | may be real-time | who is put off                                     |
-//! |-------------------------|-----------|------------------|----------------------------------------------------|
-//! | the new one is refused  | [`qrtr`]  | both             | the writer: `Full`, with the value                 |
-//! | the oldest makes room   | [`qrtwo`] | the writer       | a reader that was overtaken in a copy: `Overtaken` |
-//! | all that wait make room | [`qrtwc`] | the writer       | the same                                           |
+//! | a push to a full queue       | protocol  | may be real-time | which operation can fail                           |
+//! |------------------------------|-----------|------------------|----------------------------------------------------|
+//! | is refused                   | [`qrtr`]  | both             | a push: `Full`, with the value                     |
+//! | discards the oldest value    | [`qrtwo`] | the writer       | a pop that is overtaken during its copy: `Overtaken` |
+//! | discards all waiting values  | [`qrtwc`] | the writer       | the same                                           |
 //!
-//! What was discarded is counted by the reader. Of [`qrtwo`] and [`qrtwc`], which have one [`ring`], any number may read
-//! along. How they compare with the rest: [the table](crate#how-to-choose).
+//! The reader counts the discarded values. [`qrtwo`] and [`qrtwc`] share one [`ring`], and allow any number of
+//! additional readers. [The table](crate#how-to-choose) compares them with the other objects.
 
 mod chunk;
 mod position;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What safe code can try against the objects: sizes that overflow, values of no bytes, loans that are forgotten, panics in
-//! what is lent. Each is refused, or harmless; under Miri also to the memory.
+//! Attacks of safe code on the objects: sizes that overflow, values of no bytes, forgotten loans, panics in closures
+//! that use a lent value. The objects refuse each, or it is harmless; under Miri also to the memory.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -15,14 +15,14 @@ use taut_share::state::{
 };
 use taut_share::{Line, List, Memory, Plain, bulk, queue};
 
-/// So large that a few of them are more bytes than a number holds.
+/// So large that the size of a few of them overflows.
 type Huge = [u64; 1 << 57];
 
 fn lines(count: usize) -> Vec<Line> {
     (0..count).map(|_| Line::new()).collect()
 }
 
-/// Whatever the numbers are, an object that does not fit is refused: no size wraps around to a small one.
+/// For any numbers, an object that does not fit is refused: no size wraps around to a small one.
 #[test]
 fn sizes_that_overflow_are_refused() {
     let mut lines = lines(4);
@@ -70,7 +70,7 @@ fn sizes_that_overflow_are_refused() {
     }
 }
 
-/// The same with small values, of which too many are asked for: refused, or it fits.
+/// The same with small values, but too many of them: refused, or it fits.
 #[test]
 fn small_values_in_large_numbers_fit_or_are_refused() {
     fn each<T: Plain>() {
@@ -100,7 +100,7 @@ fn small_values_in_large_numbers_fit_or_are_refused() {
     each::<List<[u8; 0], { usize::MAX }>>();
 }
 
-/// A list of as many items of no bytes as there can be.
+/// A list of the largest number of items of size 0.
 #[test]
 fn lists_of_nothing() {
     type Nothing = List<[u8; 0], { usize::MAX }>;
@@ -113,7 +113,7 @@ fn lists_of_nothing() {
     assert_eq!(reader.pop().unwrap().unwrap().len(), 7);
 }
 
-/// A longer list that stood in a place before does not show in a shorter one.
+/// A longer list that was in a place earlier does not show in a shorter one.
 #[test]
 fn a_list_has_no_items_of_its_predecessor() {
     let mut lines = lines(8);
@@ -129,8 +129,8 @@ fn a_list_has_no_items_of_its_predecessor() {
     }
 }
 
-/// Chunks that are forgotten, or dropped in the middle: their values were not sent, or not received, and nothing is lent twice
-/// at a time.
+/// Chunks that are forgotten, or dropped before their commit: their values are not sent, or not received, and nothing
+/// is lent twice at a time.
 #[test]
 #[allow(
     clippy::forget_non_drop,
@@ -186,7 +186,7 @@ fn forgotten_loans() {
     assert_eq!(lent.len(), 2);
 }
 
-/// A panic in what a value is lent to: the object goes on, for this end and for the other.
+/// A panic in a closure that uses a lent value: the object keeps working, for this end and for the other.
 #[test]
 fn panics_in_what_is_lent() {
     fn panics(work: &mut dyn FnMut()) {
@@ -266,8 +266,8 @@ fn panics_in_what_is_lent() {
     assert_eq!(reader.read(), Some([3, 3]));
 }
 
-/// A dispatcher that activates jobs at the wrong times, also inside of what writer and readers are lent, and jobs that are forgotten
-/// or never complete: no place is lent to the writer that a reader has.
+/// A dispatcher that activates jobs at the wrong times, also while values are lent to the writer and the readers, and
+/// jobs that are forgotten or never complete: the writer never gets a place that a reader has.
 #[test]
 fn a_dispatcher_at_the_wrong_times() {
     let shapes = [
@@ -307,8 +307,9 @@ fn a_dispatcher_at_the_wrong_times() {
     }
 }
 
-/// A list that was made in private, and whose room was never written, is assigned whole to a place that is lent: what lies
-/// behind its items is uninitialised there. Nobody reads it: not the ends, nor those of the next object on that memory.
+/// A list that was made in private memory, and whose room was never written, is assigned as a whole to a lent place:
+/// the bytes after its items are uninitialised there. Nothing reads them: neither the ends, nor those of the next
+/// object on that memory.
 #[test]
 fn lists_that_are_assigned_where_they_lie() {
     type Short = List<u16, 9>;
@@ -379,7 +380,7 @@ fn lists_that_are_assigned_where_they_lie() {
         assert_eq!(&**receiver.receive().unwrap().unwrap(), items);
     }
 
-    // All of it is zeros again, which are values of the next type.
+    // The whole memory is zeros again, which are values of the next type.
     let (mut writer, _reader) = queue::qrtr::pair::<[u64; 30]>(Memory::new(&mut lines), 2).unwrap();
     assert_eq!(writer.push_with(|value| value.iter().sum::<u64>()).ok(), Some(0));
 }
@@ -415,7 +416,7 @@ fn values_that_misbehave() {
 
     let (mut writer, mut reader) = queue::qrtwo::pair::<Bad>(Memory::new(&mut lines), 4, 4).unwrap();
     (1..=9).for_each(|n| writer.push(&Bad(n)));
-    // The follower begins at the same value, and has a copy of its own of what was copied ahead.
+    // The follower begins at the same value, with its own copy of the values that were copied ahead.
     let first = reader.pop().unwrap().unwrap();
     let mut follower = reader.follower();
     let again = follower.pop().unwrap().unwrap();

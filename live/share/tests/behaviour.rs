@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What each object does, one thread: values, errors, layout, and the successor of an end that is gone.
+//! Each object in one thread: values, errors, layout, and the successor of an end that is gone.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -23,7 +23,7 @@ fn sizes_are_the_models() {
         assert_eq!(sdrtr::bytes::<[u8; N]>() as u64, of(Mechanism::Sdrtr, 1), "SDrtR of {N}");
         assert_eq!(sdrtw::bytes::<[u8; N]>() as u64, of(Mechanism::Sdrtw, 1), "SDrtW of {N}");
         for capacity in [1, 2, 3, 4, 7, 8, 64, 100, 1023, 65_536] {
-            // The model's number is no size where addresses have 32 bits.
+            // The model's number does not fit in a size where addresses have 32 bits.
             let size = usize::try_from(of(Mechanism::Qrtr, capacity)).ok();
             assert_eq!(qrtr::bytes::<[u8; N]>(capacity), size, "QrtR of {capacity} × {N}");
         }
@@ -138,11 +138,11 @@ fn sdrtr_busy_and_then_not() {
     let idx = place.memory().claim().word(0);
     let (mut writer, mut reader) = sdrtr::pair::<u64>(place.memory()).unwrap();
     writer.try_publish(&1).unwrap();
-    idx.fetch_add(1, taut_atomic::Ordering::Relaxed); // A reader that is inside.
+    idx.fetch_add(1, taut_atomic::Ordering::Relaxed); // A reader in the middle of its copy.
     assert_eq!(writer.try_publish(&2), Err(sdrtr::NotPublished::Busy));
     assert_eq!(writer.publish_within(&3, 100), Err(sdrtr::NotPublished::Busy));
     assert_eq!(writer.publish_within(&3, 0), Err(sdrtr::NotPublished::Busy));
-    idx.fetch_sub(1, taut_atomic::Ordering::Relaxed); // It leaves.
+    idx.fetch_sub(1, taut_atomic::Ordering::Relaxed); // It has finished.
     assert_eq!(reader.read(), Some(1), "what was not published is not seen");
     assert_eq!(writer.publish_within(&4, 0), Ok(()));
     assert_eq!(reader.read(), Some(4));
@@ -167,11 +167,11 @@ fn sdrtr_successors_go_on() {
     let idx = place.memory().claim().word(0);
     let (_, mut reader) = sdrtr::pair::<u64>(place.memory()).unwrap();
     for n in 0..10 {
-        // SAFETY: the writer before was dropped.
+        // SAFETY: the previous writer was dropped.
         let mut writer = unsafe { sdrtr::writer::<u64>(place.memory()) }.unwrap();
         assert_eq!(writer.try_publish(&n), Ok(()));
         assert_eq!(reader.read(), Some(n));
-        // The reader dies inside; the owner clears its mark, or the next reader does.
+        // The reader dies in the middle of its copy; the owner clears its mark, or the next reader does.
         idx.fetch_add(1, taut_atomic::Ordering::Relaxed);
         assert_eq!(writer.try_publish(&100), Err(sdrtr::NotPublished::Busy));
         if n % 2 == 0 {
@@ -180,7 +180,7 @@ fn sdrtr_successors_go_on() {
             assert_eq!(writer.try_publish(&(n + 1000)), Ok(()));
             assert_eq!(reader.read(), Some(n + 1000));
         }
-        // SAFETY: the reader before is dropped by this assignment and not used meanwhile.
+        // SAFETY: the previous reader is dropped by this assignment and not used meanwhile.
         reader = unsafe { sdrtr::reader::<u64>(place.memory()) }.unwrap();
         assert_eq!(reader.read(), Some(if n % 2 == 0 { n + 1000 } else { n }));
         assert_eq!(writer.try_publish(&(n + 2000)), Ok(()));
@@ -220,12 +220,12 @@ fn sdrtw_writer_dead_in_a_write_leaves_retry_and_a_gap() {
     assert_eq!(reader.read_if_newer(), Err(sdrtw::Retry));
     assert_eq!(reader.try_read_into(&mut 0), Err(sdrtw::Retry));
     assert_eq!(reader.version(), 1);
-    // SAFETY: the writer before is not used again.
+    // SAFETY: the previous writer is not used again.
     let mut writer = unsafe { sdrtw::writer::<u64>(place.memory()) }.unwrap();
     assert_eq!(reader.try_read(), Err(sdrtw::Retry), "attaching alone makes nothing whole");
     writer.write(&3);
     assert_eq!(reader.try_read(), Ok(Some(sdrtw::Sample { value: 3, version: 3 })));
-    // SAFETY: the writer before is not used again.
+    // SAFETY: the previous writer is not used again.
     let mut writer = unsafe { sdrtw::writer::<u64>(place.memory()) }.unwrap();
     assert_eq!(reader.try_read(), Ok(Some(sdrtw::Sample { value: 3, version: 3 })));
     writer.write(&4);
@@ -265,7 +265,7 @@ fn qrtr_successors_go_on() {
     let place = Place::new(qrtr::bytes::<u64>(3).unwrap());
     let (mut pushed, mut popped) = (0, 0);
     for round in 0..if cfg!(miri) { 12 } else { 50u64 } {
-        // SAFETY: the ends of the round before were dropped.
+        // SAFETY: the ends of the previous round were dropped.
         let (mut writer, mut reader) = unsafe {
             (qrtr::writer::<u64>(place.memory(), 3).unwrap(), qrtr::reader::<u64>(place.memory(), 3).unwrap())
         };
@@ -305,7 +305,8 @@ fn qrtr_bounds_what_the_other_side_says() {
         assert_eq!(reader.len(), 1);
     }
     assert_eq!(reader.pop(), Ok(Some(2)), "the truth is believed again");
-    // The writer has room for 4 behind the head that it last saw (0); then it asks, and is lied to.
+    // The writer has room for 4 values after the head that it last loaded (0); then it loads the head again, which is
+    // false.
     writer.push(3).unwrap();
     writer.push(4).unwrap();
     for lie in [5, 1 << 32, u64::MAX] {

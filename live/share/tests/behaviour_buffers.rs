@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the objects with several buffers do, one thread: values, numbers, errors, in place, and the successors of ends
-//! that are gone.
+//! The objects with several buffers, in one thread: values, numbers, errors, access in place, and the successors of
+//! ends that are gone.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -12,28 +12,28 @@ use place::Place;
 use taut_share::state::{Sample, double_buffer, improved_double_buffer, presence};
 use taut_share::{LINE_BYTES, LayoutError, List, Plain};
 
-/// Rounds of a test that repeats: Miri takes its time.
+/// Rounds of a repeating test; few under Miri, which is slow.
 const ROUNDS: u64 = if cfg!(miri) { 30 } else { 2000 };
-/// The same, where three loops are one in the other.
+/// The same, for three nested loops.
 const FEW: u64 = if cfg!(miri) { 3 } else { 10 };
 
 fn sample<T>(value: T, version: u64) -> Option<Sample<T>> {
     Some(Sample { value, version })
 }
 
-/// The tests that are the same for the two protocols whose readers are all alike.
+/// The tests that are common to the two protocols that have only one kind of reader.
 macro_rules! alike {
     ($tests:ident, $module:ident) => {
         mod $tests {
             use super::*;
 
             fn writer<T: Plain>(place: &Place, readers: u32) -> $module::Writer<'static, T> {
-                // SAFETY: the tests stop using the writer before.
+                // SAFETY: the tests stop using the previous writer.
                 unsafe { $module::writer(place.memory(), readers) }.unwrap()
             }
 
             fn reader<T: Plain>(place: &Place, readers: u32, which: u32) -> $module::Reader<'static, T> {
-                // SAFETY: the tests stop using the reader before, of this number.
+                // SAFETY: the tests stop using the previous reader, of this number.
                 unsafe { $module::reader(place.memory(), readers, which) }.unwrap()
             }
 
@@ -113,7 +113,7 @@ macro_rules! alike {
 
             #[test]
             fn a_reader_keeps_what_it_looks_at() {
-                // As the readers stand still in the middle of a look, the writer goes on.
+                // The writer continues while the readers stop in the middle of a look.
                 let place = Place::new($module::bytes::<[u64; 9]>(3));
                 let (mut writer, group) = $module::group::<[u64; 9]>(place.memory(), 3).unwrap();
                 let [mut a, mut b, mut c]: [_; 3] = group.collect::<Vec<_>>().try_into().ok().unwrap();
@@ -211,7 +211,7 @@ macro_rules! alike {
 
             #[test]
             fn a_reader_that_is_gone_does_not_stop_anyone() {
-                // Each time a reader dies where it stands, and its successor before it looks.
+                // Each time a reader dies where it is, and its successor dies before it looks.
                 let place = Place::new($module::bytes::<u64>(2));
                 let (mut write, mut stays) = (writer(&place, 2), reader(&place, 2, 1));
                 for n in 1..ROUNDS / 10 {
@@ -227,7 +227,8 @@ macro_rules! alike {
 
             #[test]
             fn lies_are_bounded() {
-                // All words but the values are scribbled on: nothing is promised but an end, inside of the memory.
+                // Random data is written into all words except the values: the only guarantee left is that an
+                // operation ends and stays inside the memory.
                 let place = Place::new($module::bytes::<u64>(3));
                 let mut random = 3u64;
                 let mut next = || {
@@ -262,7 +263,7 @@ macro_rules! alike {
 alike!(of_presence, presence);
 alike!(of_double_buffer, double_buffer);
 
-/// Bytes of a value of which no machine has many.
+/// Bytes of a value so large that no machine has memory for many.
 const ABSURD: usize = 1 << (usize::BITS - 4);
 
 #[test]
@@ -290,7 +291,7 @@ fn double_buffer_publishes_what_a_dead_writer_had_complete() {
         writer.write(&n);
         assert_eq!((reader.version(), reader.read()), (n, Some(n)));
     }
-    // As if it had died before its last store.
+    // As if the writer had died before its last store.
     writer.write(&5);
     let latest = place.memory().claim().word(0);
     let published = latest.load(taut_atomic::Ordering::Relaxed);
@@ -300,7 +301,7 @@ fn double_buffer_publishes_what_a_dead_writer_had_complete() {
         reader.read_sample() == sample(4, 4)
     });
     assert!(four.is_some(), "write 4 is there still");
-    // SAFETY: the writer before is not used again.
+    // SAFETY: the previous writer is not used again.
     let mut writer = unsafe { double_buffer::writer::<u64>(place.memory(), 1) }.unwrap();
     assert_eq!(latest.load(taut_atomic::Ordering::Relaxed), published);
     assert_eq!(reader.read_if_newer(), sample(5, 5));
@@ -314,17 +315,17 @@ mod improved {
     use super::*;
 
     fn writer<T: Plain>(place: &Place, slow: u32, overlaps: u32) -> Writer<'static, T> {
-        // SAFETY: the tests stop using the writer before.
+        // SAFETY: the tests stop using the previous writer.
         unsafe { improved_double_buffer::writer(place.memory(), slow, overlaps) }.unwrap()
     }
 
     fn slow_reader<T: Plain>(place: &Place, slow: u32, overlaps: u32, which: u32) -> SlowReader<'static, T> {
-        // SAFETY: the tests stop using the reader before, of this number.
+        // SAFETY: the tests stop using the previous reader, of this number.
         unsafe { improved_double_buffer::slow_reader(place.memory(), slow, overlaps, which) }.unwrap()
     }
 
     fn fast_reader<T: Plain>(place: &Place, slow: u32, overlaps: u32) -> FastReader<'static, T> {
-        // SAFETY: there may be any number.
+        // SAFETY: there may be any number of these readers.
         unsafe { improved_double_buffer::fast_reader(place.memory(), slow, overlaps) }.unwrap()
     }
 
@@ -334,7 +335,7 @@ mod improved {
 
     #[test]
     fn as_many_rows_as_the_formula_says() {
-        // 2 (M + max(1, ceil(N / 2))) slots, N = V + 1; of 64 bytes for 56, and the words in front of them.
+        // 2 (M + max(1, ceil(N / 2))) slots, N = V + 1; 64 bytes each for values of 56, and the words before them.
         for slow in 0..9u32 {
             for overlaps in 0..12u32 {
                 let slots = 2 * (slow + 1.max((overlaps + 1).div_ceil(2))) as usize;
@@ -418,7 +419,7 @@ mod improved {
         }
     }
 
-    /// What a fast reader does that loaded `latest` when it was `word` and goes on now.
+    /// The read of a fast reader that loaded `latest` when it was `word`, and continues now.
     fn goes_on_with<T: Plain>(
         place: &Place,
         fast: &mut FastReader<'static, T>,
@@ -433,8 +434,8 @@ mod improved {
 
     #[test]
     fn a_slot_keeps_its_value_as_long_as_promised() {
-        // Slow readers read at random; how many writes a fast read survives is what was asked for or more, and
-        // for some seed and reader exactly the bound of I5: 2 ⌊V / 2⌋ + 1.
+        // Slow readers read at random. A fast read survives at least as many writes as were asked for, and for some
+        // seed and reader exactly the bound of I5: 2 ⌊V / 2⌋ + 1.
         for (slow, overlaps) in [(0u32, 0u32), (0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 4), (2, 3), (3, 5)]
         {
             let mut least = u64::MAX;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the pool of blocks does, one thread: policies, errors, layout, successors, lies, and long random runs beside a
-//! model.
+//! The pool of blocks in one thread: policies, errors, layout, successors, corrupt words, and long random runs
+//! compared with a model.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -31,17 +31,18 @@ impl Place {
     }
 
     fn memory<'m>(&self) -> Memory<'m> {
-        // SAFETY: aligned and of that length; the tests keep the place longer than the ends, in one thread.
+        // SAFETY: aligned and of that length; the tests keep the place longer than the ends, and use it in one
+        // thread.
         unsafe { Memory::from_raw(self.start, self.lines * LINE_BYTES) }
     }
 
-    /// Word `i` of the order, of a pool of at most 16.
+    /// Word `i` of the order, in a pool of at most 16 blocks.
     fn order(&self, i: usize) -> &taut_atomic::AtomicU64 {
         // SAFETY: inside, aligned, and borrowed from the place.
         unsafe { taut_atomic::AtomicU64::from_ptr(self.start.cast::<u64>().as_ptr().add(i)) }
     }
 
-    /// The word that says whose block `i` is, of a pool of at most 16.
+    /// The word that names the owner of block `i`, in a pool of at most 16 blocks.
     fn owner(&self, i: usize) -> &taut_atomic::AtomicU64 {
         self.order(LINE_BYTES / 8 + i)
     }
@@ -56,12 +57,12 @@ impl Drop for Place {
 }
 
 fn sender<'m>(place: &Place, blocks: u32) -> Sender<'m, [u64; 4]> {
-    // SAFETY: the tests do not use the sender before any more.
+    // SAFETY: the tests no longer use the previous sender.
     unsafe { bulk::sender(place.memory(), blocks) }.unwrap()
 }
 
 fn receiver<'m>(place: &Place, blocks: u32) -> Receiver<'m, [u64; 4]> {
-    // SAFETY: the tests do not use the receiver before any more.
+    // SAFETY: the tests no longer use the previous receiver.
     unsafe { bulk::receiver(place.memory(), blocks) }.unwrap()
 }
 
@@ -75,7 +76,7 @@ fn both(received: &Received<'_, '_, [u64; 4]>) -> (u64, u64) {
     (received.number(), number(received))
 }
 
-/// All blocks are with the sender, and are `blocks`.
+/// Asserts that the sender has all blocks, and that there are `blocks` of them.
 fn all_are_back(sender: &Sender<'_, [u64; 4]>, blocks: usize) {
     let loans: Vec<_> = core::iter::from_fn(|| sender.loan()).collect();
     assert_eq!(loans.len(), blocks, "lost, or twice");
@@ -248,7 +249,7 @@ fn a_new_sender_has_what_the_dead_one_had_not_sent() {
     let loans = [second.loan().unwrap(), second.loan().unwrap()];
     assert!(second.loan().is_none(), "one waits, one is received");
     drop(loans);
-    // Died between the two stores of its third sending, of block 2.
+    // The sender died between the two stores of its third sending, of block 2.
     place.owner(2).store(3 << 8 | 1, Relaxed);
     let third = sender(&place, 4);
     assert_eq!(place.owner(2).load(Relaxed) & 0xFF, 0, "taken back");
@@ -260,7 +261,7 @@ fn a_new_sender_has_what_the_dead_one_had_not_sent() {
         assert_eq!(both(&receiver.receive().unwrap().unwrap()), (value, value));
     }
     all_are_back(&third, 4);
-    // What waits can be recalled by a successor, oldest first.
+    // A successor can recall the blocks that wait, oldest first.
     (5..=8).for_each(|value| assert_eq!(send(third.loan().unwrap(), value), value));
     let fourth = sender(&place, 4);
     assert_eq!(number(&fourth.loan_or_recall().unwrap()), 5);
@@ -272,7 +273,7 @@ fn a_new_sender_has_what_the_dead_one_had_not_sent() {
 fn a_new_receiver_gets_again_what_the_dead_one_had() {
     let place = Place::new::<[u64; 4]>(5);
     let (sender, first) = bulk::pair::<[u64; 4]>(place.memory(), 5).unwrap();
-    // So that the order of blocks is not that of their numbers.
+    // So that the order of the blocks differs from that of their numbers.
     let loans: Vec<_> = (0..4).map(|_| sender.loan().unwrap()).collect();
     loans.into_iter().rev().zip(1..).for_each(|(loan, value)| assert_eq!(send(loan, value), value));
     let held: Vec<_> = (0..3).map(|_| first.receive().unwrap().unwrap()).collect();
@@ -313,7 +314,7 @@ fn a_lie_lends_no_block_twice() {
     place.owner(1).store(u64::MAX, Relaxed);
     let third = sender.loan().unwrap();
     assert!(sender.loan_or_recall().is_none());
-    // Given back before it was received: the receiver's loss.
+    // Given back before it was received: the receiver misses it.
     place.owner(0).store(0, Relaxed);
     let first = sender.loan_or_recall().unwrap();
     assert!(sender.loan_or_recall().is_none());
@@ -336,7 +337,7 @@ fn a_receiver_takes_no_block_that_it_has_or_that_is_none() {
     assert!(corrupt(2 << 8 | 255), "no such block");
     assert!(corrupt(3 << 8 | 1), "not its place");
     assert!(corrupt(u64::MAX), "neither");
-    // As it should be, and nothing was taken by all this.
+    // The correct word again: the failed calls took nothing.
     next.store(0, Relaxed);
     assert!(receiver.receive().unwrap().is_none());
     send(sender.loan().unwrap(), 2);
@@ -346,7 +347,7 @@ fn a_receiver_takes_no_block_that_it_has_or_that_is_none() {
     place.order(0).store(3 << 8, Relaxed);
     assert!(receiver.receive().unwrap().is_none(), "held");
     assert_eq!(both(&held), (1, 1));
-    // A number far off makes it wait for that one, in bounded time.
+    // A number far too large makes the receiver expect that one, in bounded time.
     place.order(1).store((4 + 3 * 1000) << 8 | 1, Relaxed);
     assert!(receiver.receive().unwrap().is_none());
 }
@@ -362,7 +363,7 @@ fn what_a_dead_receiver_had_may_be_lied_away() {
     place.owner(0).store(1 << 8 | 1, Relaxed);
     let two = second.receive().unwrap().unwrap();
     assert_eq!(both(&two), (2, 2));
-    // It waits again, says its word, and so it comes once.
+    // By its word the block waits again; so it is received once.
     assert_eq!(both(&second.receive().unwrap().unwrap()), (1, 1));
     assert!(second.receive().unwrap().is_none());
 }
@@ -387,7 +388,7 @@ fn a_list_in_a_block_is_as_long_as_it_was_made() {
     assert_eq!(format!("{:?}", receiver.receive()), "Ok(Some([1, 2]))");
 }
 
-/// Random operations beside a model of queues, with ends that are lost together with what they hold.
+/// Random operations compared with a model of queues; ends are lost together with the blocks that they hold.
 #[test]
 fn long_runs_are_as_the_model() {
     let steps = if cfg!(miri) { 150 } else { 20_000 };
@@ -405,7 +406,7 @@ fn long_runs_are_as_the_model() {
         while count < steps {
             let (sender, receiver) = (sender(&place, blocks), receiver(&place, blocks));
             let (mut loans, mut held) = (VecDeque::new(), VecDeque::<Received<'_, '_, [u64; 4]>>::new());
-            // One life of both ends.
+            // The lifetime of one pair of ends.
             for _ in 0..below(60) {
                 count += 1;
                 let out = loans.len() + waiting.len() + held.len() + inherited.len();
@@ -452,7 +453,7 @@ fn long_runs_are_as_the_model() {
                     _ => drop(if below(2) == 0 { held.pop_front() } else { held.pop_back() }),
                 }
             }
-            // Both ends die with what they have.
+            // Both ends die with the blocks that they hold.
             let mut again: Vec<u64> = held.iter().map(|received| received.number()).collect();
             again.extend(inherited.drain(..));
             again.sort_unstable();

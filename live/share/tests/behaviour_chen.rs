@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What Chen, Improved Chen and Hybrid do, one thread: values, versions, layout, in place, successors.
+//! Chen, Improved Chen and Hybrid in one thread: values, versions, layout, access in place, successors.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -29,7 +29,7 @@ fn sizes() {
         state::bytes::<u64>(1, state::spare::<u64>()),
         hybrid::bytes::<u64>(1, hybrid::spare::<u64>())
     );
-    // Absurd ones do not wrap: nothing is so large that it would fit.
+    // Absurd numbers do not wrap: the size stays so large that no memory fits it.
     const ABSURD: usize = 1 << (usize::BITS - 4);
     assert!(chen::bytes::<[u8; ABSURD]>(250) > usize::MAX / 2);
     assert!(hybrid::bytes::<[u8; ABSURD]>(250, u32::MAX) > usize::MAX / 2);
@@ -63,7 +63,7 @@ fn shapes_that_cannot_be_are_refused() {
         assert_eq!(chen::reader::<u64>(memory(4096), 3, 3).map(drop), readers);
         assert_eq!(hybrid::reader::<u64>(memory(4096), 3, 0, 3).map(drop), readers);
         assert_eq!(improved_chen::slow_reader::<u64>(memory(4096), 0, 1, 0).map(drop), readers);
-        // Without registered readers there are observers, and the writer.
+        // Without registered readers there are only observers and the writer.
         assert_eq!(hybrid::reader::<u64>(memory(4096), 0, 0, 0).map(drop), readers);
         assert_eq!(hybrid::observer::<u64>(memory(4096), 0, 0).map(drop), Ok(()));
         assert_eq!(
@@ -109,7 +109,7 @@ fn chen_in_place() {
     assert!(all.next().is_none());
     for n in 1..50 {
         let before = writer.write_with(|value| {
-            // An older value, whole, or zeros.
+            // A whole older value, or zeros.
             let before = value[0];
             assert!(value.iter().all(|word| *word == before));
             value.fill(n);
@@ -117,7 +117,8 @@ fn chen_in_place() {
         });
         assert!(before < n);
         assert_eq!(first.read_with(|value| value.iter().sum::<u64>()), Some(40 * n));
-        // What a reader looks at stays while the writer goes on; and what it makes is not seen before it is done.
+        // The value that a reader looks at stays while the writer continues; and no reader sees a value before the
+        // writer has finished it.
         let sums = second.read_with(|value| {
             writer.write_with(|next| {
                 next.fill(n);
@@ -167,7 +168,7 @@ fn values_of_varying_length() {
         assert_eq!(reader.read_with(|frame| frame.len()), Some(n));
         fast_writer.write(&frame(n));
         assert_eq!(fast.read(), Some(frame(n)));
-        // Into a longer one, of which the rest stays behind.
+        // Into a longer list, of which the rest stays in place.
         let mut place = frame(100);
         assert_eq!((fast.read_into(&mut place), place), (Some(fast.version()), frame(n)));
     }
@@ -181,7 +182,7 @@ fn values_of_varying_length() {
 #[test]
 #[cfg_attr(miri, ignore = "minutes: arithmetic of slots, on memory that the other tests touch")]
 fn many_readers() {
-    // More slots than bits of a word.
+    // More slots than a word has bits.
     let place = Place::new(chen::bytes::<u64>(250));
     let (mut writer, all) = chen::group::<u64>(place.memory(), 250).unwrap();
     let mut readers: Vec<_> = all.collect();
@@ -189,7 +190,7 @@ fn many_readers() {
         writer.write(&n);
         assert_eq!(reader.read(), Some(n));
     }
-    // All hold different slots, and keep them.
+    // All readers hold different slots, and keep them.
     let last = if cfg!(miri) { 1020 } else { 2000 };
     (1000..=last).for_each(|n| writer.write(&n));
     for (n, reader) in (1..).zip(&mut readers) {
@@ -275,27 +276,27 @@ fn successors_go_on() {
     let (mut first, mut held) = (all.next().unwrap(), all.next().unwrap());
     let memory = place.memory().claim();
     for n in 1..if cfg!(miri) { 40 } else { 200 } {
-        // SAFETY: the writer before was dropped.
+        // SAFETY: the previous writer was dropped.
         let mut writer = unsafe { chen::writer::<u64>(place.memory(), 2) }.unwrap();
-        // Dead in a write: it has filled a slot that it did not publish.
+        // The writer dies in a write: it has filled a slot and not published it.
         let _ = catch_unwind(AssertUnwindSafe(|| {
             writer.write_with(|value| {
                 *value = u64::MAX;
                 resume_unwind(Box::new("in a write"))
             })
         }));
-        // SAFETY: the writer before is not used again.
+        // SAFETY: the previous writer is not used again.
         let mut writer = unsafe { chen::writer::<u64>(place.memory(), 2) }.unwrap();
         assert_eq!(first.read(), (n > 1).then_some(n - 1));
         writer.write(&n);
         if n % 7 == 0 {
             assert_eq!(held.read(), Some(n));
         }
-        // The reader dies with its claim, or in the middle of one; the next of its number goes on.
+        // The reader dies with its claim, or in the middle of one; the next reader of its number continues.
         if n % 3 == 0 {
             memory.word(LINE_BYTES).store(1, Relaxed);
         }
-        // SAFETY: the reader before is dropped by this assignment and not used meanwhile.
+        // SAFETY: the previous reader is dropped by this assignment and not used meanwhile.
         first = unsafe { chen::reader::<u64>(place.memory(), 2, 0) }.unwrap();
         assert_eq!((first.read_sample(), first.version()), (Some(Sample { value: n, version: n }), n));
     }
@@ -308,7 +309,7 @@ fn hybrid_successors_go_on() {
     let (_, mut all) = hybrid::group::<u64>(place.memory(), 2, 0).unwrap();
     let (mut first, mut second) = (all.next().unwrap(), all.next().unwrap());
     for n in 1..if cfg!(miri) { 40 } else { 200 } {
-        // SAFETY: the writer before was dropped.
+        // SAFETY: the previous writer was dropped.
         let mut writer = unsafe { hybrid::writer::<u64>(place.memory(), 2, 0) }.unwrap();
         writer.write(&n);
         // The reader dies in the middle of a claim, or with one on a slot that stays reserved.
@@ -318,7 +319,7 @@ fn hybrid_successors_go_on() {
         } else if n % 5 == 0 {
             claim.store(memory.word(0).load(Relaxed), Relaxed);
         }
-        // SAFETY: the reader before is dropped by this assignment and not used meanwhile.
+        // SAFETY: the previous reader is dropped by this assignment and not used meanwhile.
         first = unsafe { hybrid::reader::<u64>(place.memory(), 2, 0, 0) }.unwrap();
         assert_eq!((first.read_if_newer(), second.read()), (Some(Sample { value: n, version: n }), Some(n)));
         // SAFETY: of this object.
@@ -337,7 +338,7 @@ fn hybrid_successors_go_on() {
     }
 }
 
-/// A small generator: what `below` gives is below it.
+/// A small random generator: the result is below `below`.
 fn random(seed: u64) -> impl FnMut(u64) -> u64 {
     let mut state = seed | 1;
     move |below| {
@@ -360,7 +361,7 @@ fn a_slot_rests_for_as_long_as_is_promised() {
         let mut filled: Vec<u64> = Vec::new();
         let mut most = 0;
         for _ in 0..if cfg!(miri) { 20 } else { 400 } {
-            // SAFETY: the writer before was dropped.
+            // SAFETY: the previous writer was dropped.
             let mut writer = unsafe { hybrid::writer::<u64>(place.memory(), readers, spare) }.unwrap();
             for _ in 0..random(20) {
                 let which = random(readers.into()) as u32;
@@ -377,7 +378,7 @@ fn a_slot_rests_for_as_long_as_is_promised() {
             }
         }
         assert!(u64::from(readers + 2 + spare) > most);
-        // Nobody claims: the writer goes round in as few as it can.
+        // Nobody claims: the writer uses as few slots in turn as it can.
         (0..readers).for_each(|which| claim(which).store(0, Relaxed));
         // SAFETY: as above.
         let mut writer = unsafe { hybrid::writer::<u64>(place.memory(), readers, spare) }.unwrap();
@@ -388,7 +389,7 @@ fn a_slot_rests_for_as_long_as_is_promised() {
             };
             (0..spare + 2).map(write).collect()
         };
-        // A claim of nothing names slot 0, which costs a turn at most once.
+        // A claim of nothing names slot 0, which costs at most one turn.
         round(&mut writer);
         assert_eq!(round(&mut writer), round(&mut writer));
     }
@@ -396,8 +397,8 @@ fn a_slot_rests_for_as_long_as_is_promised() {
 
 #[test]
 fn words_that_lie_lead_nowhere_else() {
-    // Any slot number, in latest and in the claims: bits may be wrong, places outside are not touched (Miri sees it; there those
-    // around the number of slots and a byte's values are enough).
+    // Any slot number, in latest and in the claims: bits may be wrong, but nothing outside of the memory is accessed.
+    // (Miri checks that; there, the numbers near the number of slots and near the limit of a byte are enough.)
     let lies = || {
         let looked_at = |lie: &u64| !cfg!(miri) || *lie < 12 || (250..262).contains(lie);
         (0..600).filter(looked_at).chain([u64::MAX, u64::MAX - 255])
@@ -415,7 +416,7 @@ fn words_that_lie_lead_nowhere_else() {
         memory.word(2 * LINE_BYTES).store(!lie, Relaxed);
         writer.write(&lie);
         memory.word(0).store(lie, Relaxed);
-        // SAFETY: the writer before is not used again.
+        // SAFETY: the previous writer is not used again.
         writer = unsafe { hybrid::writer::<u64>(place.memory(), 2, 0) }.unwrap();
     }
     let place = Place::new(chen::bytes::<u64>(1));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What DBP and TCCP do, one thread: values, errors, layout, and the successor of an end that is gone.
+//! DBP and TCCP in one thread: values, errors, layout, and the successor of an end that is gone.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -41,14 +41,14 @@ fn impossible_shapes_and_small_memory_are_refused() {
             assert_eq!(refused(u32::MAX, 1, 2, 999), Err(LayoutError::Readers));
             assert_eq!(refused(1, 1, 0, 99), Err(LayoutError::Buffers));
             assert_eq!($protocol::bytes::<u64>(Shape { buffers: 0, ..BOTH }), None);
-            // Two lines, two a reader, and buffers of 64 bytes.
+            // Two lines, two for each reader, and buffers of 64 bytes.
             let needed = Err(LayoutError::TooSmall { needed: 8 * 128, given: 7 * 128 });
             assert_eq!(refused(1, 1, 4, 7), needed);
             assert_eq!(refused(1, 1, 4, 8), Ok(()));
             assert_eq!($protocol::bytes::<[u8; 1 << (usize::BITS - 4)]>(Shape { buffers: 64, ..BOTH }), None);
             assert_eq!($protocol::bytes::<u64>(Shape { lower: 0, higher: 0, buffers: 1 }), None);
             let place = lines(8);
-            // SAFETY: no ends come to be.
+            // SAFETY: refused, so no ends are created.
             unsafe {
                 let reader = $protocol::reader::<u64>(place.memory(), BOTH, 2).map(drop);
                 assert_eq!(reader, Err(LayoutError::Readers));
@@ -68,7 +68,7 @@ fn impossible_shapes_and_small_memory_are_refused() {
     assert!(tccp::newest::<u64>(lines(7).memory(), BOTH).is_err());
 }
 
-/// What both protocols do alike.
+/// What is common to both protocols.
 macro_rules! alike {
     ($protocol:ident, $not_yet:expr) => {
         use super::*;
@@ -86,7 +86,7 @@ macro_rules! alike {
             let (mut lower, mut higher) = (readers.next().unwrap(), readers.next().unwrap());
             assert!(readers.next().is_none());
             assert!(lower.job().is_none() && writer.job().is_none());
-            // Before the writer's first activation there is nothing.
+            // Before the writer's first activation there is no value.
             assert_eq!(dispatcher.activate_reader(0, 0), Ok(0));
             assert_eq!(lower.job().unwrap().read(), Ok(None));
             for n in 1..30 {
@@ -107,7 +107,7 @@ macro_rules! alike {
                 job.complete();
                 assert!(writer.job().is_none(), "and asking leaves the value as it is");
                 assert!(low.is_ready() && high.is_ready());
-                // The same value, whatever comes.
+                // The same value, whatever happens meanwhile.
                 for _ in 0..2 {
                     assert_eq!((low.read(), high.read()), (Ok(Some([n; 3])), Ok(before)));
                 }
@@ -148,7 +148,7 @@ macro_rules! alike {
             assert_eq!(dispatcher.activate_writer(9), Err(NotActivated::OutOfOrder));
             assert_eq!(dispatcher.activate_reader(0, 9), Err(NotActivated::OutOfOrder));
             writer.job().unwrap().write(&[1; 3]);
-            // The writer comes first at an instant; twice at one it may.
+            // At an instant the writer comes before the readers; it may come twice at one.
             assert_eq!(dispatcher.activate_writer(10), Ok(2));
             writer.job().unwrap().write(&[2; 3]);
             assert_eq!(dispatcher.activate_reader(0, 10), Ok(2));
@@ -177,7 +177,7 @@ macro_rules! alike {
                 assert_eq!(dispatcher.activate_writer(n + 1), Err(NotActivated::Running));
                 let job = writer.job().unwrap();
                 assert_eq!(job.number(), n);
-                // It has written, by the guard before.
+                // It has written, through the earlier guard.
                 job.complete();
                 assert!(writer.job().is_none());
                 for _ in 0..3 {
@@ -225,13 +225,13 @@ macro_rules! alike {
                 dispatcher.activate_reader(1, n).unwrap();
                 let mut job = writer.job().unwrap();
                 job.write(&[1000 + n; 3]);
-                // All die in their jobs.
+                // All ends die in their jobs.
                 forget(job);
                 forget(lower.job().unwrap());
                 let mut high = higher.job().unwrap();
                 assert_eq!(high.read(), Ok(last));
                 forget(high);
-                // SAFETY: those before are not used again.
+                // SAFETY: the previous ones are not used again.
                 unsafe {
                     dispatcher = $protocol::dispatcher::<[u64; 3]>(place.memory(), BOTH).unwrap();
                     writer = $protocol::writer(place.memory(), BOTH).unwrap();
@@ -267,9 +267,9 @@ macro_rules! alike {
             dispatcher.activate_writer(1).unwrap();
             writer.job().unwrap().complete();
             assert_eq!(read(&mut dispatcher, 1), Some([1; 3]), "held where it is");
-            // The writer dies somewhere in its job; its successor cannot know that it had not begun to write.
+            // The writer dies at any point of its job; its successor cannot know that the job had not begun to write.
             dispatcher.activate_writer(2).unwrap();
-            // SAFETY: the one before is not used again.
+            // SAFETY: the previous one is not used again.
             let mut writer = unsafe { $protocol::writer::<[u64; 3]>(place.memory(), shape) }.unwrap();
             writer.job().unwrap().complete();
             assert_eq!(read(&mut dispatcher, 2), None);
@@ -318,13 +318,13 @@ macro_rules! alike {
                 let value = if random & 8 == 0 { random } else { random >> 60 };
                 words[(random >> 32) as usize % words.len()].store(value, Relaxed);
                 if random & 16 == 0 {
-                    // SAFETY: those before are not used again.
+                    // SAFETY: the previous ones are not used again.
                     unsafe {
                         dispatcher = $protocol::dispatcher::<[u64; 3]>(place.memory(), BOTH).unwrap();
                         writer = $protocol::writer(place.memory(), BOTH).unwrap();
                     }
                 }
-                // Whatever they say.
+                // Whatever the words hold.
                 let _ = dispatcher.activate_writer(at);
                 let _ = dispatcher.activate_reader(0, at);
                 let _ = dispatcher.activate_reader(1, at);
@@ -415,7 +415,7 @@ fn dbp_a_panic_in_the_middle_of_a_write_leaves_the_value() {
             });
         }));
         assert!(panicked.is_err());
-        // Where it stood in the same buffer, it is gone.
+        // If the job wrote into the buffer of the earlier value, that value is gone.
         let expected = (shape == BOTH).then_some([1; 3]);
         assert_eq!(reader.job().unwrap().read(), Ok(expected));
     }
@@ -429,7 +429,7 @@ fn dbp_with_as_many_readers_as_there_can_be() {
     let (mut dispatcher, mut writer, readers) = dbp::group::<u64>(place.memory(), shape).unwrap();
     let mut readers: Vec<_> = readers.collect();
     assert_eq!(readers.len(), 62);
-    // Each holds another value, which needs all buffers.
+    // Each reader holds a different value, which needs all buffers.
     for n in 1..=64u64 {
         assert_eq!(dispatcher.activate_writer(n), Ok(n));
         writer.job().unwrap().write(&n);
@@ -480,7 +480,7 @@ fn tccp_the_newest() {
         assert_eq!(other.read_newest(), Ok(Some(sample)));
         assert!(reader.job().is_none(), "nobody activates");
         if n % 10 == 0 {
-            // SAFETY: the one before is not used again.
+            // SAFETY: the previous one is not used again.
             publisher = unsafe { tccp::publisher(place.memory(), BOTH) }.unwrap();
         }
     }
@@ -491,7 +491,7 @@ fn tccp_the_newest_beside_jobs() {
     let place = Place::new(tccp::bytes::<u64>(BOTH).unwrap());
     let (mut dispatcher, mut writer, mut readers) = tccp::group::<u64>(place.memory(), BOTH).unwrap();
     let mut reader = readers.next().unwrap();
-    // A job that wrote nothing is nothing new.
+    // A job that wrote nothing gives no new value.
     dispatcher.activate_writer(0).unwrap();
     writer.job().unwrap().complete();
     assert_eq!(reader.read_newest(), Ok(None));
@@ -560,7 +560,7 @@ fn who_is_in_the_way_is_told() {
             assert_eq!(readers[1].job().unwrap().read(), Err(NotRead::Overrun));
         }
     }
-    // Reader 1 reads job 1, of which the buffer comes back with job 5; it completes behind that.
+    // Reader 1 reads job 1, whose buffer job 5 uses again; it completes after that.
     assert_eq!(overtaken, [None, None, None, None, Some(1), Some(0), Some(0)]);
     readers[0].job().unwrap().complete();
     assert_eq!(dispatcher.overtaken(), None);

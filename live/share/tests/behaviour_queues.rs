@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the queues do, one thread: slices and chunks against single values, losses, layout, successors, followers.
+//! The queues in one thread: slices and chunks compared with single values, losses, layout, successors, followers.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -17,7 +17,7 @@ use taut_share::queue::ring::{self, Policy};
 use taut_share::queue::{qrtr, qrtwc, qrtwo};
 use taut_share::{LINE_BYTES, LayoutError, List, Memory};
 
-/// Numbers that look random, below `limit`.
+/// Pseudo-random numbers below `limit`.
 struct Random(u64);
 
 impl Random {
@@ -65,7 +65,7 @@ fn too_small_or_without_capacity_is_refused() {
     assert_eq!(qrtwo::pair::<u64>(Place::new(512).memory(), 0, 0).map(drop), Err(LayoutError::Capacity));
     assert_eq!(qrtwc::pair::<u64>(Place::new(512).memory(), 0, 0).map(drop), Err(LayoutError::Capacity));
     let place = Place::new(128);
-    // SAFETY: nothing is attached.
+    // SAFETY: refused, so nothing is attached.
     unsafe {
         assert!(qrtwo::writer::<u64>(place.memory(), 1, 0).is_err());
         assert!(qrtwo::reader::<u64>(place.memory(), 1, 0).is_err());
@@ -79,23 +79,24 @@ fn errors_speak() {
     assert!(qrtwc::Overtaken.to_string().contains("overwrote"));
 }
 
-/// The policy on a list, as a reader sees it that pops by the line: what it reads ahead it takes at that moment, as far as
-/// it hands it out.
+/// The policy on a list, as seen by a reader that pops by the line: the values that it reads ahead and then returns
+/// count as taken when it read them.
 struct Policed {
     capacity: usize,
     full: fn(&mut VecDeque<u64>),
-    /// Values of a line.
+    /// Values per line.
     line: usize,
-    /// What waited when the line was read, how many of it are read ahead or handed out, and how many handed out.
+    /// The values that waited when the line was read, how many of them the reader has read, and how many it has
+    /// returned.
     base: VecDeque<u64>,
     read: usize,
     taken: usize,
-    /// What has been pushed since.
+    /// Values pushed since.
     pushes: Vec<u64>,
 }
 
 impl Policed {
-    /// What waits if `taken` values of the line were taken when it was read.
+    /// The values that wait if `taken` values of the line were taken when it was read.
     fn list(&self, taken: usize) -> VecDeque<u64> {
         let mut list: VecDeque<u64> = self.base.range(taken..).copied().collect();
         for &n in &self.pushes {
@@ -113,7 +114,7 @@ impl Policed {
         self.pushes.clear();
     }
 
-    /// For a reader: what it would get.
+    /// Number of values that a reader would get.
     fn len(&self) -> usize {
         self.read - self.taken + self.list(self.read).len()
     }
@@ -137,7 +138,7 @@ impl Policed {
     }
 }
 
-/// Pushes and pops of one value and of several, by chance, against the policy on a list.
+/// Random pushes and pops of one value and of several, compared with the policy on a list.
 fn by_the_policy<P: Policy, const N: usize>(
     (mut writer, mut reader): (ring::Writer<'_, [u8; N], P>, ring::Reader<'_, [u8; N], P>),
     full: fn(&mut VecDeque<u64>),
@@ -252,7 +253,7 @@ fn values_without_bytes_count() {
     assert_eq!(reader.pop_slice(&mut values), Ok(qrtwo::PoppedSlice { count: 2, lost: 0 }));
 }
 
-/// The ring went round many times between two pops.
+/// The writer goes around the ring many times between two pops.
 #[test]
 fn a_reader_that_was_lapped_goes_on_by_the_policy() {
     for capacity in [1u32, 2, 5] {
@@ -278,7 +279,7 @@ fn successors_go_on() {
         let place = Place::new(qrtwo::bytes::<u64>(capacity, 0).unwrap());
         let (mut pushed, mut last) = (0u64, 0u64);
         for round in 0..60u64 {
-            // SAFETY: the ends of the round before were dropped.
+            // SAFETY: the ends of the previous round were dropped.
             let (mut writer, mut reader) = unsafe {
                 (
                     qrtwo::writer::<u64>(place.memory(), capacity, 0).unwrap(),
@@ -312,15 +313,16 @@ fn a_value_whose_reader_died_before_it_said_so_comes_again() {
     assert_eq!(reader.pop().unwrap().unwrap().value, 1);
     let before = head.load(Relaxed);
     assert_eq!(reader.pop().unwrap().unwrap().value, 2);
-    head.store(before, Relaxed); // Dead before that store.
-    // SAFETY: the reader before is not used again.
+    head.store(before, Relaxed); // The reader died before that store.
+    // SAFETY: the previous reader is not used again.
     let mut reader = unsafe { qrtwc::reader::<u64>(place.memory(), 4, 0) }.unwrap();
     assert_eq!(reader.pop().unwrap().unwrap().value, 2);
     assert_eq!(reader.pop().unwrap().unwrap().value, 3);
     assert_eq!(reader.pop(), Ok(None));
 }
 
-/// A writer that dies in a push has spoiled slots of values that are not there yet, and its successor takes the same.
+/// A writer that dies in a push has written only to slots of values that are not published yet; its successor uses
+/// the same slots.
 #[test]
 fn a_writer_that_died_in_a_push_leaves_no_gap() {
     let place = Place::new(qrtwo::bytes::<u64>(2, 0).unwrap());
@@ -328,11 +330,11 @@ fn a_writer_that_died_in_a_push_leaves_no_gap() {
     let (mut writer, mut reader) = qrtwo::pair::<u64>(place.memory(), 2, 0).unwrap();
     for n in 0..40 {
         writer.push(&n);
-        // Dead in a batch of 8, of which not all words are stored.
+        // The writer dies in a batch of 8, with some of its words stored.
         for spoilt in [1, 3, 8] {
             slot(n as usize + spoilt).store(u64::MAX, Relaxed);
         }
-        // SAFETY: the writer before is not used again.
+        // SAFETY: the previous writer is not used again.
         writer = unsafe { qrtwo::writer(place.memory(), 2, 0) }.unwrap();
         if n % 3 == 2 {
             assert_eq!(reader.pop().unwrap().unwrap().value, n - 1);
@@ -359,21 +361,22 @@ fn followers_see_every_value_and_take_none() {
     assert_eq!((reader.len(), beside.len(), late.len(), writer.len()), (2, 1, 0, 2));
     writer.push_slice(&[4, 5, 6, 7]);
     assert_eq!(clone.pop(), Ok(Some(qrtwo::Popped { value: 4, lost: 2 })));
-    // What was read ahead is handed out although the writer has discarded it since.
+    // The reader returns values that it has read ahead, although the writer has discarded them since.
     assert_eq!(beside.pop(), Ok(Some(qrtwo::Popped { value: 3, lost: 0 })));
     assert_eq!(beside.pop(), Ok(Some(qrtwo::Popped { value: 4, lost: 0 })));
     assert_eq!(late.pop(), Ok(Some(qrtwo::Popped { value: 4, lost: 0 })));
     assert_eq!(reader.pop(), Ok(Some(qrtwo::Popped { value: 2, lost: 0 })));
     assert_eq!(reader.pop(), Ok(Some(qrtwo::Popped { value: 4, lost: 1 })));
     assert_eq!((reader.lost(), beside.lost(), late.lost(), clone.lost()), (1, 0, 0, 2));
-    // What followers did stands nowhere: a successor goes on behind the reader.
+    // Followers leave nothing in the object: a successor continues after the reader.
     while late.pop().unwrap().is_some() {}
-    // SAFETY: the reader before is not used again.
+    // SAFETY: the previous reader is not used again.
     let mut next = unsafe { qrtwo::reader::<u64>(place.memory(), 4, 0) }.unwrap();
     assert_eq!(next.pop(), Ok(Some(qrtwo::Popped { value: 5, lost: 0 })));
 }
 
-/// Any tail and head that a peer may leave: nothing outside is touched, and the truth is believed again.
+/// Any tail and head that a peer may leave: nothing outside of the memory is accessed, and the correct words are
+/// accepted again.
 #[test]
 fn what_the_other_side_says_is_bounded() {
     let lies = [0, 1, 5, 1 << 32, u64::MAX - 1, u64::MAX];
@@ -411,7 +414,7 @@ fn what_the_other_side_says_is_bounded() {
     check(qrtwc::pair(place.memory(), 3, 0).unwrap(), place.memory(), &lies);
 }
 
-/// QrtR by every form that it has, chosen by chance, against a list.
+/// Every form of QrtR's operations, chosen at random, compared with a list.
 #[test]
 fn qrtr_forms_are_one_queue() {
     fn check<const N: usize>(capacity: u32) {
@@ -505,7 +508,7 @@ fn qrtr_chunks_are_slices_where_there_is_no_space_between() {
         assert_eq!((chunk.len(), chunk.iter().rev().copied().collect::<Vec<_>>()), (3, vec![3, 2, 1]));
         assert_eq!((chunk.commit(0), reader.len()), (0, 4), "what is not committed was not taken");
         assert_eq!(reader.read_chunk(9).unwrap().commit_all(), 4);
-        // One more, so that the next round begins a slot further.
+        // One more value, so that the next round begins one slot further.
         assert_eq!((writer.push(9), reader.pop()), (Ok(()), Ok(Some(9))));
     }
 }

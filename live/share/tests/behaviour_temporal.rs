@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the objects that rely on time, or copy on demand, do, one thread: layout, values with their numbers, errors,
-//! forms in place, successors, lies.
+//! The objects that rely on time, or copy on demand, in one thread: layout, values with their numbers, errors, forms
+//! in place, successors, corrupt words.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -65,7 +65,7 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(peterson::group::<u64>(place.memory(), 0).map(drop), Err(LayoutError::Readers));
     assert_eq!(peterson::group::<u64>(place.memory(), 251).map(drop), Err(LayoutError::Readers));
     let place = Place::new(512);
-    // SAFETY: in one thread, and not used.
+    // SAFETY: in one thread, and the result is not used.
     unsafe {
         assert_eq!(peterson::reader::<u64>(place.memory(), 1, 1).map(drop), Err(LayoutError::Readers));
         assert_eq!(peterson::reader::<u64>(place.memory(), 1, 0).map(drop), Ok(()));
@@ -100,7 +100,7 @@ fn readers_come_once_each() {
     writer.write(&7);
     assert!(readers.iter_mut().all(|reader| reader.read() == Some(7)));
     writer.write(&8);
-    // Every other one asks again; all are answered by what they have asked.
+    // Every other reader makes a new request; each one gets the answer to its request.
     assert!(readers.iter_mut().step_by(2).all(|reader| reader.read_sample() == sample(8, 2)));
     writer.write(&9);
     assert!(readers.iter_mut().all(|reader| reader.read_if_newer() == sample(9, 3)));
@@ -127,7 +127,7 @@ fn nbw_temporal_gives_the_newest_with_its_number() {
             let value = [n as u8; 13];
             writer.write(&value);
             assert_eq!(reader.version(), n);
-            // In turn: known before it came; after a gap; the same again.
+            // In turn: each value as it comes, after a gap, and the same value again.
             if n % 5 != 0 {
                 assert_eq!(reader.read_if_newer(), Ok(sample(value, n)));
                 assert_eq!(reader.read_if_newer(), Ok(None));
@@ -138,7 +138,7 @@ fn nbw_temporal_gives_the_newest_with_its_number() {
                 assert_eq!(second.read_if_newer(), Ok(sample(value, n)));
             }
             if n % 50 == 0 {
-                // SAFETY: the writer before is gone.
+                // SAFETY: the previous writer is gone.
                 writer = unsafe { nbw_temporal::writer(place.memory(), buffers) }.unwrap();
             }
         }
@@ -170,11 +170,11 @@ fn a_word_that_lies_names_a_buffer_that_is_there() {
         let bits = [0, 7];
         assert!(fast.read().unwrap().is_some_and(|sample| bits.contains(&sample.value)), "{lie}");
         assert!(slow.read().unwrap().is_some_and(|sample| bits.contains(&sample.value)), "{lie}");
-        // The writer does not load it; a new one does, and goes on wherever that is.
+        // The writer does not load the word; a new writer does, and continues from whatever it is.
         writer.write(&8);
         assert_eq!(fast.read(), Ok(sample(8, 2)));
         latest.store(lie, Relaxed);
-        // SAFETY: the writer before is not used again.
+        // SAFETY: the previous writer is not used again.
         let mut writer = unsafe { emeralds::writer::<u64>(place.memory(), 1, 3) }.unwrap();
         writer.write(&9);
         assert!(fast.read().unwrap().is_none_or(|sample| sample.value == 9), "{lie}");
@@ -217,12 +217,12 @@ fn peterson_successors_go_on() {
     };
     for n in 1..100 {
         if n % 3 == 0 {
-            // SAFETY: the writer before is gone; requests are open, answered, or half and half.
+            // SAFETY: the previous writer is gone; some requests are open and some are answered.
             writer = unsafe { peterson::writer(place.memory(), 2) }.unwrap();
         }
         writer.write(&Twice::new(n));
         if n % 2 == 0 {
-            // SAFETY: the reader before is gone, and may have left a request.
+            // SAFETY: the previous reader is gone, and may have left a request.
             reader = unsafe { peterson::reader(place.memory(), 2, 1) }.unwrap();
         }
         if n % 5 != 0 {
@@ -260,26 +260,27 @@ fn emeralds_successors_go_on() {
     };
     let mut n = 0;
     for round in 0..20 {
-        // SAFETY: the reader before is gone.
+        // SAFETY: the previous reader is gone.
         let mut slow = unsafe { emeralds::slow_reader::<Twice>(place.memory(), 1, 3, 0) }.unwrap();
         n += 1;
         writer.write(&Twice::new(n));
         // SAFETY: used between two writes of the other, of which it is the successor.
         let mut between = unsafe { emeralds::writer::<Twice>(place.memory(), 1, 3) }.unwrap();
         meanwhile(move || (n + 1..n + 3).for_each(|n| between.write(&Twice::new(n))));
-        // Overtaken. The reader before has died having asked, if nobody wrote behind it; the write above answered that,
-        // and with what was the newest when this read began. Else this one asks, and dies.
+        // Overtaken. If nobody wrote after the previous reader died, that reader's request was still open; the write
+        // above answered it, with the value that was the newest when this read began. Otherwise this reader makes a
+        // request, and dies.
         let answered = round > 0 && round % 2 == 0;
         let expected = if answered { Ok(sample(Twice::new(n), n)) } else { Err(Overrun) };
         assert_eq!(slow.read_bounded(1), expected, "round {round}");
         n += 2;
-        // SAFETY: the writer before is gone.
+        // SAFETY: the previous writer is gone.
         writer = unsafe { emeralds::writer::<Twice>(place.memory(), 1, 3) }.unwrap();
         if round % 2 == 0 {
             n += 1;
             writer.write(&Twice::new(n));
         }
-        // SAFETY: the reader before is gone.
+        // SAFETY: the previous reader is gone.
         let mut slow = unsafe { emeralds::slow_reader::<Twice>(place.memory(), 1, 3, 0) }.unwrap();
         assert_eq!(slow.read(), Ok(sample(Twice::new(n), n)));
         assert_eq!((slow.read_if_newer(), slow.version()), (Ok(None), n));
@@ -306,7 +307,7 @@ fn spinlock_gives_the_newest_or_is_busy() {
         assert_eq!((reader.try_read(), second.read()), (Ok(expected), Some([n; 13])));
         assert_eq!((second.try_read_if_newer(), second.version()), (Ok(None), u64::from(n)));
     }
-    // Who finds it held, by the writer or a reader, is told.
+    // An end that finds the lock held, by the writer or a reader, gets `Busy`.
     for mark in 1..4 {
         assert_eq!(lock.swap(mark, Relaxed), 0);
         assert_eq!((reader.try_read(), second.try_read()), (Err(spinlock::Busy), Err(spinlock::Busy)));
@@ -323,9 +324,9 @@ fn spinlock_successors_take_over() {
     let (mut writer, mut readers) = spinlock::group::<u64>(place.memory(), 2).unwrap();
     let mut reader = readers.next().unwrap();
     writer.write(&1);
-    // Reader 1 dies with the lock; another one's successor does not free it.
+    // Reader 1 dies with the lock; the successor of another reader does not free it.
     lock.store(3, Relaxed);
-    // SAFETY: the ends before are not used again, or have not this number.
+    // SAFETY: the previous ends are not used again, or have another number.
     unsafe {
         let mut other = spinlock::reader::<u64>(place.memory(), 0).unwrap();
         assert_eq!(other.try_read(), Err(spinlock::Busy));
@@ -335,10 +336,11 @@ fn spinlock_successors_take_over() {
         assert_eq!(heir.try_read(), Ok(sample(1, 1)));
         assert_eq!(writer.try_write(&2), Ok(()));
     }
-    // The writer dies with the lock, the value half written: nobody sees it until the next is whole.
+    // The writer dies with the lock, with the value half written: no reader sees that value, and the next one is
+    // whole.
     lock.store(1, Relaxed);
     assert_eq!(reader.try_read(), Err(spinlock::Busy));
-    // SAFETY: the writer before is not used again.
+    // SAFETY: the previous writer is not used again.
     assert!(unsafe { spinlock::writer::<u64>(place.memory()) }.is_ok());
     assert_eq!(reader.try_read(), Err(spinlock::Busy), "attaching alone makes nothing whole");
     // SAFETY: as above.
@@ -349,7 +351,7 @@ fn spinlock_successors_take_over() {
     assert_eq!(writer.try_write(&4), Err(spinlock::Busy), "inherited once");
 }
 
-/// A reader of a mapping that it may not write.
+/// A reader with a read-only mapping.
 #[cfg(all(target_os = "linux", not(miri)))]
 #[test]
 fn fast_readers_need_no_write_access() {
@@ -383,7 +385,7 @@ fn fast_readers_need_no_write_access() {
         assert_eq!(fast.read(), Ok(sample([n; 12], n)));
         assert_eq!((fast.read_if_newer(), fast.version()), (Ok(None), n));
     }
-    // SAFETY: what was mapped above, and no end is used again.
+    // SAFETY: mapped above, and no end is used again.
     unsafe {
         assert_eq!(libc::munmap(write.as_ptr().cast(), bytes), 0);
         assert_eq!(libc::munmap(read.as_ptr().cast(), bytes), 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What every protocol of a kind promises, one thread: the newest value, or every value in order and by the policy.
-//! Shorter under Miri.
+//! The guarantees of every protocol of a kind, in one thread: the newest value, or every value in order and by the
+//! policy. Shorter under Miri.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -28,7 +28,7 @@ fn state<const N: usize, S: State<N>>() {
     }
     for n in 1..if cfg!(miri) { 25 } else { 100 } {
         assert!(S::write(&mut writer, &marked(n)), "{}: nobody reads", S::NAME);
-        // Every reader skips some, and looks at some twice.
+        // Every reader skips some values, and reads some twice.
         for (which, reader) in readers.iter_mut().enumerate() {
             for _ in 0..(n as usize + which) % 3 {
                 let Got::Value(value) = S::read(reader) else { panic!("{}: nothing at {n}", S::NAME) };
@@ -36,7 +36,7 @@ fn state<const N: usize, S: State<N>>() {
             }
         }
         if n % 10 == 0 {
-            // SAFETY: the writer before is gone.
+            // SAFETY: the previous writer is gone.
             writer = unsafe { S::writer(place.memory()) };
         }
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The pool of blocks as a small model, one shared access a step: every interleaving of both sides with a death of
-//! either at every step and a successor at any time after, sequentially consistent. In every state that this leads to,
-//! both could die: their successors then find every block, and every value that was sent and not given back.
-//! `cargo test -p taut-share --release --test crashes_bulk` for all of it; without optimisation it
-//! sends twice.
-//! (What the orderings do is loom's business; that the code is this model, `deaths_bulk.rs`'s.)
+//! The pool of blocks as a small model with one shared access per step: every interleaving of both sides, with a
+//! death of either side at every step and a successor at any time after, sequentially consistent. In every reachable
+//! state the test also lets both sides die: their successors must then find every block, and every value that was
+//! sent and not given back. `cargo test -p taut-share --release --test crashes_bulk` runs all of it; without
+//! optimisation the model makes only two sendings. (Loom checks the orderings; `deaths_bulk.rs` checks that the code
+//! agrees with this model.)
 #![cfg(not(any(loom, shuttle, miri)))]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
@@ -19,7 +19,7 @@ const RECEIVER: u8 = 2;
 /// Content while it is being written.
 const DIRTY: u8 = u8::MAX;
 
-/// What a search is of.
+/// What a search covers.
 #[derive(Clone, Copy)]
 struct Config {
     blocks: usize,
@@ -27,7 +27,7 @@ struct Config {
     sender_deaths: u8,
     receiver_deaths: u8,
     recall: bool,
-    /// A mistake, that the search must find.
+    /// A mistake that the search must find.
     mistake: Mistake,
 }
 
@@ -36,13 +36,13 @@ enum Mistake {
     None,
     /// `send` writes the order first.
     OrderFirst,
-    /// A successor sender counts the number of a cut sending as used.
+    /// A successor sender treats the number of an interrupted sending as used.
     NumberUsed,
-    /// A successor sender leaves a cut sending as it is.
+    /// A successor sender leaves an interrupted sending as it is.
     LeftAsSent,
     /// A recall stores instead of exchanging.
     RecallStores,
-    /// A successor receiver begins at the newest.
+    /// A successor receiver begins at the newest sending.
     StartsAtNewest,
     /// `loan_or_recall` does not look a second time.
     LooksOnce,
@@ -70,14 +70,14 @@ struct Sender {
     stock: u8,
     loans: u8,
     order: [u8; MOST],
-    /// In this call there was a time when the receiver had all that is not lent.
+    /// At some time during this call the receiver had all blocks that are not lent.
     all_out: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum ReceiverAt {
     Idle,
-    /// Loads the order, with so many steps left.
+    /// Loads the order, with this many steps left.
     Load(usize),
     Exchange(usize, u8, u8),
     /// Looks at block `i`; the oldest so far.
@@ -93,9 +93,9 @@ struct Receiver {
     held: u8,
     inherited: u8,
     numbers: [u8; MOST],
-    /// In this call there was a time when nothing was on the way.
+    /// At some time during this call nothing was on the way.
     nothing: bool,
-    /// In this call a block was recalled.
+    /// During this call a block was recalled.
     recalled: bool,
 }
 
@@ -134,7 +134,7 @@ impl World {
         world
     }
 
-    /// Both ends anew, one after the other.
+    /// Attaches both ends again, one after the other.
     fn attach(&mut self, config: &Config) {
         self.attach_sender();
         self.attach_receiver();
@@ -165,7 +165,7 @@ impl World {
         });
     }
 
-    /// Runs both ends, one after the other, to the end of what they are at.
+    /// Runs both ends, one after the other, to the end of their present operations.
     fn finish(&mut self, config: &Config) {
         while self.sender.is_some_and(|sender| sender.at != SenderAt::Idle) {
             self.sender_steps(config);
@@ -181,7 +181,7 @@ impl World {
         owner == SENT && self.order[number as usize % config.blocks] == (number, block as u8)
     }
 
-    /// One shared access of the sender, which is at one.
+    /// One shared access of the sender, which is in the middle of an operation.
     fn sender_steps(&mut self, config: &Config) {
         let n = config.blocks;
         let mut sender = self.sender.unwrap();
@@ -249,7 +249,7 @@ impl World {
                 sender.at = SenderAt::SendSecond(block, number);
             }
             SenderAt::SendSecond(block, number) => {
-                // The content is there at the latest now: nothing orders it before the first of the two stores.
+                // The content is stored now at the latest: nothing orders it before the first of the two stores.
                 self.content[block] = number;
                 if config.mistake == Mistake::OrderFirst {
                     self.owner[block] = (number, SENT);
@@ -297,7 +297,7 @@ impl World {
         self.sender = Some(sender);
     }
 
-    /// One shared access of the receiver, which is at one.
+    /// One shared access of the receiver, which is in the middle of an operation.
     fn receiver_steps(&mut self, config: &Config) {
         let n = config.blocks;
         let mut receiver = self.receiver.unwrap();
@@ -370,7 +370,7 @@ impl World {
         self.receiver = Some(receiver);
     }
 
-    /// All that may happen next.
+    /// All events that may happen next.
     fn next(&self, config: &Config) -> Vec<Self> {
         let mut next = Vec::new();
         let mut then = |change: &dyn Fn(&mut Self)| {
@@ -462,7 +462,7 @@ impl World {
         receiver.at = ReceiverAt::Give(block as u8);
     }
 
-    /// Notes what the calls under way have seen, and checks what holds always.
+    /// Records what the calls in progress have seen, and checks the invariants.
     fn watch(&mut self, config: &Config) {
         let waiting = (0..config.blocks).filter(|block| self.waits(config, *block)).count();
         let mut theirs = 0;
@@ -484,14 +484,14 @@ impl World {
         }
     }
 
-    /// Both die: what their successors find.
+    /// Lets both sides die, and checks what their successors find.
     fn all_is_found(mut self, config: &Config) {
         (self.sender, self.receiver) = (None, None);
         self.attach(config);
         self.all_is_there(config);
     }
 
-    /// Receives all that is there, gives it back, and lends all blocks.
+    /// Receives all blocks that are there, gives them back, and lends all blocks.
     fn all_is_there(mut self, config: &Config) {
         let n = config.blocks;
         let expected: Vec<usize> =
@@ -560,7 +560,7 @@ fn every_death_leaves_every_block() {
         Config { blocks: 3, sendings: 3, sender_deaths: 0, recall: false, ..TWO },
     ];
     for mut config in configs {
-        // Not optimised it takes too long for all of them.
+        // Without optimisation, all of them take too long.
         if cfg!(debug_assertions) {
             config.sendings = 2;
         }

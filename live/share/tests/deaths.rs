@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! A process that kills itself with SIGKILL before the n-th shared step of an operation, for every n, protocol and
-//! operation: the others go on, and so does a successor. `RUSTFLAGS="--cfg steps" cargo test -p taut-share --test deaths`.
+//! operation: the other ends continue, and so does a successor. `RUSTFLAGS="--cfg steps" cargo test -p taut-share
+//! --test deaths`.
 #![cfg(steps)]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -24,12 +25,12 @@ const N: usize = 3;
 const CAPACITY: u32 = 2;
 
 fn die() {
-    // SAFETY: ends this process, which is what it is for.
+    // SAFETY: it kills this process, on purpose.
     unsafe { libc::raise(libc::SIGKILL) };
 }
 
-/// The started processes: attach, then one operation, dying before its n-th step. The number in their orders is n, and
-/// above 16 bits the value to write or the reader to be.
+/// The started processes: each attaches, begins one operation, and dies before its n-th step. The number in its
+/// orders is n, and above 16 bits the value to write or the number of the reader.
 #[test]
 fn process() {
     let Some((role, mapping, number)) = orders() else {
@@ -89,7 +90,8 @@ fn queue_process<Q: Queue<N>>(end: &str, mapping: &Mapping, n: u64, what: u64) {
     }
 }
 
-/// Lets a process in `role` die before step `n` of an operation, and says whether it did: it has lived through fewer.
+/// Lets a process in `role` die before step `n` of an operation, and returns whether it died: if not, the operation
+/// has fewer steps.
 fn dies(mapping: &Mapping, role: &str, n: u64, what: u64) -> bool {
     let status = mapping.start(role, n | what << 16).wait();
     let died = status.signal() == Some(libc::SIGKILL);
@@ -97,12 +99,12 @@ fn dies(mapping: &Mapping, role: &str, n: u64, what: u64) -> bool {
     died
 }
 
-/// An object with all its readers but `absent`, which have seen all that was written.
+/// An object with all its readers except `absent`; they have read every value that was written.
 struct Scene<S: State<N>> {
     readers: Vec<(S::Reader, Newest)>,
     /// Number of the last write.
     last: u64,
-    /// Behind the ends, so that it is dropped after them.
+    /// After the ends, so that it is dropped after them.
     mapping: Mapping,
 }
 
@@ -121,8 +123,8 @@ impl<S: State<N>> Scene<S> {
         (scene, writer)
     }
 
-    /// Lets every reader read: something from `complete` to `begun`, or it is told, and an atomic protocol lets none
-    /// go back behind another.
+    /// Lets every reader read. Each gets a value from `complete` to `begun`, or a report that it cannot; in an atomic
+    /// protocol none gets an older value than the reader before it.
     fn look(&mut self, mut complete: u64, begun: u64) {
         for (reader, newest) in &mut self.readers {
             if let Some(n) = newest.judge::<N, S>(S::read(reader), complete) {
@@ -146,7 +148,7 @@ impl<S: State<N>> Scene<S> {
         }
     }
 
-    /// A write while a dead reader is not yet followed by another: it may be refused, if the protocol says so.
+    /// A write while a dead reader has no successor yet: it may be refused, if the protocol says so.
     fn one_write_or_none(&mut self, writer: &mut S::Writer) {
         let n = self.last + 1;
         if S::write(writer, &marked(n)) {
@@ -158,13 +160,13 @@ impl<S: State<N>> Scene<S> {
     }
 
     fn successor(&self) -> S::Writer {
-        // SAFETY: the writer before has ended or is not used again.
+        // SAFETY: the previous writer has ended or is not used again.
         unsafe { S::writer(self.mapping.memory()) }
     }
 
-    /// The reader of number `which` comes (back), and gets the last value at once.
+    /// Attaches the reader of number `which` (again); it gets the last value at once.
     fn reader_comes(&mut self, which: u32, at: &str) {
-        // SAFETY: the reader before has ended.
+        // SAFETY: the previous reader has ended.
         let mut reader = unsafe { S::reader(self.mapping.memory(), which) };
         let mut newest = Newest::default();
         let got = newest.judge::<N, S>(S::read(&mut reader), self.last);
@@ -173,9 +175,10 @@ impl<S: State<N>> Scene<S> {
     }
 }
 
-/// Values written before: none, so that the death is in the first write; one; and more than slots are taken in turn.
+/// Values written before the death: none, so that the death is in the first write; one; and more than there are slots
+/// in turn.
 const HISTORIES: [u64; 3] = [0, 1, 5];
-/// Values written afterwards: every slot comes round.
+/// Values written after the death: so many that every slot is used again.
 const AFTERWARDS: u64 = 12;
 
 fn writer_dies<S: State<N>>(role: &str) {
@@ -184,7 +187,7 @@ fn writer_dies<S: State<N>>(role: &str) {
         let (written, steps) =
             count_of(&mut scene.successor(), |writer| S::write(writer, &marked(history + 1)));
         assert!(written && steps <= S::WRITE_STEPS, "{}: {steps} steps", S::NAME);
-        // At each step of an object of its own.
+        // At each step, with an object of its own.
         for n in 1..=steps + 1 {
             let at = format!("step {n} of {steps} after {history}");
             let (mut scene, _) = Scene::<S>::new(history, None);
@@ -197,12 +200,12 @@ fn writer_dies<S: State<N>>(role: &str) {
             let mut next = scene.successor();
             scene.writes_arrive(&mut next, AFTERWARDS, &at);
         }
-        // One after the other, without a complete write in between.
+        // One death after the other, without a complete write in between.
         let (mut scene, _) = Scene::<S>::new(history, None);
         let mut complete = history;
         for n in 1..=steps {
             scene.last += 1;
-            // A successor may take fewer steps, and live.
+            // A successor may need fewer steps, and then lives.
             if !dies(&scene.mapping, role, n, scene.last) {
                 complete = scene.last;
             }
@@ -218,7 +221,7 @@ fn reader_dies<S: State<N>>(role: &str) {
         HISTORIES.into_iter().flat_map(|history| [(history, 0), (history, S::READERS - 1)])
     {
         let (scene, _writer) = Scene::<S>::new(history, Some(which));
-        // SAFETY: the only one of its number.
+        // SAFETY: the only reader of its number.
         let mut reader = unsafe { S::reader(scene.mapping.memory(), which) };
         let (_, steps) = count_of(&mut reader, S::read);
         assert!(steps <= S::READ_STEPS, "{}: {steps} steps", S::NAME);
@@ -235,7 +238,8 @@ fn reader_dies<S: State<N>>(role: &str) {
             scene.reader_comes(which, &at);
             scene.writes_arrive(&mut writer, AFTERWARDS, &at);
         }
-        // One after the other: each is the successor of the one before, and the last one of all.
+        // One death after the other: each process is the successor of the previous one, and the last reader is the
+        // successor of all.
         let (mut scene, mut writer) = Scene::<S>::new(history, Some(which));
         for n in 1..=steps {
             dies(&scene.mapping, role, n, u64::from(which));
@@ -256,7 +260,7 @@ fn count_of<E, R>(end: &mut E, operation: impl FnOnce(&mut E) -> R) -> (R, u64) 
     (result, steps.total())
 }
 
-/// A queue, and what may be in it: a death leaves two possibilities, what is popped then excludes one.
+/// A queue, and the possibilities of what it holds: a death leaves two of them, and the next pops exclude one.
 struct Line<Q: Queue<N>> {
     may_be: Vec<ByLine>,
     /// Number of the last push.
@@ -266,7 +270,7 @@ struct Line<Q: Queue<N>> {
 }
 
 impl<Q: Queue<N>> Line<Q> {
-    /// After so many pushes, and pops.
+    /// After this many pushes, and pops.
     fn new((pushes, pops): (u64, u64)) -> (Self, Q::Writer, Q::Reader) {
         let mapping = Mapping::create(Q::bytes(CAPACITY));
         // SAFETY: the only ends.
@@ -297,7 +301,7 @@ impl<Q: Queue<N>> Line<Q> {
         assert!(!self.may_be.is_empty(), "{}, {at}: {popped:?} of {before:?}", Q::NAME);
     }
 
-    /// Either what `operation` makes of it, or what was.
+    /// Adds the possibility that `operation` took place.
     fn perhaps(&mut self, operation: impl Fn(&mut ByLine)) {
         for mut after in self.may_be.clone() {
             operation(&mut after);
@@ -307,12 +311,12 @@ impl<Q: Queue<N>> Line<Q> {
         }
     }
 
-    /// The reader before has ended.
+    /// The previous reader has ended.
     fn reader_ends(&mut self) {
         self.may_be.iter_mut().for_each(ByLine::succeed);
     }
 
-    /// More of both, through every slot, and at last empty.
+    /// More pushes and pops, through every slot, until the queue is empty at last.
     fn goes_on(&mut self, writer: &mut Q::Writer, reader: &mut Q::Reader, at: &str) {
         for round in 0..12 {
             (0..round % 4).for_each(|_| self.push(writer, at));
@@ -328,7 +332,7 @@ const FILLS: [(u64, u64); 6] = [(0, 0), (1, 0), (2, 0), (5, 0), (2, 2), (3, 2)];
 fn pusher_dies<Q: Queue<N>>(role: &str) {
     for fill in FILLS {
         let (line, _, _) = Line::<Q>::new(fill);
-        // SAFETY: the writer before is gone.
+        // SAFETY: the previous writer is gone.
         let mut next = unsafe { Q::writer(line.mapping.memory(), CAPACITY) };
         let (_, steps) = count_of(&mut next, |writer| Q::push(writer, marked(line.last + 1)));
         assert!(steps <= Q::PUSH_STEPS, "{}: {steps} steps", Q::NAME);
@@ -349,7 +353,7 @@ fn pusher_dies<Q: Queue<N>>(role: &str) {
                 }
                 if look_first {
                     // A writer that stopped in the middle of a push may keep a reader from the value that it would
-                    // overwrite, if the protocol tells so.
+                    // overwrite, if the protocol reports that.
                     match Q::pop(&mut reader) {
                         Got::Told => assert!(died && Q::WHEN_FULL != WhenFull::Refuse, "{}, {at}", Q::NAME),
                         Got::Nothing => line.may_be.retain_mut(|policy| policy.pop().is_none()),
@@ -359,7 +363,7 @@ fn pusher_dies<Q: Queue<N>>(role: &str) {
                     }
                     assert!(!line.may_be.is_empty(), "{}, {at}", Q::NAME);
                 }
-                // SAFETY: the writers before have ended or are not used again.
+                // SAFETY: the previous writers have ended or are not used again.
                 let mut next = unsafe { Q::writer(line.mapping.memory(), CAPACITY) };
                 line.push(&mut next, &at);
                 line.goes_on(&mut next, &mut reader, &at);
@@ -371,7 +375,7 @@ fn pusher_dies<Q: Queue<N>>(role: &str) {
 fn popper_dies<Q: Queue<N>>(role: &str) {
     for fill in FILLS {
         let (line, _writer, _) = Line::<Q>::new(fill);
-        // SAFETY: the reader before is gone.
+        // SAFETY: the previous reader is gone.
         let mut next = unsafe { Q::reader(line.mapping.memory(), CAPACITY) };
         let (_, steps) = count_of(&mut next, Q::pop);
         assert!(steps <= Q::POP_STEPS, "{}: {steps} steps", Q::NAME);
@@ -383,24 +387,24 @@ fn popper_dies<Q: Queue<N>>(role: &str) {
                 let died = dies(&line.mapping, role, n, 0);
                 assert_eq!(died, n <= steps, "{}, {at}", Q::NAME);
                 if died {
-                    // The value that it was at comes once more, or not.
+                    // The value that it was taking comes once more, or not.
                     line.perhaps(|policy| {
                         policy.pop();
                     });
                 } else {
                     line.may_be[0].pop();
                 }
-                // Of a line that it copied it has handed out one value at most.
+                // It has returned at most one value of the line that it copied.
                 line.reader_ends();
                 if push_first {
                     line.push(&mut writer, &at);
                 }
-                // SAFETY: the readers before have ended or are not used again.
+                // SAFETY: the previous readers have ended or are not used again.
                 let mut next = unsafe { Q::reader(line.mapping.memory(), CAPACITY) };
                 line.goes_on(&mut writer, &mut next, &at);
             }
         }
-        // One after the other: never more than one value, or none, is taken by each.
+        // One death after the other: each reader takes at most one value.
         let (mut line, mut writer, _) = Line::<Q>::new(fill);
         line.reader_ends();
         for n in 1..=steps {
@@ -410,7 +414,7 @@ fn popper_dies<Q: Queue<N>>(role: &str) {
             });
             line.reader_ends();
         }
-        // SAFETY: the readers before have ended or are not used again.
+        // SAFETY: the previous readers have ended or are not used again.
         let mut next = unsafe { Q::reader(line.mapping.memory(), CAPACITY) };
         line.goes_on(&mut writer, &mut next, "all the deaths");
     }

@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! A process that kills itself with SIGKILL before the n-th shared step of its work on a pool of blocks, for every n;
-//! then a successor, and all blocks are there. `RUSTFLAGS="--cfg steps" cargo test -p taut-share --test deaths_bulk`.
+//! then a successor attaches, and all blocks are there. `RUSTFLAGS="--cfg steps" cargo test -p taut-share --test
+//! deaths_bulk`.
 #![cfg(steps)]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -22,7 +23,7 @@ type Value = [u64; 3];
 const BLOCKS: u32 = 4;
 
 fn die() {
-    // SAFETY: ends this process, which is what it is for.
+    // SAFETY: it kills this process, on purpose.
     unsafe { libc::raise(libc::SIGKILL) };
 }
 
@@ -31,12 +32,12 @@ fn create() -> Mapping {
 }
 
 fn sender(mapping: &Mapping) -> Sender<'_, Value> {
-    // SAFETY: the senders before have ended or are not used again.
+    // SAFETY: the previous senders have ended or are not used again.
     unsafe { bulk::sender(mapping.memory(), BLOCKS) }.unwrap()
 }
 
 fn receiver(mapping: &Mapping) -> Receiver<'_, Value> {
-    // SAFETY: the receivers before have ended or are not used again.
+    // SAFETY: the previous receivers have ended or are not used again.
     unsafe { bulk::receiver(mapping.memory(), BLOCKS) }.unwrap()
 }
 
@@ -47,14 +48,14 @@ fn send(sender: &Sender<'_, Value>, number: u64, recall: bool) -> Option<u64> {
     Some(loan.send())
 }
 
-/// The started processes: attach and work, dying before the n-th step.
+/// The started processes: each attaches, works, and dies before the n-th step.
 #[test]
 fn process() {
     let Some((role, mapping, n)) = orders() else {
         return println!("no test: for processes that tests start");
     };
     strike_at(n, die);
-    // Word 0 of the line for telling: the last number sent, or received; word 1: the last given back.
+    // Word 0 of the report line: the last number sent, or received; word 1: the last number given back.
     let report = |word: usize, number| mapping.reported(word).store(number, Relaxed);
     match role.as_str() {
         "sender" => {
@@ -88,7 +89,8 @@ fn process() {
     }
 }
 
-/// Lets a process in `role` die before step `n`; whether it did. If not, it must have lived through it.
+/// Lets a process in `role` die before step `n`, and returns whether it died. If not, it must have ended without an
+/// error.
 fn dies(mapping: &Mapping, role: &str, n: u64) -> bool {
     let status = mapping.start(role, n).wait();
     let died = status.signal() == Some(libc::SIGKILL);
@@ -96,7 +98,7 @@ fn dies(mapping: &Mapping, role: &str, n: u64) -> bool {
     died
 }
 
-/// Receives all that waits: ascending, each with its own content, after `last`, up to `newest`.
+/// Receives all blocks that wait: with ascending numbers after `last`, up to `newest`, each with its own content.
 fn drain(receiver: &Receiver<'_, Value>, mut last: u64, newest: u64) {
     while let Some(received) = receiver.receive().unwrap() {
         assert_eq!((received.number(), number(&received)), (last + 1, last + 1));
@@ -105,7 +107,7 @@ fn drain(receiver: &Receiver<'_, Value>, mut last: u64, newest: u64) {
     assert_eq!(last, newest, "lost");
 }
 
-/// Every block can be lent.
+/// Checks that every block can be lent.
 fn all_are_back(sender: &Sender<'_, Value>) {
     let loans: Vec<_> = core::iter::from_fn(|| sender.loan()).collect();
     let mut places: Vec<_> = loans.iter().map(|loan| core::ptr::from_ref::<Value>(loan).addr()).collect();
@@ -120,22 +122,22 @@ fn a_sender_dies_at_every_step() {
     for n in 1.. {
         let mapping = create();
         let receiver = receiver(&mapping);
-        // Before it: one is held, one waits.
+        // Before the death, the receiver holds one block, and one waits.
         let before = sender(&mapping);
         (1..=2).for_each(|number| assert_eq!(send(&before, number, false), Some(number)));
         let held = receiver.receive().unwrap().unwrap();
         mapping.reported(0).store(2, Relaxed);
         let died = dies(&mapping, "sender", n);
-        // The one that it was sending may have been sent.
+        // The block that the sender was sending may have been sent.
         let reported = mapping.reported(0).load(Relaxed);
         let next = sender(&mapping);
         assert_eq!(number(&held), 1, "held all the time, step {n}");
         let sent = send(&next, reported + 1, true).unwrap();
         assert!(sent == reported + 1 || sent == reported + 2, "step {n}: {sent} after {reported}");
-        // Four blocks: one is held, three wait at most, and the newest of them.
+        // Four blocks: the receiver holds one, and at most three wait, the newest of them included.
         let mut last = 0;
         while let Some(received) = receiver.receive().unwrap() {
-            // What we sent says the number that we thought it has.
+            // The content of what we sent is the number that we expected.
             let behind = u64::from(sent == reported + 2 && received.number() == sent);
             assert_eq!(number(&received), received.number() - behind, "step {n}");
             assert!(received.number() > last && received.number() >= 2, "step {n}");
@@ -163,7 +165,7 @@ fn a_receiver_dies_at_every_step() {
         let died = dies(&mapping, "receiver", n);
         let given_back = mapping.reported(1).load(Relaxed);
         let next = receiver(&mapping);
-        // At least once: whatever it had not given back, in order, and then what waits.
+        // At least once: the blocks that it had not given back, in order, and then those that wait.
         let mut seen = Vec::new();
         while let Some(received) = next.receive().unwrap() {
             assert_eq!(number(&received), received.number(), "step {n}");
@@ -173,7 +175,8 @@ fn a_receiver_dies_at_every_step() {
         if died && given_back < 4 {
             assert!(seen.ends_with(&[4]), "step {n}: {seen:?}");
             let reported = mapping.reported(0).load(Relaxed);
-            // Told before it was given back: at most that one is missing, and those that the newest skipped.
+            // It reports a block before it gives it back: at most that block is missing, and those that
+            // `receive_newest` skipped.
             assert!(reported < 2 || seen.contains(&2), "step {n}: {seen:?} after {reported}");
         }
         all_are_back(&sender);
@@ -185,7 +188,7 @@ fn a_receiver_dies_at_every_step() {
     assert!(deaths > 10, "{deaths}");
 }
 
-/// Either one dies while it follows a dead one, at every step of that.
+/// Either side dies while it attaches after a dead one, at every step of that.
 #[test]
 fn successors_die_too() {
     for n in 1.. {
@@ -194,7 +197,7 @@ fn successors_die_too() {
         (1..=3).for_each(|number| assert_eq!(send(&before, number, false), Some(number)));
         mem::forget(receiver_before.receive().unwrap());
         mem::forget(receiver_before.receive().unwrap());
-        // A send that was cut: block 3 is marked as sent, and not in the order.
+        // An interrupted send: block 3 is marked as sent, and not in the order.
         mapping.words()[16 + 3].store(4 << 8 | 1, Relaxed);
         mapping.reported(0).store(3, Relaxed);
         let sender_died = dies(&mapping, "sender", n);
@@ -209,7 +212,7 @@ fn successors_die_too() {
             assert!(received.number() > last, "step {n}");
             last = received.number();
         }
-        // There is one block to send in: it waits, or it was recalled for the next sending.
+        // One block is left to send: it waits, or it was recalled for the next sending.
         assert!(last == 2 || last == reported || last == reported + 1, "step {n}: {last} after {reported}");
         all_are_back(&next);
     }

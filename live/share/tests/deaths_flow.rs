@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! Processes that kill themselves with SIGKILL before the n-th shared step of what a dispatcher, a writer or a reader
-//! of DBP and TCCP does, for every n: what the tables of the protocols' files say of a death there, and that a
-//! successor goes on. `RUSTFLAGS="--cfg steps" cargo test -p taut-share --test deaths_flow`.
+//! of DBP and TCCP does, for every n. The tests check what the crash tables of the protocols' files say, and that a
+//! successor continues. `RUSTFLAGS="--cfg steps" cargo test -p taut-share --test deaths_flow`.
 #![cfg(steps)]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -23,11 +23,11 @@ const W: u64 = 3;
 const SHAPE: Shape = Shape { lower: 1, higher: 1, buffers: 4 };
 
 fn die() {
-    // SAFETY: ends this process, which is what it is for.
+    // SAFETY: it kills this process, on purpose.
     unsafe { libc::raise(libc::SIGKILL) };
 }
 
-/// The started processes: attach, then what their role does, dying before its n-th step.
+/// The started processes: each attaches, does the work of its role, and dies before the n-th step of that.
 #[test]
 fn process() {
     let Some((role, mapping, n)) = orders() else {
@@ -70,7 +70,7 @@ fn process() {
     }
 }
 
-/// Lets a process in `role` die before step `n` of `steps`; at `steps` + 1 it must live through them.
+/// Lets a process in `role` die before step `n` of `steps`; at `steps` + 1 it must complete them.
 fn dies(mapping: &Mapping, role: &str, n: u64, steps: u64) {
     let status = mapping.start(role, n).wait();
     let expected = (n <= steps).then_some(libc::SIGKILL);
@@ -100,7 +100,7 @@ macro_rules! deaths {
                 Mapping::create($protocol::bytes::<Value>(SHAPE).unwrap())
             }
 
-            /// Everything goes on as if nothing had been.
+            /// Checks that everything continues as if nothing had happened.
             fn goes_on((dispatcher, writer, readers): &mut Group<'_>, mut last: u64) {
                 for at in 10..15 {
                     let job = dispatcher.activate_writer(at).unwrap();
@@ -119,9 +119,9 @@ macro_rules! deaths {
                     let mapping = mapping();
                     let mut group = object(&mapping);
                     dies(&mapping, concat!(stringify!($protocol), "-dispatcher"), n, STEPS[0]);
-                    // SAFETY: the dispatchers before have ended or are not used again.
+                    // SAFETY: the previous dispatchers have ended or are not used again.
                     group.0 = unsafe { $protocol::dispatcher::<Value>(mapping.memory(), SHAPE) }.unwrap();
-                    // What was activated has jobs; nothing else has.
+                    // Each activation has its job; nothing else has one.
                     let mut last = 1;
                     if let Some(mut job) = group.1.job() {
                         assert_eq!(job.number(), 2);
@@ -148,7 +148,7 @@ macro_rules! deaths {
                     group.0.activate_writer(2).unwrap();
                     group.0.activate_reader(0, 2).unwrap();
                     dies(&mapping, concat!(stringify!($protocol), "-writer"), n, STEPS[1]);
-                    // SAFETY: the writers before have ended or are not used again.
+                    // SAFETY: the previous writers have ended or are not used again.
                     group.1 = unsafe { $protocol::writer::<Value>(mapping.memory(), SHAPE) }.unwrap();
                     let complete = n > STEPS[1];
                     assert_eq!(group.2[0].job().unwrap().read().is_ok(), complete, "step {n}");
@@ -178,7 +178,7 @@ macro_rules! deaths {
                     let complete = n > STEPS[2];
                     let again = group.0.activate_reader(0, 5);
                     assert_eq!(again, if complete { Ok(3) } else { Err(NotActivated::Running) }, "step {n}");
-                    // SAFETY: the readers before have ended or are not used again.
+                    // SAFETY: the previous readers have ended or are not used again.
                     group.2[0] = unsafe { $protocol::reader::<Value>(mapping.memory(), SHAPE, 0) }.unwrap();
                     let value = marked(if complete { 4 } else { 1 });
                     assert_eq!(group.2[0].job().unwrap().read(), Ok(Some(value)), "step {n}");
@@ -189,7 +189,7 @@ macro_rules! deaths {
     };
 }
 
-// Dispatcher: as a new one, it looks at each end before it activates it. Writer: its job, words, its completion.
-// Reader: 2 loads for its job, 2 or 3 and a fence for the value, its completion.
+// Dispatcher: a new one looks at each end before it activates it. Writer: its job, the words, its completion. Reader:
+// 2 loads for its job, 2 or 3 and a fence for the value, its completion.
 deaths!(of_dbp, dbp, [4 + 2 + 2, 1 + W + 1, 2 + 2 + W + 1]);
 deaths!(of_tccp, tccp, [2 + 3 + 3, 2 + W + 1, 2 + 3 + 1 + W + 1]);

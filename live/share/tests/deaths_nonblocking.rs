@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! As `deaths.rs`, of SDrtR, SDrtW and QrtR: exactly what the tables of their files say of a death at each step.
-//! `RUSTFLAGS="--cfg steps" cargo test -p taut-share --test deaths_nonblocking`.
+//! As `deaths.rs`, for SDrtR, SDrtW and QrtR: exactly what the crash tables of their files say of a death at each
+//! step. `RUSTFLAGS="--cfg steps" cargo test -p taut-share --test deaths_nonblocking`.
 #![cfg(steps)]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -22,11 +22,11 @@ const W: u64 = 3;
 const CAPACITY: u32 = 2;
 
 fn die() {
-    // SAFETY: ends this process, which is what it is for.
+    // SAFETY: it kills this process, on purpose.
     unsafe { libc::raise(libc::SIGKILL) };
 }
 
-/// The started processes: attach, then one operation, dying before its n-th step.
+/// The started processes: each attaches, begins one operation, and dies before its n-th step.
 #[test]
 fn process() {
     let Some((role, mapping, n)) = orders() else {
@@ -74,7 +74,7 @@ fn process() {
     }
 }
 
-/// Lets a process in `role` die before step `n` of an operation of `steps`; at `steps` + 1 it must live through it.
+/// Lets a process in `role` die before step `n` of an operation of `steps`; at `steps` + 1 it must complete it.
 fn dies(mapping: &Mapping, role: &str, n: u64, steps: u64) {
     let status = mapping.start(role, n).wait();
     let expected = (n <= steps).then_some(libc::SIGKILL);
@@ -91,7 +91,7 @@ fn sdrtr_writer() {
         dies(&mapping, "sdrtr-writer", n, W + 1);
         let seen = if n <= W + 1 { 1 } else { 2 };
         assert_eq!(reader.read().map(|value| number(&value)), Some(seen), "step {n}");
-        // SAFETY: the writers before have ended or are not used again.
+        // SAFETY: the previous writers have ended or are not used again.
         let mut next = unsafe { sdrtr::writer::<Value>(mapping.memory()) }.unwrap();
         for value in 3..7 {
             assert_eq!(next.try_publish(&marked(value)), Ok(()), "step {n}");
@@ -117,7 +117,7 @@ fn sdrtr_reader() {
                 unsafe { writer.release_reader() };
                 assert_eq!(writer.try_publish(&marked(2)), Ok(()), "step {n}");
             }
-            // SAFETY: the reader before has ended.
+            // SAFETY: the previous reader has ended.
             let mut next = unsafe { sdrtr::reader::<Value>(mapping.memory()) }.unwrap();
             let seen = if inside && !cleared_by_owner { 1 } else { 2 };
             assert_eq!(next.read(), Some(marked(seen)), "step {n}");
@@ -145,7 +145,7 @@ fn sdrtw_writer() {
         };
         let read = reader.read_bounded(10).map(|sample| sample.map(|sample| number(&sample.value)));
         assert_eq!(read, seen, "step {n}");
-        // SAFETY: the writers before have ended or are not used again.
+        // SAFETY: the previous writers have ended or are not used again.
         let mut next = unsafe { sdrtw::writer::<Value>(mapping.memory()) }.unwrap();
         next.write(&marked(3));
         let version = if n == 1 { 2 } else { 3 };
@@ -180,7 +180,7 @@ fn qrtr_writer() {
         first.push(marked(1)).unwrap();
         dies(&mapping, "qrtr-writer", n, W + 2);
         let arrived = n == W + 3;
-        // SAFETY: the writers before have ended or are not used again.
+        // SAFETY: the previous writers have ended or are not used again.
         let mut next = unsafe { qrtr::writer::<Value>(mapping.memory(), CAPACITY) }.unwrap();
         assert_eq!(next.push(marked(3)).is_err(), arrived, "step {n}");
         assert_eq!(reader.pop(), Ok(Some(marked(1))), "step {n}");
@@ -201,7 +201,7 @@ fn qrtr_reader() {
         dies(&mapping, "qrtr-reader", n, W + 2);
         let taken = n == W + 3;
         assert_eq!(writer.push(marked(3)).is_ok(), taken, "step {n}");
-        // SAFETY: the reader before has ended.
+        // SAFETY: the previous reader has ended.
         let mut next = unsafe { qrtr::reader::<Value>(mapping.memory(), CAPACITY) }.unwrap();
         if !taken {
             assert_eq!(next.pop(), Ok(Some(marked(1))), "once more, step {n}");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! DBP and TCCP against the synchronous-reactive semantics: an interpreter that computes everything at the instant of
-//! its activation, and a scheduler that lets random task sets write and read late, interrupted and in parallel. And
-//! all reachable states of small sets: the buffers suffice, and one fewer does not.
+//! DBP and TCCP compared with the synchronous-reactive semantics: an interpreter that computes everything at the
+//! instant of its activation, and a scheduler that lets random task sets write and read late, interrupted and in
+//! parallel. Also all reachable states of small sets: the buffers suffice, and one fewer does not.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
@@ -41,7 +41,7 @@ fn lines(bytes: usize) -> Vec<Line> {
     (0..bytes.div_ceil(LINE_BYTES)).map(|_| Line::new()).collect()
 }
 
-/// What a read gave.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Got {
     Value(Option<u64>),
@@ -49,7 +49,7 @@ enum Got {
     Overrun,
 }
 
-/// An object whose jobs go on while others are activated, run and complete.
+/// An object whose jobs continue while others are activated, run and complete.
 trait Flow {
     fn new(shape: Shape) -> Self;
     fn activate_writer(&mut self, at: u64) -> Result<u64, NotActivated>;
@@ -63,7 +63,7 @@ trait Flow {
     fn word(&mut self, offset: usize) -> u64;
 }
 
-/// An end with the job that it is in: the job borrows the end, which is on the heap and touched only between jobs.
+/// An end and its present job: the job borrows the end, which is on the heap and used only between jobs.
 struct Saved<End, Job> {
     end: NonNull<End>,
     job: Option<Job>,
@@ -74,10 +74,10 @@ impl<End: 'static, Job> Saved<End, Job> {
         Self { end: NonNull::from(Box::leak(Box::new(end))), job: None }
     }
 
-    /// The job, begun by `begin` if it has not been.
+    /// The job; `begin` begins it if that has not happened.
     fn job(&mut self, begin: impl FnOnce(&'static mut End) -> Option<Job>) -> &mut Job {
         if self.job.is_none() {
-            // SAFETY: there until self is dropped, which drops the job first; there is no job, so nobody else
+            // SAFETY: it exists until self is dropped, which drops the job first; there is no job, so nothing else
             // borrows it.
             self.job = begin(unsafe { self.end.as_mut() });
         }
@@ -88,7 +88,7 @@ impl<End: 'static, Job> Saved<End, Job> {
 impl<End, Job> Drop for Saved<End, Job> {
     fn drop(&mut self) {
         self.job = None;
-        // SAFETY: from a box; nobody borrows it.
+        // SAFETY: from a box; nothing borrows it.
         drop(unsafe { Box::from_raw(self.end.as_ptr()) });
     }
 }
@@ -113,7 +113,7 @@ macro_rules! flow {
             fn new(shape: Shape) -> Self {
                 let mut lines = lines($protocol::bytes::<Value>(shape).unwrap());
                 let start = NonNull::new(lines.as_mut_ptr().cast::<u8>()).unwrap();
-                // SAFETY: aligned lines, of that length, for this object alone, whose ends go before them.
+                // SAFETY: aligned lines, of that length, for this object alone, whose ends are dropped before them.
                 let memory = unsafe { Memory::from_raw(start, size_of_val(lines.as_slice())) };
                 let (dispatcher, writer, readers) = $protocol::group::<Value>(memory, shape).unwrap();
                 assert_eq!(readers.len() as u32, shape.lower + shape.higher);
@@ -152,7 +152,7 @@ macro_rules! flow {
             }
 
             fn word(&mut self, offset: usize) -> u64 {
-                // SAFETY: inside of the lines, aligned, touched atomically alone.
+                // SAFETY: inside of the lines, aligned, accessed only atomically.
                 let word = unsafe {
                     taut_atomic::AtomicU64::from_ptr(self.lines.as_mut_ptr().cast::<u64>().add(offset / 8))
                 };
@@ -167,19 +167,19 @@ flow!(Tccp, tccp, |why| match why {
     tccp::NotRead::Overrun => Got::Overrun,
 });
 
-/// The synchronous-reactive model: blocks compute in no time at the instant at which they are due, in the order of
+/// The synchronous-reactive model: blocks compute in zero time at the instant at which they are due, in the order of
 /// their dependencies.
 #[derive(Default)]
 struct Interpreter {
-    /// What the writer's block gives now.
+    /// The present output of the writer's block.
     output: Option<u64>,
-    /// What a unit delay behind it gives.
+    /// The present output of a unit delay after it.
     delayed: Option<u64>,
     executions: u64,
 }
 
 impl Interpreter {
-    /// The writer's block is due; it gives something new, or what it gave before.
+    /// The writer's block is due; its output is new, or the same as before.
     fn writer(&mut self, new: Option<u64>) {
         self.delayed = self.output;
         self.output = new.or(self.output);
@@ -199,13 +199,13 @@ struct Task {
 /// A job that is not complete.
 struct Job {
     left: u64,
-    /// Of the writer: what it will write last, if anything. Of a reader: what the interpreter gave.
+    /// For the writer: its last write, if it has one. For a reader: the result of the interpreter.
     value: Option<u64>,
-    /// The number of the writer's job: its own, or the one whose value is read.
+    /// The number of the writer's job: this job, or the one whose value the reader reads.
     instance: u64,
 }
 
-/// How many of what happened.
+/// Counts of what happened.
 #[derive(Debug, Default)]
 struct Seen {
     reads: u64,
@@ -216,13 +216,13 @@ struct Seen {
     held: u64,
 }
 
-/// One object, `tasks[0]` its writer: lower readers, then higher ones.
+/// One object. `tasks[0]` is its writer; the lower readers follow, then the higher ones.
 struct Schedule<F> {
     object: F,
     tasks: Vec<Task>,
     lower: usize,
     processors: usize,
-    /// With TCCP, after how many activations of the writer a value is gone.
+    /// For TCCP: after how many activations of the writer a value is gone.
     buffers: Option<u64>,
     jobs: Vec<Option<Job>>,
     model: Interpreter,
@@ -233,7 +233,7 @@ struct Schedule<F> {
 impl<F: Flow> Schedule<F> {
     fn run(&mut self, until: u64, random: &mut Random) {
         for now in 0..until {
-            // The writer's activation first, its readers' in any order.
+            // The writer is activated first, then its readers in any order.
             let mut due: Vec<_> = (1..self.tasks.len()).collect();
             for i in 0..due.len() {
                 let other = random.below(due.len() as u64) as usize;
@@ -276,7 +276,7 @@ impl<F: Flow> Schedule<F> {
         self.jobs[task] = Some(Job { left: self.tasks[task].cost, value, instance: activated.unwrap() });
     }
 
-    /// The most urgent job that can run does, for one unit.
+    /// Runs the most urgent job that can run, for one time unit.
     fn step(&mut self, processor: usize, random: &mut Random) {
         let mut ready: Vec<_> = (0..self.tasks.len())
             .filter(|task| self.tasks[*task].processor == processor && self.jobs[*task].is_some())
@@ -306,7 +306,7 @@ impl<F: Flow> Schedule<F> {
         job.left -= 1;
         let (last, value, instance) = (job.left == 0, job.value, job.instance);
         if task == 0 {
-            // A job that writes does so at its end, and something else before.
+            // A job that writes makes its last write at its end, and another write before that.
             match value {
                 Some(value) if last => self.object.write(value),
                 Some(_) if random.below(2) == 0 => self.object.write(random.below(1 << 40)),
@@ -321,7 +321,7 @@ impl<F: Flow> Schedule<F> {
             let which = task as u32 - 1;
             if last || random.below(3) > 0 {
                 let gone = self.buffers.is_some_and(|n| self.model.executions >= instance + n);
-                // Before the first write there is nothing that could be gone.
+                // Before the first write there is no value that could be gone.
                 let expected = if gone && value.is_some() { Got::Overrun } else { Got::Value(value) };
                 assert_eq!(self.object.read(which), expected, "not what the model gives");
                 self.seen.reads += 1;
@@ -337,7 +337,7 @@ impl<F: Flow> Schedule<F> {
     }
 }
 
-/// A random set: periods around each other, costs that mostly fit, priorities as the readers' kinds say.
+/// A random set: similar periods, costs that mostly fit, priorities according to the readers' kinds.
 fn tasks(random: &mut Random, lower: u64, higher: u64, processors: u64) -> Vec<Task> {
     let load = random.from(1..=3);
     let mut task = |priority| {
@@ -431,14 +431,14 @@ enum Event {
     CompleteReader(u32),
 }
 
-/// A DBP object, and what decides which events may follow.
+/// A DBP object, and the state that decides which events may follow.
 struct Small {
     object: Dbp,
     shape: Shape,
     now: u64,
     written: u64,
     activated: u64,
-    /// What each active reader reads.
+    /// The version that each active reader reads.
     reading: Vec<Option<u64>>,
 }
 
@@ -448,7 +448,8 @@ impl Small {
         Self { object: Dbp::new(shape), shape, now: 0, written: 0, activated: 0, reading }
     }
 
-    /// Events that can follow, on one processor under fixed priorities or on several with completions looked at.
+    /// Events that can follow, on one processor under fixed priorities, or on several processors where readers check
+    /// for completion.
     fn possible(&self, one_processor: bool) -> Vec<Event> {
         let (lower, higher) = self.reading.split_at(self.shape.lower as usize);
         let (writing, delayed) = (self.activated > self.written, higher.iter().any(Option::is_some));
@@ -472,7 +473,7 @@ impl Small {
         events
     }
 
-    /// Lets it happen; `false` if there is no buffer for it.
+    /// Performs the event; `false` if there is no buffer for it.
     fn happen(&mut self, event: Event) -> bool {
         self.now += 1;
         match event {
@@ -502,7 +503,7 @@ impl Small {
                 self.object.complete_reader(which);
             }
         }
-        // Whoever can read does: what they see must stay.
+        // Every reader that can read does so: the value that it sees must stay.
         for (which, reading) in (0u32..).zip(&self.reading) {
             if let Some(version) = reading.filter(|version| *version > 0 && *version <= self.written) {
                 assert_eq!(self.object.read(which), Got::Value(Some(version)), "reader {which}");
@@ -511,7 +512,7 @@ impl Small {
         true
     }
 
-    /// What the future depends on: buffers in use, not the numbers of jobs.
+    /// The state that determines the future: the buffers in use, not the numbers of jobs.
     fn state(&mut self) -> Vec<u64> {
         let mut word = |offset| self.object.word(offset);
         let mut state = vec![word(0) & 0xFFF, self.activated.min(2), self.activated - self.written];
@@ -526,7 +527,7 @@ impl Small {
     }
 }
 
-/// The number of reachable states, and whether a buffer was missing in one.
+/// Returns the number of reachable states, and whether a buffer was missing in one.
 fn explore(shape: Shape, one_processor: bool) -> (usize, bool) {
     let mut known = HashSet::from([Small::new(shape).state()]);
     let mut open = VecDeque::from([Vec::new()]);
@@ -581,7 +582,7 @@ fn tccp_has_enough_buffers_and_none_too_many() {
         .flat_map(|(period, longest)| [(period, longest, false), (period, longest, true)])
     {
         let enough = tccp::buffers(longest, period, higher).unwrap();
-        // A writer of that period, every phase; a reader whose job's last read comes as late as may be.
+        // A writer of that period, in every phase; a reader whose job makes its last read as late as allowed.
         let overrun = |buffers: u32| {
             (0..period).any(|phase| {
                 let shape = Shape { lower: u32::from(!higher), higher: u32::from(higher), buffers };
@@ -611,7 +612,7 @@ fn newest_has_enough_buffers() {
         for (deadline, longest) in
             (1..=period).flat_map(|deadline| (1..=20).map(move |longest| (deadline, longest)))
         {
-            // Jobs are activated at multiples of the period and complete as late as may be.
+            // Jobs are activated at multiples of the period and complete as late as allowed.
             let worst = (100 * period..101 * period)
                 .map(|begin| {
                     let began = (begin + longest) / period;
@@ -621,7 +622,7 @@ fn newest_has_enough_buffers() {
                 .max()
                 .unwrap();
             let buffers = u64::from(tccp::newest_buffers(longest, deadline, period).unwrap());
-            // A value is gone when n more have begun.
+            // A value is gone when n more writes have begun.
             assert!(worst < buffers, "{buffers} for {longest}, {deadline}, {period}");
             assert!(worst + 1 == buffers || longest + deadline <= period, "{buffers} are too many");
         }
@@ -636,7 +637,7 @@ fn newest_has_enough_buffers() {
 
 #[test]
 fn the_newest_at_the_moment_of_reading_is_not_the_flow() {
-    // Figure 1: a job that is late reads what the model never gives it.
+    // Figure 1: a late job reads a value that the model never gives it.
     let shape = Shape { lower: 1, higher: 0, buffers: 3 };
     let mut lines = lines(tccp::bytes::<Value>(shape).unwrap());
     let (mut dispatcher, mut writer, mut readers) =

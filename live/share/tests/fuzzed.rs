@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Every object under random and structured garbage in each of its words, at each of its steps: see `fuzzed/mod.rs`.
-//! Shared steps are interrupted, and counted, with `RUSTFLAGS="--cfg steps" cargo test -p taut-share --test fuzzed`.
-//! The same driver, led by what it covers: `live/share/fuzz`.
+//! Every object with random and structured garbage in each of its words, at each of its steps: see `fuzzed/mod.rs`.
+//! `RUSTFLAGS="--cfg steps" cargo test -p taut-share --test fuzzed` interrupts shared steps, and counts them.
+//! `live/share/fuzz` is the same driver, guided by coverage.
 #![cfg(not(any(loom, shuttle, miri)))]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
@@ -49,7 +49,7 @@ fn random_bytes() {
     println!("{} objects, {ACTIONS} actions each", all.len());
 }
 
-/// What was found worth keeping, again.
+/// Replays the stored corpus.
 #[test]
 fn corpus() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fuzzed/corpus");

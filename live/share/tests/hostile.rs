@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A process writes random words all over an object's memory while all its ends work on it, for every protocol: no
-//! panic, no access outside (the words around the memory stay as they are), and under `--cfg steps` the documented
-//! bounds.
+//! For every protocol: a process writes random words all over an object's memory while all its ends work on it. The
+//! test expects no panic, no access outside (the words around the memory do not change), and under `--cfg steps` the
+//! documented bounds.
 #![cfg(not(any(loom, shuttle, miri)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -38,7 +38,7 @@ fn state<S: State<N>>() {
         for n in 0..20 {
             bounded(S::WRITE_STEPS, || S::write(&mut writer, &[n; N]));
             if n == 10 && rounds.is_multiple_of(16) {
-                std::thread::yield_now(); // On one processor too the other gets in between.
+                std::thread::yield_now(); // On one processor too, the other process gets to run in between.
             }
             for reader in &mut readers {
                 bounded(S::READ_STEPS, || S::read(reader));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A process writes random words all over a pool of blocks while each end works on it: no panic, no access outside (the
-//! words around the memory stay as they are), no block lent twice by one end, and under `--cfg steps` the bounds.
+//! A process writes random words all over a pool of blocks while each end works on it. The test expects no panic, no
+//! access outside (the words around the memory do not change), no block lent twice by one end, and under `--cfg
+//! steps` the bounds.
 #![cfg(not(any(loom, shuttle, miri)))]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
@@ -30,7 +31,7 @@ fn process() {
     };
     assert_eq!(role, "scribbler");
     let words = mapping.words();
-    // Not the guards: the first and the last line.
+    // All lines but the guards, which are the first and the last one.
     let words = &words[LINE_BYTES / 8..words.len() - LINE_BYTES / 8];
     let (mut random, mut sent) = (seed, 0);
     for n in 0u64.. {
@@ -38,7 +39,7 @@ fn process() {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        // Every second time a sending as an honest sender's, of any block, whoever has it.
+        // Every second time, a sending like that of an honest sender, of any block, whichever side owns it.
         if random & 1 == 0 {
             sent += 1;
             let (number, block) = (sent, (random >> 32) % N);
@@ -46,10 +47,10 @@ fn process() {
             words[(number % N) as usize].store(number << 8 | block, Relaxed);
             continue;
         }
-        // Else anything: half of it at the order and the owners.
+        // Otherwise any word: half of the writes go to the order and the owners.
         let at = (random >> 32) as usize % words.len();
         let at = if random & 2 == 0 { at } else { at % 2 * 16 + at / 2 % N as usize };
-        // A number that may be believed, in its place or not, with a block or owner that may be one; or anything.
+        // A plausible number, in its place or not, with a plausible block or owner; or anything.
         let value = match random >> 2 & 3 {
             0 => random,
             _ => {
@@ -63,7 +64,7 @@ fn process() {
     }
 }
 
-/// The address of what is lent, which must be none that is lent already.
+/// The address of a lent block; it must differ from all that are lent already.
 fn unlike<'a>(block: &Value, others: impl Iterator<Item = &'a usize>) -> usize {
     let at = core::ptr::from_ref(block).addr();
     assert!(others.into_iter().all(|other| *other != at), "lent twice");
@@ -103,7 +104,7 @@ fn the_sender_lends_no_block_twice() {
                 loans.pop_back();
             }
             if n == 20 {
-                std::thread::yield_now(); // On one processor too the other gets in between.
+                std::thread::yield_now(); // On one processor too, the other process gets to run in between.
             }
         }
         lent > 0 && refused > 0 && recalled > 0 && sent > 0
@@ -119,7 +120,7 @@ fn the_receiver_has_no_block_twice() {
         // SAFETY: the only receiver.
         let receiver = unsafe { bulk::receiver::<Value>(memory(), BLOCKS) }.unwrap();
         let mut held = VecDeque::new();
-        // Short lives: soon it expects a number that was never sent.
+        // Each receiver lives only for a short time: soon it expects a number that was never sent.
         lives += 1;
         for n in 0..12 {
             let result = if n % 3 == 0 {
@@ -144,7 +145,7 @@ fn the_receiver_has_no_block_twice() {
                 std::thread::yield_now();
             }
         }
-        // Its successor inherits.
+        // Its successor inherits the blocks.
         held.into_iter().for_each(std::mem::forget);
         received > 20 && none > 0 && corrupt > 0
     });

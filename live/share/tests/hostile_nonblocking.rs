@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! As `hostile.rs`, of SDrtR, SDrtW and QrtR: every outcome of theirs that there is, is seen, and the forms that retry
-//! keep their bounds too.
+//! As `hostile.rs`, for SDrtR, SDrtW and QrtR: every possible outcome occurs, and the forms that retry keep their
+//! bounds too.
 #![cfg(not(any(loom, shuttle, miri)))]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
@@ -37,7 +37,7 @@ fn sdrtr_keeps_its_bounds() {
                 None => none += 1,
             }
             if n == 10 {
-                std::thread::yield_now(); // On one processor too the other gets in between.
+                std::thread::yield_now(); // On one processor too, the other process gets to run in between.
             }
             match bounded(W + 4, || writer.publish_within(&[n; 12], 4)) {
                 Ok(()) => published += 1,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The words of layouts: that they are those of the grammar, and tell apart what differs.
+//! The words of layouts: they follow the grammar, and differ for layouts that differ.
 
 use taut_share::{Layout, List, Words, layout};
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Every execution of small runs of the protocols that keep several buffers for readers that stay, by loom:
-//! `RUSTFLAGS="--cfg loom" cargo test -p taut-share --release --test loom_buffers`.
+//! Every execution of small runs, by loom, of the protocols that keep several buffers for readers in the middle of a
+//! read: `RUSTFLAGS="--cfg loom" cargo test -p taut-share --release --test loom_buffers`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
@@ -20,28 +20,28 @@ use taut_share::state::{Sample, double_buffer, improved_double_buffer, presence}
 
 type Value = [u64; 2];
 
-/// What the readers of a run know together. Core's atomics: no points where loom changes threads, and nothing that
-/// orders the object's accesses for it.
+/// What the readers of a run know in common. It uses core's atomics, so that loom does not switch threads here, and
+/// they do not order accesses of the object.
 #[derive(Clone, Default)]
 struct Seen(Arc<(AtomicU64, AtomicU64)>);
 
 impl Seen {
-    /// A write is complete.
+    /// Records that a write is complete.
     fn written(&self, number: u64) {
         self.0.0.store(number, Ordering::SeqCst);
     }
 
-    /// The newest that was read.
+    /// The newest number that was read.
     fn before(&self) -> u64 {
         self.0.1.load(Ordering::SeqCst)
     }
 
-    /// The newest that was written.
+    /// The newest number that was written.
     fn newest(&self) -> u64 {
         self.0.0.load(Ordering::SeqCst)
     }
 
-    /// The number of what was read, after a look at it.
+    /// Checks what was read, and returns its number.
     fn read(&self, sample: Option<Sample<Value>>) -> u64 {
         let Some(sample) = sample else { return 0 };
         assert_eq!(number(&sample.value), sample.version, "another write's value");
@@ -51,7 +51,7 @@ impl Seen {
     }
 }
 
-/// Reads `times`, by `read`: never backwards.
+/// Calls `read` this many `times`: its numbers never go backwards.
 fn reads(times: usize, seen: &Seen, mut read: impl FnMut() -> Option<Sample<Value>>) -> u64 {
     let mut last = 0;
     for _ in 0..times {
@@ -112,7 +112,7 @@ macro_rules! two_readers {
                     }
                 });
                 reads(2, &seen, || first.read_sample());
-                // What follows a read, by a join, is not older.
+                // A read that comes after another one, by a join, is not older.
                 let mut second = reading.join().unwrap();
                 let before = seen.before();
                 assert!(seen.read(second.read_sample()) >= before, "new, then old");
@@ -131,7 +131,8 @@ one_reader!(double_buffer_two_writes_two_reads, double_buffer, 2, 2, None);
 one_reader!(double_buffer_four_writes_two_reads, double_buffer, 4, 2, Some(4));
 two_readers!(double_buffer_two_readers, double_buffer, 2, Some(3));
 
-/// `slow` slow readers and `fast` fast ones, a read each, while `writes` are written; up to `overlaps` overlap.
+/// `slow` slow readers and `fast` fast ones, two reads each, during `writes` writes, of which up to `overlaps` may
+/// overlap a fast read.
 fn improved(slow: u32, fast: usize, overlaps: u32, writes: u64, memory: Memory<'static>) {
     let (mut writer, slows, fast_reader) =
         improved_double_buffer::group::<Value>(memory, slow, overlaps).unwrap();
@@ -155,7 +156,8 @@ fn improved(slow: u32, fast: usize, overlaps: u32, writes: u64, memory: Memory<'
                         assert!(version >= last, "backwards");
                         last = version;
                     }
-                    // Of all that can have begun, more than so many lie behind what it began with.
+                    // Overtaken only if more than `overlaps` writes can have begun after the value that the read
+                    // began with.
                     Err(improved_double_buffer::Overrun) => {
                         assert!(writes - newest.min(last) > u64::from(overlaps), "a false alarm");
                     }

@@ -17,7 +17,7 @@ use taut_share::bulk::{self, NotReceived, Sender};
 
 type Value = [u64; 2];
 
-/// Sends `n` on what `loan` gives; whether it gave one.
+/// Sends `n` in a loan, and returns whether there was one.
 fn send(sender: &Sender<'_, Value>, n: u64, recall: bool) -> bool {
     let loan = if recall { sender.loan_or_recall() } else { sender.loan() };
     let Some(mut loan) = loan else { return false };
@@ -26,8 +26,8 @@ fn send(sender: &Sender<'_, Value>, n: u64, recall: bool) -> bool {
     true
 }
 
-/// One thread tries to send, the other to receive and keeps up to `keep`; then all must have arrived, and all blocks
-/// be there.
+/// One thread tries to send; the other tries to receive, and keeps up to `keep` blocks. At the end everything must
+/// have arrived, and all blocks must be there.
 fn all_arrive(blocks: u32, sends: u64, receives: u64, keep: usize, memory: Memory<'static>) {
     let (sender, receiver) = bulk::pair::<Value>(memory, blocks).unwrap();
     let sending = thread::spawn(move || {
@@ -87,7 +87,7 @@ fn three_blocks_one_kept() {
     });
 }
 
-/// The same with recall: every send succeeds where the receiver leaves a block, and what arrives is in order.
+/// The same with recall: every send succeeds if the receiver leaves a block, and blocks arrive in order.
 fn newest_arrive(blocks: u32, sends: u64, receives: u64, keep: usize, newest: bool, memory: Memory<'static>) {
     let (sender, receiver) = bulk::pair::<Value>(memory, blocks).unwrap();
     let sending = thread::spawn(move || {
@@ -159,7 +159,7 @@ fn the_newest_with_three_blocks() {
     });
 }
 
-/// What was sent before the call is what the newest is at least.
+/// The newest block is no older than the last one that was sent before the call.
 #[test]
 fn the_newest_is_fresh() {
     explore_on(bulk::bytes::<Value>(3).unwrap(), "newest is fresh", None, |memory| {
@@ -178,7 +178,7 @@ fn the_newest_is_fresh() {
     });
 }
 
-/// A refusal is true: the receiver has, or had until then, all blocks.
+/// A refusal is correct: the receiver has, or had until then, all blocks.
 #[test]
 fn recall_is_refused_only_without_blocks() {
     explore_on(bulk::bytes::<Value>(2).unwrap(), "recall refused", None, |memory| {
@@ -186,7 +186,7 @@ fn recall_is_refused_only_without_blocks() {
         send(&sender, 1, false);
         send(&sender, 2, false);
         let receiving = thread::spawn(move || {
-            // Never both at once.
+            // Never both blocks at once.
             for _ in 0..2 {
                 drop(receiver.receive());
             }
@@ -198,7 +198,7 @@ fn recall_is_refused_only_without_blocks() {
     });
 }
 
-/// A sender's successor, while the receiver goes on: what was given back may be written.
+/// A sender's successor, while the receiver continues: it may write blocks that were given back.
 #[test]
 fn a_sender_follows() {
     explore_on(bulk::bytes::<Value>(2).unwrap(), "a sender follows, 2 blocks", None, |memory| {
@@ -216,7 +216,7 @@ fn a_sender_follows() {
             }
             (receiver, last)
         });
-        // SAFETY: the sender before is gone.
+        // SAFETY: the previous sender is gone.
         let sender = unsafe { bulk::sender::<Value>(again, 2) }.unwrap();
         let mut sent = 2;
         for _ in 0..2 {
@@ -231,7 +231,8 @@ fn a_sender_follows() {
     });
 }
 
-/// A receiver's successor, while the sender goes on and recalls: what the dead one had comes first, and again.
+/// A receiver's successor, while the sender continues and recalls: the blocks of the dead receiver come first, and
+/// again.
 #[test]
 fn a_receiver_follows() {
     explore_on(bulk::bytes::<Value>(3).unwrap(), "a receiver follows, 3 blocks", Some(3), |memory| {
@@ -246,7 +247,7 @@ fn a_receiver_follows() {
             }
             sender
         });
-        // SAFETY: the receiver before is gone.
+        // SAFETY: the previous receiver is gone.
         let receiver = unsafe { bulk::receiver::<Value>(again, 3) }.unwrap();
         let mut last = 0;
         let mut receive = || match receiver.receive() {

@@ -20,7 +20,7 @@ use taut_share::{LINE_BYTES, Memory};
 
 type Value = [u64; 2];
 
-/// What was read, by real time: loom runs one thread at a time, so an ordinary lock sees it.
+/// The reads in real-time order: loom runs one thread at a time, so an ordinary lock records them.
 #[derive(Clone, Default)]
 struct Witness {
     newest_read: Arc<Mutex<u64>>,
@@ -28,12 +28,12 @@ struct Witness {
 }
 
 impl Witness {
-    /// Takes the least that a read which begins now may return to this reader.
+    /// Returns the lowest number that a read of this reader may return if it begins now.
     fn begin(&self, last: u64) -> u64 {
         last.max(*self.newest_read.lock().unwrap())
     }
 
-    /// Checks what it returned: whole, of its number, not older than `least`, and than was read before.
+    /// Checks what the read returned: not torn, with its own number, and not older than `least`.
     fn end(&self, sample: Option<Sample<Value>>, least: u64) -> u64 {
         let read = sample.map_or(0, |sample| {
             assert_eq!(number(&sample.value), sample.version, "another write's value");
@@ -47,8 +47,8 @@ impl Witness {
     }
 }
 
-/// `writes` writes beside `reads` reads of each reader, in a thread each; of two readers, reads that follow on each
-/// other through a mutex (`chained`) must not go backwards either.
+/// `writes` writes beside `reads` reads of each reader, each in its own thread. With two readers, reads that a mutex
+/// orders (`chained`) must not go backwards either.
 fn run<R: Send + 'static>(
     writes: u64,
     reads: u64,
@@ -176,7 +176,7 @@ fn improved_chen_slow() {
 
 #[test]
 fn improved_chen_fast() {
-    // Without a slow reader and with two slots: every second write comes back.
+    // Without a slow reader and with two slots: every second write uses the same slot.
     explore_on(2 * LINE_BYTES, "improved chen, fast, 3×2", None, |memory| {
         let (mut writer, _, mut fast) = improved_chen::group::<Value>(memory, 0, 1).unwrap();
         let writing = thread::spawn(move || (1..=3).for_each(|n| writer.write(&marked(n))));
@@ -195,7 +195,7 @@ fn improved_chen_fast() {
 
 #[test]
 fn improved_chen_in_time() {
-    // At most 2 writes can overlap a read, as no more are made: never told.
+    // At most 2 writes can overlap a read, since there are no more: no read reports an overrun.
     explore_on(4 * LINE_BYTES, "improved chen, fast in time, 2×2", None, |memory| {
         let (mut writer, _, mut fast) = improved_chen::group::<Value>(memory, 1, 2).unwrap();
         writer.write(&marked(1));

@@ -18,12 +18,13 @@ use taut_share::state::tccp;
 
 type Value = [u64; 2];
 
-/// What is read of a job of the writer: those of even numbers do not write, and so hold the value before.
+/// The value that a reader gets of a job of the writer: jobs of even numbers do not write, and so keep the previous
+/// value.
 fn value_of(version: u64) -> u64 {
     version - 1 + version % 2
 }
 
-/// What the dispatcher told the reader's jobs: the writer's job whose value each reads.
+/// Records the result of an activation: the writer's job whose value the reader's job reads.
 fn activate_reader(activated: Result<u64, NotActivated>, reported: &mut Vec<u64>) {
     match activated {
         Ok(version) => reported.push(version),
@@ -36,14 +37,14 @@ fn activate_writer(activated: Result<u64, NotActivated>) {
     assert!(matches!(activated, Ok(_) | Err(NotActivated::Running)), "{activated:?}");
 }
 
-/// What a reader's jobs were: their numbers, and what they were told.
+/// Checks a reader's jobs: their numbers, and the versions that the dispatcher gave them.
 fn check_told(jobs: &[(u64, u64)], reported: &[u64]) {
     for (number, version) in jobs {
         assert_eq!(reported[*number as usize - 1], *version, "not what was told");
     }
 }
 
-/// A reader looks for a job `looks` times, and reads in it twice.
+/// A reader looks for a job `looks` times, and reads twice in each.
 fn dbp_reads(mut reader: dbp::Reader<'static, Value>, looks: usize, higher: bool) -> Vec<(u64, u64)> {
     let mut jobs = Vec::new();
     for _ in 0..looks {
@@ -61,8 +62,8 @@ fn dbp_reads(mut reader: dbp::Reader<'static, Value>, looks: usize, higher: bool
     jobs
 }
 
-/// Activations on this thread, by the letters of `story`: `w`riter, its job at once `W`, `r`eader. A reader, and the
-/// writer if its jobs are not at once, on threads of their own.
+/// Activations on this thread, by the letters of `story`: `w` the writer, `W` the writer with its job at once, `r`
+/// the reader. A reader, and the writer unless its jobs run at once, are on threads of their own.
 fn dbp(memory: Memory<'static>, shape: Shape, story: &'static str, looks: usize) {
     let (mut dispatcher, mut writer, mut readers) = dbp::group::<Value>(memory, shape).unwrap();
     let reader = readers.next().unwrap();

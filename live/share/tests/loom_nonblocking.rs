@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! SDrtR, SDrtW and QrtR by loom, further than `loom.rs` takes every protocol, and what they alone have:
+//! SDrtR, SDrtW and QrtR by loom, in longer runs than those of `loom.rs`, and the operations that only they have:
 //! `RUSTFLAGS="--cfg loom" cargo test -p taut-share --release --test loom_nonblocking`.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]

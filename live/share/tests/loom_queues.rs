@@ -16,9 +16,9 @@ use taut_share::queue::ring::{self, Policy};
 use taut_share::queue::{qrtr, qrtwc, qrtwo};
 use taut_share::{LINE_BYTES, List};
 
-/// Three words, of which two show tearing, in a slot of five: alone in its batch, so that the ring is short.
+/// Three words, of which two show tearing, in a slot of five: a batch of one value, so that the ring is short.
 type Alone = List<u64, 4>;
-/// Two words in a slot of four: two of them make a batch.
+/// Two words in a slot of four: two values make a batch.
 type Paired = List<u64, 3>;
 
 fn alone(n: u64) -> Alone {
@@ -38,7 +38,7 @@ fn paired_number(value: &Paired) -> u64 {
     value[0]
 }
 
-/// What a reader has got: every value that was pushed is either returned, in order, or counted as lost.
+/// The account of a reader: every pushed value is either returned, in order, or counted as lost.
 #[derive(Default)]
 struct Account {
     last: u64,
@@ -153,7 +153,8 @@ fn qrtwc_by_slices() {
     });
 }
 
-/// Pops of single values, which are copied in lines of two, while slices are pushed; then a slice, which looks anew.
+/// Pops of single values, which the reader copies in lines of two, during pushes of slices; then a pop of a slice,
+/// which loads the ring again.
 fn by_the_line<P: Policy + Send + 'static>(
     (mut writer, mut reader): (ring::Writer<'static, Paired, P>, ring::Reader<'static, Paired, P>),
     pops: u64,

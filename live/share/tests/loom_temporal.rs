@@ -19,7 +19,8 @@ use taut_share::{LINE_BYTES, Memory};
 
 type Value = [u64; 2];
 
-/// The number of a value that is whole, of the write that it says, and not older than the last one seen.
+/// Checks that a value is not torn, comes from the write that it names, and is not older than the last one seen;
+/// returns its number.
 fn newer(last: u64, sample: Option<Sample<Value>>) -> u64 {
     let Some(sample) = sample else {
         assert_eq!(last, 0, "nothing after a value");
@@ -60,7 +61,7 @@ fn nbw_three_buffers() {
 
 #[test]
 fn nbw_in_time_is_never_overrun() {
-    // As many buffers as time needs if all three writes can overlap the read.
+    // As many buffers as timing requires if all three writes can overlap the read.
     let size = nbw_temporal::bytes::<Value>(5).unwrap();
     explore_on(size, "nbw, 5 buffers, in time", None, |memory| {
         let (mut writer, mut reader) = nbw_temporal::pair::<Value>(memory, 5).unwrap();
@@ -72,7 +73,7 @@ fn nbw_in_time_is_never_overrun() {
 
 #[test]
 fn nbw_readers_agree() {
-    // What one reader has returned before another begins, that one does not fall behind.
+    // A reader does not return an older value than another reader returned before it began.
     let size = nbw_temporal::bytes::<Value>(2).unwrap();
     explore_on(size, "nbw, 2 readers", None, |memory| {
         let (mut writer, mut reader) = nbw_temporal::pair::<Value>(memory, 2).unwrap();
@@ -141,7 +142,7 @@ fn peterson_readers_agree() {
 
 #[test]
 fn peterson_request_left_open() {
-    // The read before has asked, and the answer comes while the next ones run.
+    // The previous read has made a request, and the answer comes while the next ones run.
     let size = peterson::bytes::<Value>(1).unwrap();
     explore_on(size, "peterson, a request left open", Some(3), |memory| {
         let (mut writer, mut readers) = peterson::group::<Value>(memory, 1).unwrap();
@@ -234,8 +235,8 @@ fn emeralds_newer_is_newer() {
 
 #[test]
 fn emeralds_is_helped_again() {
-    // The reader before has died having asked; the answer is there. It is taken by the first read, if that is
-    // overtaken, and the place is the writer's again as soon as the second asks.
+    // The previous reader made a request and died; the answer is there. The first read takes it if it is overtaken,
+    // and the place belongs to the writer again as soon as the second read makes a request.
     let size = emeralds::bytes::<Value>(1, 2).unwrap();
     explore_on(size, "emeralds, again", Some(3), |memory| {
         memory.again().claim().word(2 * taut_share::LINE_BYTES).store(1, taut_atomic::Ordering::Relaxed);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! How often a large value is moved on its way out of an object: every `_into` form copies it once, to where it is
-//! wanted. Counted in this process's own `memcpy`, which compilers call for every large move: a move between two places
-//! of the stack takes AMD processors 1.3 to 5.7 µs where these lie 1 to 15 bytes further in their pages, and a move of
-//! a caller's value cannot be kept from lying so.
+//! How often a large value is moved on its way out of an object: every `_into` form copies it once, to its
+//! destination. The test counts in this process's own `memcpy`, which compilers call for every large move. The
+//! reason: a move between two places of the stack takes AMD processors 1.3 to 5.7 µs if the destination lies 1 to 15
+//! bytes further in its page, and nothing can prevent that for a caller's value.
 #![cfg(not(any(miri, loom, shuttle, steps)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -26,18 +26,19 @@ thread_local! {
     static MOVES: Cell<(u32, usize)> = const { Cell::new((0, 0)) };
 }
 
-/// What compilers call for a move.
+/// The function that compilers call for a move.
 ///
 /// # Safety
 ///
-/// `bytes` bytes are there at both places, which do not overlap.
+/// There are `bytes` bytes at both places, which do not overlap.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, bytes: usize) -> *mut u8 {
     if bytes >= LARGE {
         let _ = MOVES.try_with(|moves| moves.set((moves.get().0 + 1, to.addr())));
     }
     for at in 0..bytes {
-        // SAFETY: both are there (caller). Volatile, so that no compiler makes a call of this function out of it.
+        // SAFETY: both are there (caller). Volatile, so that the compiler does not turn the loop into a call of this
+        // function.
         unsafe { to.add(at).write_volatile(from.add(at).read_volatile()) };
     }
     to
@@ -49,7 +50,8 @@ fn moves(work: impl FnOnce()) -> u32 {
     MOVES.get().0 - before
 }
 
-/// Reads into `value` by `read`: it is copied at most once, and then straight to where it is wanted, and is `expected`.
+/// Reads into `value` by `read`, and checks that the value is copied at most once, straight to `value`, and is
+/// `expected`.
 fn straight<T: PartialEq>(name: &str, value: &mut T, expected: &T, read: impl FnOnce(&mut T)) {
     let made = moves(|| read(value));
     assert!(made <= 1, "{name}: {made} moves");
@@ -64,7 +66,7 @@ fn memory(bytes: usize) -> Memory<'static> {
     Memory::new(Vec::leak(lines))
 }
 
-/// For each reader of the newest value, `read_into` and `read_if_newer_into`, each of a value that is new.
+/// For each reader of the newest value, `read_into` and `read_if_newer_into`, each with a new value.
 macro_rules! newest {
     ($N:ident, $first:ident, $second:ident, $value:ident: $($name:literal $pair:expr, $write:ident, $read:ident, $newer:ident;)*) => {$(
         let (mut writer, mut reader) = $pair;
@@ -202,7 +204,7 @@ fn queues<const N: usize>() {
     });
 }
 
-/// 1 KiB, 4 KiB and the two sizes beside it that crawl in one shape or another, 8 and 16 KiB.
+/// 1 KiB, 4 KiB and the two sizes next to it that are slow in some shape, 8 and 16 KiB.
 #[test]
 fn a_value_is_copied_once_to_where_it_is_wanted() {
     macro_rules! of {
@@ -215,7 +217,7 @@ fn a_value_is_copied_once_to_where_it_is_wanted() {
     of!(128 511 512 513 1024 2048);
 }
 
-/// What is counted is there: the same reads by value move it.
+/// Checks that the counter works: the same reads by value do move the value.
 #[test]
 fn by_value_it_is_moved() {
     const N: usize = 512;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Objects on the heap: every one by the operations of its kind, between threads, and their memory, which is freed with
-//! the last end and no sooner. Miri sees a use behind that; here, what is allocated is counted.
+//! Objects on the heap: each by the operations of its kind, between threads, and their memory, which is freed with
+//! the last end and no sooner. Miri detects a use after that; the test counts allocated bytes.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -17,7 +17,7 @@ use taut_share::owned::{self, End, Owned};
 use taut_share::{LayoutError, queue, state};
 
 thread_local! {
-    /// Bytes that this thread has allocated and nobody of it freed.
+    /// Bytes that this thread has allocated and not freed.
     static BYTES: Cell<isize> = const { Cell::new(0) };
 }
 
@@ -27,13 +27,13 @@ struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = BYTES.try_with(|bytes| bytes.set(bytes.get() + layout.size() as isize));
-        // SAFETY: caller's.
+        // SAFETY: the caller's conditions.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
         let _ = BYTES.try_with(|bytes| bytes.set(bytes.get() - layout.size() as isize));
-        // SAFETY: caller's.
+        // SAFETY: the caller's conditions.
         unsafe { System.dealloc(start, layout) }
     }
 }
@@ -45,7 +45,8 @@ fn allocated() -> isize {
     BYTES.with(Cell::get)
 }
 
-/// Values that arrive, written by another thread while this one reads, and what is there when it has ended.
+/// Values that another thread writes while this one reads, and the value that is there when the other thread has
+/// ended.
 fn state_arrives<W, R>((mut writer, mut readers): (Owned<W>, Vec<Owned<R>>))
 where
     W: End + Write<Value = u64>,
@@ -90,7 +91,7 @@ fn one<W, R>((writer, reader): (Owned<W>, Owned<R>)) -> (Owned<W>, Vec<Owned<R>>
     (writer, vec![reader])
 }
 
-/// Slow readers, of which the fast one is another type: it is dropped last.
+/// The slow readers. The fast one has another type: it is checked and dropped here.
 fn mixed<W, S, F>((writer, slow, mut fast): (Owned<W>, Vec<Owned<S>>, Owned<F>)) -> (Owned<W>, Vec<Owned<S>>)
 where
     F: End + Newer<Value = u64> + Clone,
@@ -120,7 +121,7 @@ fn every_state_arrives() {
     state_arrives(mixed(owned::emeralds(2, 4).unwrap()));
 }
 
-/// Everything that was pushed, by a thread that has ended, is popped or counted as lost.
+/// Every value that an ended thread has pushed is popped or counted as lost.
 fn queue_arrives<W, R>((mut writer, mut reader): (Owned<W>, Owned<R>))
 where
     W: End + Push<Value = u64>,
@@ -138,7 +139,7 @@ where
     });
     let mut last = 0;
     loop {
-        // In this order: what is abandoned is not pushed to any more.
+        // In this order: nobody pushes to an abandoned object any more.
         let over = reader.is_abandoned();
         match reader.pop() {
             Ok(Some(popped)) => {
@@ -182,7 +183,7 @@ fn memory_goes_with_the_last_end() {
     drop(second);
     assert_eq!(allocated(), before);
 
-    // The other way round, in a structure, and by a panic.
+    // In the opposite order, in a structure, and by a panic.
     let (writer, reader) = owned::state::<[u64; 64]>().unwrap();
     let display = reader.observer();
     drop((display, reader, writer));
@@ -230,7 +231,7 @@ fn what_cannot_be_made_says_so() {
     assert!(matches!(huge, Some(LayoutError::TooSmall { given: 0, .. } | LayoutError::Capacity)), "{huge:?}");
 }
 
-/// Ends are what they are without the memory: a function takes either.
+/// Ends have the same traits with and without their memory: a generic function takes either.
 #[test]
 fn generic_code_takes_both() {
     fn newest<R: Read<Value = u64>>(reader: &mut R) -> Option<u64> {

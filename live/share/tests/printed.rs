@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! The mistakes of the printed listings [Perez Ruiz 2020], shown on small sequential models of the listings, each
-//! beside the same story told to our object.
+//! beside the same sequence of steps on our object.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -49,9 +49,9 @@ impl PrintedSdrtr {
 fn the_printed_mask_stops_the_second_write_for_ever() {
     let mut printed = PrintedSdrtr { index: 0, mask: 0xFFFF_F000, buffers: [0; 2] };
     assert!(printed.write(1, 1));
-    // No reader has ever run; nothing that the loop waits for can happen.
+    // No reader has ever run; the event that the loop waits for cannot happen.
     assert!(!printed.write(2, 10_000));
-    // The mask that was meant.
+    // The mask that the authors meant.
     let mut meant = PrintedSdrtr { index: 0, mask: 0xFFFF_FFFE, buffers: [0; 2] };
     assert!((1..100).all(|n| meant.write(n, 1)));
 
@@ -70,16 +70,16 @@ fn two_printed_readers_leave_the_buffers() {
     printed.enter();
     printed.enter();
     assert_eq!(printed.buffer(), 2, "there are buffers 0 and 1");
-    // Ours: the second reader does not compile (`Reader` is not Clone: see the crate's documentation), and a word
-    // that two readers have left is masked.
+    // Ours: the second reader does not compile (`Reader` is not Clone: see the crate's documentation), and the reader
+    // masks a word that two readers have left.
     let mut lines = [const { Line::new() }; 3];
     let start = NonNull::from(&mut lines).cast::<u8>();
     let idx = start.cast::<u64>().as_ptr();
-    // SAFETY: aligned lines, of that length, which outlive the ends; touched through `start` alone.
+    // SAFETY: aligned lines, of that length, which outlive the ends; accessed only through `start`.
     let memory = unsafe { Memory::from_raw(start, 3 * LINE_BYTES) };
     let (mut writer, mut reader) = sdrtr::pair::<u32>(memory).unwrap();
     writer.try_publish(&7).unwrap();
-    // SAFETY: the word outlives the test's use of it, and is touched atomically alone.
+    // SAFETY: the word outlives the test's use of it, and is accessed only atomically.
     let idx = unsafe { taut_atomic::AtomicU64::from_ptr(idx) };
     for word in 0..64 {
         idx.store(word, taut_atomic::Ordering::Relaxed);
@@ -103,7 +103,7 @@ fn a_counter_that_wraps_passes_a_torn_value() {
     assert!(begin == counter && begin.is_multiple_of(2), "the printed check is content");
     assert_ne!(first, second, "and the value is torn");
 
-    // Ours: 64 bits, and no even value twice, also across writers that died in a write.
+    // Ours: 64 bits, and no even value occurs twice, even across writers that died in a write.
     let mut lines = [const { Line::new() }; 1];
     let (mut writer, mut reader) = sdrtw::pair::<[u32; 2]>(Memory::new(&mut lines)).unwrap();
     let mut last = 0;

@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! The mistakes of the printed Double Buffer and Improved Double Buffer [Huang 2002, Fig. 6 and 8], shown on a small
-//! sequential model of the listings, each beside the same story told to our objects; and one slot less than the
-//! protocols have.
+//! sequential model of the listings, each beside the same sequence of steps on our objects; and the effect of one
+//! slot less than the protocols have.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -12,7 +12,7 @@ mod place;
 use place::Place;
 use taut_share::state::{double_buffer, improved_double_buffer, presence};
 
-/// Figures 6 and 8, single steps in the order that a test chooses. Values are numbers of writes.
+/// Figures 6 and 8 in single steps, whose order a test chooses. Values are numbers of writes.
 struct Printed {
     latest: usize,
     readers: Vec<u32>,
@@ -42,13 +42,13 @@ impl Printed {
         value
     }
 
-    /// The writer's search from row `start` on, reduced: the listing means it so.
+    /// The writer's search from row `start` on, modulo the number of rows, as the listing means it.
     fn find(&self, start: usize) -> usize {
         let rows = self.readers.len();
         (start..start + 2 * rows).map(|row| row % rows).find(|row| self.readers[*row] == 0).unwrap()
     }
 
-    /// Up to the line that sets `Cl`: the row, for [`Printed::publish`].
+    /// The writer up to the line that sets `Cl`. Returns the row, for [`Printed::publish`].
     fn write_and_set_column(&mut self, start: usize, value: u64) -> usize {
         let row = self.find(start);
         let column = 1 - self.column[row];
@@ -72,7 +72,7 @@ impl Printed {
 fn a_printed_read_goes_backwards() {
     // Figure 8: one slow reader, two rows, the search from Latest + 1 on.
     let mut printed = Printed::new(2);
-    let late = printed.load_latest(); // Row 0, a long time before it goes on.
+    let late = printed.load_latest(); // Row 0, a long time before the reader continues.
     printed.write(1, 1); // To row 1.
     let row = printed.write_and_set_column(printed.latest + 1, 2); // Back to row 0: `Cl` names it, `Latest` not yet.
     assert_eq!(row, 0);
@@ -81,10 +81,11 @@ fn a_printed_read_goes_backwards() {
     assert_eq!(printed.read(next), 1, "and then the one before");
     printed.publish(row);
 
-    // Figure 6, two readers, three rows, the search from Latest on: the other one drives the writer from row to row.
+    // Figure 6, two readers, three rows, the search from Latest on: the other reader drives the writer from row to
+    // row.
     let mut printed = Printed::new(3);
     let late = printed.load_latest(); // Row 0.
-    printed.readers[0] += 1; // The other one, in row 0.
+    printed.readers[0] += 1; // The other reader, in row 0.
     printed.write(0, 1);
     assert_eq!(printed.latest, 1);
     printed.readers[0] -= 1;
@@ -99,7 +100,7 @@ fn a_printed_read_goes_backwards() {
     assert_eq!(printed.read(next), 2, "and then the one before");
 }
 
-/// Ours: a write is stopped before each of its steps, also between `cl` and latest, and a reader reads there.
+/// Ours: a reader reads before each step of a write, also between the stores of `cl` and latest.
 #[cfg(steps)]
 #[test]
 fn our_read_does_not_go_backwards() {
@@ -137,7 +138,7 @@ fn our_read_does_not_go_backwards() {
                         strike_at(at, come);
                         let ((), took) = count(|| writer.write(&n));
                         stopped += u32::from(took.total() > 8);
-                        // What is left of a strike that found no step.
+                        // Clears a strike that found no step.
                         strike_at(u64::MAX, || {});
                         READER.with_borrow(|(_, last)| assert!(*last <= n, "from the future"));
                     }
@@ -165,7 +166,8 @@ fn our_read_does_not_go_backwards() {
     });
 }
 
-/// Writes until the slot of a write is written again, at most: `rows` rows, `slow` of which are held.
+/// The smallest number of writes after which the slot of a write is written again, with `rows` rows, of which `slow`
+/// are held.
 fn distance(rows: usize, slow: usize, first_test: usize) -> u64 {
     let mut printed = Printed::new(rows);
     for held in 0..slow {
@@ -186,15 +188,15 @@ fn distance(rows: usize, slow: usize, first_test: usize) -> u64 {
 
 #[test]
 fn a_printed_loop_that_starts_too_late_breaks_the_distance() {
-    // `i = (Latest + 1) mod NRows`, and then a loop whose only clause is another step: with an even number of rows only
-    // every other one is used, and with two it is always the same.
+    // `i = (Latest + 1) mod NRows`, followed by a loop whose only clause is another step: with an even number of rows
+    // it uses only every other row, and with two always the same one.
     for overlaps in [3u64, 5, 7] {
         let rows = overlaps as usize / 2 + 1;
         assert_eq!(distance(rows, 0, 1), 2 * rows as u64, "as meant");
         let late = distance(rows, 0, 2);
         assert_eq!(late > overlaps, rows % 2 == 1, "{rows} rows: {late}");
     }
-    // Ours, V = 3: after 3 writes a value is there still, which the late start loses after 2.
+    // Ours, V = 3: a value is still there after 3 writes; the late start loses it after 2.
     assert_eq!(distance(2, 0, 2), 2);
     let mut printed = Printed::new(2);
     printed.write(printed.latest + 2, 1);
@@ -218,7 +220,7 @@ fn a_printed_loop_that_starts_too_late_breaks_the_distance() {
 
 #[test]
 fn the_printed_index_runs_past_the_last_row() {
-    // Figure 6, lines 6 to 11: only the test is reduced.
+    // Figure 6, lines 6 to 11: only the test uses the index modulo the number of rows.
     let mut printed = Printed::new(3);
     printed.latest = 2;
     printed.readers[2] += 1;
@@ -230,7 +232,7 @@ fn the_printed_index_runs_past_the_last_row() {
     assert_eq!(i, 3, "the index that is written to, and becomes Latest");
     assert!(printed.slots.get(i).is_none(), "there are rows 0 to 2");
 
-    // Ours, three rows: readers that stand anywhere, the writer in every row.
+    // Ours, three rows: readers in any row, and the writer uses every row.
     let place = Place::new(double_buffer::bytes::<u64>(2));
     let latest = place.memory().claim().word(0);
     let (mut writer, group) = double_buffer::group::<u64>(place.memory(), 2).unwrap();
@@ -246,16 +248,16 @@ fn the_printed_index_runs_past_the_last_row() {
 
 #[test]
 fn one_slot_less_is_too_few_for_presence() {
-    // P readers stand in P slots, each in another one, and the newest is one more: with P + 1 slots none is free.
+    // P readers are in P different slots, and the newest value is in one more: with P + 1 slots none is free.
     for readers in 1..=5u32 {
         let free = |slots: u32| {
-            let at: Vec<u32> = (0..readers).collect(); // Reader i stayed when slot i was the newest.
+            let at: Vec<u32> = (0..readers).collect(); // Reader i entered when slot i was the newest.
             let newest = readers;
             (0..slots).any(|slot| slot != newest && !at.contains(&slot))
         };
         assert!(!free(readers + 1) && free(readers + 2));
 
-        // Ours, brought there: each reader stays with a value of its own, and the writer goes on.
+        // Ours, in that situation: each reader stays with a different value, and the writer continues.
         let place = Place::new(presence::bytes::<u64>(readers));
         let (mut writer, group) = presence::group::<u64>(place.memory(), readers).unwrap();
         let mut group: Vec<_> = group.collect();

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What slots and steps Chen's protocol [Huang 2002, Fig. 3] cannot do without, shown on a small sequential model,
-//! each beside the same story told to our objects.
+//! The slots and steps that Chen's protocol [Huang 2002, Fig. 3] needs, shown on a small sequential model, each
+//! beside the same sequence of steps on our objects.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
 use taut_share::state::{chen, hybrid, improved_chen};
 use taut_share::{Line, Memory};
 
-/// Fig. 3, single steps in the order that a test chooses; a slot is two words of a value.
+/// Fig. 3 in single steps, whose order a test chooses; a slot holds the two words of a value.
 struct Printed {
     slots: Vec<[u64; 2]>,
     latest: usize,
@@ -21,7 +21,7 @@ impl Printed {
         Self { slots: vec![[0; 2]; slots], latest: 0, reading: vec![Some(0); readers] }
     }
 
-    /// GetBuff: the search, cut off after two rounds of what is printed without an end.
+    /// GetBuff: the search, cut off after two rounds; the printed one has no end.
     fn free(&self) -> Option<usize> {
         let behind = (1..=2 * self.slots.len()).map(|step| (self.latest + step) % self.slots.len());
         behind.into_iter().find(|slot| *slot != self.latest && !self.reading.contains(&Some(*slot)))
@@ -34,7 +34,7 @@ impl Printed {
         Some(slot)
     }
 
-    /// The rest of the writer: publishes, and settles what is empty.
+    /// The rest of the writer: publishes, and fills the empty entries.
     fn publish(&mut self, slot: usize) {
         self.latest = slot;
         self.reading.iter_mut().for_each(|reading| *reading = reading.or(Some(slot)));
@@ -45,7 +45,7 @@ impl Printed {
         slot.map(|slot| self.publish(slot)).is_some()
     }
 
-    /// The reader up to the copy: the slot that it will copy.
+    /// The reader up to the copy. Returns the slot that it will copy.
     fn claim(&mut self, which: usize) -> usize {
         self.reading[which] = None;
         let latest = self.latest;
@@ -56,7 +56,7 @@ impl Printed {
 #[test]
 fn with_one_slot_fewer_the_search_never_ends() {
     for readers in 1..6 {
-        // Every reader holds another slot, and latest is one more.
+        // Every reader holds a different slot, and latest is one more.
         let story = |slots: usize| {
             let mut printed = Printed::new(slots, readers);
             (0..readers).all(|which| {
@@ -69,7 +69,7 @@ fn with_one_slot_fewer_the_search_never_ends() {
         assert!(!story(readers + 1), "{readers} readers");
         assert!(story(readers + 2), "{readers} readers");
 
-        // Ours: the readers hold their slots while the writer goes on.
+        // Ours: the readers hold their slots while the writer continues.
         let count = u32::try_from(readers).unwrap();
         let mut lines: Vec<Line> = (0..chen::bytes::<u64>(count) / 128).map(|_| Line::new()).collect();
         let (mut writer, all) = chen::group::<u64>(Memory::new(&mut lines), count).unwrap();
@@ -85,7 +85,7 @@ fn with_one_slot_fewer_the_search_never_ends() {
 
 #[test]
 fn without_the_claim_a_slow_reader_is_torn() {
-    // The reader looks at latest and does not claim: the writer comes back to its slot.
+    // The reader loads latest and does not claim: the writer uses its slot again.
     let mut printed = Printed::new(3, 1);
     printed.write(1);
     let slot = printed.latest;
@@ -94,7 +94,7 @@ fn without_the_claim_a_slow_reader_is_torn() {
     let second = printed.slots[slot][1];
     assert_ne!(first, second, "torn");
 
-    // With it, it stays.
+    // With the claim, the value stays.
     let mut printed = Printed::new(3, 1);
     printed.write(1);
     let slot = printed.claim(0);
@@ -102,7 +102,7 @@ fn without_the_claim_a_slow_reader_is_torn() {
     (2..=40).for_each(|n| assert!(printed.write(n)));
     assert_eq!(first, printed.slots[slot][1]);
 
-    // Ours, in place: what the reader looks at does not change under 40 writes.
+    // Ours, in place: the value that the reader looks at does not change during 40 writes.
     let mut lines = [const { Line::new() }; 6];
     let (mut writer, mut reader) = chen::pair::<[u64; 2]>(Memory::new(&mut lines)).unwrap();
     writer.write(&[1; 2]);
@@ -114,11 +114,11 @@ fn without_the_claim_a_slow_reader_is_torn() {
     assert_eq!((seen, reader.read()), (Some([1; 2]), Some([40; 2])));
 }
 
-/// Writes between a fast reader's look and the moment when its slot is filled again, with the reader of number 0 slow
-/// and moving its claim at the worst moments.
+/// The smallest number of writes between a fast reader's load of latest and the moment when its slot is filled again,
+/// with `slow` slow readers that move their claims at the worst moments.
 fn distance(slots: usize, slow: usize) -> usize {
     let mut least = usize::MAX;
-    // All ways to let each slow reader claim anew or not before each of eight writes.
+    // All combinations of each slow reader making a new claim or not before each of eight writes.
     for plan in 0u64..1 << (8 * slow) {
         let mut printed = Printed::new(slots, slow);
         let mut filled = vec![None; slots];
@@ -138,7 +138,7 @@ fn distance(slots: usize, slow: usize) -> usize {
 
 #[test]
 fn one_buffer_fewer_in_the_improved_form_tears_in_time() {
-    // A model without a single unsafe line: Miri takes minutes for it and can find nothing there.
+    // A model without any unsafe code: Miri takes minutes for it and cannot find anything there.
     let shapes: &[_] = if cfg!(miri) {
         &[(0, 2), (0, 3)]
     } else {
@@ -149,7 +149,7 @@ fn one_buffer_fewer_in_the_improved_form_tears_in_time() {
         assert!(distance(slow + n - 1, slow) < n, "{slow} slow readers, N = {n}, one fewer");
     }
 
-    // The story to the end: N = 3, so 2 writes may overlap a fast read. With one buffer fewer they tear it.
+    // A complete example: N = 3, so 2 writes may overlap a fast read. With one buffer fewer they tear it.
     let mut printed = Printed::new(2, 0);
     printed.write(1);
     let slot = printed.latest;
@@ -157,16 +157,17 @@ fn one_buffer_fewer_in_the_improved_form_tears_in_time() {
     (2..=3).for_each(|n| assert!(printed.write(n)));
     assert_ne!(first, printed.slots[slot][1], "torn, and the reader was in time");
 
-    // Ours, for 2 overlaps: the words of a value that was newest stand for 2 writes more, whatever a slow reader holds.
+    // Ours, for 2 overlaps: the words of a value that was the newest stay for 2 more writes, whatever a slow reader
+    // holds.
     for hold in 0..6 {
         let bytes = improved_chen::bytes::<u64>(1, 2);
         let mut lines: Vec<Line> = (0..bytes / 128).map(|_| Line::new()).collect();
         let start = core::ptr::NonNull::from(lines.as_mut_slice()).cast::<u8>();
-        // SAFETY: aligned lines, of that length, which outlive the ends; touched through `start` alone.
+        // SAFETY: aligned lines, of that length, which outlive the ends; accessed only through `start`.
         let memory = unsafe { Memory::from_raw(start, bytes) };
         let (mut writer, mut slow, _) = improved_chen::group::<u64>(memory, 1, 2).unwrap();
         let mut slow = slow.next().unwrap();
-        // SAFETY: inside, aligned, and touched atomically alone.
+        // SAFETY: inside, aligned, and accessed only atomically.
         let word = |at: usize| unsafe { taut_atomic::AtomicU64::from_ptr(start.as_ptr().add(at).cast()) };
         let load = |at: usize| word(at).load(taut_atomic::Ordering::Relaxed);
         let mut looks = Vec::new();
@@ -185,24 +186,24 @@ fn one_buffer_fewer_in_the_improved_form_tears_in_time() {
 
 #[test]
 fn a_fast_reader_that_was_too_slow_is_told() {
-    // As printed it gets whatever stands there.
+    // As printed, it gets whatever the slot holds.
     let mut printed = Printed::new(2, 0);
     printed.write(1);
     let slot = printed.latest;
     (2..=3).for_each(|n| assert!(printed.write(n)));
     assert_eq!(printed.slots[slot], [3; 2], "not what was newest when it looked");
 
-    // Ours: a slot whose stamp is another one. A reader that may claim does, an observer is told.
+    // Ours: the slot has a different stamp. A reader that may claim does so; an observer gets `Overrun`.
     let bytes = hybrid::bytes::<u64>(1, 0);
     let mut lines: Vec<Line> = (0..bytes / 128).map(|_| Line::new()).collect();
     let start = core::ptr::NonNull::from(lines.as_mut_slice()).cast::<u8>();
-    // SAFETY: aligned lines, of that length, which outlive the ends; touched through `start` alone.
+    // SAFETY: aligned lines, of that length, which outlive the ends; accessed only through `start`.
     let memory = unsafe { Memory::from_raw(start, bytes) };
     let (mut writer, mut all) = hybrid::group::<u64>(memory, 1, 0).unwrap();
     let mut reader = all.next().unwrap();
     let mut observer = reader.observer();
     writer.write(&1);
-    // SAFETY: inside, aligned, and touched atomically alone.
+    // SAFETY: inside, aligned, and accessed only atomically.
     let word = |at: usize| unsafe { taut_atomic::AtomicU64::from_ptr(start.as_ptr().add(at).cast()) };
     let stamp = word(256 + 64 * (word(0).load(taut_atomic::Ordering::Relaxed) & 0xFF) as usize + 8);
     stamp.fetch_add(256 * 3, taut_atomic::Ordering::Relaxed);

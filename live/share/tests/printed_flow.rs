@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What goes wrong with wait-free buffers as described in [Han14], shown on small sequential models, each beside the
-//! same story told to our objects.
+//! The errors of wait-free buffers as described in [Han14], shown on small sequential models, each beside the same
+//! sequence of steps on our objects.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -16,8 +16,8 @@ fn lines(bytes: Option<usize>) -> Vec<Line> {
 
 const EMPTY: usize = usize::MAX;
 
-/// Algorithms 1 and 2 for one reader, with one buffer more than readers: GetBuf avoids what READING names and
-/// nothing else. Single steps in the order that a test chooses.
+/// Algorithms 1 and 2 for one reader, with one buffer more than readers: GetBuf avoids only the buffer that READING
+/// names. Single steps, whose order a test chooses.
 struct PlusOne {
     buffers: [[u32; 2]; 2],
     reading: usize,
@@ -34,7 +34,7 @@ impl PlusOne {
         self.exchange(buffer);
     }
 
-    /// Compare and swap of READING, 0 for the new value; gives the entry.
+    /// Compare and swap of READING from empty to the new value; returns the entry.
     fn exchange(&mut self, new: usize) -> usize {
         if self.reading == EMPTY {
             self.reading = new;
@@ -47,7 +47,7 @@ impl PlusOne {
 fn one_buffer_more_than_readers_tears_in_parallel() {
     let new = || PlusOne { buffers: [[1; 2], [0; 2]], reading: 1, latest: 0 };
 
-    // One processor, the writer more urgent: it comes between any two steps of the reader, but whole.
+    // One processor, the writer more urgent: all of it runs between any two steps of the reader.
     for before in 0..5 {
         let mut printed = new();
         let write = |printed: &mut PlusOne| {
@@ -112,7 +112,7 @@ fn one_buffer_more_than_readers_tears_in_parallel() {
     }
 }
 
-/// Algorithms 3 and 4 as the text tells them, for one reader of higher priority than the writer, three buffers.
+/// Algorithms 3 and 4 as the text describes them, for one reader of higher priority than the writer, three buffers.
 struct Activations {
     buffers: [[u32; 2]; 3],
     reading: usize,
@@ -121,7 +121,7 @@ struct Activations {
 }
 
 impl Activations {
-    /// GetBuf: neither LATEST nor what is read.
+    /// GetBuf: a buffer that is neither LATEST nor being read.
     fn free(&self) -> Option<usize> {
         (0..3).find(|buffer| *buffer != self.latest && *buffer != self.reading)
     }
@@ -149,7 +149,7 @@ fn getbuf_before_previous_leaves_a_higher_reader_unprotected() {
     printed.buffers[buffer][0] = 3;
     assert_eq!(printed.buffers[printed.reading], [3, 1], "torn");
 
-    // PREVIOUS first, and the entry filled, then GetBuf: wherever the reader's exchange falls, it reads one value.
+    // PREVIOUS first, then the entry, then GetBuf: wherever the reader's exchange takes place, it reads one value.
     for exchange_at in 0..4 {
         let mut ordered = new();
         ordered.reading = EMPTY;
@@ -170,7 +170,7 @@ fn getbuf_before_previous_leaves_a_higher_reader_unprotected() {
         assert_eq!(value[0], value[1], "exchange before step {exchange_at}");
     }
 
-    // Ours: the activations are in an order; the reader's is before the writer's third, or behind it.
+    // Ours: the activations are ordered; the reader's is before the writer's third, or after it.
     for reader_first in [true, false] {
         let shape = Shape::several_processors(0, 1);
         assert_eq!(shape.buffers, 3);
@@ -200,7 +200,7 @@ fn getbuf_before_previous_leaves_a_higher_reader_unprotected() {
 
 #[test]
 fn without_a_check_a_late_reader_gets_a_torn_value() {
-    // Two buffers in turn; the reader's job was to end before the second activation after its own.
+    // Two buffers in turn; the reader's job should have ended before the second activation after its own.
     let mut buffers = [[0u32; 2]; 2];
     buffers[1] = [1; 2];
     let first = buffers[1][0];

@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! The mistakes of the printed queues with a real-time writer [Perez Ruiz 2020, Listings 3 and 4], shown on small
-//! models of the listings whose steps come in the order that a test chooses, each beside the same story told to ours.
+//! models of the listings in single steps, whose order a test chooses, each beside the same sequence of steps on our
+//! queues.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -19,7 +20,7 @@ struct PrintedQrtwo {
     slots: Vec<u64>,
 }
 
-/// An enqueue of it, between lines 30 and 31: the first of its two compare-and-swaps is next.
+/// An enqueue between lines 30 and 31: the first of its two compare-and-swaps is next.
 struct Enqueue {
     current: usize,
     local: usize,
@@ -71,7 +72,7 @@ impl PrintedQrtwo {
         self.end(&enqueue, first);
     }
 
-    /// Line 42, as both its words were at one time.
+    /// Line 42, with both its words loaded at one instant.
     fn is_empty(&self) -> bool {
         self.looks_empty(self.tail)
     }
@@ -81,13 +82,13 @@ impl PrintedQrtwo {
         self.next(tail) == self.head >> 2
     }
 
-    /// Lines 47 to 52: what it expects of the head, and the value.
+    /// Lines 47 to 52: the head that it expects, and the value.
     fn copy(&self) -> (usize, u64) {
         let local = self.head & !(OVERWRITE | CHANGING);
         (local, self.slots[local >> 2])
     }
 
-    /// Lines 53 to 61: whether the copy is returned.
+    /// Lines 53 to 61. Returns whether the copy is valid.
     fn accept(&mut self, local: usize) -> bool {
         let success = self.cas(local, self.next(local >> 2) << 2);
         if !success {
@@ -97,7 +98,7 @@ impl PrintedQrtwo {
         success
     }
 
-    /// Lines 42 to 63, without anybody in between.
+    /// Lines 42 to 63, without interference.
     fn dequeue(&mut self) -> Option<u64> {
         if self.is_empty() {
             return None;
@@ -140,7 +141,7 @@ fn the_printed_overwriting_queue_misses_that_it_is_full() {
     assert!(!first);
     assert!(!printed.accept(stale), "a dequeue that had copied 1 before");
     printed.end(&enqueue, first);
-    // The tail has gone on, the head has not: four values in four slots look like none.
+    // The tail has advanced, the head has not: four values in four slots look like none.
     assert!(printed.is_empty(), "the printed check is content");
     assert_eq!(printed.dequeue(), None, "2, 3, 4 and 5 are there");
     printed.enqueue(6);
@@ -168,7 +169,7 @@ fn the_printed_overwriting_queue_says_empty_when_it_is_full() {
     assert!(printed.looks_empty(tail), "the reader is told that nothing waits");
     assert!(!printed.is_empty(), "and three values have waited all the time");
 
-    // Ours: one word is looked at, the own head is private: empty was true at that instant.
+    // Ours: the reader loads one word, and its own head is private: "empty" was true at that instant.
     let mut lines = [const { Line::new() }; 4];
     let (mut writer, mut reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 3, 0).unwrap();
     writer.push_slice(&[1, 2]);
@@ -183,7 +184,7 @@ fn the_printed_overwriting_queue_of_one_says_empty_while_it_overwrites() {
     // Two slots, of which one is usable.
     let mut printed = PrintedQrtwo::new(2);
     printed.enqueue(1);
-    // The next discards 1 and has not moved the tail yet: the newest complete value is on its way out.
+    // The next enqueue discards 1 and has not moved the tail yet: the queue has lost its newest complete value.
     let enqueue = printed.begin(2);
     let first = printed.first_attempt(&enqueue);
     assert!(first);
@@ -232,7 +233,7 @@ impl PrintedQrtwc {
         self.next(self.tail) == self.head
     }
 
-    /// Lines 33 to 40, without anybody in between.
+    /// Lines 33 to 40, without interference.
     fn copy(&mut self) -> u64 {
         let value = self.slots[self.head];
         self.head = self.next(self.head);
@@ -249,14 +250,14 @@ fn the_printed_clearing_queue_returns_what_it_has_discarded() {
     let mut printed = PrintedQrtwc::new(3);
     printed.enqueue(1);
     printed.enqueue(2);
-    // Line 30: not empty. Then the writer clears, and is gone before line 33 looks at the counter.
+    // Line 30: not empty. Then the writer clears, and has finished before line 33 loads the counter.
     assert!(!printed.is_empty());
     printed.enqueue(3);
     assert!(printed.is_empty(), "1, 2 and 3 are discarded, says the listing");
     assert_eq!(printed.copy(), 1, "and returned");
     assert_eq!([(); 3].map(|()| printed.dequeue()), [Some(2), Some(3), None], "and so on");
 
-    // Ours: what waits follows from the tail that the copy is checked against.
+    // Ours: the values that wait follow from the tail against which the reader checks its copy.
     let mut lines = [const { Line::new() }; 4];
     let (mut writer, mut reader) = qrtwc::pair::<u64>(Memory::new(&mut lines), 2, 0).unwrap();
     writer.push_slice(&[1, 2]);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What goes wrong with fewer buffers, a laxer check, a bit of the reader's own, or an answer that is taken as it
-//! comes: each on a small sequential model, driven through the bad interleaving, beside the same story told to our
-//! objects [Huang 2002].
+//! The errors that come from fewer buffers, a laxer check, a bit of the reader's own, or an answer that the reader
+//! takes without a check: each on a small sequential model, driven through the bad interleaving, beside the same
+//! sequence of steps on our objects [Huang 2002].
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -50,8 +50,8 @@ impl Printed {
     }
 }
 
-/// A read that three writes overlap, of which two end: its second word is copied before them, its first in the third.
-/// Gives the words and the number at the end.
+/// A read that three writes overlap, of which two end: the reader copies its second word before them, and its first
+/// one during the third. Returns the words and the number at the end.
 fn overlapped_by_three(printed: &mut Printed) -> ([u64; 2], u64) {
     printed.write();
     let number = printed.latest;
@@ -62,7 +62,7 @@ fn overlapped_by_three(printed: &mut Printed) -> ([u64; 2], u64) {
     ([printed.word(number, 0), second], printed.latest)
 }
 
-/// What our object gives a reader when `writes` writes end in the middle of its copy of the first.
+/// The result of our object for a reader if `writes` writes end in the middle of its copy of the first.
 fn ours(buffers: u32, writes: u64) -> Result<u64, Overrun> {
     let place = Place::new(nbw_temporal::bytes::<Twice>(buffers).unwrap());
     let (mut writer, mut reader) = nbw_temporal::pair::<Twice>(place.memory(), buffers).unwrap();
@@ -80,7 +80,7 @@ fn as_many_buffers_as_overlapping_writes_are_too_few() {
     let (words, _) = overlapped_by_three(&mut Printed::new(4));
     assert_eq!(words, [1, 1]);
 
-    // Ours with as many buffers as it says for three writes; and with fewer it says so.
+    // Ours with as many buffers as it recommends for three writes; with fewer, it reports the overrun.
     assert_eq!(nbw_temporal::buffers(2_500, 500, 1_000), Some(5));
     assert_eq!(ours(5, 3), Ok(1));
     assert_eq!(ours(4, 3), Err(Overrun));
@@ -89,7 +89,7 @@ fn as_many_buffers_as_overlapping_writes_are_too_few() {
 
 #[test]
 fn a_laxer_check_lets_a_torn_value_pass() {
-    // Three buffers, and a check that accepts a number that has moved on by two: one more than ours.
+    // Three buffers, and a check that accepts a number that has increased by two: one more than ours.
     let (words, latest) = overlapped_by_three(&mut Printed::new(3));
     assert!(latest - 1 <= 2, "the laxer check is content");
     assert_ne!(words[0], words[1], "and the value is torn");
@@ -98,7 +98,7 @@ fn a_laxer_check_lets_a_torn_value_pass() {
         let accepted = u64::from(buffers) - 2;
         assert_eq!(ours(buffers, accepted), Ok(1));
         assert_eq!(ours(buffers, accepted + 1), Err(Overrun));
-        // The same buffers, with slow readers beside.
+        // The same buffers, with slow readers in addition.
         for writes in [accepted, accepted + 1] {
             let place = Place::new(improved_peterson::bytes::<Twice>(1, buffers).unwrap());
             let (mut writer, _, mut fast) =
@@ -113,7 +113,7 @@ fn a_laxer_check_lets_a_torn_value_pass() {
 
 #[test]
 fn a_bit_of_the_readers_own_returns_what_was_never_written() {
-    // Peterson, one reader; the writer has written 1 and then is not heard of.
+    // Peterson, one reader; the writer has written 1 and then does nothing.
     let (newest, copy, answered) = (1, 0, 0);
     let (mut own, mut seen) = (0, Vec::new());
     for _ in 0..2 {
@@ -121,7 +121,7 @@ fn a_bit_of_the_readers_own_returns_what_was_never_written() {
         seen.push(if answered == own { copy } else { newest });
     }
     assert_eq!(seen, [1, 0], "the second read takes a copy that was never written");
-    // The complement of what was answered.
+    // The complement of the answered bit.
     let asked = 1 - answered;
     assert_eq!([(); 2].map(|()| if answered == asked { copy } else { newest }), [1, 1]);
 
@@ -136,7 +136,7 @@ fn a_bit_of_the_readers_own_returns_what_was_never_written() {
 
 #[test]
 fn two_buffers_without_the_answer_are_torn() {
-    // What Peterson's copy is for: the reader's words are of two writes when two end in between.
+    // The purpose of Peterson's copy: the reader's words are of two writes if two end in between.
     let (words, _) = overlapped_by_three(&mut Printed::new(2));
     assert_ne!(words[0], words[1]);
 
@@ -148,7 +148,8 @@ fn two_buffers_without_the_answer_are_torn() {
         meanwhile(move || (2..2 + writes).for_each(|n| writer.write(&Twice::new(n))));
         let sample = reader.read_sample().unwrap();
         assert!(all_took_place());
-        // Nobody writes: the newest when it began. Else what the first write in between has left.
+        // If nobody writes: the value that was the newest at the begin of the read. Else the copy that the first
+        // write in between has left.
         let expected = if writes == 0 { 1 } else { 2 };
         assert_eq!((sample.value.number(), sample.version), (expected, expected), "{writes} writes");
     }
@@ -156,7 +157,8 @@ fn two_buffers_without_the_answer_are_torn() {
 
 #[test]
 fn an_answer_that_is_taken_as_it_comes_is_stale() {
-    // EMERALDS: a read was overtaken and asked, and found a value without help. The answer comes then, and stays.
+    // EMERALDS: a read was overtaken, made a request, and then found a value without help. The answer comes after
+    // that, and stays.
     let (answer, newest_at_begin) = (5, 9);
     let taken_as_it_comes = answer;
     assert!(taken_as_it_comes < newest_at_begin, "the next read that is overtaken gets this");
@@ -178,7 +180,7 @@ fn an_answer_that_is_taken_as_it_comes_is_stale() {
         meanwhile(move || write(times));
     };
     write(1);
-    // Overtaken, asks; the second attempt is left alone.
+    // Overtaken, makes a request; nothing disturbs the second attempt.
     later(2);
     assert_eq!(slow.read().map(|sample| sample.unwrap().value.number()), Ok(3));
     // The answer.
@@ -186,17 +188,17 @@ fn an_answer_that_is_taken_as_it_comes_is_stale() {
     let (version, bit) = (4, 1);
     assert_eq!(answered.load(taut_atomic::Ordering::Relaxed), version << 1 | bit);
     write(5);
-    // Overtaken: the answer is there, and is of before.
+    // Overtaken: the answer is there, but is an old one.
     later(2);
     assert_eq!(slow.read().map(|sample| sample.unwrap().value.number()), Ok(11));
-    // Overtaken each time: by the end of the second attempt the first write in it has answered.
+    // Overtaken each time: by the end of the second attempt, the first write during it has answered.
     write(5);
     later(2);
     later(2);
     let sample = slow.read().unwrap().unwrap();
     assert!(all_took_place());
     assert_eq!((sample.value.number(), sample.version), (19, 19), "17 and 18 came in the first, 19 answers");
-    // With one attempt: told.
+    // With one attempt: reported.
     later(2);
     assert_eq!(slow.read_bounded(1), Err(Overrun));
     assert_eq!(slow.read_bounded(0).map(|sample| sample.unwrap().value.number()), Ok(22));

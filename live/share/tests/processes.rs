@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Two processes on one file, for every protocol: either side is killed with SIGKILL at random moments and followed by
-//! another. `TAUT_STRESS_DEATHS` says how often. (`deaths.rs` kills at every single step.)
+//! Two processes on one file, for every protocol: the test kills either side with SIGKILL at random moments, and a
+//! successor follows. `TAUT_STRESS_DEATHS` says how often. (`deaths.rs` kills at every single step.)
 #![cfg(not(any(loom, shuttle, miri)))]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
@@ -28,7 +28,8 @@ fn deaths() -> u64 {
     std::env::var("TAUT_STRESS_DEATHS").ok().and_then(|s| s.parse().ok()).unwrap_or(10)
 }
 
-/// Runs `work` until `mapping` tells of more than `reported`, then for a time that differs from round to round.
+/// Runs `work` until the process reports more than `reported` in `mapping`, then for a time that differs from round
+/// to round.
 fn meanwhile(mapping: &Mapping, reported: u64, round: u64, mut work: impl FnMut()) {
     let limit = Instant::now() + Duration::from_secs(20);
     while mapping.reported(0).load(Relaxed) <= reported {
@@ -46,8 +47,8 @@ fn pause(n: u64) {
     (0..n % 100).for_each(|_| std::hint::spin_loop());
 }
 
-/// The started processes. Word 0 of the line for telling: steps of work done, ever; word 1: the last value seen by a
-/// reader, or written.
+/// The started processes. Word 0 of the report line: number of operations done; word 1: the last value that a reader
+/// has seen, or that was written.
 #[test]
 fn process() {
     let Some((role, mapping, from)) = orders() else {
@@ -93,9 +94,9 @@ fn state_writer<S: State<N>>(mapping: &Mapping, from: u64) {
 }
 
 fn state_reader<S: State<N>>(mapping: &Mapping) {
-    // SAFETY: the test starts one at a time, and has none of this number itself.
+    // SAFETY: the test starts one at a time, and has no reader of this number itself.
     let mut reader = unsafe { S::reader(mapping.memory(), 0) };
-    // Not behind those before it either: their reads are over.
+    // It must not fall behind its predecessors either: their reads are over.
     let mut newest = Newest { last: if S::ATOMIC { mapping.reported(1).load(Acquire) } else { 0 } };
     loop {
         if let Some(n) = newest.judge::<N, S>(S::read(&mut reader), 0) {
@@ -127,7 +128,7 @@ fn queue_reader<Q: Queue<N>>(mapping: &Mapping) {
     loop {
         let got = Q::pop(&mut reader);
         if let (true, Got::Value((value, lost))) = (first, got) {
-            // The one before us may have died after its pop and before it could tell: of one value, and of what was lost
+            // The previous reader may have died after a pop and before its report: of one value, and of those lost
             // before that.
             let before = number(&value) - 1 - lost;
             let untold = if Q::WHEN_FULL == WhenFull::Refuse { 1 } else { u64::MAX - order.last };
@@ -145,7 +146,7 @@ fn queue_reader<Q: Queue<N>>(mapping: &Mapping) {
 
 fn state_writer_dies<S: State<N>>(role: &str) {
     let mapping = Mapping::create(S::bytes());
-    // SAFETY: the only ones, each once.
+    // SAFETY: the only ends, each once.
     let mut readers: Vec<_> = (0..S::READERS)
         .map(|which| (unsafe { S::reader(mapping.memory(), which) }, Newest::default(), 0u64))
         .collect();
@@ -173,7 +174,7 @@ fn state_writer_dies<S: State<N>>(role: &str) {
     }
     println!("{} of {} writers died where nothing can be read", readers[0].2, deaths());
     let last = (deaths() + 1) << 40;
-    // SAFETY: the writers before were killed.
+    // SAFETY: the previous writers were killed.
     let mut writer = unsafe { S::writer(mapping.memory()) };
     assert!(S::write(&mut writer, &marked(last)), "{}: nobody reads", S::NAME);
     for (reader, newest, _) in &mut readers {
@@ -200,7 +201,8 @@ fn state_reader_dies<S: State<N>>(role: &str) {
         for (reader, newest) in &mut others {
             let got = S::read(reader);
             let seen = newest.judge::<N, S>(got, last).unwrap_or(0);
-            // Nobody writes meanwhile. The reader that is to die may be in the way, where it can be in the writer's too.
+            // Nobody writes meanwhile. In a protocol where a reader can block the writer, the reader that is to die
+            // may block this one too.
             let in_the_way = got == Got::Told && !S::WRITES_ALWAYS;
             assert!(in_the_way || seen == last, "{}: {got:?}, {last} was complete", S::NAME);
         }
@@ -218,7 +220,7 @@ fn state_reader_dies<S: State<N>>(role: &str) {
         assert!(refused_after == 0 || !S::READERS_MAY_DIE, "{}: a death costs the writer", S::NAME);
     }
     println!("{refused_after} of {} readers died where the writer needs a new one", deaths());
-    // SAFETY: the readers before were killed.
+    // SAFETY: the previous readers were killed.
     let mut reader = unsafe { S::reader(mapping.memory(), 0) };
     let (written, last) = write();
     assert!(written, "{}: nobody reads", S::NAME);
@@ -242,14 +244,14 @@ fn queue_writer_dies<Q: Queue<N>>(role: &str) {
         });
         writer.kill();
         let complete = mapping.reported(1).load(Acquire);
-        // All that were pushed are there; of a push that was begun the reader may be told, if it is not.
+        // All pushed values are there; a pop may report the push that was begun and is not complete.
         let mut pop = || order.judge::<N, Q>(Q::pop(&mut reader), complete, CAPACITY, || u64::MAX);
         while pop().is_some() {}
         if order.last < complete {
             assert_ne!(Q::WHEN_FULL, WhenFull::Refuse, "{}: {complete} is missing", Q::NAME);
             // SAFETY: the writer was killed.
             let mut next = unsafe { Q::writer(mapping.memory(), CAPACITY) };
-            // It is not known whether the push that was begun has happened; where it can be seen, it has not.
+            // In general it is not known whether the push that was begun has happened; here it has not.
             assert!(Q::push(&mut next, marked(complete + 1)), "{}", Q::NAME);
             while order.judge::<N, Q>(Q::pop(&mut reader), complete + 1, CAPACITY, || u64::MAX).is_some() {}
         }
@@ -275,7 +277,7 @@ fn queue_reader_dies<Q: Queue<N>>(role: &str) {
         reader.kill();
     }
     assert!(pushed >= deaths());
-    // SAFETY: the readers before were killed.
+    // SAFETY: the previous readers were killed.
     let mut reader = unsafe { Q::reader(mapping.memory(), CAPACITY) };
     let mut newest = 0;
     while let Got::Value((value, _)) = Q::pop(&mut reader) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Two processes on one pool of blocks: either side is killed with SIGKILL at random moments and followed by another,
-//! `TAUT_STRESS_DEATHS` times. (`deaths_bulk.rs` kills at every single step.)
+//! Two processes on one pool of blocks: the test kills either side with SIGKILL at random moments, and a successor
+//! follows, `TAUT_STRESS_DEATHS` times. (`deaths_bulk.rs` kills at every single step.)
 #![cfg(not(any(loom, shuttle, miri)))]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
@@ -39,7 +39,7 @@ fn receiver(mapping: &Mapping) -> Receiver<'_, Value> {
     unsafe { bulk::receiver(mapping.memory(), BLOCKS) }.unwrap()
 }
 
-/// The content of sending `n` says `n`: whoever sends asks for the number by sending nothing before it is known.
+/// Sends the next number; the content of sending `n` is `n`. Returns false if there is no loan.
 fn send_next(sender: &Sender<'_, Value>, next: &mut u64, recall: bool) -> bool {
     let Some(mut loan) = (if recall { sender.loan_or_recall() } else { sender.loan() }) else { return false };
     *loan = marked(*next);
@@ -48,7 +48,8 @@ fn send_next(sender: &Sender<'_, Value>, next: &mut u64, recall: bool) -> bool {
     true
 }
 
-/// Runs `work` until `mapping` tells of more than `reported`, then for a time that differs from round to round.
+/// Runs `work` until the process reports more than `reported` in `mapping`, then for a time that differs from round
+/// to round.
 fn meanwhile(mapping: &Mapping, reported: u64, round: u64, mut work: impl FnMut()) {
     let limit = Instant::now() + Duration::from_secs(20);
     while mapping.reported(0).load(Relaxed) <= reported {
@@ -61,7 +62,7 @@ fn meanwhile(mapping: &Mapping, reported: u64, round: u64, mut work: impl FnMut(
     }
 }
 
-/// The started processes. Word 0 of the line for telling: blocks sent or received, ever; word 1: the last number.
+/// The started processes. Word 0 of the report line: number of blocks sent or received; word 1: the last number.
 #[test]
 fn process() {
     let Some((role, mapping, from)) = orders() else {
@@ -71,7 +72,7 @@ fn process() {
     match role.as_str() {
         "sender" | "recalling-sender" => {
             let sender = sender(&mapping);
-            // A loan that it has all the time, as well as those that it sends.
+            // A loan that it holds all the time, in addition to those that it sends.
             let _kept = sender.loan();
             let mut next = from;
             loop {
@@ -137,7 +138,7 @@ fn sender_dies(role: &str) {
         };
         meanwhile(&mapping, reported, round, &mut receive);
         process.kill();
-        // It waits for nobody, and what was sent arrives.
+        // The receiver waits for nobody, and the sent blocks arrive.
         (0..4 * BLOCKS).for_each(|_| receive());
     }
     assert!(last >= deaths());
@@ -168,7 +169,7 @@ fn receiver_dies(role: &str, recall: bool) {
         });
         process.kill();
     }
-    // Its last heir gets what the dead ones had, and all that waits.
+    // The last successor gets the blocks that the dead receivers had, and all that wait.
     let heir = receiver(&mapping);
     let (mut last, mut received) = (0, 0);
     while let Some(block) = heir.receive().unwrap() {

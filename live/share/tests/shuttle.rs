@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! Longer random runs of every protocol, by shuttle: `RUSTFLAGS="--cfg shuttle" cargo test -p taut-share --release
-//! --test shuttle`. Sequentially consistent; here exclusive slots are copied word by word with a change of threads in
-//! between, so that an access that is not exclusive shows as a torn value.
+//! --test shuttle`. Sequentially consistent. In this build, exclusive slots are copied word by word with thread
+//! switches in between, so that an access that is not exclusive shows as a torn value.
 #![cfg(shuttle)]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 

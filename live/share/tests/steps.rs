@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! No operation of any protocol takes more steps than its adapter says, whatever stands in the shared memory:
+//! No operation of any protocol takes more steps than its adapter says, whatever the shared memory holds:
 //! `RUSTFLAGS="--cfg steps" cargo test -p taut-share --test steps`. (`steps_*.rs` count exactly.)
 #![cfg(steps)]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
@@ -18,7 +18,8 @@ use payload::marked;
 use place::Place;
 use taut_atomic::steps::count;
 
-/// Spoils `words`: by turns one of them, some, and all; half of it small, where a wrong value is most believable.
+/// Writes random values into `words`: one of them, some, or all; half of the values are small, since a small wrong
+/// value is the most plausible.
 fn spoil(words: &[AtomicU64], random: &mut u64) {
     let mut next = || {
         // xorshift64
@@ -34,7 +35,7 @@ fn spoil(words: &[AtomicU64], random: &mut u64) {
     }
 }
 
-/// Counts an operation into `most`.
+/// Counts the steps of an operation, checks them against `limit`, and keeps the maximum in `most`.
 fn counted<R>(most: &mut u64, limit: u64, name: &str, operation: impl FnOnce() -> R) -> R {
     let (result, steps) = count(operation);
     assert!(steps.total() <= limit, "{name}: {steps:?} are more than {limit}");
@@ -42,7 +43,7 @@ fn counted<R>(most: &mut u64, limit: u64, name: &str, operation: impl FnOnce() -
     result
 }
 
-/// Rounds in good order, and so many again on spoilt memory.
+/// Rounds on correct memory, and as many again on spoilt memory.
 const ROUNDS: u64 = 150;
 
 fn state<const N: usize, S: State<N>>() {
@@ -70,7 +71,7 @@ fn state<const N: usize, S: State<N>>() {
         }
     }
     println!("{} {N}: write {writes:?} of {}, read {reads:?} of {}", S::NAME, S::WRITE_STEPS, S::READ_STEPS);
-    // The words are copied at least: the count is one of this protocol.
+    // The operations at least copy the words: so the count is of this protocol.
     assert!(writes[0] > N as u64 && reads[0] > N as u64);
 }
 

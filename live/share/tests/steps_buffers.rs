@@ -35,7 +35,7 @@ fn presence_takes<const N: usize>(readers: u32) {
         assert_eq!(steps(|| assert!(reader.read_if_newer().is_none())), look);
         assert_eq!(steps(|| assert!(reader.read_with(|_| ()).is_none())), look);
     }
-    // Every reader has looked: one exchange finds that.
+    // Every reader has looked: one exchange detects that.
     let written = |found: u64, stores: u64| Steps { exchanges: 1 + found, stores: 1 + stores, words, ..NONE };
     assert_eq!(steps(|| writer.write(&[1; N])), written(1, u64::from(readers)));
     assert_eq!(steps(|| writer.write(&[2; N])), written(0, 0), "nobody has looked");
@@ -55,8 +55,8 @@ fn presence_takes<const N: usize>(readers: u32) {
     assert_eq!(inside, Steps { words, ..enter });
 }
 
-/// The most that a write takes: before each of its exchanges a reader sets its bit. Here they are made to by what
-/// strikes before a step, in the same thread.
+/// The worst case of a write: before each of its exchanges a reader sets its bit. Here a strike before a step makes
+/// the readers do so, in the same thread.
 #[test]
 fn presence_worst_write() {
     const READERS: u32 = 5;
@@ -64,7 +64,7 @@ fn presence_worst_write() {
     fn come() {
         let Some(mut reader) = LEFT.with_borrow_mut(Vec::pop) else { return };
         assert_eq!(reader.read(), None);
-        // Behind the exchange, which fails now: the note of the reader, the next exchange.
+        // After the exchange, which fails now: the store that records the reader, then the next exchange.
         strike_at(2, come);
     }
     let memory = memory(presence::bytes::<u64>(READERS));
@@ -74,7 +74,7 @@ fn presence_worst_write() {
     strike_at(3, come);
     let took = steps(|| writer.write(&1));
     assert!(LEFT.with_borrow(Vec::is_empty), "every reader came in between");
-    // With the readers' own steps, a load and an exchange each.
+    // Including the readers' own steps, a load and an exchange each.
     let readers = u64::from(READERS);
     let expected =
         Steps { loads: readers, exchanges: 2 * readers + 1, stores: 1 + readers, words: 1, fences: 0 };
@@ -155,7 +155,7 @@ fn steps_are_as_documented() {
     each!(1 8 20 64 256 1000);
 }
 
-/// A write is going on in the row to which a reader comes: `cl` names it, latest does not. One load more.
+/// A reader comes to a row during a write in it: `cl` names that write, latest does not. One load more.
 #[test]
 fn double_buffer_reader_comes_into_a_write() {
     thread_local!(static COMES: RefCell<Option<double_buffer::Reader<'static, u64>>> = const { RefCell::new(None) });
@@ -171,7 +171,7 @@ fn double_buffer_reader_comes_into_a_write() {
     let (mut writer, mut group) = double_buffer::group::<u64>(memory, 1).unwrap();
     COMES.set(group.next());
     writer.write(&1);
-    // Fence, look, word, number, cl.
+    // Fence, load, word, number, `cl`.
     strike_at(6, come);
     writer.write(&2);
     assert_eq!(TOOK.get(), Steps { loads: 4, stores: 1, fences: 1, words: 1, exchanges: 0 });
@@ -194,7 +194,7 @@ fn improved_slow_reader_comes_into_a_write() {
     let memory = memory(improved_double_buffer::bytes::<u64>(2, 1).unwrap());
     let (mut writer, mut slows, _) = improved_double_buffer::group::<u64>(memory, 2, 1).unwrap();
     let (mut first, mut second) = (slows.next().unwrap(), slows.next().unwrap());
-    // Of the rows 1, 2, 0 the readers take 1 and 0, so that writes 4 and 5 both go to row 2.
+    // Of rows 1, 2 and 0 the readers take 1 and 0, so that writes 4 and 5 both go to row 2.
     writer.write(&1);
     assert_eq!(second.read(), Some(1));
     writer.write(&2);
@@ -202,7 +202,7 @@ fn improved_slow_reader_comes_into_a_write() {
     assert_eq!(first.read(), Some(3));
     writer.write(&4);
     COMES.set(Some(first));
-    // Fence, looks, number, fence, word, cl.
+    // Fence, loads, number, fence, word, `cl`.
     strike_at(8, come);
     writer.write(&5);
     assert_eq!(TOOK.get(), Steps { loads: 5, stores: 2, fences: 2, words: 1, exchanges: 0 });

@@ -49,7 +49,7 @@ fn usual_steps() {
             assert_eq!(steps(|| assert!(receiver.receive().unwrap().is_none())), look);
             let refused = Steps { loads: 2 * n, exchanges: n, ..NONE };
             assert_eq!(steps(|| assert!(sender.loan_or_recall().is_none())), refused, "the bound");
-            // What is not on the way is looked for once.
+            // The sender looks only once for a sending that is not on the way.
             let again = Steps { loads: 2 * n, ..NONE };
             assert_eq!(steps(|| assert!(sender.loan_or_recall().is_none())), again);
             for block in received {
@@ -68,37 +68,37 @@ fn usual_steps() {
     }
 }
 
-/// Successors and lies take no more than the bounds.
+/// Successors, and operations on corrupt words, take no more than the bounds.
 #[test]
 fn most_steps() {
     for blocks in [1, 2, 3, 8, 64] {
         let n = u64::from(blocks);
         let mut lines = lines(blocks);
         let start = NonNull::from(lines.as_mut_slice()).cast::<u8>();
-        // SAFETY: aligned lines, of that length, which outlive the ends; touched through `start` alone.
+        // SAFETY: aligned lines, of that length, which outlive the ends; accessed only through `start`.
         let memory = || unsafe { Memory::from_raw(start, bulk::bytes::<[u64; 9]>(blocks).unwrap()) };
         let (sender, receiver) = bulk::pair::<[u64; 9]>(memory(), blocks).unwrap();
         for _ in 0..n + n / 2 {
             sender.loan_or_recall().unwrap().send();
         }
-        // Behind by more than all: walks to the end of the order, and then past what was recalled.
+        // Behind by more than N: walks to the end of the order, and then past the recalled blocks.
         let steps_taken = steps(|| mem::forget(receiver.receive().unwrap().unwrap()));
         assert!(steps_taken.loads <= 2 * n + 1 && steps_taken.exchanges <= 2 * n + 1, "{steps_taken:?}");
         while let Some(received) = receiver.receive().unwrap() {
             mem::forget(received);
         }
-        // SAFETY: the receiver before is not used any more.
+        // SAFETY: the previous receiver is not used any more.
         let heir = unsafe { bulk::receiver::<[u64; 9]>(memory(), blocks) }.unwrap();
         let inherit = Steps { loads: n, ..NONE };
         assert_eq!(steps(|| drop(heir.receive().unwrap().unwrap())), Steps { stores: 1, ..inherit });
-        // SAFETY: the receiver before is not used any more.
+        // SAFETY: the previous receiver is not used any more.
         let heir = unsafe { bulk::receiver::<[u64; 9]>(memory(), blocks) }.unwrap();
         let newest = steps(|| drop(heir.receive_newest()));
         assert!(newest.loads <= n * n + 2 * n + 1 && newest.exchanges <= 2 * n + 1, "{newest:?}");
         assert!(newest.stores <= n, "{newest:?}");
-        // SAFETY: inside, aligned, touched atomically alone, and outlives this use.
+        // SAFETY: inside, aligned, accessed only atomically, and outlives this use.
         let order = |i| unsafe { taut_atomic::AtomicU64::from_ptr(start.cast::<u64>().as_ptr().add(i)) };
-        // Numbers that nobody has sent, each in its place: every step leads on, and none to a block.
+        // Numbers that nobody has sent, each in its place: every step leads to another one, and none to a block.
         let base = 1000 * n;
         for k in base..base + n {
             order((k % n) as usize).store(k << 8, Relaxed);

@@ -24,14 +24,14 @@ fn steps(work: impl FnOnce()) -> Steps {
     count(work).1
 }
 
-/// Memory for an object, with its claim words; it stays for the rest of the process.
+/// Memory for an object, with its claim words; it lives for the rest of the process.
 fn place() -> (Memory<'static>, impl Fn(u32) -> &'static AtomicU64) {
     let lines: &'static mut [Line] = Vec::leak((0..LINES).map(|_| Line::new()).collect());
     let start = NonNull::from(lines).cast::<u8>();
-    // SAFETY: aligned lines, of that length, leaked; touched through `start` alone.
+    // SAFETY: aligned lines, of that length, leaked; accessed only through `start`.
     let memory = unsafe { Memory::from_raw(start, LINES * LINE_BYTES) };
     let claim = move |which: u32| {
-        // SAFETY: inside, aligned, leaked, and touched atomically alone.
+        // SAFETY: inside, aligned, leaked, and accessed only atomically.
         unsafe { AtomicU64::from_ptr(start.as_ptr().add(LINE_BYTES * (1 + which as usize)).cast()) }
     };
     (memory, claim)
@@ -56,7 +56,7 @@ fn chen_takes<const N: usize>(readers: u32) {
     assert_eq!(steps(|| assert!(reader.read_with(|_| ()).is_some())), fresh);
     writer.write(&[3; N]);
     assert_eq!(steps(|| assert!(reader.read_if_newer().is_some())), fresh);
-    // All are in the middle of a claim.
+    // All readers are in the middle of a claim.
     (0..readers).for_each(|which| claim(which).store(EMPTY, Relaxed));
     assert_eq!(steps(|| writer.write(&[4; N])), Steps { exchanges: p, ..write });
 }
@@ -83,12 +83,12 @@ fn hybrid_takes<const N: usize>(readers: u32, spare: u32) {
     assert_eq!(steps(|| assert_eq!(reader.version() + observer.version(), 2)), Steps { loads: 2, ..NONE });
     (0..readers).for_each(|which| claim(which).store(EMPTY, Relaxed));
     assert_eq!(steps(|| writer.write(&[2; N])), Steps { exchanges: p, ..write });
-    // Overtaken, as far as it can see: the stamp is another one.
+    // Overtaken, as far as the reader can see: the stamp is different.
     let stamp = claim(0).as_ptr().cast::<u8>();
     let offset = LINE_BYTES * readers as usize + N.next_multiple_of(8);
     let stride = (N.next_multiple_of(8) + 8).next_multiple_of(64);
     for slot in 0..readers as usize + 2 + spare as usize {
-        // SAFETY: inside, aligned, leaked, and touched atomically alone.
+        // SAFETY: inside, aligned, leaked, and accessed only atomically.
         unsafe { AtomicU64::from_ptr(stamp.add(offset + stride * slot).cast()) }.store(0, Relaxed);
     }
     let claimed = Steps { loads: 3, stores: 1, exchanges: 1, fences: 2, words: 2 * words };
@@ -101,7 +101,7 @@ fn improved_chen_takes<const N: usize>(slow: u32, overlaps: u32) {
     let (words, m) = (N.div_ceil(8) as u64, u64::from(slow));
     let (memory, claim) = place();
     let (mut writer, mut all, mut fast) = improved_chen::group::<[u8; N]>(memory, slow, overlaps).unwrap();
-    // The full fence is before the looks at claims.
+    // The full fence is before the loads of the claims.
     let write = Steps { fences: 1 + m.min(1), loads: m, words, stores: 2, ..NONE };
     assert_eq!(steps(|| writer.write(&[1; N])), write);
     assert_eq!(steps(|| assert!(fast.try_read().is_ok())), Steps { loads: 2, fences: 2, words, ..NONE });

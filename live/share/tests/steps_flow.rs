@@ -30,7 +30,7 @@ fn dbp_takes<const N: usize>() {
     let mut readers: Vec<_> = readers.collect();
     let look = Steps { loads: 1, ..NONE };
 
-    // Nothing is activated. A new dispatcher does not know who is active.
+    // Nothing is activated. A new dispatcher does not know which ends are active.
     assert_eq!(steps(|| assert!(writer.job().is_none())), look);
     assert_eq!(steps(|| assert!(readers[0].job().is_none())), look);
     assert_eq!(steps(|| dispatcher.activate_writer(0).unwrap()), Steps { loads: 4, stores: 1, ..NONE });
@@ -42,7 +42,7 @@ fn dbp_takes<const N: usize>() {
     assert_eq!(steps(|| dispatcher.activate_reader(2, 0).unwrap()), reported);
     assert_eq!(steps(|| dispatcher.activate_reader(9, 0)), NONE);
 
-    // Readers before the writer is complete: of the value to come, and of none.
+    // Readers before the writer is complete: one of the value to come, and one of no value.
     let (mut lower, mut higher) = {
         let [lower, _, higher] = &mut readers[..] else { unreachable!("three readers") };
         let (mut first, mut third) = (None, None);
@@ -95,7 +95,7 @@ fn dbp_takes<const N: usize>() {
     assert_eq!(refused, look);
 }
 
-/// A dispatcher on memory that stays.
+/// A dispatcher on leaked memory.
 fn dispatcher_of(shape: Shape) -> dbp::Dispatcher<'static> {
     dbp::group::<u64>(Memory::new(Vec::leak(lines(dbp::bytes::<u64>(shape)))), shape).unwrap().0
 }
@@ -169,7 +169,7 @@ fn who_is_in_the_way_takes() {
     let mut memory = lines(dbp::bytes::<u64>(shape));
     let (mut dispatcher, mut writer, readers) = dbp::group::<u64>(Memory::new(&mut memory), shape).unwrap();
     let mut readers: Vec<_> = readers.collect();
-    // A load for each that was not seen complete, and for none that holds nothing.
+    // A load for each reader that was not seen complete, and no load for a reader that holds nothing.
     dispatcher.activate_writer(0).unwrap();
     writer.job().unwrap().write(&1);
     assert_eq!(steps(|| assert_eq!(dispatcher.holder(), None)), NONE);

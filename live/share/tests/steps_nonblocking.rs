@@ -29,7 +29,7 @@ fn sdrtr_takes<const N: usize>() {
     let mut lines = lines();
     let start = NonNull::from(lines.as_mut_slice()).cast::<u8>();
     let idx = start.cast::<u64>().as_ptr();
-    // SAFETY: aligned lines, of that length, which outlive the ends; touched through `start` alone.
+    // SAFETY: aligned lines, of that length, which outlive the ends; accessed only through `start`.
     let memory = unsafe { Memory::from_raw(start, 40 * LINE_BYTES) };
     let (mut writer, mut reader) = sdrtr::pair::<[u8; N]>(memory).unwrap();
     let around = Steps { exchanges: 1, stores: 1, ..NONE };
@@ -41,7 +41,7 @@ fn sdrtr_takes<const N: usize>() {
     assert_eq!(steps(|| assert!(reader.read_with(|_| ()).is_some())), Steps { words, ..around });
     assert_eq!(steps(|| assert!(reader.read_into(&mut [0; N]))), Steps { words, ..around });
     assert_eq!(steps(|| assert!(writer.publish_within(&[2; N], 9).is_ok())), publish);
-    // SAFETY: the word outlives this function's use of it, and is touched atomically alone.
+    // SAFETY: the word outlives this function's use of it, and is accessed only atomically.
     unsafe { taut_atomic::AtomicU64::from_ptr(idx) }.fetch_add(1, Relaxed);
     assert_eq!(steps(|| assert!(writer.try_publish(&[3; N]).is_err())), publish);
     let busy = Steps { words, exchanges: 9, ..NONE };
@@ -53,7 +53,7 @@ fn sdrtw_takes<const N: usize>() {
     let mut lines = lines();
     let start = NonNull::from(lines.as_mut_slice()).cast::<u8>();
     let counter = start.cast::<u64>().as_ptr();
-    // SAFETY: aligned lines, of that length, which outlive the ends; touched through `start` alone.
+    // SAFETY: aligned lines, of that length, which outlive the ends; accessed only through `start`.
     let memory = unsafe { Memory::from_raw(start, 40 * LINE_BYTES) };
     let (mut writer, mut reader) = sdrtw::pair::<[u8; N]>(memory).unwrap();
     let look = Steps { loads: 1, ..NONE };
@@ -68,7 +68,7 @@ fn sdrtw_takes<const N: usize>() {
     assert_eq!(steps(|| assert_eq!(reader.version(), 1)), look);
     writer.write(&[2; N]);
     assert_eq!(steps(|| assert!(reader.read_if_newer().is_ok())), read);
-    // SAFETY: the word outlives this function's use of it, and is touched atomically alone.
+    // SAFETY: the word outlives this function's use of it, and is accessed only atomically.
     unsafe { taut_atomic::AtomicU64::from_ptr(counter) }.store(5, Relaxed);
     assert_eq!(steps(|| assert!(reader.try_read().is_err())), look);
     assert_eq!(steps(|| assert!(reader.read_bounded(9).is_err())), Steps { loads: 9, ..NONE });

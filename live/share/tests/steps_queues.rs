@@ -40,8 +40,8 @@ fn ring_takes<P: Policy, const N: usize>(
     let pop = Steps { loads: 2, stores: 1, fences: 2, words, ..NONE };
     let follow = Steps { stores: 0, ..pop };
     let mut follower = reader.follower();
-    // What a pop takes behind `ahead` values that were read ahead, of `len` that can be had: a look at the ring, and what
-    // waits of a line, or nothing of it.
+    // The steps of a pop with `ahead` values left that were read ahead, of `len` available: either no access to the
+    // ring but the store, or the accesses to the ring and a copy of up to a line.
     let next = |ahead: &mut u64, len: usize, looked: Steps| {
         if *ahead > 0 {
             *ahead -= 1;

@@ -66,7 +66,7 @@ fn peterson_takes<const N: usize>() {
     assert_eq!(steps(|| assert_eq!(second.version(), 3)), LOOK);
 }
 
-/// A read that finds its answer: what a writer does in the middle of it is put there by hand.
+/// A read that finds its answer: the test itself stores what a writer would store in the middle of the read.
 fn peterson_rescued_takes() {
     let place = Place::new(peterson::bytes::<u64>(1).unwrap());
     let answered = place.memory().claim().word(256 + 128 + 8);
@@ -75,12 +75,12 @@ fn peterson_rescued_takes() {
     writer.write(&1);
     reader.read();
     writer.write(&2);
-    // Bits are equal: 1. The next read asks by 0. With a load of the answer that lies, it asks by 1 and finds it.
+    // Both bits are 1, so the next read makes its request with 0.
     assert_eq!(answered.load(Relaxed), 2 << 1 | 1);
     let asked = place.memory().claim().word(256);
     assert_eq!(asked.load(Relaxed), 1);
     let rescued = Steps { loads: 3, stores: 1, fences: 2, words: 2, ..NONE };
-    // A strike at the reader's last load: the writer comes, and answers.
+    // A strike at the reader's last load acts as the writer, and answers.
     thread_local!(static WORD: core::cell::Cell<Option<&'static AtomicU64>> = const { core::cell::Cell::new(None) });
     WORD.set(Some(answered));
     let (sample, steps) = count(|| {
@@ -125,7 +125,7 @@ fn emeralds_takes<const N: usize>() {
     }
 }
 
-/// A slow read that is overtaken in each attempt: a strike moves the number on, as three writes would.
+/// A slow read that is overtaken in each attempt: a strike increases the number, as three writes would.
 fn emeralds_overtaken_takes() {
     thread_local!(static WORD: core::cell::Cell<Option<&'static AtomicU64>> = const { core::cell::Cell::new(None) });
     fn overtake() {
@@ -140,7 +140,7 @@ fn emeralds_overtaken_takes() {
     writer.write(&1);
     let strike = Steps { loads: 1, stores: 1, ..NONE };
     let (result, steps) = count(|| {
-        // Load, word, here, fence, load: overtaken. Load of the answer, store of the bit.
+        // Load, word, the strike, fence, load: overtaken. Load of the answer, store of the bit.
         taut_atomic::steps::strike_at(3, overtake);
         slow.read_bounded(1)
     });
@@ -154,14 +154,14 @@ fn emeralds_overtaken_takes() {
             ..overtaken
         }
     );
-    // Once more: it has asked already.
+    // Once more: the request is already made.
     let (result, steps) = count(|| {
         taut_atomic::steps::strike_at(3, overtake);
         slow.read_bounded(1)
     });
     assert_eq!(result, Err(Overrun));
     assert_eq!(steps, Steps { loads: 3 + 1, stores: 1, fences: 1, words: 1, ..NONE });
-    // The next write answers: a word and a store more than the one behind it.
+    // The next write answers: a word and a store more than the write after it.
     let write = Steps { loads: 1, stores: 1, fences: 1, words: 1, ..NONE };
     assert_eq!(count(|| writer.write(&2)).1, Steps { stores: 2, words: 2, ..write });
     assert_eq!(count(|| writer.write(&3)).1, write);

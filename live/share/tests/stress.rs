@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Every protocol by threads as fast as they can, on a payload that shows tearing. 0.3 s for each size of each;
-//! `TAUT_STRESS_SECONDS` makes it longer. Miri runs it short.
+//! Every protocol, with threads that work as fast as they can, on a payload that shows tearing. 0.3 s for each size
+//! of each protocol; `TAUT_STRESS_SECONDS` makes it longer. Under Miri the runs are short.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
@@ -22,8 +22,9 @@ use objects::{Got, Queue, State, WhenFull, every_queue, every_state};
 use payload::marked;
 use place::Place;
 
-/// Calls `step` with 1, 2, 3 … for `share` of the time of a run, and a minute more at most until all threads of `met`
-/// have met it: where other programs are busy too, a thread may not get a processor for long. A few times under Miri.
+/// Calls `step` with 1, 2, 3 … for `share` of the time of a run, and then for at most a minute more until all flags
+/// in `met` are set: if other programs are busy too, a thread may get no processor for a long time. Under Miri only a
+/// few times.
 fn repeat(share: f64, met: &[AtomicBool], mut step: impl FnMut(u64)) -> u64 {
     let seconds = std::env::var("TAUT_STRESS_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(0.3);
     let end = Instant::now() + Duration::from_secs_f64(seconds * share);
@@ -38,10 +39,10 @@ fn repeat(share: f64, met: &[AtomicBool], mut step: impl FnMut(u64)) -> u64 {
     unreachable!("the loop above has no end")
 }
 
-/// A rest after some of `n` operations: a side that never rests starves some others. It is short, after every
-/// `often`-th operation in every second stretch of 2^`stretch`. The processor is given away but seldom: threads that do
-/// it again and again take turns on one, and never meet inside of an operation; and where other programs are busy, each
-/// time costs milliseconds.
+/// A pause after some operations, given that `n` are done: a side that never pauses starves some others. The pause is
+/// short, after every `often`-th operation in every second stretch of 2^`stretch`. It yields the processor only
+/// seldom: threads that yield again and again take turns on one processor, and never meet inside an operation; and if
+/// other programs are busy, each yield costs milliseconds.
 fn breathe(n: u64, often: u64, stretch: u32) {
     if n.is_multiple_of(if cfg!(miri) { often } else { 512 }) {
         thread::yield_now();
@@ -50,7 +51,7 @@ fn breathe(n: u64, often: u64, stretch: u32) {
     }
 }
 
-/// A microsecond or some.
+/// Pauses for about a microsecond or a few.
 fn pause() {
     if cfg!(miri) {
         thread::yield_now();
@@ -59,16 +60,16 @@ fn pause() {
     }
 }
 
-/// New values after which a reader has met the writer.
+/// Number of new values after which a reader counts as having met the writer.
 const MET: u64 = 7;
 
-/// One test at a time, so that its threads have the processors.
+/// Only one test runs at a time, so that its threads have the processors.
 fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Set when a thread is over, also by a panic: the others do not wait for it.
+/// Set when a thread ends, also by a panic: the others do not wait for it.
 struct Done<'a>(&'a AtomicBool);
 
 impl Drop for Done<'_> {
@@ -77,7 +78,7 @@ impl Drop for Done<'_> {
     }
 }
 
-/// A word on a line of its own, so that the account costs the object's lines nothing.
+/// A word on its own line, so that the account causes no traffic on the object's lines.
 #[repr(align(128))]
 #[derive(Default)]
 struct Apart(AtomicU64);
@@ -142,7 +143,7 @@ fn state<const N: usize, S: State<N>>() {
             })
         };
         println!("{} {N}: {tries} writes tried, last {last}", S::NAME);
-        // All of them, before anything is at rest: one that still reads a lock is in the way of the others.
+        // Joins all of them before the checks at rest: a thread that still reads under a lock would block the others.
         let reading: Vec<_> = reading.into_iter().map(|thread| thread.join().unwrap()).collect();
         for (mut reader, mut newest, reads, values, reported) in reading {
             println!("    {reads} reads, {values} new values, {reported} told");

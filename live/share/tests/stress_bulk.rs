@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Two threads on a pool of blocks as fast as they can, 4 KiB that show tearing. A second each;
-//! `TAUT_STRESS_SECONDS` makes it longer. Miri runs it short.
+//! Two threads that work as fast as they can on a pool of blocks of 4 KiB, which show tearing. A second each;
+//! `TAUT_STRESS_SECONDS` makes it longer. Under Miri the runs are short.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
@@ -24,13 +24,13 @@ type Value = [u64; WORDS];
 #[derive(Clone, Copy)]
 struct Run {
     blocks: u32,
-    /// Blocks that the receiver keeps.
+    /// Number of blocks that the receiver keeps.
     keep: usize,
     recall: bool,
     newest: bool,
 }
 
-/// Blocks after which a thread has met the other.
+/// Number of blocks after which a thread counts as having met the other.
 const MET: u64 = 100;
 
 fn holds(run: Run) {
@@ -59,7 +59,7 @@ fn holds(run: Run) {
                     Err(NotReceived::Overtaken) => overtaken += 1,
                     Err(NotReceived::Corrupt) => panic!("nobody lies"),
                 }
-                // What is kept stays as it is.
+                // A kept block does not change.
                 while held.len() > run.keep {
                     let (n, block) = held.pop_front().unwrap();
                     assert_eq!(number(&block), n, "written while it was held");

@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! DBP and TCCP on four threads, on a payload that shows tearing: a dispatcher that activates as fast as it can, and
-//! jobs that run when they like. 10 000 activations each; `TAUT_STRESS_SECONDS` makes it longer. Miri runs it short.
+//! jobs that run at any time. 10 000 activations each; `TAUT_STRESS_SECONDS` makes it longer. Under Miri the runs are
+//! short.
 #![cfg(not(any(loom, shuttle)))]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
 
@@ -20,7 +21,7 @@ use taut_share::{LINE_BYTES, Line, Memory};
 type Value = [u64; 40];
 const ACTIVATIONS: u64 = if cfg!(miri) { 40 } else { 10_000 };
 
-/// Ends the threads, also when what it stands in panics.
+/// Ends the threads when it is dropped, also by a panic.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -97,7 +98,7 @@ macro_rules! stress {
                             Err(other) => panic!("{other}"),
                         }
                     }
-                    // Where other programs are busy too, a reader may not get a processor for long.
+                    // If other programs are busy too, a reader may get no processor for a long time.
                     let all = cfg!(miri) || met.load(Relaxed) == shape.lower + shape.higher;
                     let now = Instant::now();
                     if done >= ACTIVATIONS && now > end && (all || now > limit) {
@@ -113,6 +114,6 @@ macro_rules! stress {
     };
 }
 
-// Only a lower reader may be told to wait.
+// Only a lower reader may get `NotYet`.
 stress!(dbp, dbp, Shape::several_processors(1, 1), |NotYet, lower| lower);
 stress!(tccp, tccp, Shape { lower: 1, higher: 1, buffers: 3 }, |why, lower| lower || why == NotRead::Overrun);

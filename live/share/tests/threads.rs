@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Ends move between threads, and are shared by none: of each object one thread has an end.
+//! Ends move between threads, but threads do not share them: each end belongs to one thread.
 #![cfg(not(any(loom, shuttle)))]
 
 #[macro_use]

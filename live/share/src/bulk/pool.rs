@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The layout of a pool of blocks: which words there are, what they say, and numbers of blocks that are ones.
+//! The layout of a pool of blocks: its words, what they mean, and checked block numbers.
 
 use taut_atomic::{AtomicU64, Claimed, LentPlace, LentPlaceMut, Words};
 
@@ -9,10 +9,10 @@ use crate::places::Places;
 use crate::plain::{fit, line_bytes, word_bytes};
 use crate::{LayoutError, Plain};
 
-/// Most blocks of a pool: a side knows its own by one word of bits.
+/// Largest number of blocks of a pool: each side keeps its own blocks as the bits of one word.
 pub const BLOCKS_MAX: u32 = 64;
 
-/// Bytes that a pool of `blocks` blocks needs; `None` if it cannot have so many, or that is not a number.
+/// Bytes that a pool of `blocks` blocks needs; `None` if it cannot have that many, or if that overflows.
 pub const fn bytes<T: Plain>(blocks: u32) -> Option<usize> {
     if blocks == 0 || blocks > BLOCKS_MAX {
         return None;
@@ -25,30 +25,30 @@ const fn block_bytes<T: Plain>() -> usize {
     line_bytes(word_bytes::<T>())
 }
 
-/// Bytes of a row of one word for each block.
+/// Bytes of one word for each block, in whole lines.
 const fn words_bytes(blocks: u32) -> usize {
     line_bytes(8 * blocks as usize)
 }
 
-/// Whose a block is.
+/// The owner of a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// The sender's: in its stock or lent to its user. As zero is.
+    /// The sender: the block is in its stock or lent to its user. Zero means this.
     Sender = 0,
-    /// On the way: whoever exchanges this for its own takes it.
+    /// On the way: the side that exchanges this for itself takes the block.
     Sent = 1,
-    /// The receiver's.
+    /// The receiver.
     Receiver = 2,
 }
 
 impl Owner {
-    /// A block's word: the number of its last sending, and whose it is now.
+    /// A block's word: the number of its last sending, and its owner now.
     #[inline(always)]
     pub(super) const fn word(self, number: u64) -> u64 {
         number << 8 | self as u64
     }
 
-    /// Number and owner of a block's word; no owner in a word that no end has written.
+    /// Number and owner in a block's word; no owner if no end can have written the word.
     #[inline(always)]
     pub(super) const fn of(word: u64) -> (u64, Option<Self>) {
         let owner = match word & 0xFF {
@@ -61,7 +61,7 @@ impl Owner {
     }
 }
 
-/// The number of a block of this pool: holding one means that it is below their count.
+/// The number of a block of this pool. Holding one proves that it is below the number of blocks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Block(u8);
 
@@ -76,7 +76,7 @@ impl Block {
     }
 }
 
-/// Blocks, as bits.
+/// A set of blocks, as bits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Blocks(u64);
 
@@ -98,7 +98,7 @@ impl Blocks {
         Self(self.0 & !(1 << block.0))
     }
 
-    /// Those of these that are in neither of the two.
+    /// The blocks of this set that are in neither of the two.
     #[inline(always)]
     pub(super) const fn outside(self, first: Self, second: Self) -> Self {
         Self(self.0 & !(first.0 | second.0))
@@ -146,7 +146,7 @@ impl<'m, T: Plain> Pool<'m, T> {
         })
     }
 
-    /// How many blocks there are.
+    /// Number of blocks.
     #[inline(always)]
     pub(super) fn count(&self) -> u64 {
         u64::from(self.count)
@@ -158,27 +158,28 @@ impl<'m, T: Plain> Pool<'m, T> {
         Blocks(u64::MAX >> (64 - self.count()))
     }
 
-    /// Number and block of a word in the order of sending; no block in a word that no end has written.
+    /// Number and block in a word of the order; no block if no end can have written the word.
     #[inline(always)]
     pub(super) fn sending(&self, word: u64) -> (u64, Option<Block>) {
         let block = word as u8;
         (word >> 8, (block < self.count).then_some(Block(block)))
     }
 
-    /// Where sending `number` stands in the order.
+    /// The index of sending `number` in the order.
     #[inline(always)]
     pub(super) fn place(&self, number: u64) -> usize {
         (number % self.count()) as usize
     }
 
-    /// The word for sending `number` in the order, and for all that differ from it by a multiple of the count.
+    /// The word for sending `number` in the order, and for all numbers that differ from it by a multiple of the
+    /// count.
     #[inline(always)]
     pub(super) fn order(&self, number: u64) -> &'m AtomicU64 {
         // SAFETY: a remainder of the count is below it.
         unsafe { self.order.get(self.place(number)).unwrap_unchecked() }
     }
 
-    /// The word that says whose `block` is.
+    /// The word that names the owner of `block`.
     #[inline(always)]
     pub(super) fn owner(&self, block: Block) -> &'m AtomicU64 {
         // SAFETY: a block is below the count (type).
@@ -189,7 +190,7 @@ impl<'m, T: Plain> Pool<'m, T> {
     ///
     /// # Safety
     ///
-    /// Until the result is dropped nobody writes the block.
+    /// Nobody writes the block until the result is dropped.
     #[inline(always)]
     pub(super) unsafe fn lend(&self, block: Block) -> LentPlace<'m, T> {
         // SAFETY: a block is below the count (type); exclusive against writes (caller).
@@ -200,7 +201,7 @@ impl<'m, T: Plain> Pool<'m, T> {
     ///
     /// # Safety
     ///
-    /// Until the result is dropped nobody else touches the block.
+    /// Nobody else accesses the block until the result is dropped.
     #[inline(always)]
     pub(super) unsafe fn lend_mut(&self, block: Block) -> LentPlaceMut<'m, T> {
         // SAFETY: a block is below the count (type); exclusive (caller).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Several places of a [`qrtr`](super::qrtr) at once, where they lie.
+//! Several slots of a [`qrtr`](super::qrtr) at once, in place.
 
 use taut_atomic::{Lent, LentMut};
 
@@ -9,8 +9,8 @@ use super::qrtr::{Reader, Writer};
 use crate::Plain;
 use crate::plain::slot_bytes;
 
-/// Free slots of a queue, for the writer to fill: older values stand in them, or zeros. What is filled and not
-/// committed was never there.
+/// Free slots of a queue, for the writer to fill. They hold older values, or zeros. A value that is not committed is
+/// not pushed.
 ///
 /// ```
 /// use taut_share::{Line, Memory, queue::qrtr};
@@ -39,13 +39,13 @@ impl<'w, 'm, T: Plain> WriteChunk<'w, 'm, T> {
         Self { writer, first, second }
     }
 
-    /// Slots in it.
+    /// Number of slots in it.
     #[inline]
     pub fn len(&self) -> usize {
         self.first.count() + self.second.count()
     }
 
-    /// Whether there is none: the queue was full, or none was wanted.
+    /// Whether it has none: the queue was full, or the caller asked for none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -57,17 +57,17 @@ impl<'w, 'm, T: Plain> WriteChunk<'w, 'm, T> {
         self.first.iter_mut().chain(self.second.iter_mut())
     }
 
-    /// The slots, in order, as two slices, of which the second is empty unless they go round the end of the queue.
+    /// The slots, in order, as two slices; the second is empty unless the slots wrap around the end of the ring.
     ///
-    /// Only for types whose values stand without space in between, which are those of a multiple of 64 bytes, and
-    /// those below that of a multiple of 8; with others it does not compile, and [`WriteChunk::iter_mut`] does.
+    /// Only for types whose values are contiguous: their size is a multiple of 64 bytes, or below 64 bytes a multiple
+    /// of 8. It does not compile for other types; use [`WriteChunk::iter_mut`] for those.
     #[inline]
     pub fn as_mut_slices(&mut self) -> (&mut [T], &mut [T]) {
         side_by_side::<T>();
         (self.first.as_mut_slice().unwrap_or_default(), self.second.as_mut_slice().unwrap_or_default())
     }
 
-    /// Pushes the first `count`, at most all: how many. 1 store, or none for none.
+    /// Pushes the first `count` values, at most all, and returns how many. 1 store; no store if there are none.
     #[inline]
     pub fn commit(self, count: usize) -> usize {
         let count = count.min(self.len());
@@ -79,16 +79,17 @@ impl<'w, 'm, T: Plain> WriteChunk<'w, 'm, T> {
         count
     }
 
-    /// Pushes all: how many.
+    /// Pushes all values, and returns how many.
     #[inline]
     pub fn commit_all(self) -> usize {
         self.commit(usize::MAX)
     }
 }
 
-/// The oldest values of a queue, for the reader to look at. What is not committed stays, and is the oldest still.
+/// The oldest values of a queue, for the reader to look at. A value that is not committed stays in the queue, still
+/// the oldest.
 ///
-/// Slices of them are there only for types whose values stand without space in between:
+/// They come as slices only for types whose values are contiguous:
 ///
 /// ```compile_fail,E0080
 /// # use taut_share::{Line, Memory, queue::qrtr};
@@ -108,13 +109,13 @@ impl<'r, 'm, T: Plain> ReadChunk<'r, 'm, T> {
         Self { reader, first, second }
     }
 
-    /// Values in it.
+    /// Number of values in it.
     #[inline]
     pub fn len(&self) -> usize {
         self.first.count() + self.second.count()
     }
 
-    /// Whether there is none: none waited, or none was wanted.
+    /// Whether it has none: no value waited, or the caller asked for none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -126,18 +127,18 @@ impl<'r, 'm, T: Plain> ReadChunk<'r, 'm, T> {
         self.first.iter().chain(self.second.iter())
     }
 
-    /// The values, the oldest first, as two slices, of which the second is empty unless they go round the end of the
-    /// queue.
+    /// The values, the oldest first, as two slices; the second is empty unless the values wrap around the end of the
+    /// ring.
     ///
-    /// Only for types whose values stand without space in between, which are those of a multiple of 64 bytes, and
-    /// those below that of a multiple of 8; with others it does not compile, and [`ReadChunk::iter`] does.
+    /// Only for types whose values are contiguous: their size is a multiple of 64 bytes, or below 64 bytes a multiple
+    /// of 8. It does not compile for other types; use [`ReadChunk::iter`] for those.
     #[inline]
     pub fn as_slices(&self) -> (&[T], &[T]) {
         side_by_side::<T>();
         (self.first.as_slice().unwrap_or_default(), self.second.as_slice().unwrap_or_default())
     }
 
-    /// Takes the first `count`, at most all: how many. 1 store, or none for none.
+    /// Takes the first `count` values, at most all, and returns how many. 1 store; no store if there are none.
     #[inline]
     pub fn commit(self, count: usize) -> usize {
         let count = count.min(self.len());
@@ -147,7 +148,7 @@ impl<'r, 'm, T: Plain> ReadChunk<'r, 'm, T> {
         count
     }
 
-    /// Takes all: how many.
+    /// Takes all values, and returns how many.
     #[inline]
     pub fn commit_all(self) -> usize {
         self.commit(usize::MAX)

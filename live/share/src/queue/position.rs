@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-/// A counter of one side and the slot that it names: `counter` mod `slots`, without dividing at each step.
+/// A counter of one side and the slot that it denotes, `counter` mod `slots`, without a division at each step.
 #[derive(Clone, Copy)]
 pub(super) struct Position {
     pub(super) counter: u64,
@@ -22,17 +22,18 @@ impl Position {
         self.slot = if next == self.slots { 0 } else { next };
     }
 
-    /// By `count`, at most the number of slots.
+    /// Advances by `count`, at most the number of slots.
     #[inline(always)]
     pub(super) fn advance_by(&mut self, count: usize) {
         debug_assert!(count <= self.slots);
         self.counter = self.counter.wrapping_add(count as u64);
-        // Of values without bytes there may be so many that the sum is not a number.
+        // There may be so many slots of size 0 that `slot + count` overflows.
         let left = self.slots - self.slot;
         self.slot = if count < left { self.slot + count } else { count - left };
     }
 
-    /// How many of `count` slots from here on, at most all, stand before the end; the others begin at slot 0.
+    /// How many of `count` slots from here on, at most all, lie before the end of the ring; the others begin at
+    /// slot 0.
     #[inline(always)]
     pub(super) fn until_end(&self, count: usize) -> usize {
         count.min(self.slots - self.slot)

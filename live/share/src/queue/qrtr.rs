@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! QrtR: every value in order; one writer, one real-time reader; refuses when full.
+//! QrtR: every value in order; one writer, one real-time reader; a full queue refuses new values.
 //!
 //! # Use
 //!
-//! Samples, commands and events into a control loop, or between two real-time tasks when it is large enough by
-//! analysis: both ends have the same bound. The writer gets its value back when the queue is full. Is the newest
-//! value enough: [`crate::state`].
+//! Samples, commands and events into a control loop, or between two real-time tasks if an analysis shows that the
+//! queue is large enough: both ends have the same bound. The writer gets its value back if the queue is full. If the
+//! newest value is enough, use [`crate::state`].
 //!
 //! # Callers
 //!
-//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] see to it).
+//! `-`: both may run at the same time; `X`: they may not (the types and the safety conditions of [`writer`] and
+//! [`reader`] ensure it).
 //!
 //! |                                                  | the writer's | the reader's |
 //! |--------------------------------------------------|--------------|--------------|
@@ -24,88 +25,92 @@
 //!
 //! | operation | bound                                                                                       |
 //! |-----------|---------------------------------------------------------------------------------------------|
-//! | `pop`     | 1 load + W words + 1 store; without the load while values seen earlier wait; 1 load if empty |
+//! | `pop`     | 1 load + W words + 1 store; no load while values seen earlier wait; 1 load if empty       |
 //! | `pop_into` | the same                                                                                   |
 //! | `push`, `push_from` | the same; 1 load if full                                                          |
-//! | `pop_with`, `push_with` | the same, of which the W words are whatever the closure does                  |
-//! | `pop_slice`, `push_slice` | 1 load + k × W words + 1 store for the k values that fit; without the load if so many were seen earlier |
+//! | `pop_with`, `push_with` | the same, with the steps of the closure instead of the W words                |
+//! | `pop_slice`, `push_slice` | 1 load + k × W words + 1 store for the k values that fit; no load if that many were seen earlier |
 //! | `read_chunk`, `write_chunk` | 1 load, or none; `commit` 1 store                                         |
 //! | `len`     | 1 load                                                                                      |
 //!
 //! # State
 //!
 //! ```text
-//! byte 0    tail: values pushed, ever (the writer's)
-//! byte 128  head: values popped, ever (the reader's)
-//! byte 256  capacity slots; value number n stands in slot n mod capacity. Below 64 bytes they stand close
-//!           together, from there on each begins a cache line.
+//! byte 0    tail: number of values pushed since the start (stored by the writer)
+//! byte 128  head: number of values popped since the start (stored by the reader)
+//! byte 256  capacity slots; slot n mod capacity holds value number n. Slots below 64 bytes are contiguous;
+//!           each larger one begins a cache line.
 //! ```
 //!
-//! Each side keeps its own counter, the slot it names, and the last that it has seen of the other's counter.
+//! Each side keeps its own counter, the slot that it denotes, and the value of the other's counter that it loaded
+//! last.
 //!
 //! # Invariants
 //!
 //! - I1 head ≤ tail ≤ head + capacity.
 //! - I2 Only the writer touches slots of values tail ..= head + capacity - 1, only the reader those of
 //!   head ..= tail - 1. By I1 they are different slots.
-//! - I3 What a side has seen of the other's counter is at most that counter: I2 holds for it, more narrowly.
+//! - I3 The value that a side last loaded of the other's counter is at most that counter: with it, I2 holds for a
+//!   smaller range.
 //!
 //! # Orderings
 //!
 //! - O1 push: Release of the tail store ↔ Acquire of the reader's tail load.
 //! - O2 pop: Release of the head store ↔ Acquire of the writer's head load.
 //!
-//! An end that follows another takes its counter up in the same way, by Acquire: what it publishes speaks for the
-//! accesses of the one before too.
+//! A successor of an end loads that end's counter by Acquire in the same way, so that its own Release stores also
+//! cover the accesses of its predecessor.
 //!
 //! # Proof
 //!
-//! The reader copies value h only after it has seen tail > h: by O1 the value is there, and the writer writes that
-//! slot again only as value h + capacity, for which it must see head > h; by O2 the copy is then over. Empty and
-//! full are exact: each side loads the other's counter anew before it says so. Several values at once are several
-//! pushes or pops of which only the last store is made: what is between is ours, and the other side does not know yet.
+//! The reader copies value h only after it has loaded tail > h: by O1 the value is there. The writer writes that slot
+//! again only for value h + capacity, and must load head > h before that; by O2 the copy is then over. "Empty" and
+//! "full" are exact: each side loads the other's counter again before it reports either. An operation on several
+//! values is several pushes or pops of which only the last makes its store: until then the slots belong to this side,
+//! and the other side does not know of the operation.
 //!
 //! # Crash
 //!
-//! | who dies, where            | what the other side sees | what goes on                                             |
-//! |----------------------------|--------------------------|----------------------------------------------------------|
-//! | writer, before its tail store | the values before     | a new [`writer`] takes the same slot                     |
-//! | writer, after it           | the new value too        | a new [`writer`] goes on behind it                       |
-//! | reader, before its head store | the slot is not free  | a new [`reader`] gets the same value: at least once      |
-//! | reader, after it           | the slot is free         | a new [`reader`] goes on behind it                       |
+//! | crash of                      | the other side sees  | recovery                                             |
+//! |-------------------------------|----------------------|------------------------------------------------------|
+//! | writer, before its tail store | the earlier values   | a new [`writer`] uses the same slot                  |
+//! | writer, after it              | the new value too    | a new [`writer`] continues after it                  |
+//! | reader, before its head store | the slot is not free | a new [`reader`] gets the value again: at least once |
+//! | reader, after it              | the slot is free     | a new [`reader`] continues after it                  |
 //!
-//! Of a slice or chunk all values share one such store: they arrive, or are handed back, together.
+//! All values of a slice or chunk share one such store: they are published, or their slots are freed, together.
 //!
-//! A hostile writer can make the reader return any bits or say `Corrupt`: a tail that is not within capacity of the
-//! private head is reported and changes nothing; slots are named by private counters alone. A hostile reader can
-//! keep the queue full; a head that cannot be counts as full.
+//! A hostile writer can make the reader return any bits or report `Corrupt`: the reader reports a tail that is not
+//! within capacity of its private head, and nothing changes; only private counters select slots. A hostile reader can
+//! keep the queue full; an impossible head counts as full.
 //!
 //! # Source
 //!
-//! [Perez Ruiz 2020, Listing 5]. We differ: counters that never wrap, so that every slot is used and n mod capacity
-//! is its name; own counters private; the other's counter remembered, which only saves loads (as in the crate rtrb);
-//! the printed prose waits when full, the code refuses: so do we.
+//! [Perez Ruiz 2020, Listing 5]. We differ: counters never wrap, so that every slot is used and n mod capacity is its
+//! index; each side keeps its own counter privately, and remembers the other's counter, which only saves loads (as in
+//! the crate rtrb). On a full queue the printed prose waits and the printed code refuses; we refuse.
 //!
 //! # Checked
 //!
 //! - `tests/behaviour.rs`: values, errors, layout against the model, successors; also Miri
-//! - `tests/steps_nonblocking.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever stands in the memory
-//! - `tests/stress.rs`: threads on a payload that shows tearing; also Miri and the thread sanitizer
+//! - `tests/steps_nonblocking.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever the memory holds
+//! - `tests/stress.rs`: threads, with a payload that shows tearing; also Miri and the thread sanitizer
 //! - `tests/processes.rs`, `tests/deaths.rs`: SIGKILL at random moments, and before every step of every operation;
-//!   `tests/deaths_nonblocking.rs`: exactly what the table above says
-//! - `tests/hostile.rs`, `tests/hostile_nonblocking.rs`: a process scribbles at random
+//!   `tests/deaths_nonblocking.rs`: exactly what the crash table says
+//! - `tests/hostile.rs`, `tests/hostile_nonblocking.rs`: a process writes random data into the memory
 //! - `tests/printed.rs`: the slot that the listing wastes
-//! - `tests/loom.rs`, `tests/shuttle.rs`: what all protocols run, with freshness by a flag; 20 000 random runs
+//! - `tests/loom.rs`, `tests/shuttle.rs`: the runs of all protocols, which check freshness by a flag; 20 000 random
+//!   runs
 //! - slices and chunks: `tests/behaviour_queues.rs`, also Miri; `tests/steps_queues.rs`; `tests/loom_queues.rs`
 //!
 //! `tests/loom_queues.rs`, capacity 3, payload of 2 words, no preemption bound: 3 slices pushed × 2 popped: 313
 //! executions; 3 chunks and 1 value in place × 2 chunks: 1 073.
 //!
-//! `tests/loom_nonblocking.rs`, payload of 2 words: capacity 1 and 2, 4 pushes × 4 pops without preemption bound: 3 068 and
-//! 15 196 executions; capacity 3, 6 × 6 with bound 3: 35 224; what `len` promises: 13 386. Each of the four annotations
-//! weakened fails there.
+//! `tests/loom_nonblocking.rs`, payload of 2 words: capacity 1 and 2, 4 pushes × 4 pops without preemption bound:
+//! 3 068 and 15 196 executions; capacity 3, 6 × 6 with bound 3: 35 224; what `len` guarantees: 13 386. The tests fail
+//! if any of the four annotations is weakened.
 //!
-//! Not covered: larger capacities exhaustively; load buffering (the Release of O2 forbids what it could do to the
+//! Not covered: larger capacities exhaustively; load buffering (the Release of O2 excludes what it could do to the
 //! copy); AArch64 hardware; counters past 2⁶⁴.
 
 use core::fmt;
@@ -124,7 +129,7 @@ const TAIL: usize = 0;
 const HEAD: usize = LINE_BYTES;
 const SLOTS: usize = 2 * LINE_BYTES;
 
-/// Bytes that a queue of `capacity` values needs; `None` if that is not a number.
+/// Bytes that a queue of `capacity` values needs; `None` if that overflows.
 pub const fn bytes<T: Plain>(capacity: u32) -> Option<usize> {
     let Some(slots) = slot_bytes::<T>().checked_mul(capacity as usize) else { return None };
     let Some(slots) = slots.checked_next_multiple_of(LINE_BYTES) else { return None };
@@ -150,8 +155,8 @@ pub fn pair<T: Plain>(
     Ok((Writer::attach(&memory, capacity), Reader::attach(&memory, capacity)))
 }
 
-/// The writer's end alone, where the reader's is in another process or made by [`reader`]. After the death of a
-/// writer, at any step, the next one goes on here.
+/// The writer's end alone; the reader's end is in another process or made by [`reader`]. If a writer dies, at any
+/// step, this call attaches its successor.
 ///
 /// # Errors
 ///
@@ -159,16 +164,16 @@ pub fn pair<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and capacity, or zeros; no other writer of it lives: the
-/// last one has ended, and this call comes after that.
+/// The memory holds this object for this `T` and capacity, or zeros. No other writer of it exists: the last one has
+/// ended, and this call happens after that.
 pub unsafe fn writer<T: Plain>(memory: Memory<'_>, capacity: u32) -> Result<Writer<'_, T>, LayoutError> {
     let memory = memory.claim();
     check::<T>(&memory, capacity)?;
     Ok(Writer::attach(&memory, capacity))
 }
 
-/// The reader's end alone, where the writer's is in another process or made by [`writer`]. After the death of a
-/// reader, at any step, the next one goes on here; it may get a value again that the dead one had copied.
+/// The reader's end alone; the writer's end is in another process or made by [`writer`]. If a reader dies, at any
+/// step, this call attaches its successor, which may get a value again that the dead one had copied.
 ///
 /// # Errors
 ///
@@ -176,15 +181,15 @@ pub unsafe fn writer<T: Plain>(memory: Memory<'_>, capacity: u32) -> Result<Writ
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and capacity, or zeros; no other reader of it lives: the
-/// last one has ended, and this call comes after that.
+/// The memory holds this object for this `T` and capacity, or zeros. No other reader of it exists: the last one has
+/// ended, and this call happens after that.
 pub unsafe fn reader<T: Plain>(memory: Memory<'_>, capacity: u32) -> Result<Reader<'_, T>, LayoutError> {
     let memory = memory.claim();
     check::<T>(&memory, capacity)?;
     Ok(Reader::attach(&memory, capacity))
 }
 
-/// The queue is full; here is the value back.
+/// The queue is full; this returns the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full<T>(pub T);
 
@@ -196,8 +201,8 @@ impl<T> fmt::Display for Full<T> {
 
 impl<T: fmt::Debug> core::error::Error for Full<T> {}
 
-/// The shared tail is not one that this protocol can lead to: the writer is broken or hostile. Nothing was taken.
-/// It stays so until the tail is believable again or the object is made anew.
+/// The shared tail has a value that this protocol cannot produce: the writer is broken or hostile. Nothing was taken.
+/// The error lasts until the tail is plausible again or the object is created anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Corrupt;
 
@@ -215,20 +220,20 @@ pub struct Writer<'m, T> {
     shared_head: &'m AtomicU64,
     slots: Places<'m, T>,
     tail: Position,
-    /// The head as last seen; within capacity below the tail (I3).
+    /// The head as last loaded; at most capacity below the tail (I3).
     head: u64,
 }
 
 impl<'m, T: Plain> Writer<'m, T> {
     fn attach(memory: &Claimed<'m>, capacity: u32) -> Self {
         let shared_tail = memory.word(TAIL);
-        // O1 push, of the writer before.
+        // O1 push, of the previous writer.
         let tail = Position::new(shared_tail.load(Acquire), capacity as usize);
         Self {
             shared_tail,
             shared_head: memory.word(HEAD),
             slots: Places::new(memory, SLOTS, slot_bytes::<T>(), capacity as usize),
-            // As if full: the first push looks.
+            // As if the queue were full: the first push loads the head.
             head: tail.counter.wrapping_sub(u64::from(capacity)),
             tail,
         }
@@ -244,8 +249,8 @@ impl<'m, T: Plain> Writer<'m, T> {
         self.push_from(&value).map_err(|_| Full(value))
     }
 
-    /// Appends a copy of `value`: [`Writer::push`] without moving a large one on its way. Wait-free: at most 1 load, one
-    /// copy, 1 store.
+    /// Appends a copy of `value`: [`Writer::push`] without moving a large value. Wait-free: at most 1 load, one copy,
+    /// 1 store.
     ///
     /// # Errors
     ///
@@ -255,7 +260,7 @@ impl<'m, T: Plain> Writer<'m, T> {
         let capacity = self.tail.slots as u64;
         if self.tail.counter.wrapping_sub(self.head) >= capacity {
             let head = self.shared_head.load(Acquire); // O2 pop
-            // More than capacity cannot be: such a head is a lie, and counts as full.
+            // More than capacity is impossible: such a head is corrupt, and counts as full.
             if self.tail.counter.wrapping_sub(head) >= capacity {
                 return Err(Full(()));
             }
@@ -263,7 +268,7 @@ impl<'m, T: Plain> Writer<'m, T> {
         }
         // SAFETY:
         // - the slot is below the capacity, and a T fits (layout); T is Plain: no padding, aligned to at most 8;
-        // - exclusive: tail < head + capacity, so the slot is ours (I2), and the reader's copy of what stood there
+        // - exclusive: tail < head + capacity, so the slot is ours (I2), and the reader's copy of its earlier value
         //   is over (O2).
         unsafe { self.slots.write(self.tail.slot, value) };
         self.tail.advance();
@@ -271,8 +276,8 @@ impl<'m, T: Plain> Writer<'m, T> {
         Ok(())
     }
 
-    /// Appends a value that `fill` makes where it is to stand: it finds an older value there, or zeros. Wait-free but
-    /// for `fill`: at most 1 load and 1 store.
+    /// Appends a value that `fill` makes in place; `fill` finds an older value there, or zeros. Wait-free except for
+    /// `fill`: at most 1 load and 1 store.
     ///
     /// # Errors
     ///
@@ -288,8 +293,8 @@ impl<'m, T: Plain> Writer<'m, T> {
         Ok(result)
     }
 
-    /// Appends as many of `values` as there is room for, the first ones, all at once: their number. Wait-free: at most
-    /// 1 load, one copy, 1 store.
+    /// Appends the first of `values`, as many as there is room for, all at once, and returns their number. Wait-free:
+    /// at most 1 load, one copy, 1 store.
     #[inline]
     pub fn push_slice(&mut self, values: &[T]) -> usize {
         let count = self.room(values.len());
@@ -297,8 +302,8 @@ impl<'m, T: Plain> Writer<'m, T> {
             return 0;
         }
         let (first, second) = values[..count].split_at(self.tail.until_end(count));
-        // SAFETY: as in `push`, for each of `count` slots that are ours: the first run ends before the last slot or
-        // with it, the second begins at slot 0.
+        // SAFETY: as in `push`, for each of `count` slots that are ours: the first run ends at the last slot or
+        // before it, the second begins at slot 0.
         unsafe {
             self.slots.write_run(self.tail.slot, first);
             if !second.is_empty() {
@@ -309,20 +314,20 @@ impl<'m, T: Plain> Writer<'m, T> {
         count
     }
 
-    /// Up to `count` free slots, to be filled where they lie. Fewer if the queue has no room for more, none if it is
-    /// full. Wait-free: at most 1 load.
+    /// Up to `count` free slots, for the caller to fill in place. Fewer if the queue has no room for more, none if it
+    /// is full. Wait-free: at most 1 load.
     #[inline]
     pub fn write_chunk(&mut self, count: usize) -> WriteChunk<'_, 'm, T> {
         let count = self.room(count);
         let first = self.tail.until_end(count);
-        // SAFETY: as in `push_slice`, while the chunk lives, which holds this end. An empty run names no slot.
+        // SAFETY: as in `push_slice`, while the chunk lives, which borrows this end. An empty run touches no slot.
         let (first, second) = unsafe {
             (self.slots.lend_run_mut(self.tail.slot, first), self.slots.lend_run_mut(0, count - first))
         };
         WriteChunk::new(self, first, second)
     }
 
-    /// Slots that are ours, up to `wanted`: looks at the head if fewer are known to be.
+    /// Number of slots that are ours, up to `wanted`. Loads the head if fewer are known to be ours.
     #[inline(always)]
     fn room(&mut self, wanted: usize) -> usize {
         let capacity = self.tail.slots as u64;
@@ -330,7 +335,7 @@ impl<'m, T: Plain> Writer<'m, T> {
         if room < wanted as u64 {
             let head = self.shared_head.load(Acquire); // O2 pop
             let waiting = self.tail.counter.wrapping_sub(head);
-            // More than capacity cannot be: such a head is a lie, and what was known stays.
+            // More than capacity is impossible: such a head is corrupt, and the known head stays.
             if waiting <= capacity {
                 self.head = head;
                 room = capacity - waiting;
@@ -339,27 +344,28 @@ impl<'m, T: Plain> Writer<'m, T> {
         wanted.min(room as usize)
     }
 
-    /// Hands `count` values, which stand in their slots, to the reader.
+    /// Publishes `count` values, which are in their slots, to the reader.
     #[inline(always)]
     pub(super) fn publish(&mut self, count: usize) {
         self.tail.advance_by(count);
         self.shared_tail.store(self.tail.counter, Release); // O1 push
     }
 
-    /// Values waiting, at most: the reader may be taking some. At least `capacity() - len()` pushes will succeed.
+    /// Number of waiting values, at most: the reader may be taking some. At least `capacity() - len()` pushes will
+    /// succeed.
     #[inline]
     pub fn len(&self) -> usize {
         let waiting = self.tail.counter.wrapping_sub(self.shared_head.load(Relaxed));
         usize::try_from(waiting).unwrap_or(usize::MAX).min(self.tail.slots)
     }
 
-    /// Whether none is waiting; true stays true until the next push.
+    /// Whether no value waits; true stays true until the next push.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Values that can wait.
+    /// Number of values that can wait.
     #[inline]
     pub fn capacity(&self) -> usize {
         self.tail.slots
@@ -372,20 +378,20 @@ pub struct Reader<'m, T> {
     shared_head: &'m AtomicU64,
     slots: Places<'m, T>,
     head: Position,
-    /// The tail as last seen; within capacity above the head (I3).
+    /// The tail as last loaded; at most capacity above the head (I3).
     tail: u64,
 }
 
 impl<'m, T: Plain> Reader<'m, T> {
     fn attach(memory: &Claimed<'m>, capacity: u32) -> Self {
         let shared_head = memory.word(HEAD);
-        // O2 pop, of the reader before.
+        // O2 pop, of the previous reader.
         let head = Position::new(shared_head.load(Acquire), capacity as usize);
         Self {
             shared_tail: memory.word(TAIL),
             shared_head,
             slots: Places::new(memory, SLOTS, slot_bytes::<T>(), capacity as usize),
-            // As if empty: the first pop looks.
+            // As if the queue were empty: the first pop loads the tail.
             tail: head.counter,
             head,
         }
@@ -395,26 +401,26 @@ impl<'m, T: Plain> Reader<'m, T> {
     ///
     /// # Errors
     ///
-    /// [`Corrupt`]: the tail cannot be true; nothing was taken.
+    /// [`Corrupt`]: the tail is impossible; nothing was taken.
     #[inline]
     pub fn pop(&mut self) -> Result<Option<T>, Corrupt> {
         let mut value = MaybeUninit::uninit();
-        // SAFETY: `pop_to` fills what a value uses, if it says that it took one.
+        // SAFETY: `pop_to` fills what a value uses, if it returns that it took one.
         Ok(self.pop_to(&mut value)?.then(|| unsafe { value.assume_init() }))
     }
 
-    /// [`Reader::pop`] into `value`, which saves moving a large one again; whether one was waiting. If not, `value` is as
-    /// it was.
+    /// [`Reader::pop`] into `value`, without a second move of a large value. Returns whether a value was waiting; if
+    /// not, `value` is unchanged.
     ///
     /// # Errors
     ///
-    /// [`Corrupt`]: the tail cannot be true; nothing was taken.
+    /// [`Corrupt`]: the tail is impossible; nothing was taken.
     #[inline]
     pub fn pop_into(&mut self, value: &mut T) -> Result<bool, Corrupt> {
         self.pop_to(uninit(value))
     }
 
-    /// Takes the oldest value; whether one was waiting.
+    /// Takes the oldest value, and returns whether one was waiting.
     #[inline(always)]
     fn pop_to(&mut self, value: &mut MaybeUninit<T>) -> Result<bool, Corrupt> {
         if self.tail == self.head.counter {
@@ -431,20 +437,20 @@ impl<'m, T: Plain> Reader<'m, T> {
         // - the slot is private and below the capacity, and a T fits (layout);
         // - T is Plain: every bit pattern is one, aligned to at most 8;
         // - exclusive against our writer: head < tail, so the slot is ours (I2), and its value is there (O1). A
-        //   hostile process is outside of this program: its bits are a T as any, and all of them are fetched before
-        //   the Release below.
+        //   hostile process is outside of this program: its bits are a T as any others, and this side reads all of
+        //   them before the Release below.
         unsafe { self.slots.read_into(self.head.slot, value) };
         self.head.advance();
         self.shared_head.store(self.head.counter, Release); // O2 pop
         Ok(true)
     }
 
-    /// Takes the oldest value and shows it to `look` where it lies, before the slot is handed back; `None` if none is
-    /// waiting. Wait-free but for `look`: at most 1 load and 1 store.
+    /// Takes the oldest value: calls `look` with it in place, and then hands the slot back. `None` if none is
+    /// waiting. Wait-free except for `look`: at most 1 load and 1 store.
     ///
     /// # Errors
     ///
-    /// [`Corrupt`]: the tail cannot be true; nothing was taken.
+    /// [`Corrupt`]: the tail is impossible; nothing was taken.
     #[inline]
     pub fn pop_with<R>(&mut self, look: impl FnOnce(&T) -> R) -> Result<Option<R>, Corrupt> {
         if self.seen(1)? == 0 {
@@ -456,12 +462,12 @@ impl<'m, T: Plain> Reader<'m, T> {
         Ok(Some(result))
     }
 
-    /// Takes as many of the oldest values as are waiting and fit in `values`, into its first places: their number.
-    /// Wait-free: at most 1 load, one copy, 1 store.
+    /// Takes as many of the oldest waiting values as fit in `values`, into its first places, and returns their
+    /// number. Wait-free: at most 1 load, one copy, 1 store.
     ///
     /// # Errors
     ///
-    /// [`Corrupt`]: the tail cannot be true; nothing was taken.
+    /// [`Corrupt`]: the tail is impossible; nothing was taken.
     #[inline]
     pub fn pop_slice(&mut self, values: &mut [T]) -> Result<usize, Corrupt> {
         let count = self.seen(values.len())?;
@@ -469,8 +475,8 @@ impl<'m, T: Plain> Reader<'m, T> {
             return Ok(0);
         }
         let (first, second) = values[..count].split_at_mut(self.head.until_end(count));
-        // SAFETY: as in `pop`, for each of `count` slots that are ours: the first run ends before the last slot or
-        // with it, the second begins at slot 0.
+        // SAFETY: as in `pop`, for each of `count` slots that are ours: the first run ends at the last slot or before
+        // it, the second begins at slot 0.
         unsafe {
             self.slots.read_run(self.head.slot, first);
             if !second.is_empty() {
@@ -481,23 +487,23 @@ impl<'m, T: Plain> Reader<'m, T> {
         Ok(count)
     }
 
-    /// Up to `count` of the oldest values, where they lie. Fewer if fewer wait. Wait-free: at most 1 load.
+    /// Up to `count` of the oldest values, in place. Fewer if fewer wait. Wait-free: at most 1 load.
     ///
     /// # Errors
     ///
-    /// [`Corrupt`]: the tail cannot be true.
+    /// [`Corrupt`]: the tail is impossible.
     #[inline]
     pub fn read_chunk(&mut self, count: usize) -> Result<ReadChunk<'_, 'm, T>, Corrupt> {
         let count = self.seen(count)?;
         let first = self.head.until_end(count);
-        // SAFETY: as in `pop_slice`, while the chunk lives, which holds this end: no slot is handed back before. An
-        // empty run names no slot.
+        // SAFETY: as in `pop_slice`, while the chunk lives, which borrows this end: no slot is handed back before. An
+        // empty run touches no slot.
         let (first, second) =
             unsafe { (self.slots.lend_run(self.head.slot, first), self.slots.lend_run(0, count - first)) };
         Ok(ReadChunk::new(self, first, second))
     }
 
-    /// Values that are ours, up to `wanted`: looks at the tail if fewer were seen.
+    /// Number of values that are ours, up to `wanted`. Loads the tail if fewer were seen.
     #[inline(always)]
     fn seen(&mut self, wanted: usize) -> Result<usize, Corrupt> {
         let mut seen = self.tail.wrapping_sub(self.head.counter);
@@ -519,21 +525,21 @@ impl<'m, T: Plain> Reader<'m, T> {
         self.shared_head.store(self.head.counter, Release); // O2 pop
     }
 
-    /// Values waiting, at least: more may be arriving. So many pops will succeed. A tail that cannot be true counts
-    /// as none.
+    /// Number of waiting values, at least: more may be arriving. That many pops will succeed. An impossible tail
+    /// counts as 0.
     #[inline]
     pub fn len(&self) -> usize {
         let waiting = self.shared_tail.load(Relaxed).wrapping_sub(self.head.counter);
         usize::try_from(waiting).ok().filter(|waiting| *waiting <= self.head.slots).unwrap_or(0)
     }
 
-    /// Whether none is waiting; false stays false until the next pop.
+    /// Whether no value waits; false stays false until the next pop.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Values that can wait.
+    /// Number of values that can wait.
     #[inline]
     pub fn capacity(&self) -> usize {
         self.head.slots

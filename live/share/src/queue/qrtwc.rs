@@ -1,34 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! QrtWc: every value in order, as long as the reader keeps up; when full, all that wait make room. Real-time writer.
+//! QrtWc: every value in order, as long as the reader keeps up; a full queue discards all its values. Real-time
+//! writer.
 //!
 //! # Use
 //!
-//! Steps of a thing of which a part is worth nothing: increments, deltas, a stream that is to start again after a gap.
-//! After an overflow the reader gets the value that caused it, and what follows. Rather the latest stretch:
-//! [`super::qrtwo`]. Every value must arrive: [`super::qrtr`].
+//! Sequences of which a part is worth nothing: increments, deltas, a stream that must start again after a gap. After
+//! an overflow the reader gets the value that caused it, and those that follow. If the latest stretch is worth more,
+//! use [`super::qrtwo`]; if every value must arrive, [`super::qrtr`].
 //!
 //! # Callers, Progress, State, Invariants, Orderings, Proof, Crash
 //!
-//! Those of [`ring`].
+//! See [`ring`].
 //!
 //! # Several readers
 //!
-//! A [`Follower`] is one more reader, of which there may be any number: each sees every value on its own account,
-//! discards by this policy on its own account, and takes nothing from anybody, since what a reader has taken is known
-//! to that reader alone and changes nothing in the ring. It does not share work: for that put a queue before each
-//! worker. The one [`Reader`] differs in that it leaves its head in the object, so that a successor goes on behind it.
+//! A [`Follower`] is one more reader; there may be any number. Each sees every value and discards by this policy
+//! independently of the others, and takes no value from another reader: only a reader itself knows what it has taken,
+//! and the ring does not change. Followers do not share work; for that, put a queue before each worker. The one
+//! [`Reader`] differs in that it stores its head in the object, so that a successor continues after it.
 //!
 //! # Source
 //!
-//! [Perez Ruiz 2020, Listing 4]. The printed one returns values that it has discarded, and discards the value that
-//! did not fit as well. We differ: each reader works out from the tail how often the queue was cleared since its last
-//! pop; what did not fit stays; a push of another slot disturbs no pop. All of the capacity is used.
+//! [Perez Ruiz 2020, Listing 4]. The printed queue returns values that it has discarded, and also discards the value
+//! that did not fit. We differ: each reader computes from the tail how often the queue was cleared since its last
+//! pop; the value that did not fit stays; a push to another slot disturbs no pop. The queue uses its whole capacity.
 //!
 //! # Checked
 //!
-//! With the ring: see there.
+//! With the ring; see [`ring`].
 //!
 //! # Example
 //!
@@ -45,7 +46,7 @@
 //! # Ok::<(), taut_share::LayoutError>(())
 //! ```
 //!
-//! The ends are moved between threads, not shared, and only followers are cloned:
+//! An end can move to another thread but cannot be shared between threads, and only followers can be cloned:
 //!
 //! ```
 //! # use taut_share::{Line, Memory, queue::qrtwc};
@@ -87,7 +88,7 @@ use super::ring;
 pub use super::ring::{Overtaken, Popped, PoppedSlice, bytes, spare};
 use crate::{LayoutError, Plain};
 
-/// All values that wait make room.
+/// A full queue discards all its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clear;
 
@@ -96,7 +97,7 @@ impl ring::sealed::Sealed for Clear {}
 impl ring::Policy for Clear {
     #[inline(always)]
     fn oldest(head: u64, tail: u64, capacity: u64) -> u64 {
-        // Since `head` was the oldest, every capacity-th push found the queue full: so many clears.
+        // Since `head` was the oldest, every `capacity`-th push found the queue full, and cleared it.
         let clears = (tail - head - 1) / capacity;
         head + clears * capacity
     }
@@ -108,11 +109,11 @@ pub type Writer<'m, T> = ring::Writer<'m, T, Clear>;
 /// The end that pops. See [`ring::Reader`].
 pub type Reader<'m, T> = ring::Reader<'m, T, Clear>;
 
-/// An end that reads along. See [`ring::Reader`].
+/// An additional reader. See [`ring::Reader`].
 pub type Follower<'m, T> = ring::Reader<'m, T, Clear, ring::Unpublished>;
 
-/// Both ends on one memory, for up to `capacity` values, with `spare` slots that make it rare that a pop is overtaken
-/// ([`spare`] gives a good number; each costs the memory of a value).
+/// Both ends on one memory, for up to `capacity` values, with `spare` more slots that make it rare that the writer
+/// overtakes a pop ([`spare`] recommends a number; each slot costs the memory of a value).
 ///
 /// # Errors
 ///
@@ -125,8 +126,8 @@ pub fn pair<T: Plain>(
     ring::pair(memory, capacity, spare)
 }
 
-/// The writer's end alone, where the reader's is in another process or made by [`reader`]. After the death of a
-/// writer, at any step, the next one goes on here.
+/// The writer's end alone; the reader's end is in another process or made by [`reader`]. If a writer dies, at any
+/// step, this call attaches its successor.
 ///
 /// # Errors
 ///
@@ -134,8 +135,8 @@ pub fn pair<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T`, capacity and spare slots, or zeros; no other writer of it lives: the
-/// last one has ended, and this call comes after that.
+/// The memory holds this object for this `T`, capacity and spare slots, or zeros. No other writer of it exists: the
+/// last one has ended, and this call happens after that.
 pub unsafe fn writer<T: Plain>(
     memory: Memory<'_>,
     capacity: u32,
@@ -145,9 +146,9 @@ pub unsafe fn writer<T: Plain>(
     unsafe { ring::writer(memory, capacity, spare) }
 }
 
-/// The reader's end alone, where the writer's is in another process or made by [`writer`]. After the death of a
-/// reader, at any step, the next one goes on here; it may get values again that the dead one had just copied, and
-/// counts as lost what was discarded in between.
+/// The reader's end alone; the writer's end is in another process or made by [`writer`]. If a reader dies, at any
+/// step, this call attaches its successor, which may get values again that the dead one had just copied, and counts
+/// the values that were discarded in between as lost.
 ///
 /// # Errors
 ///
@@ -155,8 +156,8 @@ pub unsafe fn writer<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T`, capacity and spare slots, or zeros; no other reader of it but followers
-/// lives: the last one has ended, and this call comes after that.
+/// The memory holds this object for this `T`, capacity and spare slots, or zeros. No other reader of it exists but
+/// followers: the last one has ended, and this call happens after that.
 pub unsafe fn reader<T: Plain>(
     memory: Memory<'_>,
     capacity: u32,
@@ -166,7 +167,7 @@ pub unsafe fn reader<T: Plain>(
     unsafe { ring::reader(memory, capacity, spare) }
 }
 
-/// An end that reads along, from what is pushed after this call on; there may be any number.
+/// An additional reader, for the values that are pushed after this call; there may be any number.
 ///
 /// # Errors
 ///
@@ -174,7 +175,7 @@ pub unsafe fn reader<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T`, capacity and spare slots, or zeros.
+/// The memory holds this object for this `T`, capacity and spare slots, or zeros.
 pub unsafe fn follower<T: Plain>(
     memory: Memory<'_>,
     capacity: u32,

@@ -1,33 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! QrtWo: every value in order, as long as the reader keeps up; when full, the oldest makes room. Real-time writer.
+//! QrtWo: every value in order, as long as the reader keeps up; a full queue discards its oldest value. Real-time
+//! writer.
 //!
 //! # Use
 //!
-//! Logs, traces and measurements out of a control loop, where the latest stretch without a gap is worth most. Every
-//! value must arrive: [`super::qrtr`]. A gap makes all before it worthless: [`super::qrtwc`].
+//! Logs, traces and measurements out of a control loop, where the latest stretch without a gap is worth most. If
+//! every value must arrive, use [`super::qrtr`]; if a gap makes all values before it worthless, [`super::qrtwc`].
 //!
 //! # Callers, Progress, State, Invariants, Orderings, Proof, Crash
 //!
-//! Those of [`ring`].
+//! See [`ring`].
 //!
 //! # Several readers
 //!
-//! A [`Follower`] is one more reader, of which there may be any number: each sees every value on its own account,
-//! discards by this policy on its own account, and takes nothing from anybody, since what a reader has taken is known
-//! to that reader alone and changes nothing in the ring. It does not share work: for that put a queue before each
-//! worker. The one [`Reader`] differs in that it leaves its head in the object, so that a successor goes on behind it.
+//! A [`Follower`] is one more reader; there may be any number. Each sees every value and discards by this policy
+//! independently of the others, and takes no value from another reader: only a reader itself knows what it has taken,
+//! and the ring does not change. Followers do not share work; for that, put a queue before each worker. The one
+//! [`Reader`] differs in that it stores its head in the object, so that a successor continues after it.
 //!
 //! # Source
 //!
-//! [Perez Ruiz 2020, Listing 3]. The printed one can miss that it is full, say empty when it is full, and return
-//! what it has discarded; all three come from a head that both sides move. We differ: each reader keeps its own, and
-//! works out from the tail what was overwritten. All of the capacity is used.
+//! [Perez Ruiz 2020, Listing 3]. The printed queue can fail to notice that it is full, report "empty" when it is
+//! full, and return values that it has discarded; the cause of all three is that both sides move the head. We differ:
+//! each reader keeps its own head, and computes from the tail what was overwritten. The queue uses its whole
+//! capacity.
 //!
 //! # Checked
 //!
-//! With the ring: see there.
+//! With the ring; see [`ring`].
 //!
 //! # Example
 //!
@@ -44,7 +46,7 @@
 //! # Ok::<(), taut_share::LayoutError>(())
 //! ```
 //!
-//! The ends are moved between threads, not shared, and only followers are cloned:
+//! An end can move to another thread but cannot be shared between threads, and only followers can be cloned:
 //!
 //! ```
 //! # use taut_share::{Line, Memory, queue::qrtwo};
@@ -86,7 +88,7 @@ use super::ring;
 pub use super::ring::{Overtaken, Popped, PoppedSlice, bytes, spare};
 use crate::{LayoutError, Plain};
 
-/// The oldest value makes room.
+/// A full queue discards its oldest value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overwrite;
 
@@ -105,11 +107,11 @@ pub type Writer<'m, T> = ring::Writer<'m, T, Overwrite>;
 /// The end that pops. See [`ring::Reader`].
 pub type Reader<'m, T> = ring::Reader<'m, T, Overwrite>;
 
-/// An end that reads along. See [`ring::Reader`].
+/// An additional reader. See [`ring::Reader`].
 pub type Follower<'m, T> = ring::Reader<'m, T, Overwrite, ring::Unpublished>;
 
-/// Both ends on one memory, for up to `capacity` values, with `spare` slots that make it rare that a pop is overtaken
-/// ([`spare`] gives a good number; each costs the memory of a value).
+/// Both ends on one memory, for up to `capacity` values, with `spare` more slots that make it rare that the writer
+/// overtakes a pop ([`spare`] recommends a number; each slot costs the memory of a value).
 ///
 /// # Errors
 ///
@@ -122,8 +124,8 @@ pub fn pair<T: Plain>(
     ring::pair(memory, capacity, spare)
 }
 
-/// The writer's end alone, where the reader's is in another process or made by [`reader`]. After the death of a
-/// writer, at any step, the next one goes on here.
+/// The writer's end alone; the reader's end is in another process or made by [`reader`]. If a writer dies, at any
+/// step, this call attaches its successor.
 ///
 /// # Errors
 ///
@@ -131,8 +133,8 @@ pub fn pair<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T`, capacity and spare slots, or zeros; no other writer of it lives: the
-/// last one has ended, and this call comes after that.
+/// The memory holds this object for this `T`, capacity and spare slots, or zeros. No other writer of it exists: the
+/// last one has ended, and this call happens after that.
 pub unsafe fn writer<T: Plain>(
     memory: Memory<'_>,
     capacity: u32,
@@ -142,9 +144,9 @@ pub unsafe fn writer<T: Plain>(
     unsafe { ring::writer(memory, capacity, spare) }
 }
 
-/// The reader's end alone, where the writer's is in another process or made by [`writer`]. After the death of a
-/// reader, at any step, the next one goes on here; it may get values again that the dead one had just copied, and
-/// counts as lost what was discarded in between.
+/// The reader's end alone; the writer's end is in another process or made by [`writer`]. If a reader dies, at any
+/// step, this call attaches its successor, which may get values again that the dead one had just copied, and counts
+/// the values that were discarded in between as lost.
 ///
 /// # Errors
 ///
@@ -152,8 +154,8 @@ pub unsafe fn writer<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T`, capacity and spare slots, or zeros; no other reader of it but followers
-/// lives: the last one has ended, and this call comes after that.
+/// The memory holds this object for this `T`, capacity and spare slots, or zeros. No other reader of it exists but
+/// followers: the last one has ended, and this call happens after that.
 pub unsafe fn reader<T: Plain>(
     memory: Memory<'_>,
     capacity: u32,
@@ -163,7 +165,7 @@ pub unsafe fn reader<T: Plain>(
     unsafe { ring::reader(memory, capacity, spare) }
 }
 
-/// An end that reads along, from what is pushed after this call on; there may be any number.
+/// An additional reader, for the values that are pushed after this call; there may be any number.
 ///
 /// # Errors
 ///
@@ -171,7 +173,7 @@ pub unsafe fn reader<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T`, capacity and spare slots, or zeros.
+/// The memory holds this object for this `T`, capacity and spare slots, or zeros.
 pub unsafe fn follower<T: Plain>(
     memory: Memory<'_>,
     capacity: u32,

@@ -7,8 +7,8 @@
 //!
 //! Large values that are built and looked at where they lie (images, maps, point clouds), both sides real-time:
 //! [`Writer::write_with`], [`Reader::read_with`]. A reader keeps what it read last, so an unchanged value costs it
-//! nothing. Are the values copied anyway, [`super::hybrid`] is faster for the same promise: there a read does not
-//! write.
+//! nothing. If the values are copied anyway, [`super::hybrid`] is faster with the same guarantees: there a read does
+//! not write.
 //!
 //! ```
 //! use taut_share::{Line, Memory, state::chen};
@@ -23,7 +23,7 @@
 //! # Ok::<(), taut_share::LayoutError>(())
 //! ```
 //!
-//! Writer and readers are one each, and move between threads, but are not shared:
+//! There is one writer, and one reader of each number. They move between threads, but are not shared:
 //!
 //! ```compile_fail,E0599
 //! # use taut_share::{Line, Memory, state::chen};
@@ -56,7 +56,7 @@
 //! shared(&writer);
 //! ```
 //!
-//! What is lent does not outlive the look:
+//! A reference that is lent to a closure does not outlive the closure:
 //!
 //! ```compile_fail
 //! # use taut_share::{Line, Memory, state::chen};
@@ -67,7 +67,7 @@
 //!
 //! # Callers
 //!
-//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] see to it).
+//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] ensure it).
 //!
 //! |                       | write | read of this reader | read of another |
 //! |-----------------------|-------|---------------------|-----------------|
@@ -76,34 +76,34 @@
 //!
 //! # Progress
 //!
-//! W = ⌈size of a value / 8⌉ words, P readers. Both sides are wait-free; neither needs anything from the other.
+//! W = ⌈size of a value / 8⌉ words, P readers. Both sides are wait-free; neither waits for the other.
 //!
 //! | operation       | bound                                                                                    |
 //! |-----------------|------------------------------------------------------------------------------------------|
 //! | `write`         | 1 fence + P loads + W words + 1 store; 1 exchange more per reader that is in the middle of a claim |
-//! | `write_with`    | the same, with what the closure does for the words                                       |
+//! | `write_with`    | the same, with the time of the closure instead of the words                              |
 //! | `read`          | 2 loads + 1 store + 1 fence + 1 exchange + W words; 1 load + W words if nothing is new    |
-//! | `read_with`     | the same, with what the closure does for the words                                       |
+//! | `read_with`     | the same, with the time of the closure instead of the words                              |
 //! | `read_if_newer` | `read`; 1 load if nothing is new                                                         |
 //! | `has_newer`, `version` | 1 load                                                                            |
 //!
 //! The search for a free slot takes at most P + 1 steps on private memory. The writer's fence comes before a write
-//! and not after it: the last write's stores are on their way meanwhile.
+//! and not after it: so the stores of the previous write have time to complete before the fence.
 //!
 //! # State
 //!
 //! ```text
 //! byte 0            latest: number of the newest write × 256 + its slot; 0 before the first (the writer's)
-//! byte 128 × (1+i)  claim of reader i: a word that stood in latest; EMPTY = 1 while it is claiming; 0 before its
+//! byte 128 × (1+i)  claim of reader i: a word that was in latest; EMPTY = 1 while the reader claims; 0 before its
 //!                   first read
 //! byte 128 × (1+P)  P + 2 slots, each on cache lines of its own
 //! ```
 //!
 //! # Invariants
 //!
-//! - I1 The writer writes a slot that is not latest's, and that no claim names which it found after it had published
-//!   latest. One is free: those are at most P + 1 of P + 2.
-//! - I2 A reader copies the slot only that its claim names, while its claim names it.
+//! - I1 The writer writes a slot that is not latest's, and that no claim names which the writer found after it had
+//!   published latest. One slot is free: at most P + 1 of the P + 2 slots are excluded.
+//! - I2 A reader copies only the slot that its claim names, and only while its claim names it.
 //! - I3 Latest never takes the same value twice (2⁵⁶ writes: 2²⁶ a second last 34 years).
 //!
 //! # Orderings
@@ -116,52 +116,54 @@
 //!
 //! # Proof
 //!
-//! Let the writer have published l, and look at a claim before it writes slot w. If its fence comes before the
-//! reader's (O3), the reader's next claim is of l or something later, which is not w: w is published after it is
-//! written. If the reader's fence comes first, the writer sees EMPTY, or what came of it. If EMPTY, its exchange
-//! makes l the claim, unless the reader's came in between: then it returns that claim. So for each reader the writer
-//! knows the one claim before l that can be in force while it writes w, and avoids it (I1). What a reader copied
-//! before is returned with O2: the writer that finds a later claim has the copy behind it. That goes for the exchange
-//! as for the load: in between the reader may have finished one read and begun another.
+//! Suppose the writer has published l, and loads a claim before it writes slot w. If the writer's fence comes before
+//! the reader's (O3), the reader's next claim is of l or of a later word, and so not of w, which the writer publishes
+//! only after it has written it. If the reader's fence comes first, the writer's load finds EMPTY or a later value of
+//! the claim. If it finds EMPTY, its exchange makes l the claim, unless the reader's exchange came in between; then
+//! the writer's exchange returns the reader's claim. So for each reader the writer knows the one claim before l that
+//! can be in force while it writes w, and avoids its slot (I1). By O2 the reader's earlier copies are over: when the
+//! writer finds a later claim, those copies happened before. This holds for the exchange as for the load: between the
+//! two, the reader may have finished one read and begun another.
 //!
-//! Each read gives what was in latest at a moment of that read: at its load, or, if the writer settled the claim, at
-//! the writer's exchange, as the next value comes after it. So values never go backwards, from one reader to
-//! another neither.
+//! Each read returns a value that was in latest at some moment of that read: at the reader's load of latest, or, if
+//! the writer settled the claim, at the writer's exchange, because the writer publishes its next value after that. So
+//! values never go backwards, not even from one reader to another.
 //!
 //! # Crash
 //!
-//! | who dies, where               | what the others see | what goes on                                                  |
+//! | death of                      | what the others see | recovery                                                      |
 //! |-------------------------------|---------------------|---------------------------------------------------------------|
-//! | writer, before its latest store | the newest value  | a new [`writer`] looks at the claims anew, and takes a free slot |
+//! | writer, before its latest store | the newest value  | a new [`writer`] loads the claims again, and takes a free slot |
 //! | writer, after it              | the new value       | the same                                                      |
 //! | reader, without a claim       | nothing             | the next write settles its claim; as below                     |
-//! | reader, with a claim          | nothing             | its slot stays reserved, which is paid for; a new [`reader`] of the same number claims anew |
+//! | reader, with a claim          | nothing             | its slot stays reserved, which the slot count allows for; a new [`reader`] of the same number makes a new claim |
 //!
-//! A hostile reader can spoil latest and the claims for the other readers: the writer loads only claims, each names
-//! at most one slot whatever it is, so one of P + 2 is free and the step bound stands. Then slots are no longer
-//! exclusive; see [`Memory::from_raw`] on the forms in place. A hostile writer can make readers return any bits.
+//! A hostile reader can spoil latest and the claims for the other readers: the writer loads only claims, and each
+//! claim names at most one slot whatever its value, so one of P + 2 slots is free and the step bound holds. Then
+//! slots are no longer exclusive; see [`Memory::from_raw`] on the forms in place. A hostile writer can make readers
+//! return any bits.
 //!
 //! # Source
 //!
-//! [Chen 1997] as in [Huang 2002, Fig. 3]. We differ: fences (as printed the claim and the look at latest are
-//! store buffering, which no Acquire and Release forbids); the writer goes to and fro between two slots, and takes
-//! others while one is claimed, where the printed search, which has no bound, goes round all of them and out of the
-//! first cache; the exchange's result is used instead of a third look; the writer looks at the claims once, before a
-//! write, and exchanges only with those that are EMPTY; a reader keeps its claim while nothing is new; claims are whole
-//! words, so that no slot need be valid at first.
+//! [Chen 1997] as in [Huang 2002, Fig. 3]. We differ: we add fences (as printed, the store of the claim and the load
+//! of latest are a store buffering pattern, which no Acquire and Release forbids); the writer alternates between two
+//! slots, and takes others while one is claimed, where the printed search, which has no bound, goes round all slots
+//! and leaves the first-level cache; the reader uses the exchange's result instead of a third load; the writer loads
+//! the claims once, before a write, and exchanges only with those that are EMPTY; a reader keeps its claim while
+//! nothing is new; claims are whole words, so that no slot need be valid at first.
 //!
 //! # Checked
 //!
 //! - `tests/behaviour_chen.rs`: values, errors, in place, successors; also Miri
 //! - `tests/steps_chen.rs`: the bounds above, counted
-//! - `tests/printed_chen.rs`: one slot fewer, and the search does not end
+//! - `tests/printed_chen.rs`: with one slot fewer, the search does not end
 //! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
 //! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
-//! `tests/loom_chen.rs`, payload of 2 words, no bound on preemptions: 3 writes × 2 reads, 4 095 executions; 4 × 2 (from
-//! the fourth write on slots come back): 33 803; with bound 3: 5 × 2, 1 221; in place 4 × 2, 654; `read_if_newer`
-//! 4 × 2, 654; with bound 2: 2 readers, 4 × 1, 1 936. Each annotation weakened fails there, but for the Release of O4:
-//! the writer's fence does its work; it is for tools that do not know fences.
+//! `tests/loom_chen.rs`, payload of 2 words, no bound on preemptions: 3 writes × 2 reads, 4 095 executions; 4 × 2
+//! (from the fourth write on, the writer reuses slots): 33 803; with bound 3: 5 × 2, 1 221; in place 4 × 2, 654;
+//! `read_if_newer` 4 × 2, 654; with bound 2: 2 readers, 4 × 1, 1 936. Weakening any annotation fails there, except
+//! the Release of O4: the writer's fence makes it redundant, and it is there for tools that do not model fences.
 //!
 //! Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Release of O2 forbids
 //! what it could do to a copy); AArch64 hardware.
@@ -179,15 +181,16 @@ use crate::places::{Places, uninit};
 use crate::plain::{fit, line_bytes, word_bytes};
 use crate::{LayoutError, Plain};
 
-/// Most readers of one object.
+/// The maximum number of readers of one object.
 pub const READERS_MAX: u32 = 250;
 
 pub(super) const LATEST: usize = 0;
 const CLAIMS: usize = LINE_BYTES;
 
-/// What `latest` is before the first write, and a claim before the first read.
+/// The value of `latest` before the first write, and of a claim before the first read.
 pub(super) const NOTHING: u64 = 0;
-/// A claim while its reader is between two: no word of `latest`, for their numbers begin at 1.
+/// The value of a claim while its reader is between two claims. It is no word of `latest`, because the numbers of
+/// those begin at 1.
 const EMPTY: u64 = 1;
 /// The bits of a word that name its slot; the others count writes.
 pub(super) const SLOT: u64 = 0xFF;
@@ -196,7 +199,7 @@ const fn stride<T: Plain>() -> usize {
     word_bytes::<T>().next_multiple_of(64)
 }
 
-/// Where slots begin, of an object for `readers`.
+/// The offset of the first slot in an object for `readers` readers.
 pub(super) const fn slots_at(readers: u32) -> usize {
     LINE_BYTES.saturating_mul((readers as usize).saturating_add(1))
 }
@@ -206,7 +209,7 @@ pub(super) const fn object_bytes(readers: u32, slots: usize, stride: usize) -> u
     line_bytes(stride.saturating_mul(slots).saturating_add(slots_at(readers)))
 }
 
-/// Bytes that an object for `T` and so many readers needs.
+/// Bytes that an object for `T` and `readers` readers needs.
 pub const fn bytes<T: Plain>(readers: u32) -> usize {
     object_bytes(readers, (readers as usize).saturating_add(2), stride::<T>())
 }
@@ -229,11 +232,11 @@ pub fn pair<T: Plain>(memory: Memory<'_>) -> Result<(Writer<'_, T>, Reader<'_, T
     Ok((Writer::attach(&memory, 1), Reader::attach(&Shared::on(&memory, 1), 0)))
 }
 
-/// The writer and so many readers on one memory.
+/// The writer and `readers` readers on one memory.
 ///
 /// # Errors
 ///
-/// [`LayoutError`]; readers are 1 to [`READERS_MAX`].
+/// [`LayoutError`]; there are 1 to [`READERS_MAX`] readers.
 pub fn group<T: Plain>(
     memory: Memory<'_>,
     readers: u32,
@@ -243,8 +246,8 @@ pub fn group<T: Plain>(
     Ok((Writer::attach(&memory, readers), Readers { shared: Shared::on(&memory, readers), next: 0 }))
 }
 
-/// The writer's end alone, where the readers are in other processes or made by [`reader`]. After the death of a
-/// writer, at any step, the next one goes on here.
+/// The writer's end alone, for readers that are in other processes or that [`reader`] makes. After the death of a
+/// writer, at any step, this call makes its successor.
 ///
 /// # Errors
 ///
@@ -252,15 +255,16 @@ pub fn group<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and number of readers, or zeros; no other writer of it
-/// lives: the last one has ended, and this call comes after that.
+/// The memory holds this object for this `T` and number of readers, or zeros. No other writer of it is alive: the
+/// last one has ended, and its end happens before this call.
 pub unsafe fn writer<T: Plain>(memory: Memory<'_>, readers: u32) -> Result<Writer<'_, T>, LayoutError> {
     let memory = memory.claim();
     check::<T>(&memory, readers)?;
     Ok(Writer::attach(&memory, readers))
 }
 
-/// The end of reader `which`, from 0, alone. After the death of that reader, at any step, the next one goes on here.
+/// The end of reader `which`, from 0, alone. After the death of that reader, at any step, this call makes its
+/// successor.
 ///
 /// # Errors
 ///
@@ -268,8 +272,8 @@ pub unsafe fn writer<T: Plain>(memory: Memory<'_>, readers: u32) -> Result<Write
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and number of readers, or zeros; no other reader of this
-/// number lives: the last one has ended, and this call comes after that.
+/// The memory holds this object for this `T` and number of readers, or zeros. No other reader of this number is
+/// alive: the last one has ended, and its end happens before this call.
 pub unsafe fn reader<T: Plain>(
     memory: Memory<'_>,
     readers: u32,
@@ -283,14 +287,15 @@ pub unsafe fn reader<T: Plain>(
     Ok(Reader::attach(&Shared::on(&memory, readers), which))
 }
 
-/// The slot that `word` names, which is one of `slots` whatever the word is.
+/// The slot that `word` names: below `slots`, whatever the word is.
 #[inline(always)]
 pub(super) fn slot(word: u64, slots: usize) -> usize {
     let slot = (word & SLOT) as usize;
     if slot < slots { slot } else { no_slot() }
 }
 
-/// For a word that lies. A call, so that the processor guesses that there is none, and does not wait for the answer.
+/// For a word that names no slot. A cold call, so that the processor predicts that every word is valid, and does not
+/// wait for the comparison.
 #[cold]
 #[inline(never)]
 fn no_slot() -> usize {
@@ -303,7 +308,7 @@ pub(super) fn successor(newest: u64, slot: usize) -> u64 {
     (newest | SLOT).wrapping_add(1) | slot as u64
 }
 
-/// The claims of all readers, and how many slots there are to claim: more by 2 than readers, or more.
+/// The claims of all readers, and how many slots there are to claim: at least 2 more than readers.
 #[derive(Clone, Copy)]
 pub(super) struct Claims<'m> {
     words: Words<'m>,
@@ -334,12 +339,12 @@ impl<'m> Claims<'m> {
         unsafe { self.words.at(which as usize) }
     }
 
-    /// For the writer, which has published `newest` last: a slot that no reader copies (I1), the one whose turn it is,
-    /// or one that takes its place. At most one fence, and a load and an exchange per reader; of no
-    /// readers nothing.
+    /// For the writer, which published `newest` last: a slot that no reader copies (I1), either the one whose turn it
+    /// is or one that takes its place. At most one fence, and a load and an exchange per reader; without readers,
+    /// none of these.
     #[inline(always)]
     pub(super) fn free(&self, newest: u64, turns: &mut Turns) -> usize {
-        // Where nobody can claim, there is nothing to be before.
+        // Without readers no claim can follow, so there is nothing to order.
         if self.words.count() > 0 {
             fence(SeqCst); // O3 cross: the latest store before the claim loads.
         }
@@ -358,8 +363,8 @@ impl<'m> Claims<'m> {
 
     #[inline(always)]
     fn unclaimed<const WORDS: usize>(&self, newest: u64, turns: &mut Turns) -> usize {
-        // A claim marks one slot, whatever it is; a slot behind the last one, in a word that lies, one that exists or
-        // none.
+        // A claim marks one slot, whatever the claim is. If a wrong word names a slot out of range, it marks an
+        // existing slot or none.
         let mut marks = [0u64; WORDS];
         let at = |slot: usize| (slot / 64 % WORDS, 1u64 << (slot % 64));
         for which in 0..self.words.count() {
@@ -377,19 +382,20 @@ impl<'m> Claims<'m> {
     }
 }
 
-/// For the writer, which found a claim EMPTY: gives that reader `newest`, unless it has claimed by now.
+/// For the writer, which found a claim EMPTY: sets that reader's claim to `newest`, unless the reader has claimed in
+/// the meantime.
 #[cold]
 fn settle(claim: &AtomicU64, newest: u64) -> u64 {
-    // O4 settle (Release): the content of newest's slot, for tools that do not know the fence.
-    // O2 return (Acquire): since the load that found EMPTY, the reader may have copied, and given back, another slot.
+    // O4 settle (Release): the content of newest's slot, for tools that do not model the fence. O2 return (Acquire):
+    // since the load that found EMPTY, the reader may have copied, and released, another slot.
     match claim.compare_exchange(EMPTY, newest, AcqRel, Acquire) {
         Ok(_) => newest,
         Err(held) => held,
     }
 }
 
-/// For a reader: gives its last slot back and claims the newest. The result is that claim; its slot's content is
-/// there. 1 load, 1 store, 1 fence, 1 exchange.
+/// For a reader: releases its last slot and claims the newest. Returns the claim; the content of its slot is then
+/// visible. 1 load, 1 store, 1 fence, 1 exchange.
 #[inline]
 pub(super) fn claim(claim: &AtomicU64, latest: &AtomicU64) -> u64 {
     claim.store(EMPTY, Release); // O2 return: our copy is over.
@@ -402,7 +408,7 @@ pub(super) fn claim(claim: &AtomicU64, latest: &AtomicU64) -> u64 {
     }
 }
 
-/// What all ends look at.
+/// The parts of the object that all ends use.
 struct Shared<'m, T> {
     latest: &'m AtomicU64,
     claims: Claims<'m>,
@@ -416,7 +422,7 @@ impl<T> Clone for Shared<'_, T> {
 }
 
 impl<'m, T: Plain> Shared<'m, T> {
-    /// The memory fits and there may be so many readers (`check`).
+    /// The caller has checked that the memory fits and that the number of readers is valid (`check`).
     fn on(memory: &Claimed<'m>, readers: u32) -> Self {
         let count = readers as usize + 2;
         Self {
@@ -430,7 +436,7 @@ impl<'m, T: Plain> Shared<'m, T> {
 /// The end that writes. May be real-time.
 pub struct Writer<'m, T> {
     shared: Shared<'m, T>,
-    /// What this writer, or the one before it, has published last.
+    /// The word that this writer, or the one before it, published last.
     newest: u64,
     turns: Turns,
 }
@@ -438,7 +444,7 @@ pub struct Writer<'m, T> {
 impl<'m, T: Plain> Writer<'m, T> {
     fn attach(memory: &Claimed<'m>, readers: u32) -> Self {
         let shared = Shared::on(memory, readers);
-        // Relaxed: the writer before us has ended, which this call comes after.
+        // Relaxed: the previous writer has ended, and its end happens before this call.
         let newest = believed(shared.latest.load(Relaxed));
         let turns = Turns::after(newest, 2, shared.claims.slots, |_| 0);
         Self { shared, newest, turns }
@@ -451,21 +457,21 @@ impl<'m, T: Plain> Writer<'m, T> {
         let slot = self.shared.claims.free(self.newest, &mut self.turns);
         // SAFETY:
         // - the slot is below the count, and a T fits (layout); T is Plain: no padding, aligned to at most 8;
-        // - exclusive: it is not latest's and no reader copies it or will before it is published (I1, proof above);
-        //   copies that were are over (O2).
+        // - exclusive: it is not latest's, and no reader copies it now or will before it is published (I1, proof
+        //   above); earlier copies are over (O2).
         unsafe { self.shared.slots.write(slot, value) };
         self.publish(slot);
     }
 
-    /// Lets `fill` make the newest value where it will lie, without a copy. It finds an older value, or zeros, and
-    /// what it leaves is published when it returns; if it panics, nothing is. Wait-free, as `fill` is: otherwise as
-    /// [`Writer::write`].
+    /// Lets `fill` make the newest value in its place, without a copy. `fill` gets an older value, or zeros; when it
+    /// returns, the writer publishes what it left. If it panics, the writer publishes nothing. Wait-free if `fill`
+    /// is: otherwise as [`Writer::write`].
     ///
-    /// For memory whose other processes keep to the protocol ([`Memory::from_raw`]).
+    /// Only for memory whose other processes follow the protocol ([`Memory::from_raw`]).
     #[inline]
     pub fn write_with<R>(&mut self, fill: impl FnOnce(&mut T) -> R) -> R {
         let slot = self.shared.claims.free(self.newest, &mut self.turns);
-        // SAFETY: as in `write`; other processes keep to the protocol (`Memory::from_raw`).
+        // SAFETY: as in `write`; other processes follow the protocol (`Memory::from_raw`).
         let result = unsafe { self.shared.slots.lend_mut(slot, fill) };
         self.publish(slot);
         result
@@ -479,7 +485,7 @@ impl<'m, T: Plain> Writer<'m, T> {
     }
 }
 
-/// The readers of a [`group`], each once.
+/// The readers of a [`group`]; the iterator yields each once.
 pub struct Readers<'m, T> {
     shared: Shared<'m, T>,
     next: u32,
@@ -511,12 +517,12 @@ pub struct Reader<'m, T> {
     claim: &'m AtomicU64,
     slots: Places<'m, T>,
     count: usize,
-    /// The claim of the last read: its slot is ours until the next.
+    /// The claim of the last read: its slot is ours until the next claim.
     held: u64,
 }
 
 impl<'m, T: Plain> Reader<'m, T> {
-    /// There is a reader of that number.
+    /// There must be a reader of that number.
     fn attach(shared: &Shared<'m, T>, which: u32) -> Self {
         Self {
             latest: shared.latest,
@@ -524,17 +530,18 @@ impl<'m, T: Plain> Reader<'m, T> {
             claim: unsafe { shared.claims.of(which) },
             slots: shared.slots,
             count: shared.claims.slots(),
-            // As if nothing had been read: the first read claims anew, and gives back what a dead reader held.
+            // As if this reader had read nothing: its first read makes a new claim, and releases the slot of a dead
+            // reader.
             held: NOTHING,
         }
     }
 
     /// The newest value; `None` before the first write. Wait-free: 2 loads, 1 store, 1 fence, 1 exchange and one
-    /// copy; 1 load and one copy if there is nothing newer than the last one.
+    /// copy; 1 load and one copy if there is nothing newer than its last value.
     #[inline]
     pub fn read(&mut self) -> Option<T> {
         let newest = self.latest.load(Acquire); // O1 publish
-        // SAFETY: `copy` fills what a value uses.
+        // SAFETY: `copy` fills the used bytes of a value.
         unsafe { whole_sample(|value| self.hold(newest).then(|| self.copy(value))) }
             .map(|sample| sample.value)
     }
@@ -543,66 +550,66 @@ impl<'m, T: Plain> Reader<'m, T> {
     #[inline]
     pub fn read_sample(&mut self) -> Option<Sample<T>> {
         let newest = self.latest.load(Acquire); // O1 publish
-        // SAFETY: `copy` fills what a value uses.
+        // SAFETY: `copy` fills the used bytes of a value.
         unsafe { whole_sample(|value| self.hold(newest).then(|| self.copy(value))) }
     }
 
-    /// The newest value if it is another one than this reader's last; else `None`, after one load of a word that
-    /// only the writer writes.
+    /// The newest value, if it is not the one that this reader returned last; otherwise `None`, after one load of a
+    /// word that only the writer writes.
     #[inline]
     pub fn read_if_newer(&mut self) -> Option<Sample<T>> {
         let newest = self.latest.load(Acquire); // O1 publish
         let is_newer = newest != self.held && self.hold(newest);
-        // SAFETY: `copy` fills what a value uses.
+        // SAFETY: `copy` fills the used bytes of a value.
         unsafe { whole_sample(|value| is_newer.then(|| self.copy(value))) }
     }
 
-    /// [`Reader::read`] into `value`, which is not moved again; the result is the number of the write. If it is `None`,
-    /// `value` is as it was.
+    /// [`Reader::read`] into `value`, without a further move; returns the number of the write. If it returns `None`,
+    /// `value` is unchanged.
     #[inline]
     pub fn read_into(&mut self, value: &mut T) -> Option<u64> {
         let newest = self.latest.load(Acquire); // O1 publish
         self.hold(newest).then(|| self.copy(uninit(value)))
     }
 
-    /// [`Reader::read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it is
-    /// `None`, `value` is as it was.
+    /// [`Reader::read_if_newer`] into `value`, without a further move; returns the number of the write. If it returns
+    /// `None`, `value` is unchanged.
     #[inline]
     pub fn read_if_newer_into(&mut self, value: &mut T) -> Option<u64> {
         let newest = self.latest.load(Acquire); // O1 publish
         (newest != self.held && self.hold(newest)).then(|| self.copy(uninit(value)))
     }
 
-    /// Lets `look` see the newest value where it lies, without a copy; `None` before the first write. Wait-free, as
-    /// `look` is: otherwise as [`Reader::read`]. The writer goes on meanwhile, in other slots.
+    /// Lets `look` see the newest value where it lies, without a copy; `None` before the first write. Wait-free if
+    /// `look` is: otherwise as [`Reader::read`]. Meanwhile the writer continues in other slots.
     ///
-    /// For memory whose other processes keep to the protocol ([`Memory::from_raw`]).
+    /// Only for memory whose other processes follow the protocol ([`Memory::from_raw`]).
     #[inline]
     pub fn read_with<R>(&mut self, look: impl FnOnce(&T) -> R) -> Option<R> {
         let newest = self.latest.load(Acquire); // O1 publish
         if !self.hold(newest) {
             return None;
         }
-        // SAFETY: as in `copy`; other processes keep to the protocol (`Memory::from_raw`). `look` ends before the next
-        // claim of this reader, for it borrows what `self` owns only while it runs.
+        // SAFETY: as in `copy`; other processes follow the protocol (`Memory::from_raw`). `look` ends before the next
+        // claim of this reader, because this call borrows `self` while `look` runs.
         Some(unsafe { self.slots.lend(slot(self.held, self.count), look) })
     }
 
-    /// Whether there is a newer value than this reader's last. 1 load.
+    /// Whether there is a newer value than the one that this reader returned last. 1 load.
     #[inline]
     pub fn has_newer(&self) -> bool {
-        // Relaxed: nothing is read on the strength of it.
+        // Relaxed: no read relies on it.
         self.latest.load(Relaxed) != self.held
     }
 
-    /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
+    /// The number of the newest write, 0 before the first. It may be out of date when the caller looks at it.
     #[inline]
     pub fn version(&self) -> u64 {
         // Relaxed: as above.
         self.latest.load(Relaxed) >> 8
     }
 
-    /// Claims the newest value, unless that is `newest` and held; whether there is one.
+    /// Claims the newest value, unless this reader already holds `newest`; returns whether there is a value.
     #[inline(always)]
     fn hold(&mut self, newest: u64) -> bool {
         if newest != self.held {
@@ -611,13 +618,13 @@ impl<'m, T: Plain> Reader<'m, T> {
         self.held != NOTHING
     }
 
-    /// Copies the value that is held; the number of its write.
+    /// Copies the value that this reader holds; returns the number of its write.
     #[inline(always)]
     fn copy(&self, value: &mut MaybeUninit<T>) -> u64 {
         // SAFETY:
-        // - the slot is below the count, and a T fits (layout); T is Plain: every bit pattern is one;
-        // - exclusive against our writer: the claim names it until the next one (I2), so it is left alone (I1), and
-        //   its content is there (O1 publish or O4 settle).
+        // - the slot is below the count, and a T fits (layout); T is Plain: every bit pattern is a value;
+        // - exclusive against our writer: the claim names the slot until the next claim (I2), so the writer leaves it
+        //   alone (I1), and its content is visible (O1 publish or O4 settle).
         unsafe { self.slots.read_into(slot(self.held, self.count), value) };
         self.held >> 8
     }

@@ -5,29 +5,30 @@
 //!
 //! # Use
 //!
-//! Control models run as tasks, where every reader must get what the model's simulation gives it, however the tasks
-//! are preempted: see [`super::flow`], which says who reads what. Is the newest value at the moment of reading what is
-//! wanted, there is no dispatcher: DBP at run time is the protocol of [`super::chen`]. Is it known how long jobs last:
-//! [`super::tccp`].
+//! Control models that run as tasks, where every reader must get the value that it gets in a simulation of the model,
+//! however the tasks are preempted: see [`super::flow`], which defines which job a reader reads. If readers need the
+//! newest value at the moment of reading, there is no dispatcher: DBP at run time is the protocol of [`super::chen`].
+//! If it is known how long jobs last, see [`super::tccp`].
 //!
 //! # Callers
 //!
-//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] see to it).
+//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] ensure it).
 //!
 //! |                     | dispatcher's | writer's | a reader's                   |
 //! |---------------------|--------------|----------|------------------------------|
 //! | `activate_…`        | X            | -        | -                            |
 //! | writer's `job` and its guard | -   | X        | -                            |
-//! | reader's `job` and its guard | -   | -        | X by the same one, - by others |
+//! | reader's `job` and its guard | -   | -        | X by the same reader, - by others |
 //!
 //! # Progress
 //!
-//! All wait-free. W = ⌈size of a value / 8⌉ words, A = readers whose last job was not yet seen complete.
+//! All wait-free. W = ⌈size of a value / 8⌉ words, A = readers whose last job the dispatcher has not yet seen
+//! complete.
 //!
 //! | operation            | bound                                                                                 |
 //! |----------------------|---------------------------------------------------------------------------------------|
 //! | `activate_writer`    | 1 + A loads + 1 store; no store if refused                                            |
-//! | `activate_reader`    | 1 load + 2 stores; without the load if its last job was seen complete                 |
+//! | `activate_reader`    | 1 load + 2 stores; without the load if the dispatcher has seen the last job complete  |
 //! | `holder`             | A loads                                                                               |
 //! | writer's `job`       | 1 load                                                                                |
 //! | its `write`          | W words                                                                               |
@@ -41,22 +42,24 @@
 //! ```text
 //! byte 0              activated: writer's jobs activated << 12 | PREVIOUS << 6 | LATEST (the dispatcher's)
 //! byte 128            completed: writer's jobs completed (the writer's)
-//! byte 136            first: the first of them that wrote, 0 for none (the writer's)
-//! byte 256 + 256 × i  told: jobs of reader i activated (the dispatcher's)
-//! byte 264 + 256 × i  what: the writer's job that the last one reads, 0 for none, << 6 | its buffer (the dispatcher's)
+//! byte 136            first: the first job of the writer that wrote, 0 for none (the writer's)
+//! byte 256 + 256 × i  announced: jobs of reader i activated (the dispatcher's)
+//! byte 264 + 256 × i  what: the writer's job that reader i's last job reads, 0 for none, << 6 | its buffer (the
+//!                     dispatcher's)
 //! byte 384 + 256 × i  completed: jobs of reader i completed (the reader's)
 //! then                up to 64 buffers, each on cache lines of its own
 //! ```
 //!
-//! A reader *holds* the buffer in `what` while told ≠ its completed. 52 bits of jobs last 142 years at one each µs.
+//! A reader *holds* the buffer in `what` while announced ≠ its completed. 52 bits of jobs last 142 years at one job
+//! per µs.
 //!
 //! # Invariants
 //!
 //! - I1 completed ≤ activated jobs ≤ completed + 1, for the writer and each reader.
-//! - I2 When the writer's job k is activated, its buffer is held by nobody; if there are readers of higher priority,
-//!   it is not that of job k - 1.
-//! - I3 From then on to the next activation of the writer, whoever begins to hold it reads job k.
-//! - I4 A reader touches the buffer that it holds, for job j, while completed ≥ j alone.
+//! - I2 When the writer's job k is activated, no reader holds its buffer; if there are readers of higher priority,
+//!   the buffer is not that of job k - 1.
+//! - I3 From then until the next activation of the writer, each reader that begins to hold the buffer reads job k.
+//! - I4 A reader that holds a buffer for job j touches it only while completed ≥ j.
 //!
 //! # Orderings
 //!
@@ -67,56 +70,58 @@
 //!
 //! # Proof
 //!
-//! The dispatcher is one (`&mut`), so activations are in one order, which gives LATEST and PREVIOUS their meaning.
-//! Untorn: job k writes its buffer after its activation and before it completes. Who held that buffer before has
-//! completed (I2), and by O4 and O1 its accesses are over. Who begins to hold it while k is not complete is a lower
-//! reader of k (I3; a higher one is given k - 1, which by I1 is complete), and waits for completed ≥ k (I4), which by
-//! O2 has the words behind it. The buffer is given to the writer again only when nobody holds it (I2). So every job
-//! reads the words of the job it was told (O3), the same each time.
+//! There is one dispatcher (`&mut`), so activations have one order, which gives LATEST and PREVIOUS their meaning. No
+//! value is torn: job k writes its buffer after its activation and before it completes. Each reader that held this
+//! buffer before has completed (I2), and by O4 and O1 its accesses are over. A reader that begins to hold the buffer
+//! while k is not complete is a lower reader of k (I3; a higher one gets k - 1, which by I1 is complete), and waits
+//! for completed ≥ k (I4), after which by O2 it sees the words. The dispatcher gives the buffer to the writer again
+//! only when no reader holds it (I2). So every job reads the words of the job that the dispatcher announced to it
+//! (O3), the same each time.
 //!
-//! Enough buffers: each reader holds at most one, the new job needs one, and where there are readers of higher
-//! priority the last job's is kept for them: [`Shape::several_processors`]. On one processor under fixed priorities,
-//! readers of higher priority are complete when the writer runs, so those that are active all hold the same buffer:
-//! [`Shape::one_processor`]. If that is not how it is scheduled, the dispatcher says `NoBuffer`, and no value is lost.
+//! Enough buffers: each reader holds at most one, the new job needs one, and if there are readers of higher priority,
+//! the dispatcher keeps the last job's buffer for them: [`Shape::several_processors`]. On one processor under fixed
+//! priorities, readers of higher priority are complete when the writer runs, so those that are active all hold the
+//! same buffer: [`Shape::one_processor`]. If the tasks are not scheduled like this, the dispatcher returns
+//! `NoBuffer`, and no value is lost.
 //!
 //! # Crash
 //!
-//! | who dies, where                    | what the others see                         | what goes on                       |
+//! | death of                           | what the others see                         | recovery                           |
 //! |------------------------------------|---------------------------------------------|------------------------------------|
-//! | dispatcher, before its (last) store | nothing                                    | a new [`dispatcher`] goes on there; it does not know the last instant |
+//! | dispatcher, before its (last) store | nothing                                    | a new [`dispatcher`] continues there; it does not know the last instant |
 //! | dispatcher, after it               | the activation                              | the same                           |
 //! | writer, in a job                   | lower readers: `NotYet`; the dispatcher: `Running` | a new [`writer`] gets the same job, as one that has not written |
-//! | reader, in a job                   | the dispatcher: `Running`; one buffer stays held, and is counted for | a new [`reader`] gets the same job, and the same value |
+//! | reader, in a job                   | the dispatcher: `Running`; one buffer stays held, which the buffer count allows for | a new [`reader`] gets the same job, and the same value |
 //!
-//! A job that completes without writing leaves the value as it was: the writer copies it over. After a death in a job
-//! whose buffer was that of the value before it, which is so only without readers of higher priority, that value is
-//! lost: there is none until the next job writes. A hostile process can make any job read any bits, or none start;
-//! indices are masked by the number of buffers.
+//! A job that completes without writing keeps the value before: the writer copies it over. If a writer dies in a job
+//! that has the same buffer as the value before it (possible only without readers of higher priority), that value is
+//! lost: there is no value until the next job writes. A hostile process can make any job read any bits, or keep any
+//! job from starting; buffer numbers are limited to the number of buffers.
 //!
 //! # Source
 //!
-//! [Han14, II-C, Algorithms 3 and 4], which we know by their description alone. We differ: activations are
-//! made by one dispatcher, so neither compare-exchanges nor the order of PREVIOUS, GetBuf and LATEST matter (in the
-//! order of the form at run time, GetBuf first, a reader of higher priority that has loaded PREVIOUS is unprotected on a
-//! multiprocessor: `tests/printed_flow.rs`); jobs are numbered, so that a task that has two at once is found, and
-//! completion is a word to look at instead of an event to wait for; buffers are counted anew, as the text's counts
-//! are unreadable.
+//! [Han14, II-C, Algorithms 3 and 4], of which we know only the description. We differ: one dispatcher makes all
+//! activations, so neither compare-exchanges nor the order of PREVIOUS, GetBuf and LATEST matter (in the order of the
+//! form at run time, GetBuf first, a reader of higher priority that has loaded PREVIOUS is unprotected on a
+//! multiprocessor: `tests/printed_flow.rs`); jobs are numbered, which detects a task that has two at once, and makes
+//! completion a word to load instead of an event to wait for; we derive the number of buffers anew, because the
+//! text's counts are unreadable.
 //!
 //! # Checked
 //!
-//! - `tests/flow_reference.rs`: random periodic task sets, one processor and several, every value against an
-//!   interpreter of the synchronous-reactive semantics; all reachable states with up to 3 readers: no buffer is
-//!   missing, and with one fewer one is
+//! - `tests/flow_reference.rs`: random periodic task sets on one processor and on several, every value compared with
+//!   an interpreter of the synchronous-reactive semantics; all reachable states with up to 3 readers: the buffers
+//!   suffice, and one fewer does not
 //! - `tests/behaviour_flow.rs`: values, errors, successors, spoilt words; also Miri. `tests/steps_flow.rs`: the bounds
 //! - `tests/stress_flow.rs`: a thread for each end, on a payload that shows tearing; also Miri
 //! - `tests/deaths_flow.rs`: SIGKILL before every step of every end
 //! - `tests/fuzzed.rs`: garbage in each word, at each step of dispatcher, writer and readers
-//! - `tests/printed_flow.rs`: the mistakes above
+//! - `tests/printed_flow.rs`: the errors above
 //!
-//! `tests/loom_flow.rs`, payload of 2 words, every second job without a write: one reader, 3 activations of the writer
-//! and 2 of a lower reader, 5 and 2 of a higher one, whose jobs race with them, without preemption bound: 1 555 and
-//! 6 300 executions; with the writer on a third thread and bound 4: 12 401 and 16 367; a lower and a higher reader with
-//! bound 2: 41 575. Each of the eight annotations weakened fails there.
+//! `tests/loom_flow.rs`, payload of 2 words, every second job without a write: one reader: 3 activations of the
+//! writer and 2 of a lower reader, or 5 and 2 of a higher one, with jobs that race with the activations, without
+//! preemption bound: 1 555 and 6 300 executions; with the writer on a third thread and bound 4: 12 401 and 16 367; a
+//! lower and a higher reader with bound 2: 41 575. Weakening any of the eight annotations fails there.
 //!
 //! Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Releases of O2 and O4
 //! forbid what it could do to a copy); AArch64 hardware.
@@ -136,17 +141,18 @@ use crate::places::{Places, uninit};
 use crate::plain::fit;
 use crate::{LayoutError, Plain};
 
-/// Most buffers: their set is a word.
+/// The maximum number of buffers: a set of them is a word.
 const BUFFERS_MAX: u32 = 64;
-/// Bits of the number of a buffer.
+/// The bits of a buffer number.
 const BITS: u32 = BUFFERS_MAX.ilog2();
 
-/// Bytes that an object needs; `None` unless there are 1 to 62 readers and 1 to 64 buffers, and their size is a number.
+/// Bytes that an object needs; `None` unless there are 1 to 62 readers and 1 to 64 buffers and the size fits in
+/// `usize`.
 pub const fn bytes<T: Plain>(shape: Shape) -> Option<usize> {
     if shape.buffers > BUFFERS_MAX { None } else { Layout::bytes::<T>(shape) }
 }
 
-/// The number of readers of a shape that fits.
+/// Checks the shape and the memory; returns the number of readers.
 fn check<T: Plain>(memory: &Claimed<'_>, shape: Shape) -> Result<u32, LayoutError> {
     let readers = shape.readers().ok_or(LayoutError::Readers)?;
     fit(memory, bytes::<T>(shape).ok_or(LayoutError::Buffers)?)?;
@@ -160,8 +166,8 @@ pub type Group<'m, T> = (Dispatcher<'m>, Writer<'m, T>, Readers<'m, T>);
 ///
 /// # Errors
 ///
-/// [`LayoutError::Readers`]: none, or more than 62; [`LayoutError::Buffers`]: none, or more than 64, or their size is not
-/// a number; [`LayoutError::TooSmall`].
+/// [`LayoutError::Readers`]: none, or more than 62; [`LayoutError::Buffers`]: none, or more than 64, or their size
+/// does not fit in `usize`; [`LayoutError::TooSmall`].
 pub fn group<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Group<'_, T>, LayoutError> {
     let memory = memory.claim();
     let readers = check::<T>(&memory, shape)?;
@@ -170,8 +176,8 @@ pub fn group<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Group<'_, T>,
     Ok((dispatcher, writer, Readers { memory, shape, readers, next: 0, values: PhantomData }))
 }
 
-/// The dispatcher alone. After the death of one, at any step, the next one goes on here; the instant of the last
-/// activation is not known to it.
+/// The dispatcher alone. After the death of one, at any step, this call makes its successor; the successor does not
+/// know the instant of the last activation.
 ///
 /// # Errors
 ///
@@ -179,16 +185,16 @@ pub fn group<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Group<'_, T>,
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and shape, or zeros; no other dispatcher of it lives: the
-/// last one has ended, and this call comes after that.
+/// The memory holds this object for this `T` and shape, or zeros. No other dispatcher of it is alive: the last one
+/// has ended, and its end happens before this call.
 pub unsafe fn dispatcher<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Dispatcher<'_>, LayoutError> {
     let memory = memory.claim();
     let readers = check::<T>(&memory, shape)?;
     Ok(Dispatcher::attach(&memory, shape, readers))
 }
 
-/// The writer's end alone. After the death of a writer, at any step, the next one goes on here: in the job that the
-/// dead one had begun, as if that had not written.
+/// The writer's end alone. After the death of a writer, at any step, this call makes its successor: it is in the job
+/// that the dead writer had begun, as if that job had not written.
 ///
 /// # Errors
 ///
@@ -196,16 +202,16 @@ pub unsafe fn dispatcher<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<D
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and shape, or zeros; no other writer of it lives: the last
-/// one has ended, and this call comes after that.
+/// The memory holds this object for this `T` and shape, or zeros. No other writer of it is alive: the last one has
+/// ended, and its end happens before this call.
 pub unsafe fn writer<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Writer<'_, T>, LayoutError> {
     let memory = memory.claim();
     let readers = check::<T>(&memory, shape)?;
     Ok(Writer::attach(&memory, shape, readers))
 }
 
-/// The end of reader `which` alone. After the death of that reader, at any step, the next one goes on here: in the
-/// job that the dead one had begun.
+/// The end of reader `which` alone. After the death of that reader, at any step, this call makes its successor: it is
+/// in the job that the dead reader had begun.
 ///
 /// # Errors
 ///
@@ -213,8 +219,8 @@ pub unsafe fn writer<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Write
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and shape, or zeros; no other reader of this number lives:
-/// the last one has ended, and this call comes after that.
+/// The memory holds this object for this `T` and shape, or zeros. No other reader of this number is alive: the last
+/// one has ended, and its end happens before this call.
 pub unsafe fn reader<T: Plain>(
     memory: Memory<'_>,
     shape: Shape,
@@ -229,7 +235,7 @@ pub unsafe fn reader<T: Plain>(
     }
 }
 
-/// The readers of a group, each once, in the order of their numbers.
+/// The readers of a group; the iterator yields each once, in the order of their numbers.
 pub struct Readers<'m, T> {
     memory: Claimed<'m>,
     shape: Shape,
@@ -258,17 +264,17 @@ impl<T: Plain> ExactSizeIterator for Readers<'_, T> {}
 /// A job of the writer and the buffer of its value.
 #[derive(Clone, Copy, Default)]
 struct Instance {
-    /// 0 for none.
+    /// The job's number; 0 for none.
     job: u64,
     buffer: u32,
 }
 
-/// The number of a buffer in a word, made one that there is.
+/// The buffer number in a word, limited to the buffers of the shape.
 fn buffer(word: u64, shape: Shape) -> u32 {
     (word as u32 % BUFFERS_MAX).min(shape.buffers - 1)
 }
 
-/// The end that is called at each activation, in their order.
+/// The end that the scheduler calls at each activation, in the order of activations.
 pub struct Dispatcher<'m> {
     activated: &'m AtomicU64,
     completed: &'m AtomicU64,
@@ -278,13 +284,13 @@ pub struct Dispatcher<'m> {
     instants: Instants,
     latest: Instance,
     previous: Instance,
-    /// Jobs of each reader that were activated.
+    /// The number of activated jobs of each reader.
     announced: [u64; READERS_MAX as usize],
     /// The buffer that each reader's last job holds, as a set.
     holds: [u64; READERS_MAX as usize],
-    /// Readers whose last job was not yet seen complete.
+    /// Readers whose last job the dispatcher has not yet seen complete.
     active: u64,
-    /// It moves between threads, but is not shared.
+    /// The dispatcher moves between threads, but is not shared.
     apart: PhantomData<Cell<()>>,
 }
 
@@ -311,22 +317,22 @@ impl<'m> Dispatcher<'m> {
             previous: Instance { job: job.saturating_sub(1), buffer: buffer(word >> BITS, shape) },
             announced,
             holds,
-            // As if all were: the first activations look.
+            // As if all readers were active: the first activations check.
             active: u64::MAX >> (64 - readers),
             apart: PhantomData,
         }
     }
 
-    /// Activates the writer's next job, at `at_ns`, in ns of any clock that is the same for all tasks; gives its
-    /// number, from 1. Wait-free.
+    /// Activates the writer's next job, at `at_ns`, in ns of any clock that is the same for all tasks; returns the
+    /// job's number, from 1. Wait-free.
     ///
     /// # Errors
     ///
     /// [`NotActivated`]: `Running`, `NoBuffer`, or `OutOfOrder` after an activation of a reader at the same instant.
     pub fn activate_writer(&mut self, at_ns: u64) -> Result<u64, NotActivated> {
         self.instants.admit_writer(at_ns)?;
-        // Relaxed: readers look at it themselves; what is stored below has this look behind it, so that those of
-        // higher priority find the last job complete.
+        // Relaxed: readers load it themselves. The stores below come after this load, so readers of higher priority
+        // find the last job complete.
         if self.completed.load(Relaxed) != self.latest.job {
             return Err(NotActivated::Running);
         }
@@ -354,7 +360,7 @@ impl<'m> Dispatcher<'m> {
         Ok(self.latest.job)
     }
 
-    /// Activates the next job of reader `which`, at `at_ns` as for the writer; gives the number of the writer's job
+    /// Activates the next job of reader `which`, at `at_ns` as for the writer; returns the number of the writer's job
     /// whose value it will read, 0 for none. Wait-free.
     ///
     /// # Errors
@@ -380,8 +386,9 @@ impl<'m> Dispatcher<'m> {
         Ok(instance.job)
     }
 
-    /// A reader that holds a buffer in a job that is not complete: one for whom to wait behind
-    /// [`NotActivated::NoBuffer`]. Wait-free: at most as many loads as readers' jobs that were not yet seen complete.
+    /// A reader that holds a buffer in a job that is not complete: after [`NotActivated::NoBuffer`] the caller can
+    /// wait for it. Wait-free: at most one load for each reader whose last job the dispatcher has not yet seen
+    /// complete.
     pub fn holder(&mut self) -> Option<u32> {
         let mut active = self.active;
         while active != 0 {
@@ -394,9 +401,9 @@ impl<'m> Dispatcher<'m> {
         None
     }
 
-    /// Whether the last job of an active reader is not complete; else it is active no more.
+    /// Whether the last job of an active reader is not complete. If it is complete, the reader is no longer active.
     fn is_running(&mut self, which: usize) -> bool {
-        // O4 leave: its accesses are over.
+        // O4 leave: the reader's accesses are over.
         let running = self.mailboxes[which].completed.load(Acquire) != self.announced[which];
         if !running {
             self.active &= !(1 << which);
@@ -417,7 +424,7 @@ pub struct Writer<'m, T> {
     first: u64,
     /// The job in whose buffer a value may be unfinished; 0 for none.
     unfinished: u64,
-    /// The last job that has written; 0 for none.
+    /// The last job that wrote; 0 for none.
     written: u64,
 }
 
@@ -434,7 +441,7 @@ impl<'m, T: Plain> Writer<'m, T> {
         }
         let places = Layout::places(memory, shape, readers);
         let activated = memory.word(Layout::ACTIVATED);
-        // If it is not complete, the last writer may have died in it.
+        // If this job is not complete, the last writer may have died in it.
         let unfinished = activated.load(Relaxed) >> (2 * BITS);
         let written = 0;
         Self {
@@ -450,7 +457,7 @@ impl<'m, T: Plain> Writer<'m, T> {
         }
     }
 
-    /// The job that has been activated; `None` if all that were are complete. 1 load.
+    /// The activated job; `None` if all activated jobs are complete. 1 load.
     #[inline]
     pub fn job(&mut self) -> Option<WriterJob<'_, 'm, T>> {
         let word = self.activated.load(Acquire); // O1 assign
@@ -464,54 +471,55 @@ impl<'m, T: Plain> Writer<'m, T> {
     }
 }
 
-/// A job of the writer. Dropping it completes it: then its value may be read. A guard that goes by
-/// [`WriterJob::go_on`], or is forgotten, leaves the job as it is, and [`Writer::job`] gives it again.
+/// A job of the writer. Dropping the guard completes the job: then readers may read its value. A guard that ends with
+/// [`WriterJob::go_on`], or is forgotten, leaves the job incomplete, and [`Writer::job`] returns it again.
 #[must_use = "dropped at once, the job is complete without having written"]
 pub struct WriterJob<'w, 'm, T: Plain> {
     writer: &'w mut Writer<'m, T>,
     job: u64,
     buffer: usize,
-    /// Where the value of the job before stands, if that has not been given to this one.
+    /// The buffer of the previous job's value, unless this job has the same buffer.
     previous: usize,
 }
 
 impl<T: Plain> WriterJob<'_, '_, T> {
-    /// Its number, from 1.
+    /// The job's number, from 1.
     pub fn number(&self) -> u64 {
         self.job
     }
 
-    /// Sets the job's value; the last one counts. W words.
+    /// Sets the job's value; the last call counts. W words.
     #[inline]
     pub fn write(&mut self, value: &T) {
         // SAFETY:
-        // - the buffer is below their number, and a T fits (layout); T is Plain: no padding, aligned to at most 8;
-        // - exclusive: it is this job's, and readers of it wait for its completion (I2, I4).
+        // - the index is below the number of buffers, and a T fits (layout); T is Plain: no padding, aligned to at
+        //   most 8;
+        // - exclusive: the buffer is this job's, and its readers wait for the job's completion (I2, I4).
         unsafe { self.writer.places.write(self.buffer, value) };
         self.writer.written = self.job;
     }
 
-    /// Sets the job's value where it lies: the last one of this job, else an older one or zeros. Step count as
-    /// [`WriterJob::write`].
+    /// Lets `fill` set the job's value in place: it finds the last value of this job, or else an older one or zeros.
+    /// Steps as [`WriterJob::write`].
     #[inline]
     pub fn write_with<R>(&mut self, fill: impl FnOnce(&mut T) -> R) -> R {
         // If `fill` panics, the job has not written.
         self.writer.written = 0;
         self.writer.unfinished = self.job;
-        // SAFETY: as in `write`; lent to `fill` alone, while this job holds the buffer.
+        // SAFETY: as in `write`; only `fill` has the buffer, while this job holds it.
         let result = unsafe { self.writer.places.lend_mut(self.buffer, fill) };
         self.writer.written = self.job;
         result
     }
 
-    /// The guard goes, the job does not: [`Writer::job`] gives it again, with what it has written. For who cannot keep a
-    /// guard as long as the job lasts.
+    /// Ends the guard but not the job: [`Writer::job`] returns the job again, with what it has written. For callers
+    /// that cannot keep a guard for as long as the job lasts.
     #[inline]
     pub fn go_on(self) {
         core::mem::forget(self);
     }
 
-    /// The job is complete; the same as dropping it.
+    /// Completes the job, as dropping the guard does.
     pub fn complete(self) {}
 }
 
@@ -524,19 +532,20 @@ impl<T: Plain> Drop for WriterJob<'_, '_, T> {
             first = if first == 0 { self.job } else { first };
         } else if first != 0 && self.previous != self.buffer {
             let mut value = MaybeUninit::uninit();
-            // SAFETY: both below their number, and a T fits (layout). Nobody writes the previous job's buffer, as this
-            // job's is another one; this job's is exclusive, as in `write`. `read_into` fills what a value uses.
+            // SAFETY: both indices are below the number of buffers, and a T fits (layout). Nothing writes the
+            // previous job's buffer, because this job has another one; this job's buffer is exclusive, as in `write`.
+            // `read_into` fills the used bytes of a value.
             unsafe {
                 writer.places.read_into(self.previous, &mut value);
                 writer.places.write(self.buffer, value.assume_init_ref());
             }
         } else if writer.unfinished == self.job {
-            // The value before stood in this buffer, and is lost.
+            // The previous value was in this buffer, and is lost.
             first = 0;
         }
         if first != writer.first {
             writer.first = first;
-            writer.shared_first.store(first, Relaxed); // O2 publish, below, has it behind it.
+            writer.shared_first.store(first, Relaxed); // O2 publish, below, comes after it.
         }
         writer.completed = self.job;
         writer.shared_completed.store(self.job, Release); // O2 publish
@@ -551,7 +560,7 @@ pub struct Reader<'m, T> {
     places: Places<'m, T>,
     shape: Shape,
     completed: u64,
-    /// The writer's job whose value was read last.
+    /// The writer's job whose value this reader read last.
     seen: u64,
 }
 
@@ -569,7 +578,7 @@ impl<'m, T: Plain> Reader<'m, T> {
         }
     }
 
-    /// The job that has been activated; `None` if all that were are complete. 2 loads; 1 if there is none.
+    /// The activated job; `None` if all activated jobs are complete. 2 loads; 1 if there is none.
     #[inline]
     pub fn job(&mut self) -> Option<ReaderJob<'_, 'm, T>> {
         let job = self.mailbox.announced.load(Acquire); // O3 announce
@@ -583,19 +592,19 @@ impl<'m, T: Plain> Reader<'m, T> {
     }
 }
 
-/// What a reader's job knows of its value.
+/// What a reader's job knows about its value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Value {
     /// The writer's job may not be complete.
     Unknown,
-    /// It is there.
+    /// There is a value.
     There,
-    /// Nothing had been written.
+    /// No job had written a value.
     None,
 }
 
-/// A job of a reader: it reads one value as often as it wants. Dropping it completes it. A guard that goes by
-/// [`ReaderJob::go_on`], or is forgotten, leaves the job as it is, and [`Reader::job`] gives it again.
+/// A job of a reader: it reads one value as often as it wants. Dropping the guard completes the job. A guard that
+/// ends with [`ReaderJob::go_on`], or is forgotten, leaves the job incomplete, and [`Reader::job`] returns it again.
 pub struct ReaderJob<'r, 'm, T> {
     reader: &'r mut Reader<'m, T>,
     job: u64,
@@ -605,12 +614,12 @@ pub struct ReaderJob<'r, 'm, T> {
 }
 
 impl<T: Plain> ReaderJob<'_, '_, T> {
-    /// Its number, from 1.
+    /// The job's number, from 1.
     pub fn number(&self) -> u64 {
         self.job
     }
 
-    /// The number of the writer's job whose value it reads; 0 if there was none.
+    /// The number of the writer's job whose value this job reads; 0 if there was none.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -634,26 +643,26 @@ impl<T: Plain> ReaderJob<'_, '_, T> {
         Ok(self.state == Value::There)
     }
 
-    /// Whether the value can be read, or there is none: a job of lower priority than the writer, on another
-    /// processor, waits for that. Wait-free: at most 2 loads.
+    /// Whether the job can read its value, or there is none. A job of lower priority than the writer, on another
+    /// processor, waits for this. Wait-free: at most 2 loads.
     #[inline]
     pub fn is_ready(&mut self) -> bool {
         self.look().is_ok()
     }
 
-    /// The job's value: the same each time; `None` if nothing had been written. Wait-free.
+    /// The job's value: the same each time; `None` if no job had written a value. Wait-free.
     ///
     /// # Errors
     ///
     /// [`NotYet`]: the writer's job is not complete.
     #[inline]
     pub fn read(&mut self) -> Result<Option<T>, NotYet> {
-        // SAFETY: `copy` fills what a value uses, if it gives a number.
+        // SAFETY: `copy` fills the used bytes of a value if it returns a number.
         Ok(unsafe { sample(|value| self.copy(value)) }?.map(|sample| sample.value))
     }
 
-    /// [`ReaderJob::read`] into `value`, which is not moved again; the result is the number of the writer's job. If it is
-    /// `None`, `value` is as it was.
+    /// [`ReaderJob::read`] into `value`, without a further move; returns the number of the writer's job. If it
+    /// returns `None`, `value` is unchanged.
     ///
     /// # Errors
     ///
@@ -663,7 +672,7 @@ impl<T: Plain> ReaderJob<'_, '_, T> {
         self.copy(uninit(value))
     }
 
-    /// Copies the job's value; its number.
+    /// Copies the job's value; returns the number of the writer's job.
     #[inline(always)]
     fn copy(&mut self, value: &mut MaybeUninit<T>) -> Result<Option<u64>, NotYet> {
         if !self.look()? {
@@ -671,13 +680,14 @@ impl<T: Plain> ReaderJob<'_, '_, T> {
         }
         self.reader.seen = self.version;
         // SAFETY:
-        // - the buffer is below their number, and a T fits (layout); T is Plain: every bit pattern is one;
+        // - the index is below the number of buffers, and a T fits (layout); T is Plain: every bit pattern is a
+        //   value;
         // - exclusive against our writer: this job holds the buffer, and the value in it is complete (I3, I4).
         unsafe { self.reader.places.read_into(self.buffer, value) };
         Ok(Some(self.version))
     }
 
-    /// The job's value where it lies, as [`ReaderJob::read`].
+    /// Shows `look` the job's value where it lies, as [`ReaderJob::read`].
     ///
     /// # Errors
     ///
@@ -688,12 +698,12 @@ impl<T: Plain> ReaderJob<'_, '_, T> {
             return Ok(None);
         }
         self.reader.seen = self.version;
-        // SAFETY: as in `copy`; held while `look` runs.
+        // SAFETY: as in `copy`; this job holds the buffer while `look` runs.
         Ok(Some(unsafe { self.reader.places.lend(self.buffer, look) }))
     }
 
-    /// The job's value if this reader has not read that of the same job of the writer before, in this job or an
-    /// earlier one; else `None`, without a look at what others write.
+    /// The job's value, unless this reader has already read the value of the same job of the writer, in this job or
+    /// an earlier one; then `None`, without a load of a word that others write.
     ///
     /// # Errors
     ///
@@ -703,12 +713,12 @@ impl<T: Plain> ReaderJob<'_, '_, T> {
         if self.version == self.reader.seen {
             return Ok(None);
         }
-        // SAFETY: `copy` fills what a value uses, if it gives a number.
+        // SAFETY: `copy` fills the used bytes of a value if it returns a number.
         unsafe { sample(|value| self.copy(value)) }
     }
 
-    /// [`ReaderJob::read_if_newer`] into `value`, which is not moved again; the result is the number of the writer's job.
-    /// If it is `None`, `value` is as it was.
+    /// [`ReaderJob::read_if_newer`] into `value`, without a further move; returns the number of the writer's job. If
+    /// it returns `None`, `value` is unchanged.
     ///
     /// # Errors
     ///
@@ -718,14 +728,14 @@ impl<T: Plain> ReaderJob<'_, '_, T> {
         if self.version == self.reader.seen { Ok(None) } else { self.copy(uninit(value)) }
     }
 
-    /// The guard goes, the job does not: [`Reader::job`] gives it again, with the same value. For who cannot keep a guard
-    /// as long as the job lasts.
+    /// Ends the guard but not the job: [`Reader::job`] returns the job again, with the same value. For callers that
+    /// cannot keep a guard for as long as the job lasts.
     #[inline]
     pub fn go_on(self) {
         core::mem::forget(self);
     }
 
-    /// The job is complete; the same as dropping it.
+    /// Completes the job, as dropping the guard does.
     pub fn complete(self) {}
 }
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Double Buffer: newest value; one writer, many readers, all real-time; two slots for each of them.
+//! Double Buffer: newest value; one writer, many readers, all real-time; two slots for each reader and for the
+//! writer.
 //!
 //! # Use
 //!
-//! As [`super::presence`], which does the same in about half of the memory. A reader that moves to another value
-//! stores and fences here, where it exchanges there; the writer fences, and looks at a word of each reader. Readers of
-//! known speed need no words at all: [`super::improved_double_buffer`]. Must every value arrive: [`crate::queue`].
+//! As [`super::presence`], which does the same in about half of the memory. A reader that moves to another value uses
+//! a store and a fence here, where it uses an exchange there; the writer uses a fence, and loads a word of each
+//! reader. Readers of known speed need no words at all: see [`super::improved_double_buffer`]. If every value must
+//! arrive, see [`crate::queue`].
 //!
 //! ```
 //! use taut_share::{Line, Memory, state::double_buffer};
@@ -22,7 +24,7 @@
 //! # Ok::<(), taut_share::LayoutError>(())
 //! ```
 //!
-//! The ends cannot be copied, nor shared between threads, only moved to one:
+//! The ends cannot be copied, nor shared between threads; they can only move from thread to thread:
 //!
 //! ```compile_fail,E0599
 //! # use taut_share::{Line, Memory, state::double_buffer};
@@ -40,7 +42,7 @@
 //!
 //! # Callers
 //!
-//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] see to it).
+//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] ensure it).
 //!
 //! |                       | write, `write_with` | reads of reader i | reads of reader j |
 //! |-----------------------|---------------------|-------------------|-------------------|
@@ -49,13 +51,13 @@
 //!
 //! # Progress
 //!
-//! W = ⌈size of a value / 8⌉ words; P readers. All sides are wait-free and never refused.
+//! W = ⌈size of a value / 8⌉ words; P readers. All sides are wait-free, and no operation is refused.
 //!
 //! | operation                       | bound                                                                        |
 //! |---------------------------------|------------------------------------------------------------------------------|
 //! | `write`, `write_with`           | 1 fence + P loads + W words + 3 stores                                       |
-//! | `read`, `read_with`, `read_sample` | 1 load + W words while the newest value is in the row where the reader stands; else 3 loads + 1 store + 1 fence + W words, + 1 load if a write was going on there; 1 load when nothing was written |
-//! | `read_if_newer`                 | 1 load when there is nothing newer; else `read`                              |
+//! | `read`, `read_with`, `read_sample` | 1 load + W words while the newest value is in the row where the reader stands; otherwise 3 loads + 1 store + 1 fence + W words, + 1 load if a write was in progress there; 1 load if nothing was written |
+//! | `read_if_newer`                 | 1 load when there is nothing newer; otherwise `read`                         |
 //! | `version`                       | 1 load                                                                       |
 //!
 //! # State
@@ -67,60 +69,63 @@
 //! byte 8    cl, for each row: 256 × number + column of the write that was last in it (the writer's)
 //! then      number of the write that is in a slot, for each slot                     (the writer's)
 //! then, each on a line of its own,
-//!           stand: for each reader, bit r: it stands in row r; 0: nowhere            (the reader's)
+//!           stand: for each reader, bit r: it stands in row r; 0: in no row          (the reader's)
 //! then      the slots, row by row, each on cache lines of its own
 //! ```
 //!
 //! # Invariants
 //!
-//! - I1 The writer writes a row in which it saw nobody stand after its last publish, and in it the column that `cl`
-//!   does not name. P readers stand in P rows at most, so there is one.
-//! - I2 While a reader stands in a row, at most one write takes place in it: the one for which the writer had looked
-//!   before.
-//! - I3 `cl` and `latest` name a slot only when its value is there; `latest` comes last.
+//! - I1 The writer writes a row in which it saw no reader stand after its last publish, and in that row the column
+//!   that `cl` does not name. P readers stand in at most P rows, so there is such a row.
+//! - I2 While a reader stands in a row, at most one write takes place in it: the write for which the writer had
+//!   loaded `stand` before the reader's store.
+//! - I3 `cl` and `latest` name a slot only when its value is complete; the writer stores `latest` last.
 //!
 //! # Orderings
 //!
 //! - O1 publish: Release of the latest store ↔ Acquire of the load of latest after which a reader copies.
 //! - O2 leave: Release of the stand store by which a reader moves on ↔ Acquire of the writer's load of stand.
-//! - O3 look: SeqCst fence between a publish and the writer's next look ↔ SeqCst fence between the reader's stand store
-//!   and its loads of cl and latest.
+//! - O3 look: SeqCst fence between a publish and the writer's next loads of stand ↔ SeqCst fence between the reader's
+//!   stand store and its loads of cl and latest.
 //!
 //! # Proof
 //!
-//! Of the two fences of O3 one comes first. If the writer's, of write k: the reader that stands in row r sees `cl` of r
-//! and latest as write k - 1 left them, or newer. If the reader's: the writer sees it, and write k is elsewhere. So only
-//! one write k can be going on in r (I2), and the reader sees all before it. It knows by the numbers: if `cl` of r is
-//! newer than latest, that is write k, not published yet; the other column has the value before. Else `cl` names a
-//! published slot, and write k uses the other one (I1). By O1 the content is there; the slot is written again only
-//! after the writer has seen the reader elsewhere, all its looking being over (O2).
+//! One of the two fences of O3 comes first. If the writer's fence of write k comes first, the reader that stands in
+//! row r sees `cl` of r and latest as write k - 1 left them, or newer. If the reader's fence comes first, the writer
+//! sees the reader in r, and write k goes to another row. So only one write k can be in progress in r (I2), and the
+//! reader sees everything before it. The numbers show the reader which slot to use: if `cl` of r is newer than
+//! latest, it is of write k, which is not published yet, and the other column has the value before. Otherwise `cl`
+//! names a published slot, and write k uses the other one (I1). By O1 the content is visible. The writer writes the
+//! slot again only after it has seen the reader elsewhere, when all the reader's loads of the slot are over (O2).
 //!
-//! A reader that stands in the row of latest already needs no more than latest: what it names is complete (I3), and
-//! write k, if it is going on still, uses the other column.
+//! A reader that already stands in the row of latest needs only latest: the slot that latest names is complete (I3),
+//! and write k, if it is still in progress, uses the other column.
 //!
-//! The value is not older than the first load of latest: if the other column is returned, its write was the newest one
-//! of r at that load, as row r was latest then. It is not newer than the second load: what is not published is not
-//! returned. So values never go backwards, also from one reader to the next.
+//! The value is not older than the first load of latest: if the read returns the other column, its write was the
+//! newest one of r at that load, because row r was latest then. It is not newer than the second load: the read
+//! returns only what is published. So values never go backwards, not even from one reader to the next.
 //!
 //! # Crash
 //!
-//! | who dies, where                  | what the others see    | what goes on                                         |
+//! | death of                         | what the others see    | recovery                                             |
 //! |----------------------------------|------------------------|------------------------------------------------------|
-//! | writer, before its cl store      | the value before       | a new [`writer`] begins that write anew              |
-//! | writer, before its latest store  | the value before       | a new [`writer`] publishes the new one first of all  |
-//! | writer, after it                 | the new value          | a new [`writer`] goes on behind it                   |
-//! | reader, anywhere                 | nothing                | a new [`reader`] of that number stands where it stood |
+//! | writer, before its cl store      | the value before       | a new [`writer`] starts that write again             |
+//! | writer, before its latest store  | the value before       | a new [`writer`] publishes the new value first       |
+//! | writer, after it                 | the new value          | a new [`writer`] continues after it                  |
+//! | reader, anywhere                 | nothing                | a new [`reader`] of that number stands in the same row |
 //!
-//! However many die, a reader's number takes one row, P + 1 rows do, and nothing is to be repaired.
+//! However many ends die, a reader's number takes one row, P + 1 rows are enough, and nothing needs repair.
 //!
-//! A hostile process can make a reader return any bits; slots are bounded, and the writer's are named by private words.
+//! A hostile process can make a reader return any bits; a reader bounds the slots that it uses, and the writer names
+//! its slots by private words.
 //!
 //! # Source
 //!
 //! [Huang 2002, Fig. 6]. We differ: numbers in `cl` and `latest`, without which a read can go backwards
-//! (`tests/printed_buffers.rs` shows it); the rows are reduced (the listing uses an index that runs past the last one);
-//! fences; each reader says itself where it stands, where the listing counts the readers of a row: so the writer's search
-//! has a bound, a dead reader's row is known, and a reader that stays needs no word at all.
+//! (`tests/printed_buffers.rs` shows it); the row numbers are reduced modulo their count (the listing uses an index
+//! that runs past the last one); we add fences; each reader itself records where it stands, where the listing counts
+//! the readers of a row: so the writer's search has a bound, a dead reader's row is known, and a reader that stays
+//! needs no word at all.
 //!
 //! # Checked
 //!
@@ -130,13 +135,13 @@
 //! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
 //! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
-//! `tests/loom_buffers.rs`, payload of 2 words: 2 writes × 2 reads without preemption bound: 768 executions; 4 × 2 with
-//! bound 4: 3 881; 2 readers, 2 writes, with bound 3: 11 774. Each fence and each annotation of O1 and O2 weakened
-//! fails there.
+//! `tests/loom_buffers.rs`, payload of 2 words: 2 writes × 2 reads without preemption bound: 768 executions; 4 × 2
+//! with bound 4: 3 881; 2 readers, 2 writes, with bound 3: 11 774. Weakening any fence, or any annotation of O1 and
+//! O2, fails there.
 //!
-//! Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Release of O2 forbids
-//! what it could do to the copy); AArch64 hardware. The thread sanitizer does not know fences, but both ends of what
-//! guards the slots are accesses.
+//! Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Release of
+//! O2 forbids what it could do to the copy); AArch64 hardware. The thread sanitizer does not model fences, but the
+//! orderings that guard the slots have accesses at both ends.
 
 use core::iter::FusedIterator;
 use core::mem::MaybeUninit;
@@ -150,7 +155,7 @@ use crate::places::{Places, uninit};
 use crate::plain::{fit, line_bytes, word_bytes};
 use crate::{LayoutError, Plain};
 
-/// Readers that an object can have: their rows, and one more, are the bits of a word.
+/// The maximum number of readers of an object: their rows, and one more, are the bits of a word.
 pub const READERS_MAX: u32 = 63;
 
 const fn rows(readers: u32) -> usize {
@@ -173,7 +178,7 @@ const fn stride<T>() -> usize {
     word_bytes::<T>().next_multiple_of(64)
 }
 
-/// Bytes that an object for `T` with so many readers needs (more than [`READERS_MAX`] count as that).
+/// Bytes that an object for `T` with `readers` readers needs (more than [`READERS_MAX`] count as [`READERS_MAX`]).
 pub const fn bytes<T: Plain>(readers: u32) -> usize {
     let readers = if readers > READERS_MAX { READERS_MAX } else { readers };
     line_bytes(stride::<T>().saturating_mul(2 * rows(readers))).saturating_add(slots_offset(readers))
@@ -201,8 +206,8 @@ pub fn group<T: Plain>(
     Ok((Writer::attach(object), Readers { object, next: 0 }))
 }
 
-/// The writer's end alone, where the readers are in other processes or made by [`reader`]. After the death of a
-/// writer, at any step, the next one goes on here; a value that the dead one had complete is published.
+/// The writer's end alone, for readers that are in other processes or that [`reader`] makes. After the death of a
+/// writer, at any step, this call makes its successor; a value that the dead writer had completed is published.
 ///
 /// # Errors
 ///
@@ -210,16 +215,16 @@ pub fn group<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and number of readers, or zeros; no other writer of it
-/// lives: the last one has ended, and this call comes after that.
+/// The memory holds this object for this `T` and number of readers, or zeros. No other writer of it is alive: the
+/// last one has ended, and its end happens before this call.
 pub unsafe fn writer<T: Plain>(memory: Memory<'_>, readers: u32) -> Result<Writer<'_, T>, LayoutError> {
     let memory = memory.claim();
     check::<T>(&memory, readers)?;
     Ok(Writer::attach(Object::new(&memory, readers)))
 }
 
-/// The end alone of reader `which`, from 0. After the death of a reader, at any step, the next one of its number goes
-/// on here.
+/// The end of reader `which`, from 0, alone. After the death of that reader, at any step, this call makes its
+/// successor.
 ///
 /// # Errors
 ///
@@ -227,8 +232,8 @@ pub unsafe fn writer<T: Plain>(memory: Memory<'_>, readers: u32) -> Result<Write
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and number of readers, or zeros; no other reader of this
-/// number lives: the last one has ended, and this call comes after that.
+/// The memory holds this object for this `T` and number of readers, or zeros. No other reader of this number is
+/// alive: the last one has ended, and its end happens before this call.
 pub unsafe fn reader<T: Plain>(
     memory: Memory<'_>,
     readers: u32,
@@ -241,7 +246,7 @@ pub unsafe fn reader<T: Plain>(
     Ok(Reader::attach(object, stand))
 }
 
-/// Where things are.
+/// The parts of the object in the memory.
 struct Object<'m, T> {
     latest: &'m AtomicU64,
     cl: Words<'m>,
@@ -272,7 +277,7 @@ impl<'m, T: Plain> Object<'m, T> {
         }
     }
 
-    /// The newest write, where it is.
+    /// The word of the newest write: its number, row and column.
     #[inline(always)]
     fn latest(&self) -> u64 {
         self.latest.load(Acquire) // O1 publish
@@ -281,11 +286,11 @@ impl<'m, T: Plain> Object<'m, T> {
     /// The number of the newest write.
     #[inline(always)]
     fn version(&self) -> u64 {
-        // Relaxed: nothing is read on the strength of it.
+        // Relaxed: no read relies on it.
         self.latest.load(Relaxed) >> 8
     }
 
-    /// The row of `latest`, made one that is.
+    /// The row of `latest`; 0 if the word names no row of this object.
     #[inline(always)]
     fn row(&self, latest: u64) -> usize {
         let row = (latest >> 1 & 127) as usize;
@@ -294,7 +299,8 @@ impl<'m, T: Plain> Object<'m, T> {
 
     #[inline(always)]
     fn cl(&self, row: usize) -> u64 {
-        // Relaxed: the fences before it say what it can be; that the slot is there, the load of latest behind it.
+        // Relaxed: the fences before this load bound what it can return; the load of latest after it makes the slot's
+        // content visible.
         self.cl.get(row).map_or(0, |cl| cl.load(Relaxed))
     }
 }
@@ -304,7 +310,7 @@ pub struct Writer<'m, T> {
     object: Object<'m, T>,
     /// The number of the newest write.
     number: u64,
-    /// Its row.
+    /// The row of the newest write.
     row: usize,
     /// Bit r: the column that `cl` of row r names.
     columns: u64,
@@ -312,7 +318,7 @@ pub struct Writer<'m, T> {
 
 impl<'m, T: Plain> Writer<'m, T> {
     fn attach(object: Object<'m, T>) -> Self {
-        // Relaxed, all: the last writer stored them, whose end comes before this call.
+        // Relaxed, all: the last writer stored them, and its end happens before this call.
         let mut latest = believed(object.latest.load(Relaxed));
         let mut columns = 0;
         for row in 0..object.rows {
@@ -322,7 +328,8 @@ impl<'m, T: Plain> Writer<'m, T> {
                 latest = cl | (row as u64) << 1;
             }
         }
-        // What the last writer had not come to. Left so, our next write had the number of that one.
+        // Publishes the write that the last writer had not yet published. Otherwise our next write would have the
+        // same number.
         object.latest.store(latest, Release); // O1 publish
         Self { object, number: latest >> 8, row: object.row(latest), columns }
     }
@@ -330,7 +337,7 @@ impl<'m, T: Plain> Writer<'m, T> {
     /// A slot for the next value: row and column (I1).
     #[inline(always)]
     fn choose(&self) -> (usize, usize) {
-        fence(SeqCst); // O3 look: our last publish before the looking.
+        fence(SeqCst); // O3 look: our last publish before our loads of stand.
         let mut taken = 0;
         for which in 0..self.object.rows - 1 {
             if let Some(stand) = self.object.stands.get(which) {
@@ -338,15 +345,15 @@ impl<'m, T: Plain> Writer<'m, T> {
             }
         }
         let all = u64::MAX >> (64 - self.object.rows);
-        // Never 0, as P readers stand in P of P + 1 rows at most: but they may lie.
+        // Never 0, because P readers stand in at most P of P + 1 rows; but hostile readers may store any bits.
         let free = if !taken & all == 0 { all } else { !taken & all };
-        // From the last row on: if nobody has come, both sides have it at hand.
+        // The search starts at the last row: if no reader has entered it, both sides still have its words cached.
         let behind = free >> self.row << self.row;
         let row = (if behind == 0 { free } else { behind }).trailing_zeros() as usize;
         (row, usize::from(self.columns >> row & 1 == 0))
     }
 
-    /// Makes the slot the newest.
+    /// Makes the slot the newest, and publishes it.
     #[inline(always)]
     fn publish(&mut self, row: usize, column: usize) {
         self.number = self.number.wrapping_add(1);
@@ -357,7 +364,7 @@ impl<'m, T: Plain> Writer<'m, T> {
             (self.object.numbers.get(2 * row + column), self.object.cl.get(row))
         {
             number.store(self.number, Relaxed);
-            // Relaxed: a reader that sees it and not the store below takes the other column.
+            // Relaxed: a reader that sees this store and not the one below takes the other column.
             word.store(cl, Relaxed);
         }
         self.object.latest.store(cl | (row as u64) << 1, Release); // O1 publish
@@ -370,18 +377,18 @@ impl<'m, T: Plain> Writer<'m, T> {
         // SAFETY:
         // - row is below the rows, column 0 or 1 (`choose`), and a T fits (layout); T is Plain: no padding, aligned to
         //   at most 8;
-        // - exclusive: nobody stands in the row, or it came after our look and takes the other column (I2, I1); who was
-        //   there before has left (O2).
+        // - exclusive: no reader stands in the row, or it entered after our loads of stand and takes the other column
+        //   (I2, I1); readers that were there before have left (O2).
         unsafe { self.object.values.write(2 * row + column, value) };
         self.publish(row, column);
     }
 
-    /// Makes the newest what `fill` leaves, without a copy. It is given an older value, or zeros, and may change all
-    /// of it. A panic in `fill` publishes nothing.
+    /// Lets `fill` make the newest value in place, without a copy. `fill` gets an older value, or zeros, and may
+    /// change all of it. A panic in `fill` publishes nothing.
     #[inline]
     pub fn write_with<R>(&mut self, fill: impl FnOnce(&mut T) -> R) -> R {
         let (row, column) = self.choose();
-        // SAFETY: as in `write`, while `fill` runs; other processes as `Memory::from_raw` says.
+        // SAFETY: as in `write`, while `fill` runs; for other processes see `Memory::from_raw`.
         let result = unsafe { self.object.values.lend_mut(2 * row + column, fill) };
         self.publish(row, column);
         result
@@ -392,9 +399,9 @@ impl<'m, T: Plain> Writer<'m, T> {
 pub struct Reader<'m, T> {
     object: Object<'m, T>,
     stand: &'m AtomicU64,
-    /// The row where it stands, since it looked; none before the first read.
+    /// The row in which this reader stands since its last move; `None` before the first read.
     row: Option<usize>,
-    /// The number of the value that was returned last.
+    /// The number of the value that this reader returned last.
     seen: u64,
 }
 
@@ -403,7 +410,7 @@ impl<'m, T: Plain> Reader<'m, T> {
         Self { object, stand, row: None, seen: 0 }
     }
 
-    /// Stands where `latest` says; the slot to look at there, with its number.
+    /// Stands in the row that `latest` names; returns the slot to copy there, with its number.
     #[inline(always)]
     fn stand(&mut self, latest: u64) -> (usize, u64) {
         let row = self.object.row(latest);
@@ -419,28 +426,28 @@ impl<'m, T: Plain> Reader<'m, T> {
     #[inline]
     fn move_to(&mut self, row: usize) -> (usize, u64) {
         self.row = Some(row);
-        self.stand.store(1 << row, Release); // O2 leave: what we looked at before.
-        fence(SeqCst); // O3 look: where we stand, before the looking.
+        self.stand.store(1 << row, Release); // O2 leave: our loads of the slot before.
+        fence(SeqCst); // O3 look: our stand store before our loads of cl and latest.
         let cl = self.object.cl(row);
         let latest = self.object.latest();
         let slot = 2 * row + (cl & 1) as usize;
         if cl >> 8 <= latest >> 8 {
             return (slot, cl >> 8);
         }
-        // That write is not published. The one before in this row is, and left its number.
+        // That write is not published. The write before it in this row is, and left its number.
         let other = slot ^ 1;
         // Relaxed: O1, as for the value.
         (other, self.object.numbers.get(other).map_or(0, |number| number.load(Relaxed)))
     }
 
-    /// Where to look; `None` if nothing was written.
+    /// The slot to copy, with its number; `None` if nothing was written.
     #[inline(always)]
     fn find(&mut self) -> Option<(usize, u64)> {
         let latest = self.object.latest();
         (latest != 0).then(|| self.stand(latest))
     }
 
-    /// Where to look; `None` if nothing was written behind what was returned last.
+    /// The slot to copy, with its number; `None` if nothing newer was written than this reader returned last.
     #[inline(always)]
     fn find_newer(&mut self) -> Option<(usize, u64)> {
         let latest = self.object.latest();
@@ -457,61 +464,62 @@ impl<'m, T: Plain> Reader<'m, T> {
     #[inline]
     pub fn read_sample(&mut self) -> Option<Sample<T>> {
         let found = self.find();
-        // SAFETY: `copy` fills what a value uses.
+        // SAFETY: `copy` fills the used bytes of a value.
         unsafe { whole_sample(|value| found.map(|found| self.copy(found, value))) }
     }
 
-    /// The newest value if it is another one than this reader returned last; else `None`, after one load.
+    /// The newest value, if it is not the one that this reader returned last; otherwise `None`, after one load.
     #[inline]
     pub fn read_if_newer(&mut self) -> Option<Sample<T>> {
         let found = self.find_newer();
-        // SAFETY: `copy` fills what a value uses.
+        // SAFETY: `copy` fills the used bytes of a value.
         unsafe { whole_sample(|value| found.map(|found| self.copy(found, value))) }
     }
 
-    /// [`Reader::read`] into `value`, which is not moved again; the result is the number of the write. If it is `None`,
-    /// `value` is as it was.
+    /// [`Reader::read`] into `value`, without a further move; returns the number of the write. If it returns `None`,
+    /// `value` is unchanged.
     #[inline]
     pub fn read_into(&mut self, value: &mut T) -> Option<u64> {
         self.find().map(|found| self.copy(found, uninit(value)))
     }
 
-    /// [`Reader::read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it is
-    /// `None`, `value` is as it was.
+    /// [`Reader::read_if_newer`] into `value`, without a further move; returns the number of the write. If it returns
+    /// `None`, `value` is unchanged.
     #[inline]
     pub fn read_if_newer_into(&mut self, value: &mut T) -> Option<u64> {
         self.find_newer().map(|found| self.copy(found, uninit(value)))
     }
 
-    /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
+    /// The number of the newest write, 0 before the first. It may be out of date when the caller looks at it.
     #[inline]
     pub fn version(&self) -> u64 {
         self.object.version()
     }
 
-    /// Shows `look` the newest value where it lies; `None` before the first one. `look` may take its time: the writer
+    /// Shows `look` the newest value where it lies; `None` before the first one. `look` may take any time: the writer
     /// has other rows.
     #[inline]
     pub fn read_with<R>(&mut self, look: impl FnOnce(&T) -> R) -> Option<R> {
         let (slot, _) = self.find()?;
-        // SAFETY: as in `copy`, while `look` runs; other processes as `Memory::from_raw` says.
+        // SAFETY: as in `copy`, while `look` runs; for other processes see `Memory::from_raw`.
         Some(unsafe { self.object.values.lend(slot, look) })
     }
 
-    /// Copies the value of a slot; its number.
+    /// Copies the value of a slot; returns its number.
     #[inline(always)]
     fn copy(&self, (slot, number): (usize, u64), value: &mut MaybeUninit<T>) -> u64 {
         // SAFETY:
-        // - slot is in a row that there is (`row`), and a T fits (layout);
-        // - T is Plain: every bit pattern is one, aligned to at most 8;
-        // - exclusive against our writer: we stand in the row, and if it is there it is in the other column (I2, I1);
-        //   the content is there (O1). A hostile process is outside of this program: its bits are a T as any.
+        // - slot is in an existing row (`row`), and a T fits (layout);
+        // - T is Plain: every bit pattern is a value, and it is aligned to at most 8;
+        // - exclusive against our writer: we stand in the row, and if the writer is in it too, it uses the other
+        //   column (I2, I1); the content is visible (O1). A hostile process is outside this program: its bits are a T
+        //   like any others.
         unsafe { self.object.values.read_into(slot, value) };
         number
     }
 }
 
-/// The readers of an object, each once, from number 0 on.
+/// The readers of an object; the iterator yields each once, from number 0 on.
 pub struct Readers<'m, T> {
     object: Object<'m, T>,
     next: usize,

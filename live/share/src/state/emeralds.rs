@@ -1,28 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! EMERALDS, in user space: newest value; one real-time writer, fast readers by time, slow ones helped by the writer.
+//! EMERALDS, in user space: newest value; one real-time writer, fast readers that are safe by time, and slow readers
+//! that the writer helps.
 //!
 //! # Use
 //!
 //! As [`super::improved_peterson`], where slow readers are rare or seldom overtaken, and have the time for a second
-//! attempt. Then the writer needs no fence that waits, a read that is not disturbed stores nothing, and the writer
-//! copies for a slow reader only after it was overtaken. Must a slow reader end in one attempt: improved Peterson.
+//! attempt. Then the writer needs no fence that waits, an undisturbed read stores nothing, and the writer copies for
+//! a slow reader only after that reader was overtaken. If a slow reader must succeed in one attempt, use improved
+//! Peterson.
 //!
-//! In EMERALDS a slow reader makes a system call, which copies with interrupts disabled. What that gave, nobody in user
-//! space can have: that no write comes between the copy's begin and end. There are two to give it instead. A copier of
-//! a priority above the writer's, on its core, is exclusive by luck of the priorities: wrong on a second core, and after
-//! the first change of a priority. The *writer* is exclusive by construction: between two of its writes there is no
-//! write. So the writer copies for those who ask, at the end of its next write. No third party and no helper is
-//! needed, for a slow reader is overtaken only by writes: as long as there are none, its own attempts succeed.
+//! In EMERALDS a slow reader makes a system call, which copies with interrupts disabled. This guarantees that no
+//! write comes between the begin and the end of the copy. No thread in user space has that guarantee by itself, but
+//! two threads could stand in for it. A copier with a priority above the writer's, on the writer's core, is exclusive
+//! only while the priorities hold: it fails on a second core, and after the first change of a priority. The *writer*
+//! is exclusive by construction: between two of its writes there is no write. So the writer copies for the readers
+//! that ask, at the end of its next write. This needs no third thread, because only writes overtake a slow reader:
+//! while there are no writes, the reader's own attempts succeed.
 //!
-//! It costs the writer a load for each slow reader, and one more copy for each that has asked; it costs the slow reader
-//! a copy in vain, and a wait for the next write when it was overtaken; writes are frequent then.
+//! The cost: the writer makes one load for each slow reader, and one more copy for each slow reader that has asked. A
+//! slow reader that was overtaken loses one copy, and waits for the next write; when readers are overtaken, writes
+//! are frequent.
 //!
 //! # Callers
 //!
-//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`slow_reader`] see to it).
-//! Fast readers are those of [`super::nbw_temporal`]; any number of them may run with everything.
+//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`slow_reader`] ensure it).
+//! Fast readers are those of [`super::nbw_temporal`]; any number of them may run at the same time as any operation.
 //!
 //! |                                       | write | slow read of one number | of another |
 //! |---------------------------------------|-------|-------------------------|------------|
@@ -41,12 +45,12 @@
 //! | `SlowReader::read_if_newer`   | `read`; 1 load when there is nothing newer                               |
 //! | `FastReader::read`            | as in [`super::nbw_temporal`]                                            |
 //!
-//! With 3 buffers or more, *the second attempt succeeds* wherever a store is seen by the others within the time of one
-//! write: on one core always, since a change of threads is a full fence. Then slow reads are wait-free too. For had
-//! the second attempt been overtaken, two writes would have ended during it, and the first of them had answered.
-//! Between cores the language gives no time within which a store is seen, so there it is no promise; neither is it with 2
-//! buffers, where the write that overtakes may not have come to answering. What a reader never waits for is a writer
-//! that does not write: dead, or without news.
+//! With 3 buffers or more, *the second attempt succeeds* wherever the other threads see a store within the time of
+//! one write. This always holds on one core, since a thread switch is a full fence. Then slow reads are wait-free
+//! too: if the second attempt were overtaken, two writes would have ended during it, and the first of them would have
+//! answered. Between cores the language gives no time within which other threads see a store, so the second attempt
+//! may fail. It may also fail with 2 buffers, because the write that overtakes may not have reached its answers. In
+//! no case does a reader wait for a writer that does not write, because it is dead or has no new value.
 //!
 //! # State
 //!
@@ -58,15 +62,16 @@
 //!           writer's)
 //! ```
 //!
-//! A slow reader asks by making its bit another one than that of the answer, only while they are equal.
+//! A slow reader asks by making its bit differ from the bit of the answer. It asks only while the two are equal.
 //!
 //! # Invariants
 //!
 //! - I1 The numbers in `latest` grow by one from write to write; while it has number j, only the buffer of write j + 1
 //!   is written.
-//! - I2 A slow reader's copy is written only while the bits differ, and read only while they are equal.
-//! - I3 Only the reader makes its bits differ; only the writer makes them equal, once for each, after `latest` has the
-//!   number that it answers with.
+//! - I2 The writer writes a slow reader's copy only while the bits differ; the reader reads it only while they are
+//!   equal.
+//! - I3 Only the reader makes its bits differ. Only the writer makes them equal, once for each request, after
+//!   `latest` has the number with which it answers.
 //!
 //! # Orderings
 //!
@@ -79,30 +84,32 @@
 //!
 //! *A value out of a buffer*: the proof of [`super::nbw_temporal`].
 //!
-//! *A value out of the copy*: the bits are equal, so it is the reader's (I2): O4 orders the writer's copying before
-//! ours, and O3 ours before its next. It is accepted only if its number is at least that of `latest` at the first
-//! attempt of this read: so it is not older than the newest value then, and as it was published before it was copied
-//! (I3), it has been the newest since. An answer that comes after its read has ended stays in the copy, and the number
-//! tells the next read that it is old; without that comparison a stale value is returned (`tests/printed_temporal.rs`).
+//! *A value out of the copy*: the bits are equal, so the copy is the reader's (I2): O4 orders the writer's copying
+//! before ours, and O3 orders ours before the writer's next. The reader accepts the copy only if its number is at
+//! least that of `latest` at the first attempt of this read. So the value is not older than the newest value at that
+//! time, and as it was published before it was copied (I3), it has been the newest since. An answer that comes after
+//! its read has ended stays in the copy, and its number shows the next read that it is old; without that comparison a
+//! read returns a stale value (`tests/printed_temporal.rs`).
 //!
 //! # Crash
 //!
-//! | who dies, where                      | what the others see | what goes on                                           |
+//! | death of                             | what the others see | recovery                                               |
 //! |--------------------------------------|---------------------|--------------------------------------------------------|
 //! | writer, before its store of `latest` | the value before    | slow readers' own attempts succeed; a new [`writer`] writes the same buffer, number |
 //! | writer, after it, within an answer   | the new value       | as above; a new [`writer`] answers with its first write |
-//! | slow reader, after it has asked      | nothing             | the next write copies once in vain; a new [`slow_reader`] asks as if it had been the one |
-//! | slow reader elsewhere, fast reader   | nothing             | a new one goes on                                      |
+//! | slow reader, after it has asked      | nothing             | the next write makes one copy that is not used; a new [`slow_reader`] takes the request over |
+//! | slow reader elsewhere, fast reader   | nothing             | a new one continues                                    |
 //!
 //! A hostile reader can make the writer copy once for each of its own attempts, which is in the bound, and spoil all
-//! values for the others; the writer names buffers and answers by private numbers. A hostile writer can make a reader
-//! return any bits or say `Overrun`: the number of a buffer is bounded, the steps are the same.
+//! values for the others; the writer names buffers and answers by numbers that are private to it. A hostile writer
+//! can make a reader return any bits or `Overrun`: the number of a buffer is bounded, and the steps are the same.
 //!
 //! # Source
 //!
-//! [Zuberi 1999], as told in [Huang 2002, section 2.3]. We differ in what replaces the disabled interrupts, as said
-//! above; so it is correct on several cores, for which the paper excludes the original. A slow reader tries for itself
-//! first, where the original always calls. Fast readers are checked, for one buffer more.
+//! [Zuberi 1999], as described in [Huang 2002, section 2.3]. We differ in what replaces the disabled interrupts, as
+//! said above; so this protocol is correct on several cores, for which the paper excludes the original. A slow reader
+//! first tries by itself, where the original always makes the call. Fast readers check their copy, at the cost of one
+//! buffer more.
 //!
 //! # Checked
 //!
@@ -114,12 +121,12 @@
 //! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
 //! `tests/loom_temporal.rs`, payload of 2 words, 2 buffers: 3 writes × 1 read of 3 attempts without preemption bound:
-//! 3 269 executions, in some of which the writer answers; with bound 3, 4 × 2 of 2 attempts: 7 790, with an answer to
-//! begin with, 3 × 2 of one: 9 490, `read_if_newer`, 2 × 2: 73. Each of the ten orderings left out, or weakened by one
-//! step, fails there.
+//! 3 269 executions, in some of which the writer answers; with bound 3, 4 × 2 of 2 attempts: 7 790; 3 × 2 of one
+//! attempt, starting with an answer present: 9 490; `read_if_newer`, 2 × 2: 73. Leaving out any of the ten orderings,
+//! or weakening it by one step, fails there.
 //!
-//! Not covered: all interleavings of more than 3 writes, so that two attempts suffice is argued above and not
-//! enumerated; load buffering (the Release of O3 forbids what it could do to a copy); AArch64 hardware.
+//! Not covered: all interleavings of more than 3 writes, so the proof above argues that two attempts suffice, and no
+//! test enumerates it; load buffering (the Release of O3 forbids what it could do to a copy); AArch64 hardware.
 //!
 //! Neither the writer nor a slow reader may be copied, nor shared between threads:
 //!
@@ -153,18 +160,18 @@ pub use super::{Overrun, Sample};
 use crate::places::uninit;
 use crate::{LayoutError, Plain};
 
-/// Bytes that an object for `T` needs; `None` unless there are 1 to 250 slow readers and 2 to 256 buffers, and their
-/// size is a number.
+/// Bytes that an object for `T` needs; `None` unless there are 1 to 250 slow readers and 2 to 256 buffers and the
+/// size fits in `usize`.
 pub const fn bytes<T: Plain>(slow: u32, buffers: u32) -> Option<usize> {
     bytes_over::<T>(slow, buffers)
 }
 
-/// The ends of an object: the writer, the slow readers, and a fast reader to be cloned.
+/// The ends of an object: the writer, the slow readers, and one fast reader, which the caller may clone.
 pub type Group<'m, T> = (Writer<'m, T>, SlowReaders<'m, T>, FastReader<'m, T>);
 
-/// All ends on one memory: 1 to 250 slow readers, a fast reader (clone it for more), 2 to 256 buffers. As many buffers
-/// as the fast readers need by [`nbw_temporal::buffers`](super::nbw_temporal::buffers); at least 3 for what is said of
-/// slow readers' second attempts.
+/// All ends on one memory: 1 to 250 slow readers, a fast reader (clone it for more), 2 to 256 buffers.
+/// [`nbw_temporal::buffers`](super::nbw_temporal::buffers) gives the number of buffers that the fast readers need;
+/// the guarantee for slow readers' second attempts needs at least 3.
 ///
 /// # Errors
 ///
@@ -187,7 +194,7 @@ pub fn group<T: Plain>(memory: Memory<'_>, slow: u32, buffers: u32) -> Result<Gr
     Ok((Writer::attach(ring, slots), SlowReaders { ring, slots, next: 0 }, FastReader::attach(ring)))
 }
 
-/// The writer's end alone. After the death of a writer, at any step, the next one goes on here.
+/// The writer's end alone. After the death of a writer, at any step, this call makes its successor.
 ///
 /// # Errors
 ///
@@ -195,8 +202,8 @@ pub fn group<T: Plain>(memory: Memory<'_>, slow: u32, buffers: u32) -> Result<Gr
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T`, number of slow readers and of buffers, or zeros; no other
-/// writer of it lives: the last one has ended, and this call comes after that.
+/// The memory holds this object for this `T`, number of slow readers and of buffers, or zeros. No other writer of it
+/// is alive: the last one has ended, and its end happens before this call.
 pub unsafe fn writer<T: Plain>(
     memory: Memory<'_>,
     slow: u32,
@@ -207,7 +214,7 @@ pub unsafe fn writer<T: Plain>(
     Ok(Writer::attach(ring, slots))
 }
 
-/// The end of slow reader `which`, from 0, alone. After the death of that reader, the next one goes on here.
+/// The end of slow reader `which`, from 0, alone. After the death of that reader, this call makes its successor.
 ///
 /// # Errors
 ///
@@ -215,8 +222,8 @@ pub unsafe fn writer<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T`, number of slow readers and of buffers, or zeros; no other
-/// slow reader of this number lives: the last one has ended, and this call comes after that.
+/// The memory holds this object for this `T`, number of slow readers and of buffers, or zeros. No other slow reader
+/// of this number is alive: the last one has ended, and its end happens before this call.
 pub unsafe fn slow_reader<T: Plain>(
     memory: Memory<'_>,
     slow: u32,
@@ -228,8 +235,8 @@ pub unsafe fn slow_reader<T: Plain>(
     Ok(SlowReader::attach(ring, slots.get(which).ok_or(LayoutError::Readers)?))
 }
 
-/// A fast reader's end alone; there may be any number. It looks at the buffers only, and needs no write access: the
-/// memory may be mapped for reading.
+/// A fast reader's end alone; there may be any number. It only reads the buffers and needs no write access: the
+/// memory may be mapped read-only.
 ///
 /// # Errors
 ///
@@ -237,7 +244,7 @@ pub unsafe fn slow_reader<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T`, number of slow readers and of buffers, or zeros.
+/// The memory holds this object for this `T`, number of slow readers and of buffers, or zeros.
 pub unsafe fn fast_reader<T: Plain>(
     memory: Memory<'_>,
     slow: u32,
@@ -262,8 +269,7 @@ impl<'m, T: Plain> Writer<'m, T> {
         Self { ring, next, answered: Bits::answered(&slots), slots }
     }
 
-    /// Makes `value` the newest, and leaves a copy to each slow reader that was overtaken and has asked for it.
-    /// Wait-free.
+    /// Makes `value` the newest, and leaves a copy for each slow reader that was overtaken and has asked. Wait-free.
     #[inline]
     pub fn write(&mut self, value: &T) {
         fence(Release); // O2 reuse: the number before this one, before the words.
@@ -273,8 +279,8 @@ impl<'m, T: Plain> Writer<'m, T> {
             let Some(slot) = self.slots.get(which) else { break };
             let asked = slot.asked.load(Acquire) & 1; // O3 ask: the reader's last copying before ours.
             if asked != self.answered.get(which) {
-                // SAFETY: the bits differ, by our own account of the answer; the reader's copying is over (O3), and
-                // it will not read until we answer (I2).
+                // SAFETY: the bits differ, by our private account of the answers; the reader's copying is over (O3),
+                // and it will not read until we answer (I2).
                 unsafe { slot.leave(value) };
                 self.answered.set(which, asked);
                 // O4 answer: the copy before the bits are equal.
@@ -285,7 +291,7 @@ impl<'m, T: Plain> Writer<'m, T> {
     }
 }
 
-/// The slow readers, each once.
+/// The slow readers; the iterator yields each once.
 pub struct SlowReaders<'m, T> {
     ring: Ring<'m, T>,
     slots: HelpingSlots<'m, T>,
@@ -317,7 +323,7 @@ pub struct SlowReader<'m, T> {
     slot: HelpingSlot<'m, T>,
     /// Our bit.
     asked: u64,
-    /// The number of what was returned last.
+    /// The number of the value that this reader returned last.
     seen: u64,
 }
 
@@ -328,67 +334,67 @@ impl<'m, T: Plain> SlowReader<'m, T> {
         Self { ring, slot, asked, seen: 0 }
     }
 
-    /// The newest value; `None` before the first write. Two attempts: see [Progress](self#progress) for when that is
+    /// The newest value; `None` before the first write. Two attempts: [Progress](self#progress) says when two are
     /// always enough.
     ///
     /// # Errors
     ///
-    /// [`Overrun`]: more writes than `buffers` - 2 ended during each attempt, and the writer's answer has not come.
+    /// [`Overrun`]: more than `buffers` - 2 writes ended during each attempt, and the writer has not answered yet.
     #[inline]
     pub fn read(&mut self) -> Result<Option<Sample<T>>, Overrun> {
         self.read_bounded(2)
     }
 
-    /// The newest value, in up to `attempts` attempts (0 counts as 1) with a pause in between; `None` before the first
-    /// write.
+    /// The newest value, in up to `attempts` attempts (0 counts as 1) with a pause between attempts; `None` before
+    /// the first write.
     ///
     /// # Errors
     ///
     /// As [`SlowReader::read`].
     #[inline]
     pub fn read_bounded(&mut self, attempts: u32) -> Result<Option<Sample<T>>, Overrun> {
-        // SAFETY: `newest` fills what a value uses, if it gives a number.
+        // SAFETY: `newest` fills the used bytes of a value if it returns a number.
         unsafe { sample(|value| self.newest(value, attempts)) }
     }
 
-    /// The newest value if it is another one than this reader returned last; else `None`, after one load. Two attempts,
-    /// as [`SlowReader::read`].
+    /// The newest value, if it is not the one that this reader returned last; otherwise `None`, after one load. Two
+    /// attempts, as [`SlowReader::read`].
     ///
     /// # Errors
     ///
     /// As [`SlowReader::read`].
     #[inline]
     pub fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, Overrun> {
-        // SAFETY: `newer` fills what a value uses, if it gives a number.
+        // SAFETY: `newer` fills the used bytes of a value if it returns a number.
         unsafe { sample(|value| self.newer(value)) }
     }
 
-    /// [`SlowReader::read`] into `value`, which is not moved again; the result is the number of the write. If it is `None`,
-    /// `value` is as it was.
+    /// [`SlowReader::read`] into `value`, without a further move; returns the number of the write. If it returns
+    /// `None`, `value` is unchanged.
     ///
     /// # Errors
     ///
-    /// As [`SlowReader::read`]; `value` holds anything then.
+    /// As [`SlowReader::read`]; `value` may then hold anything.
     #[inline]
     pub fn read_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
         self.newest(uninit(value), 2)
     }
 
-    /// [`SlowReader::read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it is
-    /// `None`, `value` is as it was.
+    /// [`SlowReader::read_if_newer`] into `value`, without a further move; returns the number of the write. If it
+    /// returns `None`, `value` is unchanged.
     ///
     /// # Errors
     ///
-    /// As [`SlowReader::read`]; `value` holds anything then.
+    /// As [`SlowReader::read`]; `value` may then hold anything.
     #[inline]
     pub fn read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
         self.newer(uninit(value))
     }
 
-    /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
+    /// The number of the newest write, 0 before the first. It may be out of date when the caller looks at it.
     #[inline]
     pub fn version(&self) -> u64 {
-        // Relaxed: nothing is read on the strength of it.
+        // Relaxed: no read relies on it.
         self.ring.turn(self.ring.latest.load(Relaxed)).version()
     }
 
@@ -407,7 +413,7 @@ impl<'m, T: Plain> SlowReader<'m, T> {
         self.copy(latest, value, 2).map(Some)
     }
 
-    /// Copies a value of one write, `latest` or a newer one; its number.
+    /// Copies the value of one write, `latest` or a newer one; returns the number of that write.
     #[inline(always)]
     fn copy(&mut self, latest: u64, value: &mut MaybeUninit<T>, attempts: u32) -> Result<u64, Overrun> {
         self.seen = match self.attempt(latest, value) {
@@ -417,7 +423,7 @@ impl<'m, T: Plain> SlowReader<'m, T> {
         Ok(self.seen)
     }
 
-    /// Copies the value of `latest`, unless overtaken; its number.
+    /// Copies the value of `latest`; returns its number, or `None` if a write overtook the copy.
     #[inline(always)]
     fn attempt(&mut self, latest: u64, value: &mut MaybeUninit<T>) -> Option<u64> {
         let turn = self.ring.turn(latest);
@@ -429,7 +435,7 @@ impl<'m, T: Plain> SlowReader<'m, T> {
         Some(turn.version())
     }
 
-    /// After an attempt at `first` that was overtaken: asks the writer, and makes the rest of the attempts.
+    /// After a write overtook the attempt at `first`: asks the writer, and makes the remaining attempts.
     #[cold]
     fn insist(&mut self, first: u64, value: &mut MaybeUninit<T>, attempts: u32) -> Result<u64, Overrun> {
         let begun = self.ring.turn(first).version();
@@ -450,8 +456,8 @@ impl<'m, T: Plain> SlowReader<'m, T> {
         }
     }
 
-    /// What the writer has left, if it is for a read that began when the newest number was `begun`; else asks for it,
-    /// if that is not done.
+    /// Takes the writer's answer if it is for a read that began when the newest number was `begun`, or for a later
+    /// one; otherwise asks the writer, unless this reader has already asked.
     fn answer(&mut self, begun: u64, value: &mut MaybeUninit<T>) -> Option<u64> {
         let answered = self.slot.answered.load(Acquire); // O4 answer
         if answered & 1 != self.asked {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Where a writer leaves a value for one reader that asks for it: two words and a place for each reader. Which
-//! orderings belong to them, and why, is said by the protocols.
+//! Helping slots: where a writer leaves a value for a reader that asks for it. Each reader has two words and a place
+//! for a value. The protocols say which orderings belong to them, and why.
 //!
 //! ```text
 //! byte 0              of each reader, a line: asked, one bit (the reader's)
@@ -10,7 +10,7 @@
 //!                     answered: number of the write << 1 | the bit that was asked
 //! ```
 //!
-//! While the bits differ the place is the writer's, while they are equal it is the reader's.
+//! While the bits differ, the writer owns the place; while they are equal, the reader owns it.
 
 use core::mem::MaybeUninit;
 
@@ -28,8 +28,8 @@ const fn stride<T: Plain>() -> usize {
     line_bytes(word_bytes::<T>() + 8)
 }
 
-/// Bytes of an object that has desks of `readers` behind its first `before` bytes; `None` if that is not a number, or
-/// the readers are not 1 to 250.
+/// Bytes of an object that has the helping slots of `readers` readers behind its first `before` bytes; `None` if the
+/// size does not fit in `usize`, or unless there are 1 to 250 readers.
 pub(super) const fn bytes<T: Plain>(before: usize, readers: u32) -> Option<usize> {
     if readers == 0 || readers > READERS {
         return None;
@@ -38,7 +38,7 @@ pub(super) const fn bytes<T: Plain>(before: usize, readers: u32) -> Option<usize
     all.checked_add(before)
 }
 
-/// All desks.
+/// The helping slots of all readers.
 pub(super) struct HelpingSlots<'m, T> {
     asked: Words<'m>,
     answered: Words<'m>,
@@ -55,7 +55,7 @@ impl<T> Clone for HelpingSlots<'_, T> {
 impl<T> Copy for HelpingSlots<'_, T> {}
 
 impl<'m, T: Plain> HelpingSlots<'m, T> {
-    /// The desks behind the first `before` bytes.
+    /// The helping slots behind the first `before` bytes.
     ///
     /// # Errors
     ///
@@ -72,13 +72,13 @@ impl<'m, T: Plain> HelpingSlots<'m, T> {
         })
     }
 
-    /// How many.
+    /// How many readers there are.
     #[inline(always)]
     pub(super) fn count(&self) -> u32 {
         self.count
     }
 
-    /// That of reader `which`, if there is one.
+    /// The helping slot of reader `which`, if there is such a reader.
     #[inline(always)]
     pub(super) fn get(&self, which: u32) -> Option<HelpingSlot<'m, T>> {
         let which = which as usize;
@@ -87,7 +87,7 @@ impl<'m, T: Plain> HelpingSlots<'m, T> {
     }
 }
 
-/// One desk.
+/// The helping slot of one reader.
 pub(super) struct HelpingSlot<'m, T> {
     pub(super) asked: &'m AtomicU64,
     pub(super) answered: &'m AtomicU64,
@@ -100,8 +100,8 @@ impl<T: Plain> HelpingSlot<'_, T> {
     ///
     /// # Safety
     ///
-    /// The caller is the writer, and the place is its own: it has seen the bits differ, ordered behind the reader's
-    /// last copy, and has not answered since.
+    /// The caller is the writer, and owns the place: it has seen the bits differ, after the reader's last copy
+    /// (ordered), and has not answered since.
     #[inline(always)]
     pub(super) unsafe fn leave(&self, value: &T) {
         // SAFETY: which < count (`HelpingSlots::get`), and a T fits (`HelpingSlots::new`); exclusive (caller).
@@ -112,38 +112,38 @@ impl<T: Plain> HelpingSlot<'_, T> {
     ///
     /// # Safety
     ///
-    /// The caller is the reader, and the place is its own: it has seen the bits equal, ordered behind the writer's
-    /// copy, and has not asked since.
+    /// The caller is the reader, and owns the place: it has seen the bits equal, after the writer's copy (ordered),
+    /// and has not asked since.
     #[inline(always)]
     pub(super) unsafe fn take(&self, value: &mut MaybeUninit<T>) {
-        // SAFETY: as above.
+        // SAFETY: as in `leave`.
         unsafe { self.places.read_into(self.which, value) };
     }
 }
 
-/// A bit for each reader, private to the writer: what it has answered.
+/// One bit for each reader, private to the writer: the bit with which it answered last.
 pub(super) struct Bits([u64; 4]);
 
 impl Bits {
-    /// As the desks say.
+    /// The bits of the answers in the helping slots.
     pub(super) fn answered<T: Plain>(slots: &HelpingSlots<'_, T>) -> Self {
         let mut bits = Self([0; 4]);
         for which in 0..slots.count() {
             if let Some(slot) = slots.get(which) {
-                // Relaxed: the last writer has ended before, and nobody else stores this word.
+                // Relaxed: the last writer has ended before, and only the writer stores this word.
                 bits.set(which, slot.answered.load(taut_atomic::Ordering::Relaxed) & 1);
             }
         }
         bits
     }
 
-    /// That of reader `which`.
+    /// The bit of reader `which`.
     #[inline(always)]
     pub(super) fn get(&self, which: u32) -> u64 {
         self.0[which as usize / 64 % 4] >> (which % 64) & 1
     }
 
-    /// Makes that of reader `which` the lowest bit of `bit`.
+    /// Sets the bit of reader `which` to the lowest bit of `bit`.
     #[inline(always)]
     pub(super) fn set(&mut self, which: u32, bit: u64) {
         let word = &mut self.0[which as usize / 64 % 4];

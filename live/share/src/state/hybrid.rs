@@ -6,14 +6,16 @@
 //! # Use
 //!
 //! The first choice for a newest value, with one reader or many, real-time on either side or both. A reader copies
-//! the newest slot and sees by the slot's stamp whether the writer came back to it meanwhile; the more spare slots,
-//! the rarer. Then, once, it takes the other way, a claim as in [`super::chen`], which always ends well. Any number
-//! of [`Observer`]s may look on beside the readers: they leave no trace, and are told when they were overtaken.
+//! the newest slot, and the slot's stamp shows it whether the writer reused the slot during the copy; more spare
+//! slots make this rarer. If it did, the reader reads a second time, with a claim as in [`super::chen`], which always
+//! succeeds. Any number of [`Observer`]s may read beside the readers: they leave no trace, and an observer that was
+//! overtaken gets [`Overrun`].
 //!
-//! Are values used in place and not copied: [`super::chen`]. Are there readers whose speed is known:
-//! [`super::improved_chen`] saves their slots. Must memory be least: [`super::sdrtw`], if readers may be told `Retry`.
+//! If values are used in place and not copied, see [`super::chen`]. If the speed of some readers is known,
+//! [`super::improved_chen`] saves their slots. If memory must be smallest and readers may get `Retry`, see
+//! [`super::sdrtw`].
 //!
-//! A value of more than a few cache lines is better read by [`Reader::read_into`]: what is returned by value is moved
+//! To read a value of more than a few cache lines, prefer [`Reader::read_into`]: a value that is returned is moved
 //! once more.
 //!
 //! ```
@@ -27,7 +29,7 @@
 //! # Ok::<(), taut_share::LayoutError>(())
 //! ```
 //!
-//! Writer and readers are one each, and move between threads, but are not shared:
+//! There is one writer, and one reader of each number. They move between threads, but are not shared:
 //!
 //! ```compile_fail,E0599
 //! # use taut_share::{Line, Memory, state::hybrid};
@@ -63,7 +65,7 @@
 //!
 //! # Callers
 //!
-//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] see to it).
+//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] ensure it).
 //!
 //! |                                          | write | read of this reader | read of another, of observers |
 //! |------------------------------------------|-------|---------------------|-------------------------------|
@@ -73,15 +75,15 @@
 //!
 //! # Progress
 //!
-//! W = ⌈size of a value / 8⌉ words, P readers, X spare slots. Writer and readers are wait-free; neither needs
-//! anything from the other.
+//! W = ⌈size of a value / 8⌉ words, P readers, X spare slots. Writer and readers are wait-free; neither waits for the
+//! other.
 //!
 //! | operation       | bound                                                                                     |
 //! |-----------------|-------------------------------------------------------------------------------------------|
 //! | `write`         | 2 fences (1 free on x86-64) + P loads + W words + 2 stores; 1 exchange more per reader that is in the middle of a claim |
-//! | `read`, `read_into` | 2 loads + W words + 1 fence (free on x86-64); overtaken by X + 1 writes at least: 1 load + 1 store + 1 fence + 1 exchange + W words more |
+//! | `read`, `read_into` | 2 loads + W words + 1 fence (free on x86-64); if at least X + 1 writes overtake it: 1 load + 1 store + 1 fence + 1 exchange + W words more |
 //! | `read_if_newer` | `read`; 1 load if nothing is new                                                          |
-//! | an observer's `try_read` | 2 loads + W words + 2 fences; then it is told                                    |
+//! | an observer's `try_read` | 2 loads + W words + 2 fences; `Overrun` if it was overtaken                      |
 //! | `version`       | 1 load                                                                                    |
 //!
 //! # State
@@ -89,77 +91,80 @@
 //! ```text
 //! byte 0            latest: number of the newest write × 256 + its slot; 0 before the first (the writer's)
 //! byte 128 × (1+i)  claim of reader i, as in chen: 0 until its first one
-//! byte 128 × (1+P)  P + 2 + X slots, each on cache lines of its own: a value, and behind it its stamp, which is
-//!                   what latest is or will be once the value is complete (the writer's)
+//! byte 128 × (1+P)  P + 2 + X slots, each on cache lines of its own: a value, and behind it its stamp: the word that
+//!                   latest has or will have once the value is complete (the writer's)
 //! ```
 //!
 //! # Invariants
 //!
-//! - I1 to I3 as in [`super::chen`], but that I2 holds for copies by claim alone: other copies go on in any slot, so
-//!   values are stored and loaded in relaxed words.
-//! - I4 While a slot's stamp is s, its words are those of write s, some of them perhaps not stored yet; when s stands,
-//!   or stood, in latest, all of them are.
-//! - I5 A slot that write n filled is filled again by write n + X + 2 at the earliest: the writer fills X + 2 slots in
-//!   turn. For one that is claimed it takes one of the other P, which have rested longer, and one of which is free.
+//! - I1 to I3 as in [`super::chen`], except that I2 holds only for copies by claim: other copies may read any slot,
+//!   so values are stored and loaded in relaxed words.
+//! - I4 While a slot's stamp is s, its words are those of write s, of which some may not be stored yet; once s is or
+//!   was in latest, all of them are stored.
+//! - I5 A slot that write n filled is filled again by write n + X + 2 at the earliest: the writer fills X + 2 slots
+//!   in turn. If a reader has claimed one of these, the writer takes one of the other P slots instead, which have
+//!   rested longer, and of which at least one is free.
 //!
 //! # Orderings
 //!
-//! - O1 publish: Release of the latest store ↔ Acquire of the readers' latest loads, and an Acquire fence behind the observers'.
+//! - O1 publish: Release of the latest store ↔ Acquire of the readers' latest loads, and an Acquire fence after the
+//!   observers'.
 //! - O2 stamp: Release fence between the stamp's store and the value's words ↔ Acquire fence between those words'
 //!   loads and the stamp's.
-//! - Of claims as in [`super::chen`], whose code they are.
+//! - The claims have the orderings of [`super::chen`], whose code they use.
 //!
 //! # Proof
 //!
-//! Let a reader load l from latest and copy its slot, and then find the stamp l. By O1 it sees every word of write l,
-//! or later ones. Had it seen a word of a later write, then by O2 (that word was stored after the fence that follows
-//! the later stamp, and loaded before the fence that the stamp's load follows) it would find that stamp or one still
-//! later, none of which is l (chen's I3). So every word is of write l. If it does not find l, the writer has begun to
-//! fill the slot again: by I5 it has begun X + 2 writes since.
+//! Suppose a reader loads l from latest, copies its slot, and then finds the stamp l. By O1 it sees every word of
+//! write l, or of a later write. Suppose it had seen a word of a later write. That word was stored after the fence
+//! that follows the later stamp, and loaded before the fence that precedes the load of the stamp. So by O2 the reader
+//! would find that stamp or a later one, and none of these is l (chen's I3). So every word is of write l. If the
+//! reader does not find l, the writer has begun to fill the slot again: by I5 it has begun X + 2 writes since.
 //!
-//! A copy by claim is right by the proof of `chen`: its slot is not touched from the claim on.
+//! A copy by claim is correct by the proof of `chen`: the writer does not touch its slot while it is claimed.
 //!
-//! Either way a read gives what was in latest at a moment of that read, so values never go backwards, from one
-//! reader to another neither.
+//! Either way a read returns a value that was in latest at some moment of that read. So values never go backwards,
+//! not even from one reader to another.
 //!
 //! # Crash
 //!
-//! | who dies, where               | what the others see  | what goes on                                                 |
+//! | death of                      | what the others see  | recovery                                                     |
 //! |-------------------------------|----------------------|--------------------------------------------------------------|
-//! | writer, before its latest store | the newest value   | a new [`writer`] looks at the claims anew, and takes a free slot |
+//! | writer, before its latest store | the newest value   | a new [`writer`] loads the claims again, and takes a free slot |
 //! | writer, after it              | the new value        | the same                                                     |
-//! | reader, in its first attempt, or observer | nothing  | there is no trace                                            |
-//! | reader, in a claim or after it | nothing             | the slot that it claimed stays reserved, which is paid for; a new [`reader`] of the same number keeps that until it claims itself |
+//! | reader, in its first attempt, or observer | nothing  | it leaves no trace                                           |
+//! | reader, in a claim or after it | nothing             | the slot that it claimed stays reserved, which the slot count allows for; a new [`reader`] of the same number keeps that slot reserved until it makes a claim itself |
 //!
-//! A hostile reader can spoil anything for the other readers; the writer loads only claims, each names at most one
-//! slot whatever it is, so one is always free and the step bound stands. A hostile writer can make readers return
-//! any bits; their bounds stand too. An observer works where the memory is mapped for reading alone.
+//! A hostile reader can spoil anything for the other readers. The writer loads only claims, and each claim names at
+//! most one slot whatever its value, so one slot is always free and the step bound holds. A hostile writer can make
+//! readers return any bits; the readers' bounds hold too. An observer also works where the memory is mapped
+//! read-only.
 //!
 //! # Source
 //!
-//! Chen and Burns with fast readers as in [Huang 2002], joined: there a reader is slow, and claims, or fast, and relies
-//! on time; here each is fast first, sees whether time was enough, and is slow if not. The stamp is the version word
-//! of [Kopetz 1993], one per slot.
+//! Chen and Burns with fast readers as in [Huang 2002], combined. There a reader is either slow, and claims, or fast,
+//! and relies on time. Here each reader first reads as a fast one, checks whether the time was enough, and if not
+//! reads as a slow one. The stamp is the version word of [Kopetz 1993], one per slot.
 //!
-//! Why stamps, and not a second look at latest (after which X writes at most may have come in between): the writer
-//! stores latest with every write, so under a fast writer the second look fetches that line again, while a stamp
-//! lies with the value, whose line stays here until the slot is filled again.
+//! We use stamps, and not a second load of latest (which would allow at most X writes in between), because the writer
+//! stores latest with every write: under a fast writer the second load fetches that line again, while a stamp lies
+//! with the value, whose line stays in the reader's cache until the writer fills the slot again.
 //!
 //! # Checked
 //!
 //! - `tests/behaviour_chen.rs`: values, errors, successors; also Miri
 //! - `tests/steps_chen.rs`: the bounds above, counted
-//! - `tests/printed_chen.rs`: the mistakes that a slot fewer would bring
+//! - `tests/printed_chen.rs`: the errors that one slot fewer would cause
 //! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `processes`, `deaths`, `hostile`
 //!
 //! `tests/loom_chen.rs`, payload of 2 words, no bound on preemptions: without spare slots 4 writes × 1 read, 8 183
 //! executions, and 3 × 2, 10 954; with 1, 5 × 1: 10 760; observers on 2 slots, 3 × 2: 5 010; with bound 2: 2 readers,
-//! 4 × 1, 9 182. O1 weakened, the Release fence of O2, the look at the stamp, and each of the claims' fences left out
-//! fail there.
+//! 4 × 1, 9 182. Weakening O1, or leaving out the Release fence of O2, the load of the stamp, or any of the claims'
+//! fences, fails there.
 //!
-//! Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Release with which a
-//! claim is given back forbids what it could do to a copy by claim); AArch64 hardware. The thread sanitizer does not
-//! know fences, and every access here is atomic: it can say nothing.
+//! Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Release store that
+//! ends a claim forbids what it could do to a copy by claim); AArch64 hardware. The thread sanitizer does not model
+//! fences, and every access here is atomic, so it has nothing to report.
 
 use core::iter::FusedIterator;
 use core::mem::MaybeUninit;
@@ -177,15 +182,15 @@ use crate::places::{Places, uninit};
 use crate::plain::{fit, word_bytes};
 use crate::{LayoutError, Plain};
 
-/// Spare slots that are enough for most: 6, or 2 for values above 2 KiB. They buy that a read is seldom overtaken by a
-/// writer that never pauses; but more slots than the first cache holds make each write slower. 4 KiB on a Zen 4, beside
-/// 1, 4 and 20 readers: with 3 a write takes 6, 30 and 39 % longer than with 2, and a read as long; with 1 a read takes
-/// 16 to 37 % longer.
+/// A number of spare slots that is enough for most uses: 6, or 2 for values above 2 KiB. With them, a writer that
+/// never pauses seldom overtakes a read; but more slots than the first-level cache holds make each write slower.
+/// Measured with 4 KiB on a Zen 4, beside 1, 4 and 20 readers: with 3 spare slots a write takes 6, 30 and 39 % longer
+/// than with 2, and a read takes the same time; with 1 a read takes 16 to 37 % longer.
 pub const fn spare<T: Plain>() -> u32 {
     if size_of::<T>() > 2048 { 2 } else { 6 }
 }
 
-/// A slot: the value and its stamp.
+/// Bytes from one slot to the next: the value and its stamp, in whole cache lines.
 const fn stride<T: Plain>() -> usize {
     (word_bytes::<T>() + 8).next_multiple_of(64)
 }
@@ -194,12 +199,12 @@ const fn count(readers: u32, spare: u32) -> usize {
     (readers as usize).saturating_add(2).saturating_add(spare as usize)
 }
 
-/// Bytes that an object for `T`, so many readers and so many spare slots needs.
+/// Bytes that an object for `T`, `readers` readers and `spare` spare slots needs.
 pub const fn bytes<T: Plain>(readers: u32, spare: u32) -> usize {
     object_bytes(readers, count(readers, spare), stride::<T>())
 }
 
-/// Checks a shape, also one without readers that claim.
+/// Checks a shape; it may also have no registered readers.
 pub(super) fn check<T: Plain>(memory: &Claimed<'_>, readers: u32, spare: u32) -> Result<(), LayoutError> {
     if readers > READERS_MAX {
         return Err(LayoutError::Readers);
@@ -210,18 +215,19 @@ pub(super) fn check<T: Plain>(memory: &Claimed<'_>, readers: u32, spare: u32) ->
     fit(memory, bytes::<T>(readers, spare))
 }
 
-/// Spare slots that are enough where nobody is registered: none, or 2 for values from a kilobyte on. Under a writer that
-/// never pauses an observer then reads 64 bytes in 90 ns at the 99th percentile, and 4 KiB in 0.6 µs; with none 4 KiB take
-/// 1.2 µs, and more than 2 cost the writer its first cache. (Of a prototype with a count in each slot, on a Zen 4.)
+/// A number of spare slots that is enough if there are no registered readers: none, or 2 for values above a kilobyte.
+/// Under a writer that never pauses an observer then reads 64 bytes in 90 ns at the 99th percentile, and 4 KiB in 0.6
+/// µs. Without spare slots 4 KiB take 1.2 µs, and with more than 2 the writer's slots no longer fit in its
+/// first-level cache. (Measured with a prototype that has a count in each slot, on a Zen 4.)
 pub const fn observed_spare<T: Plain>() -> u32 {
     if size_of::<T>() > 1024 { 2 } else { 0 }
 }
 
-/// The writer, and an observer to be cloned, on one memory, where nobody is registered: [`bytes`] of 0 readers. It is
-/// [`super::sdrtw`]'s promise, all that write and read, on one slot more and a line: the writer only stores, as there, and
-/// a reader that was overtaken is told, but it is overtaken only by the second write behind the one that it copies (by the
-/// one behind `spare` + 1), where one slot lets every write disturb it. (Under a writer that never pauses a reader of one
-/// slot has to try again for milliseconds.)
+/// The writer, and an observer that the caller may clone, on one memory without registered readers: [`bytes`] of 0
+/// readers. Writer and observers have the guarantees of [`super::sdrtw`], for one slot and one line more: the writer
+/// only stores, as there, and an observer that was overtaken gets [`Overrun`]. But only the second write after the
+/// one that it copies overtakes it (with spare slots, write `spare` + 2 after it), while with one slot every write
+/// disturbs it. (Under a writer that never pauses a reader of one slot must retry for milliseconds.)
 ///
 /// ```
 /// use taut_share::{Line, Memory, state::hybrid};
@@ -239,7 +245,7 @@ pub const fn observed_spare<T: Plain>() -> u32 {
 ///
 /// # Errors
 ///
-/// [`LayoutError`]; slots (2 more than spare ones) are at most 256.
+/// [`LayoutError`]; there are at most 256 slots (2 more than spare ones).
 pub fn observed<T: Plain>(
     memory: Memory<'_>,
     spare: u32,
@@ -253,7 +259,7 @@ fn check_readers<T: Plain>(memory: &Claimed<'_>, readers: u32, spare: u32) -> Re
     if readers == 0 { Err(LayoutError::Readers) } else { check::<T>(memory, readers, spare) }
 }
 
-/// The writer and a reader on one memory, with [`spare`] slots to spare.
+/// The writer and a reader on one memory, with [`spare`] spare slots.
 ///
 /// # Errors
 ///
@@ -265,11 +271,12 @@ pub fn pair<T: Plain>(memory: Memory<'_>) -> Result<(Writer<'_, T>, Reader<'_, T
     Ok((Writer::attach(&memory, 1, spare), Reader::attach(&Shared::on(&memory, 1, spare), 0)))
 }
 
-/// The writer and so many readers on one memory, with so many spare slots.
+/// The writer and `readers` readers on one memory, with `spare` spare slots.
 ///
 /// # Errors
 ///
-/// [`LayoutError`]; readers are 1 to [`READERS_MAX`], slots (2 more than readers and spare together) at most 256.
+/// [`LayoutError`]; there are 1 to [`READERS_MAX`] readers, and at most 256 slots (2 more than readers and spare ones
+/// together).
 pub fn group<T: Plain>(
     memory: Memory<'_>,
     readers: u32,
@@ -280,8 +287,8 @@ pub fn group<T: Plain>(
     Ok((Writer::attach(&memory, readers, spare), Readers::of(Shared::on(&memory, readers, spare))))
 }
 
-/// The writer's end alone, where the readers are in other processes or made by [`reader`]. After the death of a
-/// writer, at any step, the next one goes on here.
+/// The writer's end alone, for readers that are in other processes or that [`reader`] makes. After the death of a
+/// writer, at any step, this call makes its successor.
 ///
 /// # Errors
 ///
@@ -289,8 +296,8 @@ pub fn group<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T`, number of readers and of spare slots, or zeros; no other
-/// writer of it lives: the last one has ended, and this call comes after that.
+/// The memory holds this object for this `T`, number of readers and of spare slots, or zeros. No other writer of it
+/// is alive: the last one has ended, and its end happens before this call.
 pub unsafe fn writer<T: Plain>(
     memory: Memory<'_>,
     readers: u32,
@@ -301,7 +308,8 @@ pub unsafe fn writer<T: Plain>(
     Ok(Writer::attach(&memory, readers, spare))
 }
 
-/// The end of reader `which`, from 0, alone. After the death of that reader, at any step, the next one goes on here.
+/// The end of reader `which`, from 0, alone. After the death of that reader, at any step, this call makes its
+/// successor.
 ///
 /// # Errors
 ///
@@ -309,8 +317,8 @@ pub unsafe fn writer<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T`, number of readers and of spare slots, or zeros; no other
-/// reader of this number lives: the last one has ended, and this call comes after that.
+/// The memory holds this object for this `T`, number of readers and of spare slots, or zeros. No other reader of this
+/// number is alive: the last one has ended, and its end happens before this call.
 pub unsafe fn reader<T: Plain>(
     memory: Memory<'_>,
     readers: u32,
@@ -325,7 +333,7 @@ pub unsafe fn reader<T: Plain>(
     Ok(Reader::attach(&Shared::on(&memory, readers, spare), which))
 }
 
-/// An observer alone; there may be any number. It only loads: the memory may be mapped for reading alone.
+/// An observer alone; there may be any number of observers. It only loads: the memory may be mapped read-only.
 ///
 /// # Errors
 ///
@@ -333,7 +341,7 @@ pub unsafe fn reader<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T`, number of readers and of spare slots, or zeros.
+/// The memory holds this object for this `T`, number of readers and of spare slots, or zeros.
 pub unsafe fn observer<T: Plain>(
     memory: Memory<'_>,
     readers: u32,
@@ -344,7 +352,7 @@ pub unsafe fn observer<T: Plain>(
     Ok(Shared::on(&memory, readers, spare).observer())
 }
 
-/// What all ends look at.
+/// The parts of the object that all ends use.
 pub(super) struct Shared<'m, T> {
     latest: &'m AtomicU64,
     claims: Claims<'m>,
@@ -359,7 +367,7 @@ impl<T> Clone for Shared<'_, T> {
 }
 
 impl<'m, T: Plain> Shared<'m, T> {
-    /// The memory fits, and this shape may be (`check`).
+    /// The caller has checked that the memory fits and that the shape is valid (`check`).
     pub(super) fn on(memory: &Claimed<'m>, readers: u32, spare: u32) -> Self {
         let (at, stride, count) = (slots_at(readers), stride::<T>(), count(readers, spare));
         Self {
@@ -378,7 +386,7 @@ impl<'m, T: Plain> Shared<'m, T> {
 /// The end that writes. May be real-time.
 pub struct Writer<'m, T> {
     shared: Shared<'m, T>,
-    /// What this writer, or the one before it, has published last.
+    /// The word that this writer, or the one before it, published last.
     newest: u64,
     turns: Turns,
 }
@@ -386,7 +394,7 @@ pub struct Writer<'m, T> {
 impl<'m, T: Plain> Writer<'m, T> {
     pub(super) fn attach(memory: &Claimed<'m>, readers: u32, spare: u32) -> Self {
         let shared = Shared::on(memory, readers, spare);
-        // Relaxed: the writer before us has ended, which this call comes after.
+        // Relaxed: the previous writer has ended, and its end happens before this call.
         let newest = believed(shared.latest.load(Relaxed));
         // SAFETY: below the count, which is that of the stamps (`Turns::after`). Relaxed: as above.
         let stamp = |slot| unsafe { shared.stamps.at(slot) }.load(Relaxed);
@@ -403,15 +411,15 @@ impl<'m, T: Plain> Writer<'m, T> {
         // SAFETY: the slot is below the count, which is that of the stamps too.
         unsafe { self.shared.stamps.at(slot) }.store(self.newest, Relaxed);
         fence(Release); // O2 stamp: the stamp before the words.
-        // SAFETY: the slot is below the count, and a T fits (layout); T is Plain: no padding; slots are never touched
-        // otherwise than by `store` and `load`.
+        // SAFETY: the slot is below the count, and a T fits (layout); T is Plain: no padding; only `store` and
+        // `load_into` touch the slots.
         unsafe { self.shared.slots.store(slot, value) };
         self.shared.latest.store(self.newest, Release); // O1 publish
         self.turns.pass();
     }
 }
 
-/// The readers of a [`group`], each once.
+/// The readers of a [`group`]; the iterator yields each once.
 pub struct Readers<'m, T> {
     shared: Shared<'m, T>,
     next: u32,
@@ -422,7 +430,7 @@ impl<'m, T: Plain> Readers<'m, T> {
         Self { shared, next: 0 }
     }
 
-    /// An observer of the same object; there may be any number.
+    /// An observer of the same object; there may be any number of observers.
     pub fn observer(&self) -> Observer<'m, T> {
         self.shared.observer()
     }
@@ -448,17 +456,17 @@ impl<'m, T: Plain> Iterator for Readers<'m, T> {
 impl<T: Plain> ExactSizeIterator for Readers<'_, T> {}
 impl<T: Plain> FusedIterator for Readers<'_, T> {}
 
-/// An end that reads and leaves no trace; it may be overtaken.
+/// An end that reads and leaves no trace; a write may overtake its read.
 pub struct Observer<'m, T> {
     latest: &'m AtomicU64,
     slots: Places<'m, T>,
     stamps: Words<'m>,
-    /// The word of the value that was returned last.
+    /// The word of the value that this end returned last.
     seen: u64,
 }
 
 impl<T> Clone for Observer<'_, T> {
-    /// One more observer, which has seen what this one has.
+    /// One more observer, which has seen what this one has seen.
     fn clone(&self) -> Self {
         Self { latest: self.latest, slots: self.slots, stamps: self.stamps, seen: self.seen }
     }
@@ -469,21 +477,21 @@ impl<T: Plain> Observer<'_, T> {
     ///
     /// # Errors
     ///
-    /// [`Overrun`]: the writer came back to the slot meanwhile.
+    /// [`Overrun`]: the writer reused the slot during the read.
     #[inline]
     pub fn try_read(&mut self) -> Result<Option<Sample<T>>, Overrun> {
         let newest = self.latest.load(Relaxed);
         let is_there = newest != NOTHING;
-        // SAFETY: `fast` fills what a value uses, if it gives a number.
+        // SAFETY: `fast` fills the used bytes of a value if it returns a number.
         unsafe { sample(|value| is_there.then(|| self.fast(newest, value)).transpose()) }
     }
 
-    /// [`Observer::try_read`] into `value`, which saves moving a large one again; the result is the number of the
-    /// write. Before the first write it is `None`, and `value` is as it was.
+    /// [`Observer::try_read`] into `value`, which saves a further move of a large value; returns the number of the
+    /// write. Before the first write it returns `None`, and `value` is unchanged.
     ///
     /// # Errors
     ///
-    /// [`Overrun`]: the writer came back to the slot meanwhile, and `value` holds anything.
+    /// [`Overrun`]: the writer reused the slot during the read, and `value` may hold anything.
     #[inline]
     pub fn try_read_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
         let newest = self.latest.load(Relaxed);
@@ -493,44 +501,44 @@ impl<T: Plain> Observer<'_, T> {
         self.fast(newest, uninit(value)).map(Some)
     }
 
-    /// The newest value if it is another one than this observer returned last; else `None`, after one load of a word
-    /// that only the writer writes.
+    /// The newest value, if it is not the one that this observer returned last; otherwise `None`, after one load of a
+    /// word that only the writer writes.
     ///
     /// # Errors
     ///
-    /// [`Overrun`]: the writer came back to the slot meanwhile.
+    /// [`Overrun`]: the writer reused the slot during the read.
     #[inline]
     pub fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, Overrun> {
         let newest = self.latest.load(Relaxed);
         let is_newer = newest != self.seen;
-        // SAFETY: `fast` fills what a value uses, if it gives a number.
+        // SAFETY: `fast` fills the used bytes of a value if it returns a number.
         unsafe { sample(|value| is_newer.then(|| self.fast(newest, value)).transpose()) }
     }
 
-    /// [`Observer::read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it is
-    /// `None`, `value` is as it was.
+    /// [`Observer::read_if_newer`] into `value`, without a further move; returns the number of the write. If it
+    /// returns `None`, `value` is unchanged.
     ///
     /// # Errors
     ///
-    /// As [`Observer::read_if_newer`]; `value` holds anything then.
+    /// As [`Observer::read_if_newer`]; `value` may then hold anything.
     #[inline]
     pub fn read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
         let newest = self.latest.load(Relaxed);
         if newest == self.seen { Ok(None) } else { self.fast(newest, uninit(value)).map(Some) }
     }
 
-    /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
+    /// The number of the newest write, 0 before the first. It may be out of date when the caller looks at it.
     #[inline]
     pub fn version(&self) -> u64 {
-        // Relaxed: nothing is read on the strength of it.
+        // Relaxed: no read relies on it.
         self.latest.load(Relaxed) >> 8
     }
 
-    /// Copies the value of `newest`; its number.
+    /// Copies the value of `newest`; returns the number of its write.
     #[inline(always)]
     fn fast(&mut self, newest: u64, value: &mut MaybeUninit<T>) -> Result<u64, Overrun> {
-        // A fence, and not the load: of memory that is mapped for reading only, the language allows relaxed loads
-        // alone.
+        // A fence, and not an Acquire load: for memory that is mapped read-only, the language allows only relaxed
+        // loads.
         fence(Acquire); // O1 publish
         if !self.copy(newest, value) {
             return Err(Overrun);
@@ -539,7 +547,7 @@ impl<T: Plain> Observer<'_, T> {
         Ok(newest >> 8)
     }
 
-    /// Copies the slot of `word`; whether what it copied is of write `word`.
+    /// Copies the slot of `word`; returns whether the copy is of write `word`.
     #[inline(always)]
     fn copy(&self, word: u64, value: &mut MaybeUninit<T>) -> bool {
         let slot = self.fill(word, value);
@@ -548,12 +556,11 @@ impl<T: Plain> Observer<'_, T> {
         unsafe { self.stamps.at(slot) }.load(Relaxed) == word
     }
 
-    /// Copies the slot of `word`, torn perhaps if it is not claimed; its number.
+    /// Copies the slot of `word`; the copy may be torn if the slot is not claimed. Returns the slot's number.
     #[inline(always)]
     fn fill(&self, word: u64, value: &mut MaybeUninit<T>) -> usize {
         let slot = slot(word, self.stamps.count());
-        // SAFETY: the slot is below the count, and a T fits (layout); slots are never touched otherwise than by
-        // `store` and `load`.
+        // SAFETY: the slot is below the count, and a T fits (layout); only `store` and `load_into` touch the slots.
         unsafe { self.slots.load_into(slot, value) };
         slot
     }
@@ -566,15 +573,15 @@ pub struct Reader<'m, T> {
 }
 
 impl<'m, T: Plain> Reader<'m, T> {
-    /// There is a reader of that number.
+    /// There must be a reader of that number.
     fn attach(shared: &Shared<'m, T>, which: u32) -> Self {
-        // A claim that a dead reader left stands until this one's first: its slot is paid for.
+        // The claim of a dead reader stays in force until this reader's first claim: the slot count allows for it.
         // SAFETY: there is such a reader (callers).
         Self { observer: shared.observer(), claim: unsafe { shared.claims.of(which) } }
     }
 
-    /// The newest value; `None` before the first write. Wait-free: 2 loads, 1 fence and one copy; if the writer came
-    /// back to the slot meanwhile, a claim and another copy.
+    /// The newest value; `None` before the first write. Wait-free: 2 loads, 1 fence and one copy; if the writer
+    /// reused the slot during the read, 1 claim and another copy.
     #[inline]
     pub fn read(&mut self) -> Option<T> {
         self.read_sample().map(|sample| sample.value)
@@ -584,54 +591,54 @@ impl<'m, T: Plain> Reader<'m, T> {
     #[inline]
     pub fn read_sample(&mut self) -> Option<Sample<T>> {
         let newest = self.newest();
-        // SAFETY: `take` fills what a value uses.
+        // SAFETY: `take` fills the used bytes of a value.
         unsafe { whole_sample(|value| (newest != NOTHING).then(|| self.take(newest, value))) }
     }
 
-    /// The newest value if it is another one than this reader's last; else `None`, after one load of a word that
-    /// only the writer writes.
+    /// The newest value, if it is not the one that this reader returned last; otherwise `None`, after one load of a
+    /// word that only the writer writes.
     #[inline]
     pub fn read_if_newer(&mut self) -> Option<Sample<T>> {
         let newest = self.newest();
         let is_newer = newest != self.observer.seen;
-        // SAFETY: `take` fills what a value uses.
+        // SAFETY: `take` fills the used bytes of a value.
         unsafe { whole_sample(|value| is_newer.then(|| self.take(newest, value))) }
     }
 
-    /// [`Reader::read`] into `value`, which saves moving a large one again; the result is the number of the write.
-    /// Before the first write it is `None`, and `value` is as it was.
+    /// [`Reader::read`] into `value`, which saves a further move of a large value; returns the number of the write.
+    /// Before the first write it returns `None`, and `value` is unchanged.
     #[inline]
     pub fn read_into(&mut self, value: &mut T) -> Option<u64> {
         let newest = self.newest();
         (newest != NOTHING).then(|| self.take(newest, uninit(value)))
     }
 
-    /// [`Reader::read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it is
-    /// `None`, `value` is as it was.
+    /// [`Reader::read_if_newer`] into `value`, without a further move; returns the number of the write. If it returns
+    /// `None`, `value` is unchanged.
     #[inline]
     pub fn read_if_newer_into(&mut self, value: &mut T) -> Option<u64> {
         let newest = self.newest();
         (newest != self.observer.seen).then(|| self.take(newest, uninit(value)))
     }
 
-    /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
+    /// The number of the newest write, 0 before the first. It may be out of date when the caller looks at it.
     #[inline]
     pub fn version(&self) -> u64 {
         self.observer.version()
     }
 
-    /// An observer of the same object; there may be any number.
+    /// An observer of the same object; there may be any number of observers.
     pub fn observer(&self) -> Observer<'m, T> {
         self.observer.clone()
     }
 
-    /// What stands in latest.
+    /// The word in latest.
     #[inline(always)]
     pub(super) fn newest(&self) -> u64 {
         self.observer.latest.load(Acquire) // O1 publish
     }
 
-    /// Copies the newest value, which latest named as `newest`; its number.
+    /// Copies the newest value, for which latest had the word `newest`; returns the number of its write.
     #[inline(always)]
     fn take(&mut self, newest: u64, value: &mut MaybeUninit<T>) -> u64 {
         self.observer.seen = newest;
@@ -645,11 +652,12 @@ impl<'m, T: Plain> Reader<'m, T> {
     #[inline(never)]
     fn take_claimed(&mut self, value: &mut MaybeUninit<T>) {
         self.observer.seen = claim(self.claim, self.observer.latest);
-        // Nothing to be checked: the slot is left alone while it is claimed (chen, I1).
+        // No check is needed: the writer leaves the slot alone while it is claimed (chen, I1).
         self.observer.fill(self.observer.seen, value);
     }
 
-    /// Copies the newest value, by claim alone; nothing is claimed anew while `newest` is `held`. Its number.
+    /// Copies the newest value, always by claim; makes no new claim while `newest` equals `held`. Returns the number
+    /// of its write.
     #[inline]
     pub(super) fn read_held(
         &mut self,
@@ -663,7 +671,7 @@ impl<'m, T: Plain> Reader<'m, T> {
         if *held == NOTHING {
             return None;
         }
-        // The slot is left alone as long as it is claimed (chen, I1).
+        // The writer leaves the slot alone while it is claimed (chen, I1).
         self.observer.fill(*held, value);
         Some(*held >> 8)
     }

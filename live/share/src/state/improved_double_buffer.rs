@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Improved Double Buffer: newest value; one writer; readers of known speed that leave no trace, and slow ones.
+//! Improved Double Buffer: newest value; one writer; readers of known speed, which leave no trace, and slow ones.
 //!
 //! # Use
 //!
-//! Where most readers are fast against the writer's period, by analysis: a fast reader costs no memory of its own and
-//! the writer no look, there may be any number, and it needs no number. If the analysis was wrong it is told
-//! [`Overrun`], and no torn value ever. Slow readers (loggers, displays, remote ends) are protected for as long as they
-//! look. All readers unknown: [`super::presence`]. Must every value arrive: [`crate::queue`].
+//! For objects most of whose readers are fast compared with the writer's period, by analysis. A fast reader costs no
+//! memory of its own, the writer does not check for it, there may be any number of fast readers, and they have no
+//! reader number. If the analysis was wrong a fast reader gets [`Overrun`], and never a torn value. Slow readers
+//! (loggers, displays, remote ends) are protected for as long as their reads take. If nothing is known about any
+//! reader, see [`super::presence`]. If every value must arrive, see [`crate::queue`].
 //!
 //! ```
 //! use taut_share::{Line, Memory, state::improved_double_buffer};
@@ -23,7 +24,8 @@
 //! # Ok::<(), taut_share::LayoutError>(())
 //! ```
 //!
-//! The writer and a slow reader cannot be copied, and no end is shared between threads, only moved to one:
+//! The writer and a slow reader cannot be copied. No end is shared between threads; it can only move from thread to
+//! thread:
 //!
 //! ```compile_fail,E0599
 //! # use taut_share::{Line, Memory, state::improved_double_buffer};
@@ -41,7 +43,7 @@
 //!
 //! # Callers
 //!
-//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`slow_reader`] see to it).
+//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`slow_reader`] ensure it).
 //!
 //! |                       | write | reads of slow reader i | of slow reader j | fast reads |
 //! |-----------------------|-------|------------------------|------------------|------------|
@@ -51,82 +53,85 @@
 //!
 //! # Progress
 //!
-//! W = ⌈size of a value / 8⌉ words; M slow readers. All sides are wait-free; the writer and slow readers are never
-//! refused.
+//! W = ⌈size of a value / 8⌉ words; M slow readers. All sides are wait-free; no operation of the writer and of slow
+//! readers is refused.
 //!
 //! | operation                | bound                                                                               |
 //! |--------------------------|-------------------------------------------------------------------------------------|
 //! | `write`                  | 2 fences (1 if there are no slow readers) + M loads + W words + 3 stores            |
-//! | slow `read`              | 1 load + W words while the newest value is in the row where the reader stands; else 4 loads + 2 stores + 2 fences + W words, + 1 load if a write was going on there; 1 load when nothing was written |
-//! | fast `read`              | 2 loads + W words + 2 fences (free on x86-64); 1 load when nothing was written      |
-//! | `read_if_newer` of both  | 1 load when there is nothing newer; else `read`                                     |
+//! | slow `read`              | 1 load + W words while the newest value is in the row where the reader stands; otherwise 4 loads + 2 stores + 2 fences + W words, + 1 load if a write was in progress there; 1 load if nothing was written |
+//! | fast `read`              | 2 loads + W words + 2 fences (free on x86-64); 1 load if nothing was written        |
+//! | `read_if_newer` of both  | 1 load when there is nothing newer; otherwise `read`                                |
 //! | `version` of both        | 1 load                                                                              |
 //!
 //! # State
 //!
-//! H = max(1, ⌈(V + 1) / 2⌉) = ⌊V / 2⌋ + 1 for up to V writes that overlap a fast read; M + H rows of two slots.
+//! H = max(1, ⌈(V + 1) / 2⌉) = ⌊V / 2⌋ + 1 where up to V writes overlap a fast read; M + H rows of two slots.
 //!
 //! ```text
 //! byte 0    latest: 256 × number of the newest write + 2 × its row + its column      (the writer's)
 //! byte 8    cl, for each row: 256 × number + column of the write that was last in it (the writer's)
 //! then, each on a line of its own,
-//!           stand: for each slow reader, bit r: it stands in row r; 0: nowhere       (the reader's)
+//!           stand: for each slow reader, bit r: it stands in row r; 0: in no row     (the reader's)
 //! then      the slots, row by row, each on cache lines of its own: number of the write that began there last, value
 //! ```
 //!
 //! # Invariants
 //!
-//! - I1 to I3 as in [`super::double_buffer`], with slow readers for readers.
-//! - I4 A slot's number is that of its value, or newer while it is written and, after a writer's death, unpublished.
-//! - I5 A slot is written again by the 2 H-th write after, or later.
+//! - I1 to I3 as in [`super::double_buffer`], where the readers are the slow readers.
+//! - I4 A slot's number is that of its value; or it is newer, while the slot is being written or, after a writer's
+//!   death, unpublished.
+//! - I5 The next write into a slot is the 2 H-th write after the last one into it, or a later write.
 //!
 //! # Orderings
 //!
 //! - O1 publish: Release of the latest store ↔ Acquire of the load of latest after which a slow reader copies, and an
-//!   Acquire fence behind that of a fast one.
+//!   Acquire fence after that of a fast one.
 //! - O2 leave: Release of the stand store by which a slow reader leaves ↔ Acquire of the writer's load of stand.
-//! - O3 look: SeqCst fence between a publish and the writer's next look ↔ SeqCst fence between a slow reader's stand
-//!   store and its loads of cl and latest.
+//! - O3 look: SeqCst fence between a publish and the writer's next loads of stand ↔ SeqCst fence between a slow
+//!   reader's stand store and its loads of cl and latest.
 //! - O4 begin: Release fence after the store of a slot's number ↔ Acquire fence before a fast reader's load of it.
 //!
 //! # Proof
 //!
 //! Slow reads: as in [`super::double_buffer`].
 //!
-//! Fast reads: let a reader load latest, which names a slot and number n. By O1 it sees every word of write n there, or
-//! later ones. Had it seen a word of a later write, then by O4 its load of the slot's number would give that write's,
-//! or a later one, and not n. So what is accepted is of write n, which was the newest at the load of latest.
+//! Fast reads: suppose a reader loads latest, which names a slot and number n. By O1 it sees there every word of
+//! write n, or of a later write. Suppose it had seen a word of a later write. Then by O4 its load of the slot's
+//! number would return that write's number, or a later one, and not n. So a value that the check accepts is of write
+//! n, which was the newest at the load of latest.
 //!
-//! How late that can be (I5): from a write in row i until the next in row i, the writer's search goes once around, and
-//! passes each of the other M + H - 1 rows: it writes it, or found a slow reader there. A reader is found in one row
-//! at most. For let it be found in x, and at a later write in y. In between it had left x, and only then (fence of O3,
-//! between its leaving and its next load of latest) asked for the newest row: the row of the write before it was found
-//! in x, or a newer one. That is behind the search, and y ahead of it. So H - 1 rows at least are written, and two
-//! times around, when the same column has its turn, are 2 H writes. Hence a fast read overlapped by at most
-//! 2 H - 1 ≥ V writes is never told `Overrun`.
+//! When the slot is written again (I5): from a write in row i to the next in row i, the writer's search goes round
+//! once, and passes each of the other M + H - 1 rows: it writes the row, or found a slow reader in it. In one round
+//! it finds a reader in at most one row. For suppose it finds the reader in x, and at a later write in y. In between
+//! the reader left x, and only after that (fence of O3, between its leaving and its next load of latest) loaded the
+//! newest row: the row of the write before the search found it in x, or a newer one. The search has already passed
+//! that row in this round, but y is still ahead of it: a contradiction. So each round writes at least H - 1 of the
+//! other rows, and two rounds, after which the same column is written again, are 2 H writes. Hence a fast read that
+//! at most 2 H - 1 ≥ V writes overlap never returns `Overrun`.
 //!
 //! # Crash
 //!
-//! | who dies, where                  | what the others see    | what goes on                                         |
+//! | death of                         | what the others see    | recovery                                             |
 //! |----------------------------------|------------------------|------------------------------------------------------|
-//! | writer, before its cl store      | the value before       | a new [`writer`] begins that write anew              |
-//! | writer, before its latest store  | the value before       | a new [`writer`] publishes the new one first of all  |
-//! | writer, after it                 | the new value          | a new [`writer`] goes on behind it                   |
-//! | slow reader, anywhere            | nothing                | a new [`slow_reader`] of that number stands where it stood |
+//! | writer, before its cl store      | the value before       | a new [`writer`] starts that write again             |
+//! | writer, before its latest store  | the value before       | a new [`writer`] publishes the new value first       |
+//! | writer, after it                 | the new value          | a new [`writer`] continues after it                  |
+//! | slow reader, anywhere            | nothing                | a new [`slow_reader`] of that number stands in the same row |
 //! | fast reader, anywhere            | nothing                | a fast reader leaves no trace                        |
 //!
-//! However many die, a slow reader's number takes one row, and nothing is to be repaired. A write that a dead writer
-//! had begun counts as one more that overlaps.
+//! However many ends die, a slow reader's number takes one row, and nothing needs repair. A write that a dead writer
+//! had begun counts as one more write that overlaps.
 //!
-//! A hostile process can make a reader return any bits or say `Overrun`; slots are bounded, and the writer's are named
-//! by private words. A fast reader works where the memory is mapped for reading alone.
+//! A hostile process can make a reader return any bits or `Overrun`; a reader bounds the slots that it uses, and the
+//! writer names its slots by private words. A fast reader also works where the memory is mapped read-only.
 //!
 //! # Source
 //!
-//! [Huang 2002, Fig. 8] for 2 (M + max(1, ⌈N / 2⌉)) slots with N = V + 1. We differ: as in [`super::double_buffer`]; the
-//! search begins at the row behind the newest, where the listing's loop steps once more before its first test, which
-//! halves the distance of I5 (`tests/printed_buffers.rs` shows it); fast reads are checked; a slow reader leaves its row
-//! before it asks for the newest, without which it can be found in two rows of one round.
+//! [Huang 2002, Fig. 8] for 2 (M + max(1, ⌈N / 2⌉)) slots with N = V + 1. We differ: as in [`super::double_buffer`];
+//! the search begins at the row after the newest, where the listing's loop steps once more before its first test,
+//! which halves the distance of I5 (`tests/printed_buffers.rs` shows it); a fast read checks its copy; a slow reader
+//! leaves its row before it loads the newest row, because otherwise the search can find it in two rows of one round.
 //!
 //! # Checked
 //!
@@ -138,11 +143,12 @@
 //! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
 //! `tests/loom_buffers.rs`, payload of 2 words, 3 writes: a fast reader, V = 1, without preemption bound: 11 066
-//! executions; V = 3, bound 3: 105; a slow one and a fast one, bound 2: 11 511; a slow one, 4 writes, bound 4: 19 305.
-//! Each fence of O4 left out, the writer's fence of O3, and each end of O1 weakened or left out fails there.
+//! executions; V = 3, bound 3: 105; a slow one and a fast one, bound 2: 11 511; a slow one, 4 writes, bound 4: 19
+//! 305. Leaving out either fence of O4 or the writer's fence of O3, or weakening or leaving out either end of O1,
+//! fails there.
 //!
 //! Not covered: two readers without a bound on preemptions, and more readers; load buffering; AArch64 hardware. The
-//! thread sanitizer does not know fences, and every access here is atomic: it can say nothing.
+//! thread sanitizer does not model fences, and every access here is atomic, so it has nothing to report.
 
 use core::iter::FusedIterator;
 use core::mem::MaybeUninit;
@@ -156,10 +162,10 @@ use crate::places::{Places, uninit};
 use crate::plain::{fit, line_bytes, word_bytes};
 use crate::{LayoutError, Plain};
 
-/// Rows that an object can have, M + H: the bits of a word.
+/// The maximum number of rows of an object, M + H: the bits of a word.
 pub const ROWS_MAX: usize = 64;
 
-/// Rows for `slow` readers and fast reads that up to `overlaps` writes overlap.
+/// The number of rows for `slow` slow readers, and for fast reads that up to `overlaps` writes overlap.
 const fn rows(slow: u32, overlaps: u32) -> usize {
     // max(1, ⌈(V + 1) / 2⌉)
     (slow as usize).saturating_add(overlaps as usize / 2 + 1)
@@ -177,8 +183,9 @@ const fn stride<T>() -> usize {
     (8 + word_bytes::<T>()).next_multiple_of(64)
 }
 
-/// Bytes that an object for `T` needs with `slow` slow readers, and fast reads that up to `overlaps` writes overlap, one
-/// that is going on when the read begins included. `None` if that takes more than [`ROWS_MAX`] rows, or is not a number.
+/// Bytes that an object for `T` needs with `slow` slow readers, and fast reads that up to `overlaps` writes overlap,
+/// including a write that is in progress when the read begins. `None` if that takes more than [`ROWS_MAX`] rows, or
+/// the size does not fit in `usize`.
 pub const fn bytes<T: Plain>(slow: u32, overlaps: u32) -> Option<usize> {
     let rows = rows(slow, overlaps);
     if rows > ROWS_MAX {
@@ -197,10 +204,11 @@ fn check<T: Plain>(memory: &Claimed<'_>, slow: u32, overlaps: u32) -> Result<(),
     fit(memory, bytes::<T>(slow, overlaps).ok_or(LayoutError::Buffers)?)
 }
 
-/// The ends on one memory: the writer, the slow readers, and a fast one; clone the latter for more.
+/// The ends of one object: the writer, the slow readers, and one fast reader; clone the latter for more.
 pub type Group<'m, T> = (Writer<'m, T>, SlowReaders<'m, T>, FastReader<'m, T>);
 
-/// All ends on one memory, for `slow` slow readers (0 is fine), and fast reads that up to `overlaps` writes overlap.
+/// All ends on one memory, for `slow` slow readers (0 is allowed), and fast reads that up to `overlaps` writes
+/// overlap.
 ///
 /// # Errors
 ///
@@ -212,9 +220,9 @@ pub fn group<T: Plain>(memory: Memory<'_>, slow: u32, overlaps: u32) -> Result<G
     Ok((Writer::attach(object), SlowReaders { object, next: 0 }, FastReader::attach(object)))
 }
 
-/// The writer's end alone, where the readers are in other processes or made by [`slow_reader`] and [`fast_reader`].
-/// After the death of a writer, at any step, the next one goes on here; a value that the dead one had complete is
-/// published.
+/// The writer's end alone, for readers that are in other processes or that [`slow_reader`] and [`fast_reader`] make.
+/// After the death of a writer, at any step, this call makes its successor; a value that the dead writer had
+/// completed is published.
 ///
 /// # Errors
 ///
@@ -222,8 +230,8 @@ pub fn group<T: Plain>(memory: Memory<'_>, slow: u32, overlaps: u32) -> Result<G
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and these numbers, or zeros; no other writer of it lives: the
-/// last one has ended, and this call comes after that.
+/// The memory holds this object for this `T` and these numbers, or zeros. No other writer of it is alive: the last
+/// one has ended, and its end happens before this call.
 pub unsafe fn writer<T: Plain>(
     memory: Memory<'_>,
     slow: u32,
@@ -234,8 +242,8 @@ pub unsafe fn writer<T: Plain>(
     Ok(Writer::attach(Object::new(&memory, slow, overlaps)))
 }
 
-/// The end alone of slow reader `which`, from 0. After the death of a slow reader, at any step, the next one of its
-/// number goes on here.
+/// The end of slow reader `which`, from 0, alone. After the death of that reader, at any step, this call makes its
+/// successor.
 ///
 /// # Errors
 ///
@@ -243,8 +251,8 @@ pub unsafe fn writer<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and these numbers, or zeros; no other slow reader of this
-/// number lives: the last one has ended, and this call comes after that.
+/// The memory holds this object for this `T` and these numbers, or zeros. No other slow reader of this number is
+/// alive: the last one has ended, and its end happens before this call.
 pub unsafe fn slow_reader<T: Plain>(
     memory: Memory<'_>,
     slow: u32,
@@ -258,7 +266,8 @@ pub unsafe fn slow_reader<T: Plain>(
     Ok(SlowReader::attach(object, stand))
 }
 
-/// A fast reader's end alone; there may be any number. It needs no write access: the memory may be mapped for reading.
+/// A fast reader's end alone; there may be any number of fast readers. It needs no write access: the memory may be
+/// mapped read-only.
 ///
 /// # Errors
 ///
@@ -266,7 +275,7 @@ pub unsafe fn slow_reader<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and these numbers, or zeros.
+/// The memory holds this object for this `T` and these numbers, or zeros.
 pub unsafe fn fast_reader<T: Plain>(
     memory: Memory<'_>,
     slow: u32,
@@ -277,7 +286,7 @@ pub unsafe fn fast_reader<T: Plain>(
     Ok(FastReader::attach(Object::new(&memory, slow, overlaps)))
 }
 
-/// Where things are.
+/// The parts of the object in the memory.
 struct Object<'m, T> {
     latest: &'m AtomicU64,
     cl: Words<'m>,
@@ -311,7 +320,7 @@ impl<'m, T: Plain> Object<'m, T> {
         }
     }
 
-    /// The newest write, where it is.
+    /// The word of the newest write: its number, row and column.
     #[inline(always)]
     fn latest(&self) -> u64 {
         self.latest.load(Acquire) // O1 publish
@@ -320,11 +329,11 @@ impl<'m, T: Plain> Object<'m, T> {
     /// The number of the newest write.
     #[inline(always)]
     fn version(&self) -> u64 {
-        // Relaxed: nothing is read on the strength of it.
+        // Relaxed: no read relies on it.
         self.latest.load(Relaxed) >> 8
     }
 
-    /// The row of `latest`, made one that is.
+    /// The row of `latest`; 0 if the word names no row of this object.
     #[inline(always)]
     fn row(&self, latest: u64) -> usize {
         let row = (latest >> 1 & 127) as usize;
@@ -333,7 +342,8 @@ impl<'m, T: Plain> Object<'m, T> {
 
     #[inline(always)]
     fn cl(&self, row: usize) -> u64 {
-        // Relaxed: the fences before it say what it can be; that the slot is there, the load of latest behind it.
+        // Relaxed: the fences before this load bound what it can return; the load of latest after it makes the slot's
+        // content visible.
         self.cl.get(row).map_or(0, |cl| cl.load(Relaxed))
     }
 
@@ -346,10 +356,10 @@ impl<'m, T: Plain> Object<'m, T> {
 
     /// # Safety
     ///
-    /// `slot` is one that there is.
+    /// `slot` is a slot of this object.
     #[inline(always)]
     unsafe fn load(&self, slot: usize, value: &mut MaybeUninit<T>) {
-        // SAFETY: caller's, and a T fits (layout); slots are touched by `store` and `load_into` alone.
+        // SAFETY: caller's, and a T fits (layout); only `store` and `load_into` touch the slots.
         unsafe { self.values.load_into(slot, value) };
     }
 }
@@ -359,7 +369,7 @@ pub struct Writer<'m, T> {
     object: Object<'m, T>,
     /// The number of the newest write.
     number: u64,
-    /// Its row.
+    /// The row of the newest write.
     row: usize,
     /// Bit r: the column that `cl` of row r names.
     columns: u64,
@@ -367,7 +377,7 @@ pub struct Writer<'m, T> {
 
 impl<'m, T: Plain> Writer<'m, T> {
     fn attach(object: Object<'m, T>) -> Self {
-        // Relaxed, all: the last writer stored them, whose end comes before this call.
+        // Relaxed, all: the last writer stored them, and its end happens before this call.
         let mut latest = believed(object.latest.load(Relaxed));
         let mut columns = 0;
         for row in 0..object.rows {
@@ -377,17 +387,18 @@ impl<'m, T: Plain> Writer<'m, T> {
                 latest = cl | (row as u64) << 1;
             }
         }
-        // What the last writer had not come to. Left so, our next write had the number of that one.
+        // Publishes the write that the last writer had not yet published. Otherwise our next write would have the
+        // same number.
         object.latest.store(latest, Release); // O1 publish
         Self { object, number: latest >> 8, row: object.row(latest), columns }
     }
 
-    /// The first row behind the newest where nobody stands (I1).
+    /// The first row after the newest in which no slow reader stands (I1).
     #[inline(always)]
     fn choose(&self) -> usize {
         let mut taken = 0;
         if self.object.slow > 0 {
-            fence(SeqCst); // O3 look: our last publish before the looking.
+            fence(SeqCst); // O3 look: our last publish before our loads of stand.
         }
         for which in 0..self.object.slow {
             if let Some(stand) = self.object.stands.get(which) {
@@ -395,7 +406,7 @@ impl<'m, T: Plain> Writer<'m, T> {
             }
         }
         let all = u64::MAX >> (64 - self.object.rows);
-        // Never 0, as M readers stand in M of M + H rows at most: but they may lie.
+        // Never 0, because M readers stand in at most M of M + H rows; but hostile readers may store any bits.
         let free = if !taken & all == 0 { all } else { !taken & all };
         let behind = free & (!1 << self.row);
         (if behind == 0 { free } else { behind }).trailing_zeros() as usize
@@ -413,11 +424,11 @@ impl<'m, T: Plain> Writer<'m, T> {
             number.store(self.number, Relaxed);
         }
         fence(Release); // O4 begin: the slot's number before the words.
-        // SAFETY: row is below the rows, column 0 or 1, and a T fits (layout); T is Plain: no padding; slots are touched
-        // by `store` and `load` alone.
+        // SAFETY: row is below the rows, column 0 or 1, and a T fits (layout); T is Plain: no padding; only `store`
+        // and `load_into` touch the slots.
         unsafe { self.object.values.store(slot, value) };
         if let Some(word) = self.object.cl.get(row) {
-            // Relaxed: a reader that sees it and not the store below takes the other column.
+            // Relaxed: a reader that sees this store and not the one below takes the other column.
             word.store(cl, Relaxed);
         }
         self.object.latest.store(cl | (row as u64) << 1, Release); // O1 publish
@@ -426,13 +437,13 @@ impl<'m, T: Plain> Writer<'m, T> {
     }
 }
 
-/// An end that reads, protected for as long as it takes. Real-time.
+/// An end that reads, and is protected for as long as its read takes. Real-time.
 pub struct SlowReader<'m, T> {
     object: Object<'m, T>,
     stand: &'m AtomicU64,
-    /// The row where it stands, since it looked; none before the first read.
+    /// The row in which this reader stands since its last move; `None` before the first read.
     row: Option<usize>,
-    /// The number of the value that was returned last.
+    /// The number of the value that this reader returned last.
     seen: u64,
 }
 
@@ -441,7 +452,7 @@ impl<'m, T: Plain> SlowReader<'m, T> {
         Self { object, stand, row: None, seen: 0 }
     }
 
-    /// Copies the value that `latest` leads to; its number.
+    /// Copies the value to which `latest` leads; returns its number.
     #[inline(always)]
     fn copy(&mut self, latest: u64, value: &mut MaybeUninit<T>) -> u64 {
         let row = self.object.row(latest);
@@ -451,28 +462,28 @@ impl<'m, T: Plain> SlowReader<'m, T> {
             self.move_on()
         };
         self.seen = version;
-        // SAFETY: the row is one that there is (`Object::row`), the column 0 or 1. What it copies is of one write: we
-        // stand in the row, and if the writer is there it is in the other column (I2, I1).
+        // SAFETY: the row exists (`Object::row`), the column is 0 or 1. The copy is of one write: we stand in the
+        // row, and if the writer is in it too, it uses the other column (I2, I1).
         unsafe { self.object.load(slot, value) };
         version
     }
 
     #[inline]
     fn move_on(&mut self) -> (usize, u64) {
-        self.stand.store(0, Release); // O2 leave: what we looked at before.
-        fence(SeqCst); // O3 look: that we left, before we ask where to go (I5).
+        self.stand.store(0, Release); // O2 leave: our loads of the slot before.
+        fence(SeqCst); // O3 look: our leaving before our load of the newest row (I5).
         let row = self.object.row(self.object.latest.load(Relaxed));
         self.row = Some(row);
-        // Relaxed: nothing was looked at since we left.
+        // Relaxed: we have loaded nothing from a slot since we left.
         self.stand.store(1 << row, Relaxed);
-        fence(SeqCst); // O3 look: where we stand, before the looking.
+        fence(SeqCst); // O3 look: our stand store before our loads of cl and latest.
         let cl = self.object.cl(row);
         let latest = self.object.latest();
         let slot = 2 * row + (cl & 1) as usize;
         if cl >> 8 <= latest >> 8 {
             return (slot, cl >> 8);
         }
-        // That write is not published. The one before in this row is.
+        // That write is not published. The write before it in this row is.
         (slot ^ 1, self.object.number(slot ^ 1))
     }
 
@@ -480,7 +491,7 @@ impl<'m, T: Plain> SlowReader<'m, T> {
     #[inline]
     pub fn read_sample(&mut self) -> Option<Sample<T>> {
         let latest = self.object.latest();
-        // SAFETY: `copy` fills what a value uses.
+        // SAFETY: `copy` fills the used bytes of a value.
         unsafe { whole_sample(|value| (latest != 0).then(|| self.copy(latest, value))) }
     }
 
@@ -490,47 +501,48 @@ impl<'m, T: Plain> SlowReader<'m, T> {
         self.read_sample().map(|sample| sample.value)
     }
 
-    /// The newest value if it is another one than this reader returned last; else `None`, after one load.
+    /// The newest value, if it is not the one that this reader returned last; otherwise `None`, after one load.
     #[inline]
     pub fn read_if_newer(&mut self) -> Option<Sample<T>> {
         let latest = self.object.latest();
         let is_newer = latest >> 8 != self.seen;
-        // SAFETY: `copy` fills what a value uses.
+        // SAFETY: `copy` fills the used bytes of a value.
         unsafe { whole_sample(|value| is_newer.then(|| self.copy(latest, value))) }
     }
 
-    /// [`SlowReader::read`] into `value`, which is not moved again; the result is the number of the write. If it is `None`,
-    /// `value` is as it was.
+    /// [`SlowReader::read`] into `value`, without a further move; returns the number of the write. If it returns
+    /// `None`, `value` is unchanged.
     #[inline]
     pub fn read_into(&mut self, value: &mut T) -> Option<u64> {
         let latest = self.object.latest();
         (latest != 0).then(|| self.copy(latest, uninit(value)))
     }
 
-    /// [`SlowReader::read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it is
-    /// `None`, `value` is as it was.
+    /// [`SlowReader::read_if_newer`] into `value`, without a further move; returns the number of the write. If it
+    /// returns `None`, `value` is unchanged.
     #[inline]
     pub fn read_if_newer_into(&mut self, value: &mut T) -> Option<u64> {
         let latest = self.object.latest();
         (latest >> 8 != self.seen).then(|| self.copy(latest, uninit(value)))
     }
 
-    /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
+    /// The number of the newest write, 0 before the first. It may be out of date when the caller looks at it.
     #[inline]
     pub fn version(&self) -> u64 {
         self.object.version()
     }
 }
 
-/// An end that reads and leaves no trace: safe by the speed of its read, and told if that was not enough. Real-time.
+/// An end that reads and leaves no trace: safe if its read is fast enough; otherwise the read returns [`Overrun`].
+/// Real-time.
 pub struct FastReader<'m, T> {
     object: Object<'m, T>,
-    /// The number of the value that was returned last.
+    /// The number of the value that this reader returned last.
     seen: u64,
 }
 
 impl<T> Clone for FastReader<'_, T> {
-    /// One more reader, which has seen what this one has.
+    /// One more reader, which has seen what this one has seen.
     fn clone(&self) -> Self {
         Self { object: self.object, seen: self.seen }
     }
@@ -541,18 +553,18 @@ impl<'m, T: Plain> FastReader<'m, T> {
         Self { object, seen: 0 }
     }
 
-    /// Copies the value that `latest` names; its number.
+    /// Copies the value that `latest` names; returns its number.
     #[inline(always)]
     fn copy(&mut self, latest: u64, value: &mut MaybeUninit<T>) -> Result<u64, Overrun> {
-        // A fence, and not the load: of memory that is mapped for reading only, the language allows relaxed loads
-        // alone.
+        // A fence, and not an Acquire load: for memory that is mapped read-only, the language allows only relaxed
+        // loads.
         fence(Acquire); // O1 publish
         let slot = 2 * self.object.row(latest) + (latest & 1) as usize;
-        // SAFETY: the row is one that there is (`Object::row`), the column 0 or 1.
+        // SAFETY: the row exists (`Object::row`), the column is 0 or 1.
         unsafe { self.object.load(slot, value) };
-        fence(Acquire); // O4 begin: the words before the look at the slot's number.
+        fence(Acquire); // O4 begin: the words before the load of the slot's number.
         let version = latest >> 8;
-        // A latest store carries 56 bits of the number.
+        // `latest` carries 56 bits of the number.
         if self.object.number(slot) << 8 >> 8 != version {
             return Err(Overrun);
         }
@@ -568,7 +580,7 @@ impl<'m, T: Plain> FastReader<'m, T> {
     #[inline]
     pub fn read_sample(&mut self) -> Result<Option<Sample<T>>, Overrun> {
         let latest = self.object.latest.load(Relaxed);
-        // SAFETY: `copy` fills what a value uses, if it gives a number.
+        // SAFETY: `copy` fills the used bytes of a value if it returns a number.
         unsafe { sample(|value| (latest != 0).then(|| self.copy(latest, value)).transpose()) }
     }
 
@@ -582,7 +594,7 @@ impl<'m, T: Plain> FastReader<'m, T> {
         Ok(self.read_sample()?.map(|sample| sample.value))
     }
 
-    /// The newest value if it is another one than this reader returned last; else `None`, after one load.
+    /// The newest value, if it is not the one that this reader returned last; otherwise `None`, after one load.
     ///
     /// # Errors
     ///
@@ -591,42 +603,42 @@ impl<'m, T: Plain> FastReader<'m, T> {
     pub fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, Overrun> {
         let latest = self.object.latest.load(Relaxed);
         let is_newer = latest >> 8 != self.seen;
-        // SAFETY: `copy` fills what a value uses, if it gives a number.
+        // SAFETY: `copy` fills the used bytes of a value if it returns a number.
         unsafe { sample(|value| is_newer.then(|| self.copy(latest, value)).transpose()) }
     }
 
-    /// [`FastReader::read`] into `value`, which is not moved again; the result is the number of the write. If it is `None`,
-    /// `value` is as it was.
+    /// [`FastReader::read`] into `value`, without a further move; returns the number of the write. If it returns
+    /// `None`, `value` is unchanged.
     ///
     /// # Errors
     ///
-    /// As [`FastReader::read_sample`]; `value` holds anything then.
+    /// As [`FastReader::read_sample`]; `value` may then hold anything.
     #[inline]
     pub fn read_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
         let latest = self.object.latest.load(Relaxed);
         if latest == 0 { Ok(None) } else { self.copy(latest, uninit(value)).map(Some) }
     }
 
-    /// [`FastReader::read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it is
-    /// `None`, `value` is as it was.
+    /// [`FastReader::read_if_newer`] into `value`, without a further move; returns the number of the write. If it
+    /// returns `None`, `value` is unchanged.
     ///
     /// # Errors
     ///
-    /// As [`FastReader::read_sample`]; `value` holds anything then.
+    /// As [`FastReader::read_sample`]; `value` may then hold anything.
     #[inline]
     pub fn read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
         let latest = self.object.latest.load(Relaxed);
         if latest >> 8 == self.seen { Ok(None) } else { self.copy(latest, uninit(value)).map(Some) }
     }
 
-    /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
+    /// The number of the newest write, 0 before the first. It may be out of date when the caller looks at it.
     #[inline]
     pub fn version(&self) -> u64 {
         self.object.version()
     }
 }
 
-/// The slow readers of an object, each once, from number 0 on.
+/// The slow readers of an object; the iterator yields each once, from number 0 on.
 pub struct SlowReaders<'m, T> {
     object: Object<'m, T>,
     next: usize,

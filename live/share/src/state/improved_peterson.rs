@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Improved Peterson: newest value; one real-time writer, slow readers by handshake and fast ones by time.
+//! Improved Peterson: newest value; one real-time writer, slow readers that are safe by handshake and fast ones that
+//! are safe by time.
 //!
 //! # Use
 //!
-//! One object for readers of which some are known to be fast enough, as [`super::nbw_temporal`] wants them, and some
-//! are not. Buffers are few, since slow readers need none of the ring; the writer looks only at the slow readers, and
-//! fast ones store nothing. A fast reader whose assumption about time was broken is told [`Overrun`]. Are all fast:
-//! [`super::nbw_temporal`]. Is none: [`super::peterson`]. Can the slow ones wait for a write: [`super::emeralds`].
+//! One object for readers of which some are known to be fast enough for [`super::nbw_temporal`], and some are not. It
+//! needs few buffers, since slow readers need none of the ring; the writer loads words of the slow readers only, and
+//! fast readers store nothing. A fast reader whose timing assumption fails gets [`Overrun`]. If all readers are fast,
+//! see [`super::nbw_temporal`]; if none is, [`super::peterson`]. If the slow readers can wait for a write, see
+//! [`super::emeralds`].
 //!
 //! # Callers
 //!
 //! Slow readers and the writer as in [`super::peterson`], fast readers as in [`super::nbw_temporal`]: all different
-//! ends may run at the same time, and fast readers may be any number.
+//! ends may run at the same time, and there may be any number of fast readers.
 //!
 //! # Progress
 //!
@@ -25,13 +27,15 @@
 //! | `SlowReader::read`       | 3 loads + 1 store + 2 fences + W or 2 W words                                 |
 //! | `FastReader::read`       | 2 loads + W words + 2 fences, or [`Overrun`] after that                       |
 //!
-//! A fast reader is not told [`Overrun`] while at most `buffers` - 2 writes end during its read:
-//! [`nbw_temporal::buffers`](super::nbw_temporal::buffers) computes the number for the slowest of the fast ones.
+//! A fast reader does not get [`Overrun`] while at most `buffers` - 2 writes end during its read:
+//! [`nbw_temporal::buffers`](super::nbw_temporal::buffers) computes the number of buffers for the slowest of the fast
+//! readers.
 //!
 //! # State
 //!
-//! That of [`super::peterson`] with `buffers` buffers: those of [`super::nbw_temporal`], and behind them a bit, an
-//! answer and a copy for each slow reader. In all max(2, N) + M values, where N is what the fast readers need.
+//! The state of [`super::peterson`] with `buffers` buffers: the buffers of [`super::nbw_temporal`], and behind them a
+//! bit, an answer and a copy for each slow reader. In total max(2, N) + M values, where N is the number of buffers
+//! that the fast readers need.
 //!
 //! # Invariants
 //!
@@ -39,19 +43,20 @@
 //!
 //! # Orderings
 //!
-//! Those of [`super::peterson`] between the writer and slow readers. Of those, the publishing store and the fence before
-//! the words are O1 and O2 of [`super::nbw_temporal`], and the fast readers' ends of both are there.
+//! The orderings of [`super::peterson`] between the writer and slow readers. Of these, the publishing store and the
+//! fence before the words are also O1 and O2 of [`super::nbw_temporal`], which has the fast readers' ends of both.
 //!
 //! # Proof
 //!
 //! *Slow readers*: the proof of [`super::peterson`], in which the words of a reader that loaded number k may be of
-//! write k + n or later, n ≥ 2 being the number of buffers. The look at the bits that it needs is that after write
-//! k + 1, which comes before the words of write k + n for every n ≥ 2.
+//! write k + n or later, where n ≥ 2 is the number of buffers. The proof needs the writer's load of the bit after
+//! write k + 1, which comes before the words of write k + n for every n ≥ 2.
 //!
-//! *Fast readers*: the proof of [`super::nbw_temporal`]. It asks of the writer that writes take the buffers in turn,
-//! that each begins with a Release fence, and ends with a Release store of the next number. What this writer does
-//! between two writes touches neither buffers nor number. Slow readers hold no buffer, so that the distance of reuse is
-//! the whole ring; accepted is up to `buffers` - 2 numbers behind the first, and one more lets a torn value pass.
+//! *Fast readers*: the proof of [`super::nbw_temporal`]. It requires that the writer's writes take the buffers in
+//! turn, and that each write begins with a Release fence and ends with a Release store of the next number. What this
+//! writer does between two writes touches neither the buffers nor the number. Slow readers hold no buffer, so the
+//! distance of reuse is the whole ring. The check accepts up to `buffers` - 2 numbers after the first; accepting one
+//! more lets a torn value pass.
 //!
 //! # Crash
 //!
@@ -59,23 +64,24 @@
 //!
 //! # Source
 //!
-//! [Huang 2002, section 3.5], the transformation, on [`super::peterson`]: "we derive the Improved Peterson's algorithm",
-//! whose listing is not in the paper. We differ as both parts do: the check of the fast readers costs one buffer more
-//! than the paper's N = N_max + 1, and is what makes a broken assumption known.
+//! [Huang 2002, section 3.5], the transformation, applied to [`super::peterson`]: "we derive the Improved Peterson's
+//! algorithm", whose listing is not in the paper. We differ as both parts do. The check of the fast readers costs one
+//! buffer more than the paper's N = N_max + 1, and detects an assumption that fails.
 //!
 //! # Checked
 //!
 //! - `tests/behaviour_temporal.rs`: layout, and a fast reader on a mapping that it may not write; also Miri
 //! - `tests/steps_temporal.rs`: the bounds above, counted
-//! - `tests/printed_temporal.rs`: writes that come in the middle of a fast read, as many as are accepted and one more
+//! - `tests/printed_temporal.rs`: writes that come in the middle of a fast read: as many as the check accepts, and
+//!   one more
 //! - the programs over all protocols, with its slow readers: `conformance`, `stress`, `loom`, `shuttle`, `steps`,
 //!   `processes`, `deaths`
 //! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
-//! `tests/loom_temporal.rs`, payload of 2 words: 3 buffers, 3 writes, a slow reader reading twice and a fast one once,
-//! preemption bound 3: 12 114 executions.
+//! `tests/loom_temporal.rs`, payload of 2 words: 3 buffers, 3 writes, one slow reader that reads twice and one fast
+//! reader that reads once, preemption bound 3: 12 114 executions.
 //!
-//! Not covered: more than one slow reader beside a fast one exhaustively; and as both parts.
+//! Not covered: exhaustive runs of more than one slow reader beside a fast one; and what both parts do not cover.
 
 pub use super::nbw_temporal::Reader as FastReader;
 pub use super::peterson::{Reader as SlowReader, Readers as SlowReaders, Writer};
@@ -85,13 +91,13 @@ use taut_atomic::Memory;
 
 use super::peterson::{bytes_over, parts};
 
-/// Bytes that an object for `T` needs; `None` unless there are 1 to 250 slow readers and 2 to 256 buffers, and their
-/// size is a number.
+/// Bytes that an object for `T` needs; `None` unless there are 1 to 250 slow readers and 2 to 256 buffers and the
+/// size fits in `usize`.
 pub const fn bytes<T: Plain>(slow: u32, buffers: u32) -> Option<usize> {
     bytes_over::<T>(slow, buffers)
 }
 
-/// The ends of an object: the writer, the slow readers, and a fast reader to be cloned.
+/// The ends of an object: the writer, the slow readers, and one fast reader, which the caller may clone.
 pub type Group<'m, T> = (Writer<'m, T>, SlowReaders<'m, T>, FastReader<'m, T>);
 
 /// All ends on one memory: 1 to 250 slow readers, a fast reader (clone it for more), 2 to 256 buffers.
@@ -120,7 +126,7 @@ pub fn group<T: Plain>(memory: Memory<'_>, slow: u32, buffers: u32) -> Result<Gr
     Ok((Writer::attach(ring, slots), SlowReaders::new(ring, slots), FastReader::attach(ring)))
 }
 
-/// The writer's end alone. After the death of a writer, at any step, the next one goes on here.
+/// The writer's end alone. After the death of a writer, at any step, this call makes its successor.
 ///
 /// # Errors
 ///
@@ -128,8 +134,8 @@ pub fn group<T: Plain>(memory: Memory<'_>, slow: u32, buffers: u32) -> Result<Gr
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T`, number of slow readers and of buffers, or zeros; no other
-/// writer of it lives: the last one has ended, and this call comes after that.
+/// The memory holds this object for this `T`, number of slow readers and of buffers, or zeros. No other writer of it
+/// is alive: the last one has ended, and its end happens before this call.
 pub unsafe fn writer<T: Plain>(
     memory: Memory<'_>,
     slow: u32,
@@ -140,7 +146,7 @@ pub unsafe fn writer<T: Plain>(
     Ok(Writer::attach(ring, slots))
 }
 
-/// The end of slow reader `which`, from 0, alone. After the death of that reader, the next one goes on here.
+/// The end of slow reader `which`, from 0, alone. After the death of that reader, this call makes its successor.
 ///
 /// # Errors
 ///
@@ -148,8 +154,8 @@ pub unsafe fn writer<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T`, number of slow readers and of buffers, or zeros; no other
-/// slow reader of this number lives: the last one has ended, and this call comes after that.
+/// The memory holds this object for this `T`, number of slow readers and of buffers, or zeros. No other slow reader
+/// of this number is alive: the last one has ended, and its end happens before this call.
 pub unsafe fn slow_reader<T: Plain>(
     memory: Memory<'_>,
     slow: u32,
@@ -161,8 +167,8 @@ pub unsafe fn slow_reader<T: Plain>(
     Ok(SlowReader::attach(ring, slots.get(which).ok_or(LayoutError::Readers)?))
 }
 
-/// A fast reader's end alone; there may be any number. It looks at the buffers only, and needs no write access: the
-/// memory may be mapped for reading.
+/// A fast reader's end alone; there may be any number. It only reads the buffers and needs no write access: the
+/// memory may be mapped read-only.
 ///
 /// # Errors
 ///
@@ -170,7 +176,7 @@ pub unsafe fn slow_reader<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T`, number of slow readers and of buffers, or zeros.
+/// The memory holds this object for this `T`, number of slow readers and of buffers, or zeros.
 pub unsafe fn fast_reader<T: Plain>(
     memory: Memory<'_>,
     slow: u32,

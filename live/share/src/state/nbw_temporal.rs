@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! NBW with many buffers: newest value; one real-time writer, any number of real-time readers, kept apart by time.
+//! NBW with many buffers: newest value; one real-time writer and any number of real-time readers, which timing keeps
+//! apart.
 //!
 //! # Use
 //!
-//! Measurements and state between real-time tasks whose periods and deadlines are known. Both sides do the least that
-//! there is to do, and readers store nothing: their process may map the memory for reading only. The price is memory,
-//! as many buffers as writes can begin while a value is read ([`buffers`] computes them), and that a broken assumption
-//! is paid by the reader, who is told [`Overrun`]. Are some readers too slow for that: [`super::improved_peterson`]
-//! and [`super::emeralds`] put them on the same buffers. Are there no periods to rely on: [`super::peterson`].
+//! Measurements and state between real-time tasks whose periods and deadlines are known. Both sides do the least work
+//! that is possible, and readers store nothing: their process may map the memory read-only. The price is memory: as
+//! many buffers as writes can begin during a read ([`buffers`] computes the number). If a timing assumption fails,
+//! the reader pays: it gets [`Overrun`]. If some readers are too slow for this, [`super::improved_peterson`] and
+//! [`super::emeralds`] put them on the same buffers. If there are no periods to rely on, see [`super::peterson`].
 //!
 //! # Callers
 //!
-//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] see to it).
+//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] ensure it).
 //!
 //! |                                    | write | read, `read_if_newer`, `version` |
 //! |------------------------------------|-------|----------------------------------|
@@ -31,17 +32,17 @@
 //! | `read_if_newer` | `read`; 1 load when there is nothing newer                                            |
 //! | `version`       | 1 load                                                                                |
 //!
-//! `read` is not told [`Overrun`] while at most `buffers` - 2 writes end between its first load and its last. Time
-//! sees to that if the number of buffers is at least [`buffers`] of
+//! `read` does not return [`Overrun`] while at most `buffers` - 2 writes end between its first load and its last.
+//! Timing guarantees this if the number of buffers is at least [`buffers`] of
 //!
-//! - R: longest time from the begin of `read` to its return, with all preemption by others in it;
+//! - R: the longest time from the begin of `read` to its return, including all preemption by others;
 //! - D: the writer's relative deadline: a write ends within D from its release;
 //! - P: the writer's period: its releases are at least P apart.
 //!
-//! The writes that can overlap a read, one that is going on when it begins included, are at most N = max(2,
-//! ⌈(R + D) / P⌉), and N + 2 buffers are needed. The R = P_reader - (C - C_read) of the paper holds on one core under
-//! fixed priorities or EDF for a task that does not suspend itself and uses its full C; in any other case take the
-//! reader's deadline for R.
+//! The writes that can overlap a read, including one that is in progress when the read begins, are at most N = max(2,
+//! ⌈(R + D) / P⌉), and the object needs N + 2 buffers. The paper's R = P_reader - (C - C_read) holds on one core
+//! under fixed priorities or EDF for a task that does not suspend itself and uses its full C; in any other case use
+//! the reader's deadline for R.
 //!
 //! # State
 //!
@@ -50,7 +51,7 @@
 //! byte 128  buffers, each on cache lines of its own
 //! ```
 //!
-//! Write number k is followed in its buffer by write k + n, n being the number of buffers.
+//! Write k + n is the next write into the buffer of write k, where n is the number of buffers.
 //!
 //! # Invariants
 //!
@@ -59,38 +60,39 @@
 //!
 //! # Orderings
 //!
-//! - O1 publish: Release of the store of `latest` ↔ Acquire fence behind the reader's first load of it.
+//! - O1 publish: Release of the store of `latest` ↔ Acquire fence after the reader's first load of it.
 //! - O2 reuse: Release fence before the words of a write ↔ Acquire fence between a reader's words and its second load.
 //!
 //! # Proof
 //!
-//! Let a reader load number k first. By O1 it sees in that buffer every word of write k, or later ones. Had it seen a
-//! word of a later write, that were k + n or behind it (I2). Those words were stored behind a fence that follows the
-//! store of number k + n - 1 (program order), so by O2 the second load would see that number or a later one. It is
-//! accepted only up to k + n - 2. So every word is of write k, which was the newest at the first load.
+//! Suppose a reader first loads number k. By O1 it sees in that buffer every word of write k, or of a later write.
+//! Suppose it had seen a word of a later write: that is write k + n or a later one (I2). Those words were stored
+//! after a fence that follows the store of number k + n - 1 (program order), so by O2 the second load would see that
+//! number or a later one. The check accepts only numbers up to k + n - 2. So every word is of write k, which was the
+//! newest at the first load.
 //!
-//! `tests/printed_temporal.rs` shows that one more, k + n - 1, lets a torn value pass: write k + n may then be going on
-//! in this buffer. A second word that says which write has begun, as in the two words of the paper's NBW, would do with
-//! N + 1 buffers; it costs the writer a store to a line that every reader loads.
+//! `tests/printed_temporal.rs` shows that accepting one more, k + n - 1, lets a torn value pass: write k + n may then
+//! be in progress in this buffer. A second word that says which write has begun, as in the two words of the paper's
+//! NBW, would allow N + 1 buffers; it costs the writer a store to a line that every reader loads.
 //!
 //! # Crash
 //!
-//! | who dies, where                     | what the others see | what goes on                                    |
+//! | death of                            | what the others see | recovery                                        |
 //! |-------------------------------------|---------------------|-------------------------------------------------|
 //! | writer, before its store of `latest`| the value before    | a new [`writer`] writes the same buffer, number |
-//! | writer, after it                    | the new value       | a new [`writer`] goes on behind it              |
+//! | writer, after it                    | the new value       | a new [`writer`] continues after it             |
 //! | reader, anywhere                    | nothing             | a reader leaves no trace                        |
 //!
-//! A hostile reader with write access can spoil the buffers and `latest` for the other readers, and cannot without;
-//! the writer loads nothing, so its steps and what it does next are as before. A hostile writer can make a reader
-//! return any bits or say `Overrun`: the number of a buffer is bounded, the steps are the same.
+//! A hostile reader can spoil the buffers and `latest` for the other readers, but only with write access; the writer
+//! loads nothing, so its steps and its later behaviour do not change. A hostile writer can make a reader return any
+//! bits or `Overrun`: the number of a buffer is bounded, and the steps are the same.
 //!
 //! # Source
 //!
 //! [Kopetz 1993], with the many buffers of [Huang 2002, section 2.2]. We differ: one buffer more than printed, and a
-//! check behind the copy, so that an assumption that does not hold is seen, and not a torn value; the number of a write
-//! beside that of its buffer in one word; fences; relaxed words, since a plain copy that races is undefined. The
-//! printed N, max(2, ⌈(R - (P - D)) / P⌉ + 1), is the same number.
+//! check after the copy, which turns a failed assumption into an error and not into a torn value; one word has both
+//! the number of a write and that of its buffer; we add fences; the words are relaxed atomics, because a plain copy
+//! that races is undefined behaviour. The printed N, max(2, ⌈(R - (P - D)) / P⌉ + 1), is the same number.
 //!
 //! # Checked
 //!
@@ -101,15 +103,15 @@
 //! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
 //! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
-//! `tests/loom_temporal.rs`, payload of 2 words: 2 buffers, 3 writes × 1 read, and 3 buffers, 4 × 1, without preemption
-//! bound: 453 and 870 executions; 2 buffers, 4 × 2 with bound 5: 23 914; 2 readers one after the other, without bound:
-//! 220; 5 buffers and 3 writes, where `Overrun` may not be: 40. Each of the four orderings left out, or weakened by one
-//! step, fails there.
+//! `tests/loom_temporal.rs`, payload of 2 words: 2 buffers, 3 writes × 1 read, and 3 buffers, 4 × 1, without
+//! preemption bound: 453 and 870 executions; 2 buffers, 4 × 2 with bound 5: 23 914; 2 readers one after the other,
+//! without bound: 220; 5 buffers and 3 writes, where `Overrun` must not occur: 40. Leaving out any of the four
+//! orderings, or weakening it by one step, fails there.
 //!
-//! Not covered: more buffers exhaustively; load buffering; AArch64 hardware. The thread sanitizer does not know fences,
-//! and every access here is atomic: it can say nothing.
+//! Not covered: exhaustive runs of more buffers; load buffering; AArch64 hardware. The thread sanitizer does not
+//! model fences, and every access here is atomic, so it has nothing to report.
 //!
-//! Not both ends may be copied, and none be shared between threads:
+//! The writer may not be copied, and no end may be shared between threads:
 //!
 //! ```compile_fail,E0599
 //! # use taut_share::{Line, Memory, state::nbw_temporal};
@@ -137,15 +139,15 @@ pub use super::{Overrun, Sample};
 use crate::places::uninit;
 use crate::{LayoutError, Plain};
 
-/// Buffers that time needs so that no read is told [`Overrun`]: max(2, ⌈(R + D) / P⌉) + 2 for the longest
-/// `read_ns` R, and the writer's relative `deadline_ns` D and `period_ns` P (see [Progress](self#progress)).
+/// The number of buffers with which no read returns [`Overrun`]: max(2, ⌈(R + D) / P⌉) + 2, for the longest `read_ns`
+/// R, and the writer's relative `deadline_ns` D and `period_ns` P (see [Progress](self#progress)).
 ///
-/// `None` if the period is 0, the sum is not a number, or more than 256 buffers are needed.
+/// `None` if the period is 0, the sum overflows, or the result is more than 256.
 ///
 /// ```
 /// use taut_share::state::nbw_temporal::buffers;
 ///
-/// // A writer every millisecond with a deadline of 700 µs, a reader that may take 1.4 ms over a copy.
+/// // A writer that writes every millisecond with a deadline of 700 µs, and a reader that may take 1.4 ms for a copy.
 /// assert_eq!(buffers(1_400_000, 700_000, 1_000_000), Some(5));
 /// ```
 pub const fn buffers(read_ns: u64, deadline_ns: u64, period_ns: u64) -> Option<u32> {
@@ -158,7 +160,7 @@ pub const fn buffers(read_ns: u64, deadline_ns: u64, period_ns: u64) -> Option<u
     if writes > 254 { None } else { Some(writes as u32 + 2) }
 }
 
-/// Bytes that an object for `T` needs; `None` unless there are 2 to 256 buffers and their size is a number.
+/// Bytes that an object for `T` needs; `None` unless there are 2 to 256 buffers and the size fits in `usize`.
 pub const fn bytes<T: Plain>(buffers: u32) -> Option<usize> {
     ring::bytes::<T>(buffers)
 }
@@ -177,8 +179,8 @@ pub fn pair<T: Plain>(
     Ok((Writer::attach(ring), Reader::attach(ring)))
 }
 
-/// The writer's end alone, where the readers are in other processes or made by [`reader`]. After the death of a
-/// writer, at any step, the next one goes on here.
+/// The writer's end alone, for readers that are in other processes or that [`reader`] makes. After the death of a
+/// writer, at any step, this call makes its successor.
 ///
 /// # Errors
 ///
@@ -186,14 +188,14 @@ pub fn pair<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and number of buffers, or zeros; no other writer of it lives:
-/// the last one has ended, and this call comes after that.
+/// The memory holds this object for this `T` and number of buffers, or zeros. No other writer of it is alive: the
+/// last one has ended, and its end happens before this call.
 pub unsafe fn writer<T: Plain>(memory: Memory<'_>, buffers: u32) -> Result<Writer<'_, T>, LayoutError> {
     let memory = memory.claim();
     Ok(Writer::attach(Ring::new(&memory, buffers)?))
 }
 
-/// A reader's end alone; there may be any number. It needs no write access: the memory may be mapped for reading.
+/// A reader's end alone; there may be any number. It needs no write access: the memory may be mapped read-only.
 ///
 /// # Errors
 ///
@@ -201,7 +203,7 @@ pub unsafe fn writer<T: Plain>(memory: Memory<'_>, buffers: u32) -> Result<Write
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and number of buffers, or zeros.
+/// The memory holds this object for this `T` and number of buffers, or zeros.
 pub unsafe fn reader<T: Plain>(memory: Memory<'_>, buffers: u32) -> Result<Reader<'_, T>, LayoutError> {
     let memory = memory.claim();
     Ok(Reader::attach(Ring::new(&memory, buffers)?))
@@ -232,14 +234,14 @@ impl<'m, T: Plain> Writer<'m, T> {
 /// An end that reads. Real-time.
 pub struct Reader<'m, T> {
     ring: Ring<'m, T>,
-    /// What was returned last.
+    /// The word of the value that this reader returned last.
     seen: u64,
-    /// What comes behind it: most likely the next to be returned.
+    /// The turn after that value: most likely the next one to be returned.
     next: Turn,
 }
 
 impl<T> Clone for Reader<'_, T> {
-    /// One more reader, which has seen what this one has.
+    /// One more reader, which has seen what this one has seen.
     fn clone(&self) -> Self {
         Self { ring: self.ring, seen: self.seen, next: self.next }
     }
@@ -254,56 +256,57 @@ impl<'m, T: Plain> Reader<'m, T> {
     ///
     /// # Errors
     ///
-    /// [`Overrun`]: more writes than `buffers` - 2 ended meanwhile. The next read may succeed.
+    /// [`Overrun`]: more than `buffers` - 2 writes ended during the read. The next read may succeed.
     #[inline]
     pub fn read(&mut self) -> Result<Option<Sample<T>>, Overrun> {
-        // SAFETY: `newest` fills what a value uses, if it gives a number.
+        // SAFETY: `newest` fills the used bytes of a value if it returns a number.
         unsafe { sample(|value| self.newest(value)) }
     }
 
-    /// The newest value if it is another one than this reader returned last; else `None`, after one load.
+    /// The newest value, if it is not the one that this reader returned last; otherwise `None`, after one load.
     ///
     /// # Errors
     ///
     /// As [`Reader::read`].
     #[inline]
     pub fn read_if_newer(&mut self) -> Result<Option<Sample<T>>, Overrun> {
-        // SAFETY: `newer` fills what a value uses, if it gives a number.
+        // SAFETY: `newer` fills the used bytes of a value if it returns a number.
         unsafe { sample(|value| self.newer(value)) }
     }
 
-    /// [`Reader::read`] into `value`, which is not moved again; the result is the number of the write. If it is `None`,
-    /// `value` is as it was.
+    /// [`Reader::read`] into `value`, without a further move; returns the number of the write. If it returns `None`,
+    /// `value` is unchanged.
     ///
     /// # Errors
     ///
-    /// As [`Reader::read`]; `value` holds anything then.
+    /// As [`Reader::read`]; `value` may then hold anything.
     #[inline]
     pub fn read_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
         self.newest(uninit(value))
     }
 
-    /// [`Reader::read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it is
-    /// `None`, `value` is as it was.
+    /// [`Reader::read_if_newer`] into `value`, without a further move; returns the number of the write. If it returns
+    /// `None`, `value` is unchanged.
     ///
     /// # Errors
     ///
-    /// As [`Reader::read`]; `value` holds anything then.
+    /// As [`Reader::read`]; `value` may then hold anything.
     #[inline]
     pub fn read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
         self.newer(uninit(value))
     }
 
-    /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
+    /// The number of the newest write, 0 before the first. It may be out of date when the caller looks at it.
     #[inline]
     pub fn version(&self) -> u64 {
-        // Relaxed: nothing is read on the strength of it.
+        // Relaxed: no read relies on it.
         self.ring.turn(self.ring.latest.load(Relaxed)).version()
     }
 
     #[inline(always)]
     fn newest(&mut self, value: &mut MaybeUninit<T>) -> Result<Option<u64>, Overrun> {
-        // Relaxed, and a fence for the order: of memory that is mapped for reading only, the language allows no more.
+        // Relaxed, and a fence for the order: for memory that is mapped read-only, the language allows only relaxed
+        // loads.
         let latest = self.ring.latest.load(Relaxed);
         if latest == 0 { Ok(None) } else { self.copy(latest, value).map(Some) }
     }
@@ -314,12 +317,12 @@ impl<'m, T: Plain> Reader<'m, T> {
         if latest == self.seen { Ok(None) } else { self.copy(latest, value).map(Some) }
     }
 
-    /// Copies the value of `latest`; its number.
+    /// Copies the value of `latest`; returns the number of its write.
     #[inline(always)]
     fn copy(&mut self, latest: u64, value: &mut MaybeUninit<T>) -> Result<u64, Overrun> {
         fence(Acquire); // O1 publish: the number before its words.
-        // A buffer that is known before `latest` has arrived is fetched at the same time: so the usual case takes no
-        // address out of it.
+        // If the reader knows the buffer before `latest` has arrived, it fetches both at the same time. So in the
+        // usual case it computes no address from `latest`.
         let turn = if latest == self.next.word { self.next } else { elsewhere(&self.ring, latest) };
         self.ring.load(turn, value);
         fence(Acquire); // O2 reuse: the words before the second look at the number.
@@ -332,8 +335,8 @@ impl<'m, T: Plain> Reader<'m, T> {
     }
 }
 
-/// The turn that `latest` names. Not inlined, or the compiler would make a choice without a branch of it, and with that
-/// an address that waits for `latest`.
+/// The turn that `latest` names. Not inlined: otherwise the compiler would replace the branch by a conditional move,
+/// and the address would then wait for `latest`.
 #[cold]
 #[inline(never)]
 fn elsewhere<T: Plain>(ring: &Ring<'_, T>, latest: u64) -> Turn {

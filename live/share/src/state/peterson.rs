@@ -6,15 +6,16 @@
 //!
 //! # Use
 //!
-//! State between real-time parties of which nothing is known, or whose readers must never be told to come again. The
-//! writer pays: a fence that waits for its stores, a look at a word of every reader, and a copy for each that reads at
-//! this moment. In return there are only two buffers beside one copy for each reader. Is there a bound on how long
-//! readers take: [`super::nbw_temporal`]; for some of them: [`super::improved_peterson`]. Does a reader that is
-//! overtaken have the time to wait for the next write: [`super::emeralds`] costs the writer less.
+//! State between real-time threads about whose speed nothing is known, or whose readers must never have to retry. The
+//! writer pays: a fence that waits for its stores, a load of one word of every reader, and a copy for each reader
+//! that is reading at this moment. In return there are only two buffers, and one copy for each reader. If there is a
+//! bound on how long readers take, see [`super::nbw_temporal`]; if there is one for some of them,
+//! [`super::improved_peterson`]. If a reader that was overtaken has the time to wait for the next write,
+//! [`super::emeralds`] costs the writer less.
 //!
 //! # Callers
 //!
-//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] see to it).
+//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] ensure it).
 //!
 //! |                                  | write | read of one number | read of another |
 //! |----------------------------------|-------|--------------------|-----------------|
@@ -29,11 +30,11 @@
 //! |-----------------------|----------------------------------------------------------------------------------|
 //! | `write`               | 1 store + W words + 2 fences + P loads, and W words + 1 store for each reader that has begun a read since its last copy |
 //! | `read`, `read_sample` | 3 loads + 1 store + 2 fences + W or 2 W words; without words before the first write |
-//! | `read_if_newer`       | 1 load more; 1 load alone when there is nothing newer                            |
+//! | `read_if_newer`       | 1 load more; only 1 load when there is nothing newer                             |
 //! | `version`             | 1 load                                                                           |
 //!
-//! One of the writer's fences and one of the reader's are sequentially consistent: on x86-64 an instruction that waits
-//! until the stores before it are seen. The others are free there.
+//! One of the writer's fences and one of the reader's are sequentially consistent: on x86-64 each of these is an
+//! instruction that waits until other cores see the stores before it. The other fences are free there.
 //!
 //! # State
 //!
@@ -45,65 +46,70 @@
 //!           writer's)
 //! ```
 //!
-//! A reader asks by making its bit another one than that of the answer, and after that copies the newest buffer. The
-//! writer, after each write, answers those that have asked: leaves the value in their copy, then makes the bits equal.
+//! A reader asks by making its bit differ from the bit of the answer, and after that copies the newest buffer. The
+//! writer, after each write, answers the readers that have asked: it leaves the value in their copy, then makes the
+//! bits equal.
 //!
 //! # Invariants
 //!
 //! - I1 The numbers in `latest` grow by one from write to write; while it has number j, only the buffer of write j + 1
 //!   is written.
-//! - I2 A reader's copy is written only while the bits differ, and read only while they are equal.
-//! - I3 Only the reader makes its bits differ, at the begin of a read; only the writer makes them equal, once for each.
+//! - I2 The writer writes a reader's copy only while the bits differ; the reader reads it only while they are equal.
+//! - I3 Only the reader makes its bits differ, at the begin of a read. Only the writer makes them equal, once for
+//!   each request.
 //!
 //! # Orderings
 //!
 //! - O1 publish: Release of the store of `latest` ↔ Acquire of the reader's loads of it.
-//! - O2 reuse: Release fence before the words of a write ↔ Acquire fence behind the words of a read.
+//! - O2 reuse: Release fence before the words of a write ↔ Acquire fence after the words of a read.
 //! - O3 ask: Release of the reader's store of its bit ↔ Acquire of the writer's load of it.
-//! - O4 answer: Release of the writer's store of the answer ↔ Acquire of the reader's load of it behind its words.
+//! - O4 answer: Release of the writer's store of the answer ↔ Acquire of the reader's load of it after its words.
 //! - O5 meet: SeqCst fence of the reader, between its bit and its load of `latest` ↔ SeqCst fence of the writer,
-//!   between its store of `latest` and its look at the bits.
+//!   between its store of `latest` and its loads of the bits.
 //!
 //! # Proof
 //!
-//! Let a reader ask, and load number k. It copies the buffer of write k; the words may be of write k + 2 or later only
-//! (I1), as with two buffers its words are stored where those of k were.
+//! Suppose a reader asks, and loads number k. It copies the buffer of write k. Each word that it sees is of write k,
+//! or of write k + 2 or a later one (I1), because with two buffers write k + 2 is the next that stores where write k
+//! stored.
 //!
-//! *If the bits differ at the end*, the words are of write k. For had the reader seen one of write k + 2 or later, then
-//! by O2 all that the writer did before it, its look at the bits after write k + 1 among it. That look comes behind the
-//! writer's fence after the store of number k + 1, which the reader had not loaded: so by O5 the reader's fence came
-//! first, and the look has found the bit. The answer was stored then (or earlier), and by O2 would have been loaded:
-//! the bits were equal.
+//! *If the bits differ at the end*, the words are of write k. Suppose the reader had seen a word of write k + 2 or
+//! later. Then by O2 it would see all that the writer did before that word, and so the writer's load of the bit after
+//! write k + 1. That load follows the writer's fence after the store of number k + 1, which the reader had not
+//! loaded. So by O5 the reader's fence came first, and the writer's load found the bit. The writer stored the answer
+//! then (or earlier), and by O2 the reader would have loaded it: the bits would be equal.
 //!
-//! *If they are equal*, the writer has answered since this read asked (I3), and the copy is the reader's until it asks
-//! again (I2): O4 orders the writer's copying before ours, O3 ours before its next. The value is of a write whose look
-//! at the bits came behind the begin of this read, thus not older than the last write that was complete then. (Where
-//! stores are seen late, the answer to the read before may become known only now, after this read has asked for what it
-//! was asked already. Then its write was not known to be complete at the begin, and is not older than one that was.)
+//! *If they are equal*, the writer has answered since this read asked (I3), and the copy is the reader's until it
+//! asks again (I2): O4 orders the writer's copying before ours, O3 ours before the writer's next. The value is of a
+//! write whose load of the bit came after the begin of this read, so it is not older than the last write that was
+//! complete then. (Where stores become visible late, the answer to the previous read may become visible only during
+//! this read, which has then repeated a request that was still open. In this case the reader could not know at the
+//! begin that the write of that answer was complete, so that write is not older than any write that it knew to be
+//! complete.)
 //!
-//! The answer is *the complement of what the writer has answered*, loaded anew for each read, and not of what this
-//! reader asked last: a reader that toggles a bit of its own withdraws a request that was not answered, and takes the
-//! next answer, or none, for its copy (`tests/printed_temporal.rs` shows the stale value that comes of it).
+//! A reader asks with *the complement of what the writer has answered*, loaded anew for each read, and not of what
+//! this reader asked last. A reader that toggles a bit of its own withdraws a request that is not answered yet, and
+//! takes the next answer, or none at all, for its copy (`tests/printed_temporal.rs` shows the resulting stale value).
 //!
 //! # Crash
 //!
-//! | who dies, where                 | what the others see | what goes on                                        |
+//! | death of                        | what the others see | recovery                                            |
 //! |---------------------------------|---------------------|-----------------------------------------------------|
 //! | writer, before its store of `latest` | the value before | a new [`writer`] writes the same buffer, number   |
-//! | writer, after it, within an answer | the new value; who has asked takes it out of the buffer | a new [`writer`] answers with its first write |
-//! | reader, after it has asked      | nothing             | the next write copies once in vain; a new [`reader`] asks as if it had been the one |
-//! | reader, elsewhere               | nothing             | a new [`reader`] goes on                            |
+//! | writer, after it, within an answer | the new value; a reader that has asked takes it out of the buffer | a new [`writer`] answers with its first write |
+//! | reader, after it has asked      | nothing             | the next write makes one copy that is not used; a new [`reader`] takes the request over |
+//! | reader, elsewhere               | nothing             | a new [`reader`] continues                          |
 //!
 //! A hostile reader can make the writer copy once for each of its own reads, which is in the bound, and spoil all
-//! values for the others; the writer names buffers and answers by private numbers. A hostile writer can make a reader
-//! return any bits: the number of a buffer is bounded, the steps are the same.
+//! values for the others; the writer names buffers and answers by numbers that are private to it. A hostile writer
+//! can make a reader return any bits: the number of a buffer is bounded, and the steps are the same.
 //!
 //! # Source
 //!
 //! [Peterson 1983] as revised in [Vidyasankar 1990], after their costs in [Huang 2002, section 4]: a reader copies at
-//! most twice, the writer at most P + 1 times. There is no listing in the latter; this is a reconstruction. We differ:
-//! fences and orderings; relaxed words for the buffers; the number of a write beside that of its buffer and beside the
-//! answer's bit.
+//! most twice, the writer at most P + 1 times. The latter has no listing; this is a reconstruction. We differ: we add
+//! fences and orderings, relaxed words for the buffers, and the number of a write beside that of its buffer and
+//! beside the answer's bit.
 //!
 //! # Checked
 //!
@@ -114,12 +120,12 @@
 //! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
 //! `tests/loom_temporal.rs`, payload of 2 words, 1 reader: 2 writes × 1 read, and 2 × 2 of `read_if_newer`, without
-//! preemption bound: 121 and 1 657 executions; 3 × 2 with bound 4: 4 144; with an answer on its way to the read before,
-//! bound 3: 1 368; 2 readers one after the other, bound 3: 1 028. Each of the twelve orderings left out, or weakened by
-//! one step, fails there.
+//! preemption bound: 121 and 1 657 executions; 3 × 2 with bound 4: 4 144; with an answer to the previous read still
+//! on its way, bound 3: 1 368; 2 readers one after the other, bound 3: 1 028. Leaving out any of the twelve
+//! orderings, or weakening it by one step, fails there.
 //!
-//! Not covered: two readers at once exhaustively, and more;
-//! load buffering (the Release of O3 forbids what it could do to a copy); AArch64 hardware.
+//! Not covered: exhaustive runs of two readers at the same time, or of more; load buffering (the Release of
+//! O3 forbids what it could do to a copy); AArch64 hardware.
 //!
 //! Neither end may be copied, nor shared between threads:
 //!
@@ -150,21 +156,21 @@ use super::whole_sample;
 use crate::places::uninit;
 use crate::{LayoutError, Plain};
 
-/// Main buffers.
+/// The number of main buffers.
 const BUFFERS: u32 = 2;
 
-/// Bytes that an object for `T` needs; `None` unless there are 1 to 250 readers and their size is a number.
+/// Bytes that an object for `T` needs; `None` unless there are 1 to 250 readers and the size fits in `usize`.
 pub const fn bytes<T: Plain>(readers: u32) -> Option<usize> {
     bytes_over::<T>(readers, BUFFERS)
 }
 
-/// The same with another number of buffers.
+/// As [`bytes`], for another number of buffers.
 pub(super) const fn bytes_over<T: Plain>(readers: u32, buffers: u32) -> Option<usize> {
     let Some(before) = ring::bytes::<T>(buffers) else { return None };
     helping_slot::bytes::<T>(before, readers)
 }
 
-/// The parts of an object.
+/// The ring and the helping slots of an object.
 ///
 /// # Errors
 ///
@@ -193,8 +199,8 @@ pub fn group<T: Plain>(
     Ok((Writer::attach(ring, slots), Readers::new(ring, slots)))
 }
 
-/// The writer's end alone, where the readers are in other processes or made by [`reader`]. After the death of a
-/// writer, at any step, the next one goes on here.
+/// The writer's end alone, for readers that are in other processes or that [`reader`] makes. After the death of a
+/// writer, at any step, this call makes its successor.
 ///
 /// # Errors
 ///
@@ -202,15 +208,16 @@ pub fn group<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and number of readers, or zeros; no other writer of it lives:
-/// the last one has ended, and this call comes after that.
+/// The memory holds this object for this `T` and number of readers, or zeros. No other writer of it is alive: the
+/// last one has ended, and its end happens before this call.
 pub unsafe fn writer<T: Plain>(memory: Memory<'_>, readers: u32) -> Result<Writer<'_, T>, LayoutError> {
     let memory = memory.claim();
     let (ring, slots) = parts(&memory, readers, BUFFERS)?;
     Ok(Writer::attach(ring, slots))
 }
 
-/// The end of reader `which`, from 0, alone. After the death of that reader, at any step, the next one goes on here.
+/// The end of reader `which`, from 0, alone. After the death of that reader, at any step, this call makes its
+/// successor.
 ///
 /// # Errors
 ///
@@ -218,8 +225,8 @@ pub unsafe fn writer<T: Plain>(memory: Memory<'_>, readers: u32) -> Result<Write
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and number of readers, or zeros; no other reader of this
-/// number lives: the last one has ended, and this call comes after that.
+/// The memory holds this object for this `T` and number of readers, or zeros. No other reader of this number is
+/// alive: the last one has ended, and its end happens before this call.
 pub unsafe fn reader<T: Plain>(
     memory: Memory<'_>,
     readers: u32,
@@ -244,20 +251,20 @@ impl<'m, T: Plain> Writer<'m, T> {
         Self { ring, next, answered: Bits::answered(&slots), slots }
     }
 
-    /// Makes `value` the newest, and leaves a copy to each reader that has begun to read since its last one.
+    /// Makes `value` the newest, and leaves a copy for each reader that has begun a read since its last copy.
     /// Wait-free.
     #[inline]
     pub fn write(&mut self, value: &T) {
-        fence(Release); // O2 reuse: the answers after the write before this one, before the words.
+        fence(Release); // O2 reuse: the answers after the previous write, before the words.
         self.ring.store(self.next, value);
         self.ring.latest.store(self.next.word, Release); // O1 publish: the words before their number.
-        fence(SeqCst); // O5 meet: our number before our look at the bits.
+        fence(SeqCst); // O5 meet: our number before our loads of the bits.
         for which in 0..self.slots.count() {
             let Some(slot) = self.slots.get(which) else { break };
             let asked = slot.asked.load(Acquire) & 1; // O3 ask: the reader's last copying before ours.
             if asked != self.answered.get(which) {
-                // SAFETY: the bits differ, by our own account of the answer; the reader's copying is over (O3), and
-                // it will not read until we answer (I2).
+                // SAFETY: the bits differ, by our private account of the answers; the reader's copying is over (O3),
+                // and it will not read until we answer (I2).
                 unsafe { slot.leave(value) };
                 self.answered.set(which, asked);
                 // O4 answer: the copy before the bits are equal.
@@ -268,7 +275,7 @@ impl<'m, T: Plain> Writer<'m, T> {
     }
 }
 
-/// The readers, each once.
+/// The readers; the iterator yields each once.
 pub struct Readers<'m, T> {
     ring: Ring<'m, T>,
     slots: HelpingSlots<'m, T>,
@@ -304,7 +311,7 @@ impl<T: Plain> FusedIterator for Readers<'_, T> {}
 pub struct Reader<'m, T> {
     ring: Ring<'m, T>,
     slot: HelpingSlot<'m, T>,
-    /// The number of what was returned last.
+    /// The number of the value that this reader returned last.
     seen: u64,
 }
 
@@ -322,58 +329,59 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// The newest value with its number; `None` before the first write. Wait-free, at most two copies.
     #[inline]
     pub fn read_sample(&mut self) -> Option<Sample<T>> {
-        // SAFETY: `copy` fills what a value uses, if it gives a number.
+        // SAFETY: `copy` fills the used bytes of a value if it returns a number.
         unsafe { whole_sample(|value| self.copy(value)) }
     }
 
-    /// The newest value if it is another one than this reader returned last; else `None`, after one load.
+    /// The newest value, if it is not the one that this reader returned last; otherwise `None`, after one load.
     #[inline]
     pub fn read_if_newer(&mut self) -> Option<Sample<T>> {
         if self.is_newer() { self.read_sample() } else { None }
     }
 
-    /// [`Reader::read`] into `value`, which is not moved again; the result is the number of the write. If it is `None`,
-    /// `value` is as it was.
+    /// [`Reader::read`] into `value`, without a further move; returns the number of the write. If it returns `None`,
+    /// `value` is unchanged.
     #[inline]
     pub fn read_into(&mut self, value: &mut T) -> Option<u64> {
         self.copy(uninit(value))
     }
 
-    /// [`Reader::read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it is
-    /// `None`, `value` is as it was.
+    /// [`Reader::read_if_newer`] into `value`, without a further move; returns the number of the write. If it returns
+    /// `None`, `value` is unchanged.
     #[inline]
     pub fn read_if_newer_into(&mut self, value: &mut T) -> Option<u64> {
         if self.is_newer() { self.copy(uninit(value)) } else { None }
     }
 
-    /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
+    /// The number of the newest write, 0 before the first. It may be out of date when the caller looks at it.
     #[inline]
     pub fn version(&self) -> u64 {
-        // Relaxed: nothing is read on the strength of it.
+        // Relaxed: no read relies on it.
         self.ring.turn(self.ring.latest.load(Relaxed)).version()
     }
 
     #[inline(always)]
     fn is_newer(&self) -> bool {
-        // O1 publish (Acquire): the answers before this number too, so that what we take is not older than it.
+        // O1 publish (Acquire): the answers before this number too, so that the copy that we take is not older than
+        // it.
         let latest = self.ring.latest.load(Acquire);
         self.ring.turn(latest).version() != self.seen
     }
 
-    /// Copies the newest value; its number.
+    /// Copies the newest value; returns the number of its write.
     #[inline(always)]
     fn copy(&mut self, value: &mut MaybeUninit<T>) -> Option<u64> {
-        // Relaxed: nothing is read on the strength of it.
+        // Relaxed: no read relies on it.
         let asked = !self.slot.answered.load(Relaxed) & 1;
         self.slot.asked.store(asked, Release); // O3 ask: our last copying before the writer's.
-        fence(SeqCst); // O5 meet: our bit before our look at the number.
+        fence(SeqCst); // O5 meet: our bit before our load of the number.
         let latest = self.ring.latest.load(Acquire); // O1 publish
         if latest == 0 {
             return None;
         }
         let turn = self.ring.turn(latest);
         self.ring.load(turn, value);
-        fence(Acquire); // O2 reuse: the words before the look at the answer.
+        fence(Acquire); // O2 reuse: the words before the load of the answer.
         let answered = self.slot.answered.load(Acquire); // O4 answer
         self.seen = if answered & 1 == asked {
             // SAFETY: the bits are equal; the writer's copying is over (O4), and it will not write until we ask (I2).

@@ -5,10 +5,11 @@
 //!
 //! # Use
 //!
-//! State that several real-time parties look at: a pose, a clock, a mode. Nobody waits, nobody is told to come back,
-//! everybody gets the newest whole value, and a reader keeps what it looks at for as long as it likes, also in place.
-//! An unchanged value costs a reader one load. One reader and a writer that may be refused: [`super::sdrtr`]. Readers
-//! that are not real-time and may be told `Retry`: [`super::sdrtw`]. Must every value arrive: [`crate::queue`].
+//! State that several real-time threads read: a pose, a clock, a mode. No thread waits, no thread must retry, every
+//! reader gets the newest whole value, and a reader keeps the value that it looks at for as long as it likes, also in
+//! place. An unchanged value costs a reader one load. For one reader and a writer that may get `Busy`, see
+//! [`super::sdrtr`]. For readers that are not real-time and may get `Retry`, see [`super::sdrtw`]. If every value
+//! must arrive, see [`crate::queue`].
 //!
 //! ```
 //! use taut_share::{Line, Memory, state::presence};
@@ -24,7 +25,7 @@
 //! # Ok::<(), taut_share::LayoutError>(())
 //! ```
 //!
-//! The ends cannot be copied, nor shared between threads, only moved to one:
+//! The ends cannot be copied, nor shared between threads; they can only move from thread to thread:
 //!
 //! ```compile_fail,E0599
 //! # use taut_share::{Line, Memory, state::presence};
@@ -42,7 +43,7 @@
 //!
 //! # Callers
 //!
-//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] see to it).
+//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] ensure it).
 //!
 //! |                       | write, `write_with` | reads of reader i | reads of reader j |
 //! |-----------------------|---------------------|-------------------|-------------------|
@@ -51,18 +52,18 @@
 //!
 //! # Progress
 //!
-//! W = ⌈size of a value / 8⌉ words; P readers. All sides are wait-free and never refused.
+//! W = ⌈size of a value / 8⌉ words; P readers. All sides are wait-free, and no operation is refused.
 //!
 //! | operation            | bound                                                                                   |
 //! |----------------------|-----------------------------------------------------------------------------------------|
-//! | `write`              | W words + 1 store + 1 exchange when no reader took the value before; else + 1 exchange and a store for each that did, + 1 of both for each that comes meanwhile: at most P + 1 of both. No load |
+//! | `write`              | W words + 1 store + 1 exchange if no reader entered the previous value; otherwise 1 exchange more and a store for each reader that did, and 1 of both for each that enters meanwhile: at most P + 1 of both. No load |
 //! | `write_with`         | the same                                                                                |
-//! | `read`, `read_with`  | 1 load + W words when the value is the one that it had; else + 1 exchange; without the words when nothing was written |
+//! | `read`, `read_with`  | 1 load + W words if this reader already has the value; otherwise 1 exchange more; without the words if nothing was written |
 //! | `read_sample`        | `read` + 1 load                                                                         |
 //! | `read_if_newer`      | 1 load when there is nothing newer; else `read_sample`                                  |
 //!
-//! Exchanges of one write after the first find the line at hand, unless another reader came in between. On AArch64
-//! without LSE an exchange is a loop of the processor; build with `+lse` to have the bound.
+//! The exchanges of one write after the first find the line in the writer's cache, unless another reader came in
+//! between. On AArch64 without LSE the processor runs an exchange as a loop; build with `+lse` to get the bound.
 //!
 //! # State
 //!
@@ -70,67 +71,70 @@
 //! byte 0    cur: bit i: reader i is in the newest slot | bits 58 ..= 63: that slot, 1 ..= P + 2, or 0: nothing written
 //! byte 8    number of the write that is in slot s, for s = 1 ..= P + 2        (the writer's)
 //! then, on a line of its own,
-//!           at: for each reader the slot that it was last seen in, or 0       (the writer's)
+//!           at: for each reader the slot in which the writer last found it, or 0  (the writer's)
 //! then      P + 2 slots, each on cache lines of its own
 //! ```
 //!
 //! # Invariants
 //!
-//! - I1 A reader is in one slot at most: the newest if its bit is set; else that of its `at`, which it keeps until it
-//!   sets its bit.
-//! - I2 The writer changes the newest slot only once every bit that it takes away stands in `at`.
-//! - I3 The writer writes a slot that is neither the newest nor in any `at`. There are P + 2, so there is one.
-//! - I4 A slot's number and value change only while nobody is in it, and it is not the newest.
+//! - I1 A reader is in at most one slot: in the newest if its bit is set; otherwise in that of its `at`, which it
+//!   keeps until it sets its bit.
+//! - I2 The writer changes the newest slot only once every bit that the change clears is recorded in `at`.
+//! - I3 The writer writes a slot that is neither the newest nor in any `at`. There are P + 2 slots, so there is one.
+//! - I4 A slot's number and value change only while no reader is in it, and it is not the newest.
 //!
 //! # Orderings
 //!
 //! - O1 publish: Release of the writer's exchange ↔ Acquire of the reader's exchange that sets its bit.
 //! - O2 move: Release of the reader's exchange that sets its bit ↔ Acquire of the writer's exchange that finds it
-//!   set, and of the load by which a new writer begins.
+//!   set, and of a new writer's first load.
 //!
 //! # Proof
 //!
-//! All that matters happens by read-modify-writes of `cur`, so it happens one after the other. A reader that finds its
-//! bit clear sets it, and by that learns the newest slot: if this comes before the next publish, that publish fails
-//! until the bit stands in `at` (I2), and the slot is left alone (I3) for as long as this `at` stays: until a later
-//! bit of the same reader is seen, by when the reader has moved on, with all its looking before (O2). A reader that
-//! finds its bit set is still in the newest slot, with the value that it synchronised with (O1): it may take it again.
-//! Since each publish that fails has found a bit more, and a bit is set once between two, P + 1 attempts do. A read
-//! takes effect at its last access of `cur`, a write at its publish: the object is atomic.
+//! All steps that matter are read-modify-writes of `cur`, so they happen one after the other. A reader that finds its
+//! bit clear sets it, and that exchange returns the newest slot. If this comes before the next publish, that publish
+//! fails until the bit is recorded in `at` (I2), and the writer leaves the slot alone (I3) as long as this `at`
+//! stays. It stays until the writer sees a later bit of the same reader; by then the reader has moved on, and all its
+//! loads of the old slot come before (O2). A reader that finds its bit set is still in the newest slot, with the
+//! value that it synchronised with (O1): it may use it again. Each publish that fails has found one more bit, and a
+//! reader sets its bit once between two publishes, so P + 1 attempts are enough. A read takes effect at its last
+//! access of `cur`, a write at its publish: the object is atomic.
 //!
 //! # Crash
 //!
-//! | who dies, where                  | what the others see   | what goes on                                          |
+//! | death of                         | what the others see   | recovery                                              |
 //! |----------------------------------|-----------------------|-------------------------------------------------------|
 //! | writer, before it has published  | the value before      | a new [`writer`] takes a free slot and the same number |
-//! | writer, after it                 | the new value         | a new [`writer`] goes on behind it                    |
-//! | reader, anywhere                 | nothing               | its slot stays taken; a new [`reader`] of that number begins there |
+//! | writer, after it                 | the new value         | a new [`writer`] continues after it                   |
+//! | reader, anywhere                 | nothing               | its slot stays reserved; a new [`reader`] of that number begins in it |
 //!
-//! There is no gap: what a reader holds stands in `cur` or `at` at every moment, and all that an end knows is read
-//! from them again. However many readers and writers die, P + 2 slots do, and nothing is to be repaired.
+//! There is no gap: `cur` or `at` records at every moment what a reader holds, and each new end reads all that it
+//! knows from them. However many readers and writers die, P + 2 slots are enough, and nothing needs repair.
 //!
-//! A hostile process can make a reader return any bits, and the writer use P + 2 exchanges (the last one succeeds
-//! whatever the word is). The writer's slots are named by private words, the reader's are bounded.
+//! A hostile process can make a reader return any bits, and make the writer use P + 2 exchanges (the last one
+//! succeeds whatever the word is). The writer names its slots by private words, and a reader bounds the slot numbers
+//! that it reads.
 //!
 //! # Source
 //!
-//! Readers' bits beside the slot, and the writer's note of where it saw them: the readers field of [Larsson 2009],
-//! which is bounded by the bits of a word; [Ianni 2017] counts readers instead, for more of them. We differ: a reader
-//! whose bit is set leaves it and takes its slot again, so that an unchanged value costs a transfer of a line only if
-//! another reader came meanwhile; the bit is added, not or-ed, which on x86-64 is one instruction; the writer notes bits
-//! before it takes them away, by a compare-exchange where they exchange, which closes the gap in which a writer's death
-//! lost them. It does for many readers what the double buffer of [Huang 2002] does, in half of the memory: see [`super::double_buffer`].
+//! Readers' bits beside the slot, and the writer's record of where it saw them, are from the readers field of
+//! [Larsson 2009], whose size is bounded by the bits of a word; [Ianni 2017] counts readers instead, for more of
+//! them. We differ: a reader whose bit is set leaves it and uses its slot again, so that an unchanged value costs a
+//! transfer of a line only if another reader came meanwhile; the reader adds its bit instead of or-ing it, which on
+//! x86-64 is one instruction; the writer records bits before it clears them, by a compare-exchange where they use an
+//! exchange, which closes the gap in which a writer's death loses them. This protocol does for many readers what the
+//! double buffer of [Huang 2002] does, in half of the memory: see [`super::double_buffer`].
 //!
 //! # Checked
 //!
 //! - `tests/behaviour_buffers.rs`: values, errors, successors, in place; also Miri
 //! - `tests/steps_buffers.rs`: the bounds above, counted
-//! - `tests/printed_buffers.rs`: one slot less is too few
+//! - `tests/printed_buffers.rs`: one slot fewer is too few
 //! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
 //! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
 //! `tests/loom_buffers.rs`, payload of 2 words: 4 writes × 3 reads without preemption bound: 1 969 executions; 2
-//! readers, 2 writes, with bound 4: 13 218. Each of the four annotations weakened fails there.
+//! readers, 2 writes, with bound 4: 13 218. Weakening any of the four annotations fails there.
 //!
 //! Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Release of O2 forbids
 //! what it could do to the copy); AArch64 hardware.
@@ -147,7 +151,7 @@ use crate::places::{Places, uninit};
 use crate::plain::{fit, line_bytes, word_bytes};
 use crate::{LayoutError, Plain};
 
-/// Readers that an object can have: their bits and the number of a slot make a word.
+/// The maximum number of readers of an object: their bits and a slot's number fill a word.
 pub const READERS_MAX: u32 = 58;
 
 const SLOT_SHIFT: u32 = READERS_MAX;
@@ -168,7 +172,7 @@ const fn stride<T>() -> usize {
     word_bytes::<T>().next_multiple_of(64)
 }
 
-/// Bytes that an object for `T` with so many readers needs (more than [`READERS_MAX`] count as that).
+/// Bytes that an object for `T` with `readers` readers needs (more than [`READERS_MAX`] count as [`READERS_MAX`]).
 pub const fn bytes<T: Plain>(readers: u32) -> usize {
     let readers = if readers > READERS_MAX { READERS_MAX } else { readers };
     line_bytes(stride::<T>().saturating_mul(slots(readers))).saturating_add(slots_offset(readers))
@@ -196,8 +200,8 @@ pub fn group<T: Plain>(
     Ok((Writer::attach(object), Readers { object, next: 0 }))
 }
 
-/// The writer's end alone, where the readers are in other processes or made by [`reader`]. After the death of a
-/// writer, at any step, the next one goes on here.
+/// The writer's end alone, for readers that are in other processes or that [`reader`] makes. After the death of a
+/// writer, at any step, this call makes its successor.
 ///
 /// # Errors
 ///
@@ -205,16 +209,16 @@ pub fn group<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and number of readers, or zeros; no other writer of it
-/// lives: the last one has ended, and this call comes after that.
+/// The memory holds this object for this `T` and number of readers, or zeros. No other writer of it is alive: the
+/// last one has ended, and its end happens before this call.
 pub unsafe fn writer<T: Plain>(memory: Memory<'_>, readers: u32) -> Result<Writer<'_, T>, LayoutError> {
     let memory = memory.claim();
     check::<T>(&memory, readers)?;
     Ok(Writer::attach(Object::new(&memory, readers)))
 }
 
-/// The end alone of reader `which`, from 0. After the death of a reader, at any step, the next one of its number goes
-/// on here.
+/// The end of reader `which`, from 0, alone. After the death of that reader, at any step, this call makes its
+/// successor.
 ///
 /// # Errors
 ///
@@ -222,8 +226,8 @@ pub unsafe fn writer<T: Plain>(memory: Memory<'_>, readers: u32) -> Result<Write
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and number of readers, or zeros; no other reader of this
-/// number lives: the last one has ended, and this call comes after that.
+/// The memory holds this object for this `T` and number of readers, or zeros. No other reader of this number is
+/// alive: the last one has ended, and its end happens before this call.
 pub unsafe fn reader<T: Plain>(
     memory: Memory<'_>,
     readers: u32,
@@ -237,7 +241,7 @@ pub unsafe fn reader<T: Plain>(
     Ok(Reader::attach(Object::new(&memory, readers), which))
 }
 
-/// Where things are.
+/// The parts of the object in the memory.
 struct Object<'m, T> {
     cur: &'m AtomicU64,
     numbers: Words<'m>,
@@ -265,17 +269,18 @@ impl<'m, T: Plain> Object<'m, T> {
         }
     }
 
-    /// A slot's number out of shared memory, made one that is: 0 for nothing.
+    /// The slot number in a word of shared memory; 0, for no slot, also if the number is out of range.
     #[inline(always)]
     fn slot(&self, word: u64) -> usize {
         let slot = (word >> SLOT_SHIFT) as usize;
         if slot <= slots(self.readers) { slot } else { 0 }
     }
 
-    /// The number of the write that is in `slot`.
+    /// The number of the write whose value is in `slot`.
     #[inline(always)]
     fn number(&self, slot: usize) -> u64 {
-        // Relaxed: written before the publish, by which whoever is in the slot knows of it (O1).
+        // Relaxed: the writer stored it before the publish, and every reader in the slot synchronises with that
+        // publish (O1).
         self.numbers.get(slot.wrapping_sub(1)).map_or(0, |number| number.load(Relaxed))
     }
 }
@@ -283,15 +288,15 @@ impl<'m, T: Plain> Object<'m, T> {
 /// The end that writes. Real-time.
 pub struct Writer<'m, T> {
     object: Object<'m, T>,
-    /// `cur` as last seen; the bits in it stand in `at`.
+    /// `cur` as last seen; `at` records all bits in it.
     known: u64,
     /// The newest slot, 0 before the first write.
     newest: usize,
     /// The number of the newest write.
     number: u64,
-    /// What the shared `at` is.
+    /// A private copy of the shared `at`.
     at: [u8; READERS_MAX as usize],
-    /// How many readers have a slot as their `at`.
+    /// For each slot, how many readers have it as their `at`.
     taken: [u8; slots(READERS_MAX) + 1],
     /// Bit s: slot s is no reader's `at`.
     free: u64,
@@ -299,7 +304,7 @@ pub struct Writer<'m, T> {
 
 impl<'m, T: Plain> Writer<'m, T> {
     fn attach(object: Object<'m, T>) -> Self {
-        // O2 move: readers that came since the last writer looked.
+        // O2 move: the readers that entered since the last writer's last load.
         let cur = object.cur.load(Acquire);
         let mut writer = Self {
             object,
@@ -324,7 +329,7 @@ impl<'m, T: Plain> Writer<'m, T> {
     fn take(&mut self, which: usize, slot: usize) {
         let before = usize::from(self.at[which]);
         self.taken[before] = self.taken[before].saturating_sub(1);
-        // Slot 0 is none: that bit of `free` means nothing, and `choose` leaves it out.
+        // Slot 0 is no slot: its bit of `free` has no meaning, and `choose` leaves it out.
         if self.taken[before] == 0 {
             self.free |= 1 << before;
         }
@@ -333,7 +338,7 @@ impl<'m, T: Plain> Writer<'m, T> {
         self.free &= !(1 << slot);
     }
 
-    /// Notes the readers of `new`, which were found in the newest slot.
+    /// Records the readers of `new`, which the writer found in the newest slot.
     #[inline]
     fn note(&mut self, new: u64) {
         let mut new = new & ((1 << self.object.readers) - 1);
@@ -342,17 +347,17 @@ impl<'m, T: Plain> Writer<'m, T> {
             new &= new - 1;
             self.take(which, self.newest);
             if let Some(at) = self.object.at.get(which) {
-                // Relaxed: for a new writer, whose beginning comes after our end.
+                // Relaxed: only a new writer loads it, and our end happens before that writer begins.
                 at.store(self.newest as u64, Relaxed);
             }
         }
     }
 
-    /// A slot that nobody is in, and which is not the newest (I3).
+    /// A slot that no reader is in, and that is not the newest (I3).
     #[inline(always)]
     fn choose(&self) -> usize {
         let free = self.free & !(1 << self.newest) & !1;
-        // Never 0, as P readers and the newest take at most P + 1 of P + 2.
+        // Never 0, because the P readers and the newest value take at most P + 1 of P + 2 slots.
         (free.trailing_zeros() as usize).min(slots(self.object.readers))
     }
 
@@ -365,7 +370,8 @@ impl<'m, T: Plain> Writer<'m, T> {
         }
         let new = (slot as u64) << SLOT_SHIFT;
         let mut left = self.object.readers;
-        // Once in, a reader stays until the exchange: what somebody else takes out is not noted again.
+        // A reader that has entered stays until the exchange: if another process clears its bit, we do not record it
+        // again.
         let mut noted = self.known;
         // O1 publish (Release): the slot's content. O2 move (Acquire): on failure, the readers found.
         while let Err(found) = self.object.cur.compare_exchange(self.known, new, Release, Acquire) {
@@ -373,7 +379,8 @@ impl<'m, T: Plain> Writer<'m, T> {
             noted |= found;
             self.known = found;
             if left == 0 {
-                // Each failure has found a reader more, and there are no more: somebody else writes here.
+                // Each failure has found one more reader, and there are no more: so another process writes this word
+                // wrongly.
                 let found = self.object.cur.swap(new, AcqRel); // O1 publish, O2 move
                 self.note(found & !noted);
                 break;
@@ -389,17 +396,17 @@ impl<'m, T: Plain> Writer<'m, T> {
         let slot = self.choose();
         // SAFETY:
         // - slot is 1 ..= P + 2 (`choose`), and a T fits (layout); T is Plain: no padding, aligned to at most 8;
-        // - exclusive: nobody is in it nor can enter it (I3), and whoever was has moved on (O2).
+        // - exclusive: no reader is in it nor can enter it (I3), and every reader that was in it has moved on (O2).
         unsafe { self.object.values.write(slot - 1, value) };
         self.publish(slot);
     }
 
-    /// Makes the newest what `fill` leaves, without a copy. It is given an older value, or zeros, and may change all
-    /// of it. A panic in `fill` publishes nothing.
+    /// Lets `fill` make the newest value in place, without a copy. `fill` gets an older value, or zeros, and may
+    /// change all of it. A panic in `fill` publishes nothing.
     #[inline]
     pub fn write_with<R>(&mut self, fill: impl FnOnce(&mut T) -> R) -> R {
         let slot = self.choose();
-        // SAFETY: as in `write`, while `fill` runs; other processes as `Memory::from_raw` says.
+        // SAFETY: as in `write`, while `fill` runs; for other processes see `Memory::from_raw`.
         let result = unsafe { self.object.values.lend_mut(slot - 1, fill) };
         self.publish(slot);
         result
@@ -410,29 +417,29 @@ impl<'m, T: Plain> Writer<'m, T> {
 pub struct Reader<'m, T> {
     object: Object<'m, T>,
     bit: u64,
-    /// The slot that it is in (I1), 0 before there is one.
+    /// The slot that the reader is in (I1), 0 before it is in one.
     slot: usize,
-    /// Whether what is there was not returned yet.
+    /// Whether this reader has not yet returned the value of its slot.
     new: bool,
 }
 
 impl<'m, T: Plain> Reader<'m, T> {
     fn attach(object: Object<'m, T>, which: u32) -> Self {
         let bit = 1 << which;
-        // Relaxed: if the bit is set, the last reader of this number has set it, with the Acquire of O1; its end comes
-        // before this call.
+        // Relaxed: if the bit is set, the last reader of this number has set it, with the Acquire of O1; its end
+        // happens before this call.
         let cur = object.cur.load(Relaxed);
         let slot = if cur & bit == 0 { 0 } else { object.slot(cur) };
         Self { object, bit, slot, new: slot > 0 }
     }
 
-    /// Enters the newest slot, unless it is in it; whether it is in one.
+    /// Enters the newest slot, unless the reader is in it; returns whether it is in a slot.
     #[inline(always)]
     fn enter(&mut self) -> bool {
-        // Relaxed: a bit that is set, we have set.
+        // Relaxed: if the bit is set, we set it.
         if self.object.cur.load(Relaxed) & self.bit == 0 {
-            // O1 publish (Acquire): the content of the slot that the result names. O2 move (Release): the looking
-            // at the slot before.
+            // O1 publish (Acquire): the content of the slot that the result names. O2 move (Release): our loads of
+            // the previous slot.
             let cur = self.object.cur.fetch_add(self.bit, AcqRel);
             self.slot = self.object.slot(cur);
             self.new = true;
@@ -440,11 +447,12 @@ impl<'m, T: Plain> Reader<'m, T> {
         self.slot > 0
     }
 
-    /// The newest value; `None` before the first one. Wait-free: 1 load, one copy, and 1 exchange if it is another one
-    /// than the last time.
+    /// The newest value; `None` before the first one. Wait-free: 1 load, one copy, and 1 exchange if the value is not
+    /// the one of the last read.
     #[inline]
     pub fn read(&mut self) -> Option<T> {
-        // SAFETY: `copy` fills what a value uses. Its number, which would be a load more, nobody asks for.
+        // SAFETY: `copy` fills the used bytes of a value. The number 0 is not used: the real one would cost one load
+        // more.
         unsafe { whole_sample(|value| self.enter().then(|| self.copy(value)).map(|()| 0)) }
             .map(|sample| sample.value)
     }
@@ -452,32 +460,32 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// The newest value with its number; `None` before the first one.
     #[inline]
     pub fn read_sample(&mut self) -> Option<Sample<T>> {
-        // SAFETY: `copy` fills what a value uses.
+        // SAFETY: `copy` fills the used bytes of a value.
         unsafe { whole_sample(|value| self.enter().then(|| self.copy_numbered(value))) }
     }
 
-    /// The newest value if it is another one than this reader returned last; else `None`, after one load.
+    /// The newest value, if it is not the one that this reader returned last; otherwise `None`, after one load.
     #[inline]
     pub fn read_if_newer(&mut self) -> Option<Sample<T>> {
-        // SAFETY: `copy` fills what a value uses.
+        // SAFETY: `copy` fills the used bytes of a value.
         unsafe { whole_sample(|value| (self.enter() && self.new).then(|| self.copy_numbered(value))) }
     }
 
-    /// [`Reader::read`] into `value`, which is not moved again; the result is the number of the write. If it is `None`,
-    /// `value` is as it was.
+    /// [`Reader::read`] into `value`, without a further move; returns the number of the write. If it returns `None`,
+    /// `value` is unchanged.
     #[inline]
     pub fn read_into(&mut self, value: &mut T) -> Option<u64> {
         self.enter().then(|| self.copy_numbered(uninit(value)))
     }
 
-    /// [`Reader::read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it is
-    /// `None`, `value` is as it was.
+    /// [`Reader::read_if_newer`] into `value`, without a further move; returns the number of the write. If it returns
+    /// `None`, `value` is unchanged.
     #[inline]
     pub fn read_if_newer_into(&mut self, value: &mut T) -> Option<u64> {
         (self.enter() && self.new).then(|| self.copy_numbered(uninit(value)))
     }
 
-    /// Shows `look` the newest value where it lies; `None` before the first one. `look` may take its time: the writer
+    /// Shows `look` the newest value where it lies; `None` before the first one. `look` may take any time: the writer
     /// has other slots.
     #[inline]
     pub fn read_with<R>(&mut self, look: impl FnOnce(&T) -> R) -> Option<R> {
@@ -485,31 +493,31 @@ impl<'m, T: Plain> Reader<'m, T> {
             return None;
         }
         self.new = false;
-        // SAFETY: as in `copy`, while `look` runs; other processes as `Memory::from_raw` says.
+        // SAFETY: as in `copy`, while `look` runs; for other processes see `Memory::from_raw`.
         Some(unsafe { self.object.values.lend(self.slot - 1, look) })
     }
 
-    /// Copies the value of the slot that it is in; its number, by one load more.
+    /// Copies the value of the reader's slot; returns its number, for one load more.
     #[inline(always)]
     fn copy_numbered(&mut self, value: &mut MaybeUninit<T>) -> u64 {
         self.copy(value);
         self.object.number(self.slot)
     }
 
-    /// Copies the value of the slot that it is in.
+    /// Copies the value of the reader's slot.
     #[inline(always)]
     fn copy(&mut self, value: &mut MaybeUninit<T>) {
         self.new = false;
         // SAFETY:
-        // - slot is 1 ..= P + 2 (`enter` said so), and a T fits (layout);
-        // - T is Plain: every bit pattern is one, aligned to at most 8;
-        // - exclusive against our writer: we are in the slot (I1), so it leaves it alone (I3), and its content is there
-        //   (O1). A hostile process is outside of this program: its bits are a T as any.
+        // - slot is 1 ..= P + 2 (`enter` returned true), and a T fits (layout);
+        // - T is Plain: every bit pattern is a value, and it is aligned to at most 8;
+        // - exclusive against our writer: we are in the slot (I1), so the writer leaves it alone (I3), and its
+        //   content is visible (O1). A hostile process is outside this program: its bits are a T like any others.
         unsafe { self.object.values.read_into(self.slot - 1, value) };
     }
 }
 
-/// The readers of an object, each once, from number 0 on.
+/// The readers of an object; the iterator yields each once, from number 0 on.
 pub struct Readers<'m, T> {
     object: Object<'m, T>,
     next: u32,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Buffers that are written in turn and the word that names the newest: what NBW with many buffers and its
-//! relatives have in common. Which fences belong around each step, and why, is said by them.
+//! Buffers that a writer writes in turn, and the word that names the newest: the common part of NBW with many buffers
+//! and of its relatives. Each protocol says which fences belong around each step, and why.
 //!
 //! ```text
 //! byte 0    latest: number of the newest write << 8 | its buffer; 0 before the first
@@ -29,7 +29,7 @@ const fn stride<T: Plain>() -> usize {
     if used == 0 { 64 } else { used }
 }
 
-/// Bytes of a ring, in whole lines; `None` unless there are 2 to 256 buffers and their size is a number.
+/// Bytes of a ring, in whole lines; `None` unless there are 2 to 256 buffers and the size fits in `usize`.
 pub(super) const fn bytes<T: Plain>(buffers: u32) -> Option<usize> {
     if buffers < 2 || buffers > 256 {
         return None;
@@ -42,9 +42,9 @@ pub(super) const fn bytes<T: Plain>(buffers: u32) -> Option<usize> {
 /// A place in the order of writes.
 #[derive(Clone, Copy)]
 pub(super) struct Turn {
-    /// What `latest` is when this write is the newest.
+    /// The value of `latest` when this write is the newest.
     pub(super) word: u64,
-    /// Its buffer, below the count: beside the word, so that whoever knows the turn does not compute it.
+    /// Its buffer, below the count: stored beside the word, so that code that has the turn need not compute it.
     buffer: usize,
 }
 
@@ -56,7 +56,7 @@ impl Turn {
     }
 }
 
-/// The ring itself. Its buffers are touched by [`Ring::store`] and [`Ring::load`] alone.
+/// The ring itself. Only [`Ring::store`] and [`Ring::load`] touch its buffers.
 pub(super) struct Ring<'m, T> {
     pub(super) latest: &'m AtomicU64,
     buffers: Places<'m, T>,
@@ -88,7 +88,7 @@ impl<'m, T: Plain> Ring<'m, T> {
         })
     }
 
-    /// The turn that a word names; a buffer that is none counts as the first.
+    /// The turn that a word names; a buffer number that is out of range counts as buffer 0.
     #[inline(always)]
     pub(super) fn turn(&self, word: u64) -> Turn {
         let buffer = (word & BUFFER) as usize;
@@ -101,7 +101,7 @@ impl<'m, T: Plain> Ring<'m, T> {
         self.after(self.turn(believed(self.latest.load(Relaxed))))
     }
 
-    /// The turn behind `turn`.
+    /// The turn after `turn`.
     #[inline(always)]
     pub(super) fn after(&self, turn: Turn) -> Turn {
         let next = turn.buffer + 1;
@@ -112,21 +112,21 @@ impl<'m, T: Plain> Ring<'m, T> {
     /// Copies `value` into the buffer of `turn`.
     #[inline(always)]
     pub(super) fn store(&self, turn: Turn, value: &T) {
-        // SAFETY: a turn's buffer is below the count (`turn`, `after`), a T fits (`new`); nobody touches the buffers
-        // but this and `load`.
+        // SAFETY: a turn's buffer is below the count (`turn`, `after`), a T fits (`new`); only this function and
+        // `load` touch the buffers.
         unsafe { self.buffers.store(turn.buffer, value) };
     }
 
-    /// Copies the buffer of `turn` while it may be written: a `T` after the protocol's check.
+    /// Copies the buffer of `turn` while the writer may write it: the copy is a `T` only after the protocol's check.
     #[inline(always)]
     pub(super) fn load(&self, turn: Turn, value: &mut MaybeUninit<T>) {
         // SAFETY: as in `store`.
         unsafe { self.buffers.load_into(turn.buffer, value) };
     }
 
-    /// Whether at `now`, a later value of `latest`, the buffer of `turn` may have been taken again. The write behind
-    /// `now` is possibly going on; the one that takes this buffer again is `count` behind `turn`. So the buffer is
-    /// whole while `now` is at most `count` - 2 behind.
+    /// Whether at `now`, a later value of `latest`, the writer may have reused the buffer of `turn`. The write after
+    /// `now` may be in progress; the write that reuses this buffer is `count` writes after `turn`. So the buffer is
+    /// whole while `now` is at most `count` - 2 writes after `turn`.
     #[inline(always)]
     pub(super) fn overtaken(&self, turn: Turn, now: u64) -> bool {
         now.wrapping_sub(turn.word & !BUFFER) >= (self.count as u64 - 1) << 8

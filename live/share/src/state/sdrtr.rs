@@ -6,12 +6,12 @@
 //! # Use
 //!
 //! Settings, set points, commands into a control loop. The reader always gets the newest value that was published
-//! whole; the writer is told `Busy` while the reader copies or looks. Is the writer the real-time side: [`super::sdrtw`].
-//! Must every value arrive: [`crate::queue`].
+//! whole; the writer gets `Busy` while the reader copies or looks. If the writer is the real-time side, see
+//! [`super::sdrtw`]. If every value must arrive, see [`crate::queue`].
 //!
 //! # Callers
 //!
-//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] see to it).
+//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] ensure it).
 //!
 //! |                             | publish | read | `release_reader` |
 //! |-----------------------------|---------|------|------------------|
@@ -24,13 +24,13 @@
 //!
 //! | operation           | bound                                                                             |
 //! |---------------------|-----------------------------------------------------------------------------------|
-//! | `read`, `read_into` | wait-free: 1 exchange + W words + 1 store; without the words when nothing was published |
-//! | `read_with`         | the same with what `look` does instead of the words                                |
-//! | `try_publish`       | W words + 1 exchange, then it has happened or the reader was inside               |
+//! | `read`, `read_into` | wait-free: 1 exchange + W words + 1 store; without the words if nothing was published |
+//! | `read_with`         | the same, with the time of `look` instead of the words                            |
+//! | `try_publish`       | W words + 1 exchange; then the value is published, or the reader was inside       |
 //! | `publish_within(n)` | W words + 1 to n exchanges                                                        |
 //!
-//! A reader that reads back to back starves the writer: `Busy` can repeat for ever, the reader never waits. On
-//! AArch64 without LSE an exchange is a loop of the processor; build with `+lse` to have the bound.
+//! A reader that reads back to back starves the writer: `Busy` can repeat for ever, but the reader never waits. On
+//! AArch64 without LSE the processor runs an exchange as a loop; build with `+lse` to get the bound.
 //!
 //! # State
 //!
@@ -49,54 +49,55 @@
 //! # Orderings
 //!
 //! - O1 publish: Release of the writer's exchange ↔ Acquire of the reader's exchange.
-//! - O2 return: Release of the reader's store ↔ Acquire of the writer's exchange, and of the load by which a new
-//!   writer begins.
+//! - O2 return: Release of the reader's store ↔ Acquire of the writer's exchange, and of a new writer's first load.
 //!
 //! # Proof
 //!
-//! The reader's exchange and the writer's are read-modify-writes of one word, so one comes first. If the reader's:
-//! bit 0 is set, the writer's fails until the reader's store (I2), so bit 1 keeps naming the slot that is read, which
-//! the writer does not touch (I1, I3), and the store overwrites nothing that anybody else did. If the writer's: the
-//! reader's exchange returns the new bit 1, or a later one, and O1 makes the slot's content visible. The slot that
-//! the writer writes next is the one that bit 1 left; whoever read it had returned (O2) before the exchange that left
-//! it.
+//! The reader's exchange and the writer's exchange are read-modify-writes of one word, so one comes first. If the
+//! reader's comes first: bit 0 is set, and the writer's exchange fails until the reader's store (I2). So bit 1 keeps
+//! naming the slot that the reader reads, the writer does not touch that slot (I1, I3), and the reader's store
+//! overwrites no other change of the word. If the writer's comes first: the reader's exchange returns the new bit 1,
+//! or a later one, and O1 makes the slot's content visible. The writer next writes the slot that bit 1 no longer
+//! names; each read of that slot had returned (O2) before the exchange that moved bit 1 away from it.
 //!
 //! # Crash
 //!
-//! | who dies, where                 | what the other side sees           | what goes on                            |
+//! | death of                        | what the other side sees           | recovery                                |
 //! |---------------------------------|------------------------------------|-----------------------------------------|
 //! | writer, before its exchange     | the previous value                 | a new [`writer`] writes the free slot   |
 //! | writer, after its exchange      | the new value                      | a new [`writer`] takes the other slot   |
 //! | reader, before its exchange or after its store | nothing             | a new [`reader`] reads the newest value |
-//! | reader, in between (bit 0 set)  | `Busy` until it is cleared         | a new [`reader`] clears bit 0, or the owner calls [`Writer::release_reader`] |
+//! | reader, in between (bit 0 set)  | `Busy` until bit 0 is cleared      | a new [`reader`] clears bit 0, or the owner calls [`Writer::release_reader`] |
 //!
-//! A hostile writer can make the reader return any bits of the slots, also torn, and nothing else: the slot's
-//! number is one masked bit, the steps are the same. A hostile reader can keep the writer `Busy` or make it say
+//! A hostile writer can make the reader return any bits of the slots, also torn ones, and do nothing else: the slot's
+//! number is one masked bit, and the steps are the same. A hostile reader can keep the writer `Busy` or make it say
 //! `Corrupt`.
 //!
 //! # Source
 //!
 //! [Perez Ruiz 2020, Listing 1]. We differ: the printed mask 0xFFFFF000 clears the slot bit too, so that the second
 //! write waits for ever (`tests/printed.rs` shows it); the slot is the one that the exchange returned, where the
-//! listing loads the index again; the reader returns by a store, where the listing has another exchange, since nobody
-//! else can change the word meanwhile; `has_data` is bit 2 of the same word; `Busy` where the listing waits.
+//! listing loads the index again; the reader returns the slot by a store, where the listing uses another exchange,
+//! because only the reader can change the word meanwhile; `has_data` is bit 2 of the same word; the writer returns
+//! `Busy` where the listing waits.
 //!
 //! # Checked
 //!
 //! - `tests/behaviour.rs`: values, errors, layout against the model, successors; also Miri
-//! - `tests/steps_nonblocking.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever stands in the memory
+//! - `tests/steps_nonblocking.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever the memory holds
 //! - `tests/stress.rs`: threads on a payload that shows tearing; also Miri and the thread sanitizer
 //! - `tests/processes.rs`, `tests/deaths.rs`: SIGKILL at random moments, and before every step of every operation;
 //!   `tests/deaths_nonblocking.rs`: exactly what the table above says
 //! - `tests/hostile.rs`, `tests/hostile_nonblocking.rs`: a process scribbles at random
 //! - `tests/printed.rs`: the mistakes of the listing
-//! - `tests/loom.rs`, `tests/shuttle.rs`: what all protocols run, with freshness by a flag; 20 000 random runs
+//! - `tests/loom.rs`, `tests/shuttle.rs`: the programs of all protocols, which check freshness with a flag; 20 000
+//!   random runs
 //!
-//! `tests/loom_nonblocking.rs`: 3 writes × 3 reads, payload of 2 words, no preemption bound: 336 executions; 2 writes of up
-//! to 3 attempts × 2 reads: 52. Each of the four annotations weakened by one step fails there.
+//! `tests/loom_nonblocking.rs`: 3 writes × 3 reads, payload of 2 words, no preemption bound: 336 executions; 2 writes
+//! of up to 3 attempts × 2 reads: 52. Weakening any of the four annotations by one step fails there.
 //!
-//! Not covered: more than 3 writes × 3 reads exhaustively; load buffering (no tool here has it; the Release of O2
-//! forbids what it could do to the copy); AArch64 hardware.
+//! Not covered: more than 3 writes × 3 reads exhaustively; load buffering (no tool here models it; the Release of
+//! O2 forbids what it could do to the copy); AArch64 hardware.
 
 use core::fmt;
 
@@ -127,8 +128,8 @@ pub fn pair<T: Plain>(memory: Memory<'_>) -> Result<(Writer<'_, T>, Reader<'_, T
     Ok((Writer::attach(&memory), Reader::attach(&memory)))
 }
 
-/// The writer's end alone, where the reader's is in another process or made by [`reader`]. After the death of a
-/// writer, at any step, the next one goes on here.
+/// The writer's end alone, for a reader that is in another process or that [`reader`] makes. After the death of a
+/// writer, at any step, this call makes its successor.
 ///
 /// # Errors
 ///
@@ -136,16 +137,16 @@ pub fn pair<T: Plain>(memory: Memory<'_>) -> Result<(Writer<'_, T>, Reader<'_, T
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T`, or zeros; no other writer of it lives: the last one has
-/// ended, and this call comes after that.
+/// The memory holds this object for this `T`, or zeros. No other writer of it is alive: the last one has ended, and
+/// its end happens before this call.
 pub unsafe fn writer<T: Plain>(memory: Memory<'_>) -> Result<Writer<'_, T>, LayoutError> {
     let memory = memory.claim();
     fit(&memory, bytes::<T>())?;
     Ok(Writer::attach(&memory))
 }
 
-/// The reader's end alone, where the writer's is in another process or made by [`writer`]. After the death of a
-/// reader, at any step, the next one goes on here: the mark of the dead one is cleared.
+/// The reader's end alone, for a writer that is in another process or that [`writer`] makes. After the death of a
+/// reader, at any step, this call makes its successor and clears the bit that the dead reader left set.
 ///
 /// # Errors
 ///
@@ -153,8 +154,8 @@ pub unsafe fn writer<T: Plain>(memory: Memory<'_>) -> Result<Writer<'_, T>, Layo
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T`, or zeros; no other reader of it lives: the last one has
-/// ended, and this call comes after that.
+/// The memory holds this object for this `T`, or zeros. No other reader of it is alive: the last one has ended, and
+/// its end happens before this call.
 pub unsafe fn reader<T: Plain>(memory: Memory<'_>) -> Result<Reader<'_, T>, LayoutError> {
     let memory = memory.claim();
     fit(&memory, bytes::<T>())?;
@@ -172,9 +173,10 @@ fn slot(idx: u64) -> usize {
 /// Why a value was not published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotPublished {
-    /// The reader was copying the previous value each time.
+    /// The reader was copying or looking at the previous value during each attempt.
     Busy,
-    /// Someone who is not a reader of this object has changed its word. It stays so until a new writer attaches.
+    /// Something other than a reader of this object has changed its word. The error persists until a new writer
+    /// attaches.
     Corrupt,
 }
 
@@ -200,14 +202,15 @@ pub struct Writer<'m, T> {
 impl<'m, T: Plain> Writer<'m, T> {
     fn attach(memory: &Claimed<'m>) -> Self {
         let idx = memory.word(0);
-        // O2 return: the last writer's exchange had synchronised with the read that returned the slot we write
-        // next; reading it, or what a reader added to it, we do too.
+        // O2 return: the last writer's exchange synchronised with the read that returned the slot that we write next.
+        // Our load reads the value of that exchange, or of a reader's later change, and so synchronises with that
+        // read too.
         let current = idx.load(Acquire) & (SLOT | DATA);
         Self { idx, slots: slots(memory), current }
     }
 
-    /// Publishes `value`, or not if the reader is copying at this moment. Then the value lies in the free slot,
-    /// where nobody sees it and the next attempt overwrites it.
+    /// Publishes `value`, unless the reader is inside at this moment. In that case the value stays in the free slot,
+    /// where no reader sees it, and the next attempt overwrites it.
     ///
     /// # Errors
     ///
@@ -217,8 +220,8 @@ impl<'m, T: Plain> Writer<'m, T> {
         self.publish_within(value, 1)
     }
 
-    /// Publishes `value`: copies it once and tries up to `attempts` times (0 counts as 1), with a pause in
-    /// between, to make it the current one. What was not published lies in the free slot as in
+    /// Publishes `value`: copies it once and tries up to `attempts` times (0 counts as 1), with a pause between
+    /// attempts, to make it the current value. A value that is not published stays in the free slot as in
     /// [`Writer::try_publish`].
     ///
     /// # Errors
@@ -229,8 +232,8 @@ impl<'m, T: Plain> Writer<'m, T> {
         let new = DATA | (!self.current & SLOT);
         // SAFETY:
         // - the slot's number is 0 or 1, and a T fits (layout); T is Plain: no padding, aligned to at most 8;
-        // - exclusive: bit 1 names the other slot (I1) and cannot change but by us (I2); the read of this slot
-        //   that came last had returned before our exchange that left it (O2).
+        // - exclusive: bit 1 names the other slot (I1) and only we change it (I2); the last read of this slot had
+        //   returned before our exchange that moved bit 1 away from it (O2).
         unsafe { self.slots.write(slot(new), value) };
         let mut left = attempts;
         loop {
@@ -250,14 +253,14 @@ impl<'m, T: Plain> Writer<'m, T> {
         }
     }
 
-    /// Clears the mark that a reader left which died while it copied, so that publishing goes on before the next
-    /// reader attaches. (The next [`reader`] does it too.)
+    /// Clears bit 0 after a reader died while it copied, so that the writer can publish before the next reader
+    /// attaches. (The next [`reader`] clears it too.)
     ///
     /// # Safety
     ///
-    /// No reader of this object lives, and this call comes after its end.
+    /// No reader of this object is alive, and the end of the last one happens before this call.
     pub unsafe fn release_reader(&mut self) {
-        // O2 return, for the dead: its copying came before its end, and that before this call (caller).
+        // O2 return, for the dead reader: its copy came before its end, and its end before this call (caller).
         self.idx.fetch_and(!READER_INSIDE, Release);
     }
 }
@@ -271,8 +274,8 @@ pub struct Reader<'m, T> {
 impl<'m, T: Plain> Reader<'m, T> {
     fn attach(memory: &Claimed<'m>) -> Self {
         let idx = memory.word(0);
-        // O2 return, for a reader that died inside: see `Writer::release_reader`. Left set, our first exchange
-        // would carry into bit 1.
+        // O2 return, for a reader that died inside: see `Writer::release_reader`. If bit 0 stayed set, our first
+        // exchange would carry into bit 1.
         idx.fetch_and(!READER_INSIDE, Release);
         Self { idx, slots: slots(memory) }
     }
@@ -283,35 +286,35 @@ impl<'m, T: Plain> Reader<'m, T> {
         let (inside, slot) = self.enter()?;
         // SAFETY:
         // - the slot's number is 0 or 1, whatever the word is, and a T fits (layout);
-        // - T is Plain: every bit pattern is one, aligned to at most 8;
-        // - exclusive against our writer: bit 0 is set until `inside` is dropped (I2), so it leaves this slot
-        //   alone (I1). A hostile process is outside of this program: its bits are a T as any, and all of them are
-        //   fetched before the Release there.
+        // - T is Plain: every bit pattern is a value, and it is aligned to at most 8;
+        // - exclusive against our writer: bit 0 is set until `inside` is dropped (I2), so the writer leaves this slot
+        //   alone (I1). A hostile process is outside this program: its bits are a T like any others, and we fetch all
+        //   of them before the Release in that drop.
         let value = unsafe { self.slots.read(slot) };
         drop(inside);
         Some(value)
     }
 
-    /// [`Reader::read`] into `value`, which saves moving a large one again; whether there was one. If not, `value` is as
-    /// it was.
+    /// [`Reader::read`] into `value`, which saves a further move of a large value; returns whether there was a value.
+    /// If not, `value` is unchanged.
     #[inline]
     pub fn read_into(&mut self, value: &mut T) -> bool {
         let Some((_inside, slot)) = self.enter() else { return false };
-        // SAFETY: as in `read`, until `_inside` is dropped, which is at the end of this function.
+        // SAFETY: as in `read`, until `_inside` is dropped, at the end of this function.
         unsafe { self.slots.read_into(slot, uninit(value)) };
         true
     }
 
-    /// The newest value, shown to `look` where it lies; `None` before the first one. The writer is told `Busy` until
-    /// `look` returns: a long look, over and over, starves it. Wait-free but for `look`: 1 exchange, 1 store.
+    /// Shows `look` the newest value where it lies; `None` before the first one. The writer gets `Busy` until `look`
+    /// returns: repeated long looks starve the writer. Wait-free except for `look`: 1 exchange, 1 store.
     #[inline]
     pub fn read_with<R>(&mut self, look: impl FnOnce(&T) -> R) -> Option<R> {
         let (_inside, slot) = self.enter()?;
-        // SAFETY: as in `read`, until `_inside` is dropped, which is when `look` has returned or panicked.
+        // SAFETY: as in `read`, until `_inside` is dropped, after `look` has returned or panicked.
         Some(unsafe { self.slots.lend(slot, look) })
     }
 
-    /// Keeps the writer out, if there is a value; its slot.
+    /// Keeps the writer out, if there is a value; returns the value's slot.
     #[inline(always)]
     fn enter(&self) -> Option<(Inside<'m>, usize)> {
         // O1 publish (Acquire): the content of the slot that the result names.
@@ -324,15 +327,15 @@ impl<'m, T: Plain> Reader<'m, T> {
 /// The reader is inside until this is dropped.
 struct Inside<'m> {
     idx: &'m AtomicU64,
-    /// The word as it was before.
+    /// The word before the reader entered.
     outside: u64,
 }
 
 impl Drop for Inside<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // O2 return (Release): our copying is over before the writer may take this slot. A store, for while bit 0 is
-        // set nobody else changes the word (I2).
+        // O2 return (Release): our copy is complete before the writer may take this slot. A store suffices: while bit
+        // 0 is set, only the reader changes the word (I2).
         self.idx.store(self.outside, Release);
     }
 }

@@ -1,29 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Test and set: newest value behind a lock that is spun for. A baseline to hold the other protocols against.
+//! Test and set: newest value behind a spin lock. A baseline to compare the other protocols with.
 //!
 //! # Use
 //!
-//! To compare with, and where nobody is real-time, parties are few, and memory must be one value. *Not for real-time*:
+//! For comparison, and where no thread is real-time, the threads are few, and the memory must be that of one value.
+//! *Not for real-time*:
 //!
-//! - nobody knows how long the lock is taken: by others one after another, for ever, and in no order;
-//! - a holder that is preempted makes everybody wait; on one core, a spinner of higher priority than the holder never
-//!   ends, since the holder does not run;
-//! - a holder that dies keeps it, until its successor attaches.
+//! - there is no bound on how long other threads hold the lock: they may take it one after another, for ever, and in
+//!   any order;
+//! - a holder that is preempted makes all others wait; on one core, a spinner of higher priority than the holder
+//!   never ends, because the holder does not run;
+//! - a holder that dies keeps the lock until its successor attaches.
 //!
-//! The `try_` forms end after one attempt, told [`Busy`]. For everything else there is a protocol in
+//! The `try_` forms return [`Busy`] after one failed attempt. For every other use there is a protocol in
 //! [this folder](super) that does not wait.
 //!
-//! There is no form in place: nothing of the caller's runs while an end has the lock. So a thread that has two ends of one
-//! object cannot ask by the one for what it holds by the other, which would never end; a panic leaves no half of a value; and the
-//! lock is held for one copy. A handler of a signal is a thread above the one that it interrupts, as said above: it uses
-//! the `try_` forms.
+//! There is no form in place: no code of the caller runs while an end holds the lock. So a thread that has two ends
+//! of one object cannot request the lock through one while it holds it through the other, which would never end; a
+//! panic leaves no half-written value; and the lock is held for one copy only. A signal handler is like a thread of
+//! higher priority than the thread that it interrupts (see above): it uses the `try_` forms.
 //!
 //! # Callers
 //!
 //! Each end may be used at any time; the lock makes operations wait for each other. `X` may not run at the same time
-//! (the types and the duties of [`writer`] and [`reader`] see to it).
+//! (the types and the duties of [`writer`] and [`reader`] ensure it).
 //!
 //! |                                      | write | read of one number | of another |
 //! |--------------------------------------|-------|--------------------|------------|
@@ -38,7 +40,7 @@
 //! |----------------------------------------|-------------------------------------------------------------------|
 //! | `try_write`                            | 1 exchange + W words + 2 stores; 1 exchange when the lock is held |
 //! | `try_read`                             | 1 exchange + 1 load + W words + 1 store; 1 exchange when held     |
-//! | `write`, `read`, `read_into`           | the same and as many loads and exchanges as it takes: *none*      |
+//! | `write`, `read`, `read_into`           | the same, and loads and exchanges until the lock is free: *no bound* |
 //! | `try_read_if_newer`                    | `try_read` and 1 load; 1 load when there is nothing newer         |
 //! | `version`                              | 1 load                                                            |
 //!
@@ -52,8 +54,8 @@
 //!
 //! # Invariants
 //!
-//! - I1 Only who has changed the lock from 0 to its own mark touches the slot, or stores the version, until it changes
-//!   it back.
+//! - I1 Only an end that has changed the lock from 0 to its own mark touches the slot, or stores the version, until
+//!   it changes the lock back.
 //! - I2 While the lock is free the slot holds the value of write `version`, whole.
 //!
 //! # Orderings
@@ -62,23 +64,24 @@
 //!
 //! # Proof
 //!
-//! The exchange succeeds for one party at a time, as it finds 0 and leaves a mark (I1). O1 makes all that a holder did
-//! to the slot come before all that the next one does.
+//! The exchange succeeds for one end at a time, because it finds 0 and leaves a mark (I1). O1 orders everything that
+//! a holder did to the slot before everything that the next holder does.
 //!
 //! # Crash
 //!
-//! | who dies, where        | what the others see                    | what goes on                                       |
+//! | death of               | what the others see                    | recovery                                           |
 //! |------------------------|----------------------------------------|----------------------------------------------------|
-//! | anybody, not holding   | nothing                                | a new end goes on                                  |
-//! | writer, holding        | [`Busy`], or they spin for ever        | a new [`writer`] keeps the lock, since the slot may be half written, until it has written |
+//! | any end, not holding   | nothing                                | a new end continues                                |
+//! | writer, holding        | [`Busy`], or they spin for ever        | a new [`writer`] keeps the lock until it has written, since the slot may be half written |
 //! | reader, holding        | [`Busy`], or they spin for ever        | a new [`reader`] of that number frees the lock     |
 //!
-//! Whoever can write the memory can keep everybody out, or let two in.
+//! A process that can write the memory can keep all ends out, or let two in.
 //!
 //! # Source
 //!
-//! The lock of [Huang 2002, section 4], "that relies on the atomic Test-And-Set instruction". We differ: spinning on
-//! loads, so that waiting does not take the line from the holder; the mark says who holds, so that a successor can tell.
+//! The lock of [Huang 2002, section 4], "that relies on the atomic Test-And-Set instruction". We differ: waiters spin
+//! on loads, so that they do not take the line from the holder; the mark names the holder, so that a successor can
+//! recognise its predecessor's mark.
 //!
 //! # Checked
 //!
@@ -88,12 +91,13 @@
 //!   `processes`, `deaths`
 //! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
-//! `tests/loom_temporal.rs`, payload of 2 words: 2 attempts to write, 2 and 1 to read by two readers, without preemption
-//! bound: 11 875 executions; spinning, 2 writes and 2 reads, bound 3: 103. Either end of O1 weakened fails there.
+//! `tests/loom_temporal.rs`, payload of 2 words: 2 attempts to write, 2 and 1 to read by two readers, without
+//! preemption bound: 11 875 executions; spinning, 2 writes and 2 reads, bound 3: 103. Weakening either end of
+//! O1 fails there.
 //!
-//! Not covered: fairness, of which there is none.
+//! Not covered: fairness; there is none.
 //!
-//! Nothing can be done under the lock, so nothing there can ask for it again:
+//! No code of the caller runs under the lock, so none can request it again:
 //!
 //! ```compile_fail,E0599
 //! # use taut_share::{Line, Memory, state::spinlock};
@@ -165,8 +169,9 @@ pub fn group<T: Plain>(
     Ok((Writer::attach(object), Readers { object, next: 0, count: readers }))
 }
 
-/// The writer's end alone, where the readers are in other processes or made by [`reader`]. After the death of a writer
-/// the next one goes on here; if the dead one held the lock, this one does, up to its first write.
+/// The writer's end alone, for readers that are in other processes or that [`reader`] makes. After the death of a
+/// writer, this call makes its successor; if the dead writer held the lock, the successor holds it until its first
+/// write.
 ///
 /// # Errors
 ///
@@ -174,15 +179,15 @@ pub fn group<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T`, or zeros; no other writer of it lives: the last one has
-/// ended, and this call comes after that.
+/// The memory holds this object for this `T`, or zeros. No other writer of it is alive: the last one has ended, and
+/// its end happens before this call.
 pub unsafe fn writer<T: Plain>(memory: Memory<'_>) -> Result<Writer<'_, T>, LayoutError> {
     let memory = memory.claim();
     Ok(Writer::attach(Object::new(&memory)?))
 }
 
-/// The end of reader `which`, from 0, alone. After the death of that reader the next one goes on here; if the dead one
-/// held the lock, it is free from now on.
+/// The end of reader `which`, from 0, alone. After the death of that reader, this call makes its successor; if the
+/// dead reader held the lock, this call frees it.
 ///
 /// # Errors
 ///
@@ -190,14 +195,14 @@ pub unsafe fn writer<T: Plain>(memory: Memory<'_>) -> Result<Writer<'_, T>, Layo
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T`, or zeros; no other reader of this number lives: the last one
-/// has ended, and this call comes after that.
+/// The memory holds this object for this `T`, or zeros. No other reader of this number is alive: the last one has
+/// ended, and its end happens before this call.
 pub unsafe fn reader<T: Plain>(memory: Memory<'_>, which: u32) -> Result<Reader<'_, T>, LayoutError> {
     let memory = memory.claim();
     Ok(Reader::attach(Object::new(&memory)?, which))
 }
 
-/// Somebody else holds the lock.
+/// Another end holds the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy;
 
@@ -245,7 +250,7 @@ impl<'m, T: Plain> Object<'m, T> {
             if let Ok(held) = self.try_hold(mark) {
                 return held;
             }
-            // Loads leave the line where it is.
+            // Loads leave the line with its holder.
             while self.lock.load(Relaxed) != FREE {
                 spin_loop();
             }
@@ -253,7 +258,7 @@ impl<'m, T: Plain> Object<'m, T> {
     }
 }
 
-/// The lock is ours; freed when this goes.
+/// The lock is ours; dropping this value frees it.
 struct Held<'m>(&'m AtomicU64);
 
 impl Drop for Held<'_> {
@@ -267,18 +272,19 @@ impl Drop for Held<'_> {
 pub struct Writer<'m, T> {
     object: Object<'m, T>,
     written: u64,
-    /// Whether the lock is ours since the writer before died with it.
+    /// Whether we hold the lock because the previous writer died while it held it.
     inherited: bool,
 }
 
 impl<'m, T: Plain> Writer<'m, T> {
     fn attach(object: Object<'m, T>) -> Self {
-        // Relaxed: the last writer has ended before this call, so its mark stays; and no one else stores the version.
+        // Relaxed: the last writer has ended before this call, so its mark stays; and only the writer stores the
+        // version.
         let inherited = object.lock.load(Relaxed) == WRITER;
         Self { object, written: believed(object.version.load(Relaxed)), inherited }
     }
 
-    /// Makes `value` the newest, if nobody holds the lock.
+    /// Makes `value` the newest, unless another end holds the lock.
     ///
     /// # Errors
     ///
@@ -290,7 +296,7 @@ impl<'m, T: Plain> Writer<'m, T> {
         Ok(())
     }
 
-    /// Makes `value` the newest, as soon as nobody holds the lock: if that ever comes.
+    /// Makes `value` the newest, as soon as no other end holds the lock; this may never happen.
     #[inline]
     pub fn write(&mut self, value: &T) {
         let held = self.held();
@@ -301,14 +307,14 @@ impl<'m, T: Plain> Writer<'m, T> {
         self.heir().unwrap_or_else(|| self.object.hold(WRITER))
     }
 
-    /// The lock, once, if it was inherited.
+    /// The lock, if it was inherited; only once.
     fn heir(&mut self) -> Option<Held<'m>> {
         core::mem::take(&mut self.inherited).then(|| Held(self.object.lock))
     }
 
     #[inline(always)]
     fn copy(&mut self, value: &T, held: Held<'m>) {
-        // SAFETY: place 0 of 1, and a T fits (layout); exclusive: the lock is ours (I1).
+        // SAFETY: index 0 of 1 slot, and a T fits (layout); exclusive: the lock is ours (I1).
         unsafe { self.object.slot.write(0, value) };
         self.publish(held);
     }
@@ -321,7 +327,7 @@ impl<'m, T: Plain> Writer<'m, T> {
     }
 }
 
-/// The readers, each once.
+/// The readers; the iterator yields each once.
 pub struct Readers<'m, T> {
     object: Object<'m, T>,
     next: u32,
@@ -353,20 +359,20 @@ impl<T: Plain> FusedIterator for Readers<'_, T> {}
 pub struct Reader<'m, T> {
     object: Object<'m, T>,
     mark: u64,
-    /// The number of what was returned last.
+    /// The number of the value that this reader returned last.
     seen: u64,
 }
 
 impl<'m, T: Plain> Reader<'m, T> {
     fn attach(object: Object<'m, T>, which: u32) -> Self {
         let mark = READERS + u64::from(which);
-        // O1 hold (Release), for a reader that died: its copying came before its end, and that before this call. Of
-        // another holder the exchange changes nothing.
+        // O1 hold (Release), for a reader that died: its copying came before its end, and its end before this call.
+        // If another end holds the lock, the exchange changes nothing.
         let _ = object.lock.compare_exchange(mark, FREE, Release, Relaxed);
         Self { object, mark, seen: 0 }
     }
 
-    /// The newest value, if nobody holds the lock; `None` before the first write.
+    /// The newest value, unless another end holds the lock; `None` before the first write.
     ///
     /// # Errors
     ///
@@ -374,76 +380,77 @@ impl<'m, T: Plain> Reader<'m, T> {
     #[inline]
     pub fn try_read(&mut self) -> Result<Option<Sample<T>>, Busy> {
         let held = self.object.try_hold(self.mark)?;
-        // SAFETY: `copy` fills what a value uses, if it gives a number.
+        // SAFETY: `copy` fills the used bytes of a value if it returns a number.
         Ok(unsafe { whole_sample(|value| self.copy(held, value)) })
     }
 
-    /// The newest value if it is another one than this reader returned last, if nobody holds the lock; else `None`,
-    /// after one load.
+    /// The newest value, if it is not the one that this reader returned last, and unless another end holds the lock;
+    /// otherwise `None`, after one load.
     ///
     /// # Errors
     ///
-    /// [`Busy`]: there is a newer one.
+    /// [`Busy`]: there is a newer value, but another end holds the lock.
     #[inline]
     pub fn try_read_if_newer(&mut self) -> Result<Option<Sample<T>>, Busy> {
         if self.version() == self.seen { Ok(None) } else { self.try_read() }
     }
 
-    /// The newest value, as soon as nobody holds the lock: if that ever comes. `None` before the first write.
+    /// The newest value, as soon as no other end holds the lock; this may never happen. `None` before the first
+    /// write.
     #[inline]
     pub fn read(&mut self) -> Option<T> {
         let held = self.object.hold(self.mark);
-        // SAFETY: `copy` fills what a value uses, if it gives a number.
+        // SAFETY: `copy` fills the used bytes of a value if it returns a number.
         unsafe { whole_sample(|value| self.copy(held, value)) }.map(|sample| sample.value)
     }
 
-    /// [`Reader::try_read`] into `value`, which is not moved again; the result is the number of the write. If it is `None`,
-    /// `value` is as it was.
+    /// [`Reader::try_read`] into `value`, without a further move; returns the number of the write. If it returns
+    /// `None`, `value` is unchanged.
     ///
     /// # Errors
     ///
-    /// [`Busy`]; `value` is as it was then too.
+    /// [`Busy`]; then too `value` is unchanged.
     #[inline]
     pub fn try_read_into(&mut self, value: &mut T) -> Result<Option<u64>, Busy> {
         let held = self.object.try_hold(self.mark)?;
         Ok(self.copy(held, uninit(value)))
     }
 
-    /// [`Reader::try_read_if_newer`] into `value`, which is not moved again; the result is the number of the write. If it
-    /// is `None`, `value` is as it was.
+    /// [`Reader::try_read_if_newer`] into `value`, without a further move; returns the number of the write. If it
+    /// returns `None`, `value` is unchanged.
     ///
     /// # Errors
     ///
-    /// [`Busy`]; `value` is as it was then too.
+    /// [`Busy`]; then too `value` is unchanged.
     #[inline]
     pub fn try_read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, Busy> {
         if self.version() == self.seen { Ok(None) } else { self.try_read_into(value) }
     }
 
-    /// [`Reader::read`] into `value`, which is not moved again; the result is the number of the write. If it is `None`,
-    /// `value` is as it was.
+    /// [`Reader::read`] into `value`, without a further move; returns the number of the write. If it returns `None`,
+    /// `value` is unchanged.
     #[inline]
     pub fn read_into(&mut self, value: &mut T) -> Option<u64> {
         let held = self.object.hold(self.mark);
         self.copy(held, uninit(value))
     }
 
-    /// The number of the newest write, 0 before the first. By the time it is looked at it may be past.
+    /// The number of the newest write, 0 before the first. It may be out of date when the caller looks at it.
     #[inline]
     pub fn version(&self) -> u64 {
-        // Relaxed: nothing is read on the strength of it.
+        // Relaxed: no read relies on it.
         self.object.version.load(Relaxed)
     }
 
-    /// Copies the newest value, under the lock; its number.
+    /// Copies the newest value, under the lock; returns the number of its write.
     #[inline(always)]
     fn copy(&mut self, held: Held<'m>, value: &mut MaybeUninit<T>) -> Option<u64> {
         let version = self.object.version.load(Relaxed); // Under the lock.
         if version == 0 {
             return None;
         }
-        // SAFETY: place 0 of 1, and a T fits (layout); exclusive: the lock is ours (I1). T is Plain: any bits are one,
-        // and all of them are fetched before the lock is freed.
+        // SAFETY: index 0 of 1 slot, and a T fits (layout); exclusive: the lock is ours (I1). T is Plain: any bits
+        // are a value, and we fetch all of them before we free the lock.
         unsafe { self.object.slot.read_into(0, value) };
         drop(held);
         self.seen = version;

@@ -5,22 +5,23 @@
 //!
 //! # Use
 //!
-//! As [`super::dbp`], where it is known how long readers' jobs last: then buffers are used in turn, nobody is asked
-//! before one is overwritten, and an activation costs the same for any number of readers. A job that lasts longer is
-//! told `Overrun`.
+//! As [`super::dbp`], if it is known how long readers' jobs last. Then the writer uses the buffers in turn,
+//! overwrites one without checking its readers, and an activation costs the same for any number of readers. A job
+//! that lasts longer gets `Overrun`.
 //!
-//! The form at run time, [`newest`], has no dispatcher: the newest value at the moment of reading, which readers of the
-//! other form can read too. [`super::nbw_temporal`] is the same with one word of the writer's instead of two.
+//! The form at run time, [`newest`], has no dispatcher: its readers get the newest value at the moment of reading.
+//! Readers of the other form can read in this way too. [`super::nbw_temporal`] is the same with one word of the
+//! writer instead of two.
 //!
 //! # Callers
 //!
-//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] see to it).
+//! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] ensure it).
 //!
 //! |                              | dispatcher's | writer's | a reader's                     |
 //! |------------------------------|--------------|----------|--------------------------------|
 //! | `activate_…`                 | X            | -        | -                              |
 //! | writer's `job` and its guard, `Publisher::write` | - | X | -                             |
-//! | reader's `job` and its guard, `read_newest…` | - | -   | X by the same one, - by others |
+//! | reader's `job` and its guard, `read_newest…` | - | -   | X by the same reader, - by others |
 //!
 //! # Progress
 //!
@@ -38,7 +39,7 @@
 //! | its `read`          | 3 loads + W words + 1 fence; 1 load from the second time on; 1 load if `NotYet`; nothing if the writer has never been activated |
 //! | its completion      | 1 store                                                                             |
 //! | `Publisher::write`  | 2 stores + W words + 1 fence; + 1 store the first time                              |
-//! | `read_newest`       | 3 loads + W words + 1 fence; 1 load before the first job is complete, 2 if none wrote |
+//! | `read_newest`       | 3 loads + W words + 1 fence; 1 load before the first job is complete, 2 if no job wrote |
 //! | `read_newest_if_newer` | the same; 1 load when there is nothing newer                                     |
 //!
 //! # State
@@ -46,9 +47,9 @@
 //! ```text
 //! byte 0              activated: writer's jobs activated (the dispatcher's)
 //! byte 128            completed: writer's jobs completed (the writer's)
-//! byte 136            first: the first of them that wrote, 0 for none (the writer's)
-//! byte 256 + 256 × i  told: jobs of reader i activated (the dispatcher's)
-//! byte 264 + 256 × i  what: the writer's job that the last one reads, 0 for none (the dispatcher's)
+//! byte 136            first: the first job of the writer that wrote, 0 for none (the writer's)
+//! byte 256 + 256 × i  announced: jobs of reader i activated (the dispatcher's)
+//! byte 264 + 256 × i  what: the writer's job that reader i's last job reads, 0 for none (the dispatcher's)
 //! byte 384 + 256 × i  completed: jobs of reader i completed (the reader's)
 //! then                n buffers, each on cache lines of its own; job k writes buffer k mod n
 //! ```
@@ -60,68 +61,71 @@
 //!
 //! # Orderings
 //!
-//! - O1 begin: Release fence after the writer's load of `activated` ↔ Acquire fence before the reader's last load.
+//! - O1 begin: Release fence after the writer's load of `activated` ↔ Acquire fence between the reader's words and
+//!   its last load.
 //! - O2 publish: Release of the writer's store of `completed` ↔ Acquire of the reader's load.
 //! - O3 announce: Release of the store of `announced` ↔ Acquire of the reader's load.
 //! - O4 leave: Release of the reader's store of its `completed` ↔ Acquire of the dispatcher's load.
 //!
 //! # Proof
 //!
-//! The dispatcher is one (`&mut`), so activations are in one order, which gives LATEST and PREVIOUS their meaning. A
-//! job that was told to read job k copies buffer k mod n after completed ≥ k: by O2 it sees the words of k, or later
-//! ones. Had it seen a word of job k + n, then by O1 (that word was stored after the fence that follows the writer's
-//! load of activated = k + n, and loaded before the fence that the last load follows) its last load would see
-//! activated ≥ k + n, and it says `Overrun`. Otherwise the words are those of k.
+//! There is one dispatcher (`&mut`), so activations have one order, which gives LATEST and PREVIOUS their meaning. A
+//! job that reads job k copies buffer k mod n after completed ≥ k: by O2 it sees the words of k, or later ones.
+//! Suppose it had seen a word of job k + n. That word was stored after the fence that follows the writer's load of
+//! activated = k + n, and loaded before the fence that precedes the last load. So by O1 the last load would see
+//! activated ≥ k + n, and the read returns `Overrun`. Otherwise the words are those of k.
 //!
-//! Enough buffers: while a reader's job lasts, at most L, the writer is activated at most ⌈L / T⌉ times, so that
-//! activated ≤ k + ⌈L / T⌉ at its end, or k + 1 + ⌈L / T⌉ for a reader of higher priority: [`buffers`]. At the
-//! moment of reading, jobs of the writer from N = max(2, ⌈(R + D) / T⌉) periods can touch a read that lasts R, if each
-//! completes within D: [`newest_buffers`]. If jobs last longer, they are told; no torn value is returned.
+//! Enough buffers: while a reader's job lasts, at most L, the writer is activated at most ⌈L / T⌉ times. So activated
+//! ≤ k + ⌈L / T⌉ at the end of the job, or k + 1 + ⌈L / T⌉ for a reader of higher priority: [`buffers`]. For reads at
+//! run time, jobs of the writer from N = max(2, ⌈(R + D) / T⌉) periods can overlap a read that lasts R, if each job
+//! completes within D: [`newest_buffers`]. If jobs last longer, their reads return `Overrun`, and never a torn value.
 //!
 //! # Crash
 //!
-//! | who dies, where                    | what the others see                         | what goes on                       |
+//! | death of                           | what the others see                         | recovery                           |
 //! |------------------------------------|---------------------------------------------|------------------------------------|
-//! | dispatcher, before its (last) store | nothing                                    | a new [`dispatcher`] goes on there; it does not know the last instant |
+//! | dispatcher, before its (last) store | nothing                                    | a new [`dispatcher`] continues there; it does not know the last instant |
 //! | dispatcher, after it               | the activation                              | the same                           |
 //! | writer, in a job                   | lower readers: `NotYet`; the dispatcher: `Running` | a new [`writer`] gets the same job, as one that has not written |
 //! | reader, in a job                   | the dispatcher: `Running`                   | a new [`reader`] gets the same job, and the same value or `Overrun` |
 //!
-//! A job that completes without writing leaves the value as it was: the writer copies it over. After a death in a job
-//! whose buffer was that of the value before it, which is so only with one buffer, that value is lost: there is none
-//! until the next job writes. A hostile process can make any job read any bits, or none start; buffers are named
-//! modulo their number.
+//! A job that completes without writing keeps the value before: the writer copies it over. If a writer dies in a job
+//! that has the same buffer as the value before it (possible only with one buffer), that value is lost: there is no
+//! value until the next job writes. A hostile process can make any job read any bits, or keep any job from starting;
+//! buffer numbers are taken modulo the number of buffers.
 //!
 //! # Source
 //!
 //! The temporal concurrency control protocol as in [Han14, II-B and II-C], after [Kopetz 1993]. We differ: the check,
-//! without which a broken timing assumption is a torn value; relaxed atomic words, since a plain copy that races is
-//! undefined; the number of buffers, as the text's formula is unreadable: for values fixed at activation by the
-//! proof above, at the moment of reading N + 1 by [Huang 2002]. The mechanism is that of `nbw_temporal`, where one word
-//! says both what began and what is complete, at the price of one more buffer: here the dispatcher's word says what
-//! began, and is written by another party; [`Publisher`] keeps to it, so that readers are the same.
+//! without which a broken timing assumption yields a torn value; relaxed atomic words, because a plain copy that
+//! races is undefined behaviour; the number of buffers, because the text's formula is unreadable: by the proof above
+//! for values fixed at activation, and N + 1 by [Huang 2002] for values at the moment of reading. The mechanism is
+//! that of `nbw_temporal`, where one word says both which write has begun and which is complete, at the price of one
+//! more buffer. Here the dispatcher's word says which job has begun, and another thread than the writer stores it;
+//! [`Publisher`] keeps this word too, so that readers are the same.
 //!
 //! # Checked
 //!
-//! - `tests/flow_reference.rs`: random periodic task sets, one processor and several, every value against an
-//!   interpreter of the synchronous-reactive semantics; brute force over arrivals: [`buffers`] suffice and one fewer
-//!   does not
+//! - `tests/flow_reference.rs`: random periodic task sets on one processor and on several, every value compared with
+//!   an interpreter of the synchronous-reactive semantics; brute force over arrivals: [`buffers`] suffice and one
+//!   fewer does not
 //! - the programs over all protocols, with the newest value: `conformance`, `stress`, `loom`, `shuttle`, `steps`,
 //!   `processes`, `deaths`
 //! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step, jobs too
 //! - `tests/behaviour_flow.rs`: values, errors, successors, spoilt words; also Miri. `tests/steps_flow.rs`: the bounds
 //! - `tests/stress_flow.rs`: a thread for each end, on a payload that shows tearing; also Miri
 //! - `tests/deaths_flow.rs`: SIGKILL before every step of every end
-//! - `tests/printed_flow.rs`: one buffer too few, unchecked
+//! - `tests/printed_flow.rs`: one buffer too few, without the check
 //!
 //! `tests/loom_flow.rs`, payload of 2 words, every second job without a write: dispatcher, writer and one reader on
 //! three threads, 2 activations of the writer and 2 of a lower reader with 1 buffer, 3 and 2 of a higher one with 2
 //! buffers, preemption bound 4: 12 113 and 14 183 executions; the form at run time, 2 writes × 1 read with 1 buffer
-//! without bound: 117, 3 × 2 with 2 buffers and bound 3: 988. Each fence left out and each annotation weakened fails
-//! there, but for those of O4, which forbid load buffering alone.
+//! without bound: 117, 3 × 2 with 2 buffers and bound 3: 988. Leaving out any fence, or weakening any annotation,
+//! fails there, except for the annotations of O4, which only forbid load buffering.
 //!
-//! Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Release of O4 forbids
-//! what it could do to the mailbox); AArch64 hardware; the timing assumptions, which are the caller's.
+//! Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Release of
+//! O4 forbids what it could do to the mailbox); AArch64 hardware; the timing assumptions, for which the caller is
+//! responsible.
 
 use core::cell::Cell;
 use core::fmt;
@@ -139,12 +143,12 @@ use crate::places::{Places, uninit};
 use crate::plain::fit;
 use crate::{LayoutError, Plain};
 
-/// Buffers for readers whose jobs read what was there at their activation: their number is the [`Shape`]'s. Take the
-/// largest over all readers.
+/// The number of buffers, in the [`Shape`], for readers whose jobs read the value that their activation fixes. Take
+/// the largest over all readers.
 ///
 /// `longest_ns`: the longest time from a reader's activation to the end of its job, not 0. `between_ns`: the shortest
-/// between two activations of the writer. `higher`: whether the reader has a higher priority than the writer. `None`
-/// if one of them is 0 or the result not a number.
+/// time between two activations of the writer. `higher`: whether the reader has a higher priority than the writer.
+/// `None` if one of the two times is 0, or the result does not fit in `u32`.
 pub const fn buffers(longest_ns: u64, between_ns: u64, higher: bool) -> Option<u32> {
     if longest_ns == 0 || between_ns == 0 {
         return None;
@@ -152,11 +156,11 @@ pub const fn buffers(longest_ns: u64, between_ns: u64, higher: bool) -> Option<u
     more(longest_ns.div_ceil(between_ns), if higher { 2 } else { 1 })
 }
 
-/// Buffers for [`Reader::read_newest`]; take the larger number if readers do both.
+/// The number of buffers for [`Reader::read_newest`]; take the larger of the two numbers if readers do both.
 ///
-/// `longest_ns`: the longest time that one such read takes. `deadline_ns`: the longest from an activation of the
-/// writer to the end of its job. `between_ns`: the shortest between two activations of the writer. `None` if that is
-/// 0 or the result not a number.
+/// `longest_ns`: the longest time that one such read takes. `deadline_ns`: the longest time from an activation of the
+/// writer to the end of its job. `between_ns`: the shortest time between two activations of the writer. `None` if
+/// `between_ns` is 0, the sum of the other two overflows, or the result does not fit in `u32`.
 pub const fn newest_buffers(longest_ns: u64, deadline_ns: u64, between_ns: u64) -> Option<u32> {
     let Some(window) = longest_ns.checked_add(deadline_ns) else { return None };
     if between_ns == 0 {
@@ -173,12 +177,13 @@ const fn more(number: u64, by: u64) -> Option<u32> {
     }
 }
 
-/// Bytes that an object needs; `None` unless there are 1 to 62 readers and a buffer, and their size is a number.
+/// Bytes that an object needs; `None` unless there are 1 to 62 readers and at least one buffer, and the size fits in
+/// `usize`.
 pub const fn bytes<T: Plain>(shape: Shape) -> Option<usize> {
     Layout::bytes::<T>(shape)
 }
 
-/// The number of readers of a shape that fits.
+/// Checks the shape and the memory; returns the number of readers.
 fn check<T: Plain>(memory: &Claimed<'_>, shape: Shape) -> Result<u32, LayoutError> {
     let readers = shape.readers().ok_or(LayoutError::Readers)?;
     fit(memory, bytes::<T>(shape).ok_or(LayoutError::Buffers)?)?;
@@ -192,8 +197,8 @@ pub type Group<'m, T> = (Dispatcher<'m>, Writer<'m, T>, Readers<'m, T>);
 ///
 /// # Errors
 ///
-/// [`LayoutError::Readers`]: none, or more than 62; [`LayoutError::Buffers`]: none, or their size is not a number;
-/// [`LayoutError::TooSmall`].
+/// [`LayoutError::Readers`]: none, or more than 62; [`LayoutError::Buffers`]: none, or their size does not fit in
+/// `usize`; [`LayoutError::TooSmall`].
 pub fn group<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Group<'_, T>, LayoutError> {
     let memory = memory.claim();
     let readers = check::<T>(&memory, shape)?;
@@ -217,7 +222,8 @@ pub fn newest<T: Plain>(
     Ok((Publisher { writer }, Readers { memory, shape, readers, next: 0, values: PhantomData }))
 }
 
-/// The writer's end of the form at run time alone. After the death of one, at any step, the next one goes on here.
+/// The writer's end of the form at run time, alone. After the death of a publisher, at any step, this call makes its
+/// successor.
 ///
 /// # Errors
 ///
@@ -225,16 +231,16 @@ pub fn newest<T: Plain>(
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and shape, or zeros; no other publisher, writer or dispatcher
-/// of it lives: the last one has ended, and this call comes after that.
+/// The memory holds this object for this `T` and shape, or zeros. No other publisher, writer or dispatcher of it is
+/// alive: the last one has ended, and its end happens before this call.
 pub unsafe fn publisher<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Publisher<'_, T>, LayoutError> {
     let memory = memory.claim();
     let readers = check::<T>(&memory, shape)?;
     Ok(Publisher { writer: Writer::attach(&memory, shape, readers) })
 }
 
-/// The dispatcher alone. After the death of one, at any step, the next one goes on here; the instant of the last
-/// activation is not known to it.
+/// The dispatcher alone. After the death of one, at any step, this call makes its successor; the successor does not
+/// know the instant of the last activation.
 ///
 /// # Errors
 ///
@@ -242,16 +248,16 @@ pub unsafe fn publisher<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Pu
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and shape, or zeros; no other dispatcher of it lives: the
-/// last one has ended, and this call comes after that.
+/// The memory holds this object for this `T` and shape, or zeros. No other dispatcher of it is alive: the last one
+/// has ended, and its end happens before this call.
 pub unsafe fn dispatcher<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Dispatcher<'_>, LayoutError> {
     let memory = memory.claim();
     let readers = check::<T>(&memory, shape)?;
     Ok(Dispatcher::attach(&memory, shape, readers))
 }
 
-/// The writer's end alone. After the death of a writer, at any step, the next one goes on here: in the job that the
-/// dead one had begun, as if that had not written.
+/// The writer's end alone. After the death of a writer, at any step, this call makes its successor: it is in the job
+/// that the dead writer had begun, as if that job had not written.
 ///
 /// # Errors
 ///
@@ -259,16 +265,16 @@ pub unsafe fn dispatcher<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<D
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and shape, or zeros; no other writer of it lives: the last
-/// one has ended, and this call comes after that.
+/// The memory holds this object for this `T` and shape, or zeros. No other writer of it is alive: the last one has
+/// ended, and its end happens before this call.
 pub unsafe fn writer<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Writer<'_, T>, LayoutError> {
     let memory = memory.claim();
     let readers = check::<T>(&memory, shape)?;
     Ok(Writer::attach(&memory, shape, readers))
 }
 
-/// The end of reader `which` alone. After the death of that reader, at any step, the next one goes on here: in the
-/// job that the dead one had begun.
+/// The end of reader `which` alone. After the death of that reader, at any step, this call makes its successor: it is
+/// in the job that the dead reader had begun.
 ///
 /// # Errors
 ///
@@ -276,8 +282,8 @@ pub unsafe fn writer<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Write
 ///
 /// # Safety
 ///
-/// What stands on the memory is this object for this `T` and shape, or zeros; no other reader of this number lives:
-/// the last one has ended, and this call comes after that.
+/// The memory holds this object for this `T` and shape, or zeros. No other reader of this number is alive: the last
+/// one has ended, and its end happens before this call.
 pub unsafe fn reader<T: Plain>(
     memory: Memory<'_>,
     shape: Shape,
@@ -292,7 +298,7 @@ pub unsafe fn reader<T: Plain>(
     }
 }
 
-/// The readers of a group, each once, in the order of their numbers.
+/// The readers of a group; the iterator yields each once, in the order of their numbers.
 pub struct Readers<'m, T> {
     memory: Claimed<'m>,
     shape: Shape,
@@ -321,10 +327,10 @@ impl<T: Plain> ExactSizeIterator for Readers<'_, T> {}
 /// Why a value was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotRead {
-    /// The writer's job whose value this job reads is not complete. A reader on another processor waits for that.
+    /// The writer's job whose value this job reads is not complete. A reader on another processor waits for it.
     NotYet,
     /// The value may have been overwritten: the job lasts longer, or the writer is activated more often, than the
-    /// buffers were counted for. It will not come back.
+    /// number of buffers allows for. The value is lost.
     Overrun,
 }
 
@@ -339,7 +345,7 @@ impl fmt::Display for NotRead {
 
 impl core::error::Error for NotRead {}
 
-/// The end that is called at each activation, in their order.
+/// The end that the scheduler calls at each activation, in the order of activations.
 pub struct Dispatcher<'m> {
     activated: &'m AtomicU64,
     completed: &'m AtomicU64,
@@ -347,11 +353,11 @@ pub struct Dispatcher<'m> {
     shape: Shape,
     readers: u32,
     instants: Instants,
-    /// Jobs of the writer that were activated.
+    /// The number of activated jobs of the writer.
     job: u64,
-    /// Jobs of each reader that were.
+    /// The number of activated jobs of each reader.
     announced: [u64; READERS_MAX as usize],
-    /// It moves between threads, but is not shared.
+    /// The dispatcher moves between threads, but is not shared.
     apart: PhantomData<Cell<()>>,
 }
 
@@ -373,27 +379,27 @@ impl<'m> Dispatcher<'m> {
         }
     }
 
-    /// Activates the writer's next job, at `at_ns`, in ns of any clock that is the same for all tasks; gives its
-    /// number, from 1. Wait-free.
+    /// Activates the writer's next job, at `at_ns`, in ns of any clock that is the same for all tasks; returns the
+    /// job's number, from 1. Wait-free.
     ///
     /// # Errors
     ///
     /// [`NotActivated`]: `Running`, or `OutOfOrder` after an activation of a reader at the same instant.
     pub fn activate_writer(&mut self, at_ns: u64) -> Result<u64, NotActivated> {
         self.instants.admit_writer(at_ns)?;
-        // Relaxed: readers look at it themselves; what is stored below has this look behind it, so that those of
-        // higher priority find the last job complete.
+        // Relaxed: readers load it themselves. The stores below come after this load, so readers of higher priority
+        // find the last job complete.
         if self.completed.load(Relaxed) != self.job {
             return Err(NotActivated::Running);
         }
         self.instants.pass(at_ns, false);
         self.job = self.job.wrapping_add(1);
-        // Relaxed: what the readers' check needs is behind the writer's fence.
+        // Relaxed: the writer's fence gives the order that the readers' check needs.
         self.activated.store(self.job, Relaxed);
         Ok(self.job)
     }
 
-    /// Activates the next job of reader `which`, at `at_ns` as for the writer; gives the number of the writer's job
+    /// Activates the next job of reader `which`, at `at_ns` as for the writer; returns the number of the writer's job
     /// whose value it will read, 0 for none. Wait-free.
     ///
     /// # Errors
@@ -406,7 +412,7 @@ impl<'m> Dispatcher<'m> {
         self.instants.admit_reader(at_ns)?;
         let version = if which < self.shape.lower { self.job } else { self.job.saturating_sub(1) };
         let (mailbox, announced) = (&self.mailboxes[which as usize], &mut self.announced[which as usize]);
-        // O4 leave: it has looked into its mailbox.
+        // O4 leave: the reader's loads of its mailbox are over.
         if mailbox.completed.load(Acquire) != *announced {
             return Err(NotActivated::Running);
         }
@@ -417,16 +423,16 @@ impl<'m> Dispatcher<'m> {
         Ok(version)
     }
 
-    /// A reader whose job is not complete and would be told `Overrun` once the writer's next job is activated: one for
-    /// whom to wait, rather than that. Wait-free: at most 2 loads for each reader.
+    /// A reader whose job is not complete and would get `Overrun` once the writer's next job is activated: the caller
+    /// can wait for this reader before it activates the writer. Wait-free: at most 2 loads for each reader.
     pub fn overtaken(&self) -> Option<u32> {
         let mut readers = self.mailboxes.iter().zip(&self.announced).zip(0..self.readers);
         let next = self.job.wrapping_add(1);
         let overtaken = readers.find(|((mailbox, announced), _)| {
-            // Relaxed: the dispatcher's own.
+            // Relaxed: only the dispatcher stores it.
             let version = mailbox.what.load(Relaxed);
             let gone = version != 0 && next.wrapping_sub(version) >= u64::from(self.shape.buffers);
-            // O4 leave: it has looked at its value.
+            // O4 leave: the reader's loads of its value are over.
             gone && mailbox.completed.load(Acquire) != **announced
         });
         overtaken.map(|(_, which)| which)
@@ -445,7 +451,7 @@ pub struct Writer<'m, T> {
     first: u64,
     /// The job in whose buffer a value may be unfinished; 0 for none.
     unfinished: u64,
-    /// The last job that has written; 0 for none.
+    /// The last job that wrote; 0 for none.
     written: u64,
 }
 
@@ -462,7 +468,7 @@ impl<'m, T: Plain> Writer<'m, T> {
         }
         let places = Layout::places(memory, shape, readers);
         let (activated, buffers) = (memory.word(Layout::ACTIVATED), u64::from(shape.buffers));
-        // If it is not complete, the last writer may have died in it.
+        // If this job is not complete, the last writer may have died in it.
         let unfinished = activated.load(Relaxed);
         let written = 0;
         Self {
@@ -478,7 +484,7 @@ impl<'m, T: Plain> Writer<'m, T> {
         }
     }
 
-    /// The job that has been activated; `None` if all that were are complete. 1 load, 1 fence.
+    /// The activated job; `None` if all activated jobs are complete. 1 load, 1 fence.
     #[inline]
     pub fn job(&mut self) -> Option<WriterJob<'_, 'm, T>> {
         let job = self.activated.load(Relaxed);
@@ -491,8 +497,8 @@ impl<'m, T: Plain> Writer<'m, T> {
     }
 }
 
-/// A job of the writer. Dropping it completes it: then its value may be read. A guard that goes by
-/// [`WriterJob::go_on`], or is forgotten, leaves the job as it is, and [`Writer::job`] gives it again.
+/// A job of the writer. Dropping the guard completes the job: then readers may read its value. A guard that ends with
+/// [`WriterJob::go_on`], or is forgotten, leaves the job incomplete, and [`Writer::job`] returns it again.
 #[must_use = "dropped at once, the job is complete without having written"]
 pub struct WriterJob<'w, 'm, T: Plain> {
     writer: &'w mut Writer<'m, T>,
@@ -501,28 +507,28 @@ pub struct WriterJob<'w, 'm, T: Plain> {
 }
 
 impl<T: Plain> WriterJob<'_, '_, T> {
-    /// Its number, from 1.
+    /// The job's number, from 1.
     pub fn number(&self) -> u64 {
         self.job
     }
 
-    /// Sets the job's value; the last one counts. W words.
+    /// Sets the job's value; the last call counts. W words.
     #[inline]
     pub fn write(&mut self, value: &T) {
-        // SAFETY: the buffer is below their number, and a T fits (layout); T is Plain: no padding; the buffers are
-        // never touched otherwise than by `store` and `load`.
+        // SAFETY: the index is below the number of buffers, and a T fits (layout); T is Plain: no padding; only
+        // `store` and `load_into` touch the buffers.
         unsafe { self.writer.places.store(self.buffer, value) };
         self.writer.written = self.job;
     }
 
-    /// The guard goes, the job does not: [`Writer::job`] gives it again, with what it has written. For who cannot keep a
-    /// guard as long as the job lasts.
+    /// Ends the guard but not the job: [`Writer::job`] returns the job again, with what it has written. For callers
+    /// that cannot keep a guard for as long as the job lasts.
     #[inline]
     pub fn go_on(self) {
         core::mem::forget(self);
     }
 
-    /// The job is complete; the same as dropping it.
+    /// Completes the job, as dropping the guard does.
     pub fn complete(self) {}
 }
 
@@ -536,19 +542,20 @@ impl<T: Plain> Drop for WriterJob<'_, '_, T> {
             first = if first == 0 { self.job } else { first };
         } else if first != 0 && previous != self.buffer {
             let mut value = MaybeUninit::uninit();
-            // SAFETY: both below their number, and a T fits (layout); touched by `store` and `load_into` alone. The
-            // latter fills what a value uses, and nobody but this writer stores any: the value of the job before.
+            // SAFETY: both indices are below the number of buffers, and a T fits (layout); only `store` and
+            // `load_into` touch the buffers. The latter fills the used bytes of a value, and only this writer stores
+            // into a buffer: so it is the value of the previous job.
             unsafe {
                 writer.places.load_into(previous, &mut value);
                 writer.places.store(self.buffer, value.assume_init_ref());
             }
         } else if writer.unfinished == self.job {
-            // The value before stood in this buffer, and is lost.
+            // The previous value was in this buffer, and is lost.
             first = 0;
         }
         if first != writer.first {
             writer.first = first;
-            writer.shared_first.store(first, Relaxed); // O2 publish, below, has it behind it.
+            writer.shared_first.store(first, Relaxed); // O2 publish, below, comes after it.
         }
         writer.completed = self.job;
         writer.shared_completed.store(self.job, Release); // O2 publish
@@ -561,20 +568,20 @@ pub struct Publisher<'m, T> {
 }
 
 impl<T: Plain> Publisher<'_, T> {
-    /// Makes `value` the newest. Wait-free: 2 stores, one copy, 1 fence, no load; 1 store more the first time.
+    /// Makes `value` the newest. Wait-free: 2 stores, one copy, 1 fence, no load; 1 store more for the first write.
     #[inline]
     pub fn write(&mut self, value: &T) {
         let writer = &mut self.writer;
-        // If the last publisher died in this job, it is done again.
+        // If the last publisher died in this job, this call does the job again.
         let job = writer.completed.wrapping_add(1);
         writer.activated.store(job, Relaxed);
-        fence(Release); // O1 begin: what begins before the words.
-        // SAFETY: the buffer is below their number, and a T fits (layout); T is Plain: no padding; the buffers are
-        // never touched otherwise than by `store` and `load`.
+        fence(Release); // O1 begin: the activation before the words.
+        // SAFETY: the index is below the number of buffers, and a T fits (layout); T is Plain: no padding; only
+        // `store` and `load_into` touch the buffers.
         unsafe { writer.places.store((job % writer.buffers) as usize, value) };
         if writer.first == 0 {
             writer.first = job;
-            writer.shared_first.store(job, Relaxed); // O2 publish, below, has it behind it.
+            writer.shared_first.store(job, Relaxed); // O2 publish, below, comes after it.
         }
         writer.completed = job;
         writer.shared_completed.store(job, Release); // O2 publish
@@ -586,11 +593,11 @@ pub struct Reader<'m, T> {
     mailbox: Mailbox<'m>,
     values: Values<'m, T>,
     completed: u64,
-    /// The writer's job whose value was read last.
+    /// The writer's job whose value this reader read last.
     seen: u64,
 }
 
-/// What the writer has left.
+/// The writer's words and buffers, as a reader uses them.
 struct Values<'m, T> {
     activated: &'m AtomicU64,
     completed: &'m AtomicU64,
@@ -600,10 +607,10 @@ struct Values<'m, T> {
 }
 
 impl<T: Plain> Values<'_, T> {
-    /// Whether job `version`, which is complete, had anything to leave.
+    /// Whether there is a value at job `version`, which is complete: whether it or an earlier job wrote one.
     #[inline(always)]
     fn is_there(&self, version: u64) -> bool {
-        // Relaxed: it was stored before the completion that the caller has seen.
+        // Relaxed: the writer stored it before the completion that the caller has seen.
         let first = self.first.load(Relaxed);
         first != 0 && first <= version
     }
@@ -611,10 +618,10 @@ impl<T: Plain> Values<'_, T> {
     /// Copies the value of job `version`, which is complete, unless it may have been overwritten.
     #[inline(always)]
     fn copy(&self, version: u64, value: &mut MaybeUninit<T>) -> Result<(), Overrun> {
-        // SAFETY: the buffer is below their number, and a T fits (layout); the buffers are never touched otherwise
-        // than by `store` and `load_into`.
+        // SAFETY: the index is below the number of buffers, and a T fits (layout); only `store` and `load_into` touch
+        // the buffers.
         unsafe { self.places.load_into((version % self.buffers) as usize, value) };
-        fence(Acquire); // O1 begin: the words before the look at what began.
+        fence(Acquire); // O1 begin: the words before the load of `activated`.
         if self.activated.load(Relaxed).wrapping_sub(version) >= self.buffers {
             return Err(Overrun);
         }
@@ -635,7 +642,7 @@ impl<'m, T: Plain> Reader<'m, T> {
         Self { mailbox, values, completed: mailbox.completed.load(Relaxed), seen: 0 }
     }
 
-    /// The job that has been activated; `None` if all that were are complete. 2 loads; 1 if there is none.
+    /// The activated job; `None` if all activated jobs are complete. 2 loads; 1 if there is none.
     #[inline]
     pub fn job(&mut self) -> Option<ReaderJob<'_, 'm, T>> {
         let job = self.mailbox.announced.load(Acquire); // O3 announce
@@ -647,59 +654,59 @@ impl<'m, T: Plain> Reader<'m, T> {
         Some(ReaderJob { reader: self, job, version, state })
     }
 
-    /// The newest value that is complete now, whatever this reader's job was told; `None` if there is none.
+    /// The newest value that is complete now, whichever value this reader's job reads; `None` if there is none.
     /// Wait-free: 3 loads, one copy, 1 fence.
     ///
     /// # Errors
     ///
-    /// [`Overrun`]: the buffers are too few for the time that this took.
+    /// [`Overrun`]: there are too few buffers for the time that the read took.
     #[inline]
     pub fn read_newest(&mut self) -> Result<Option<Sample<T>>, Overrun> {
         let version = self.values.completed.load(Acquire); // O2 publish
-        // SAFETY: `newest` fills what a value uses, if it gives a number.
+        // SAFETY: `newest` fills the used bytes of a value if it returns a number.
         unsafe { sample(|value| self.newest(version, value)) }
     }
 
-    /// The newest value that is complete now if this reader has not read it before; else `None`, after one load.
+    /// The newest value that is complete now, unless this reader has already read it; then `None`, after one load.
     ///
     /// # Errors
     ///
-    /// [`Overrun`]: the buffers are too few for the time that this took.
+    /// [`Overrun`]: there are too few buffers for the time that the read took.
     #[inline]
     pub fn read_newest_if_newer(&mut self) -> Result<Option<Sample<T>>, Overrun> {
         let version = self.values.completed.load(Acquire); // O2 publish
         if version == self.seen {
             return Ok(None);
         }
-        // SAFETY: `newest` fills what a value uses, if it gives a number.
+        // SAFETY: `newest` fills the used bytes of a value if it returns a number.
         unsafe { sample(|value| self.newest(version, value)) }
     }
 
-    /// [`Reader::read_newest`] into `value`, which is not moved again; the result is the number of the writer's job. If it
-    /// is `None`, `value` is as it was.
+    /// [`Reader::read_newest`] into `value`, without a further move; returns the number of the writer's job. If it
+    /// returns `None`, `value` is unchanged.
     ///
     /// # Errors
     ///
-    /// As [`Reader::read_newest`]; `value` holds anything then.
+    /// As [`Reader::read_newest`]; `value` may then hold anything.
     #[inline]
     pub fn read_newest_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
         let version = self.values.completed.load(Acquire); // O2 publish
         self.newest(version, uninit(value))
     }
 
-    /// [`Reader::read_newest_if_newer`] into `value`, which is not moved again; the result is the number of the writer's
-    /// job. If it is `None`, `value` is as it was.
+    /// [`Reader::read_newest_if_newer`] into `value`, without a further move; returns the number of the writer's job.
+    /// If it returns `None`, `value` is unchanged.
     ///
     /// # Errors
     ///
-    /// As [`Reader::read_newest`]; `value` holds anything then.
+    /// As [`Reader::read_newest`]; `value` may then hold anything.
     #[inline]
     pub fn read_newest_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, Overrun> {
         let version = self.values.completed.load(Acquire); // O2 publish
         if version == self.seen { Ok(None) } else { self.newest(version, uninit(value)) }
     }
 
-    /// Copies the value of job `version`; its number.
+    /// Copies the value of job `version`; returns that number, or `None` if there is no value.
     #[inline(always)]
     fn newest(&mut self, version: u64, value: &mut MaybeUninit<T>) -> Result<Option<u64>, Overrun> {
         if version == 0 || !self.values.is_there(version) {
@@ -711,19 +718,19 @@ impl<'m, T: Plain> Reader<'m, T> {
     }
 }
 
-/// What a reader's job knows of its value.
+/// What a reader's job knows about its value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Value {
     /// The writer's job may not be complete.
     Unknown,
-    /// It was there.
+    /// There was a value.
     There,
-    /// Nothing had been written.
+    /// No job had written a value.
     None,
 }
 
-/// A job of a reader: it reads one value as often as it wants. Dropping it completes it. A guard that goes by
-/// [`ReaderJob::go_on`], or is forgotten, leaves the job as it is, and [`Reader::job`] gives it again.
+/// A job of a reader: it reads one value as often as it wants. Dropping the guard completes the job. A guard that
+/// ends with [`ReaderJob::go_on`], or is forgotten, leaves the job incomplete, and [`Reader::job`] returns it again.
 pub struct ReaderJob<'r, 'm, T> {
     reader: &'r mut Reader<'m, T>,
     job: u64,
@@ -732,18 +739,18 @@ pub struct ReaderJob<'r, 'm, T> {
 }
 
 impl<T: Plain> ReaderJob<'_, '_, T> {
-    /// Its number, from 1.
+    /// The job's number, from 1.
     pub fn number(&self) -> u64 {
         self.job
     }
 
-    /// The number of the writer's job whose value it reads; 0 if there was none.
+    /// The number of the writer's job whose value this job reads; 0 if there was none.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// Whether the value can be read, or there is none: a job of lower priority than the writer, on another
-    /// processor, waits for that. Wait-free: at most 2 loads.
+    /// Whether the job can read its value, or there is none. A job of lower priority than the writer, on another
+    /// processor, waits for this. Wait-free: at most 2 loads.
     #[inline]
     pub fn is_ready(&mut self) -> bool {
         // O2 publish
@@ -754,29 +761,29 @@ impl<T: Plain> ReaderJob<'_, '_, T> {
         self.state != Value::Unknown
     }
 
-    /// The job's value: the same each time; `None` if nothing had been written. Wait-free.
+    /// The job's value: the same each time; `None` if no job had written a value. Wait-free.
     ///
     /// # Errors
     ///
-    /// [`NotRead`]: the writer's job is not complete, or the value may be overwritten by now.
+    /// [`NotRead`]: the writer's job is not complete, or the value may already be overwritten.
     #[inline]
     pub fn read(&mut self) -> Result<Option<T>, NotRead> {
-        // SAFETY: `copy` fills what a value uses, if it gives a number.
+        // SAFETY: `copy` fills the used bytes of a value if it returns a number.
         Ok(unsafe { sample(|value| self.copy(value)) }?.map(|sample| sample.value))
     }
 
-    /// [`ReaderJob::read`] into `value`, which is not moved again; the result is the number of the writer's job. If it is
-    /// `None`, `value` is as it was.
+    /// [`ReaderJob::read`] into `value`, without a further move; returns the number of the writer's job. If it
+    /// returns `None`, `value` is unchanged.
     ///
     /// # Errors
     ///
-    /// As [`ReaderJob::read`]; `value` holds anything then.
+    /// As [`ReaderJob::read`]; `value` may then hold anything.
     #[inline]
     pub fn read_into(&mut self, value: &mut T) -> Result<Option<u64>, NotRead> {
         self.copy(uninit(value))
     }
 
-    /// Copies the job's value; its number.
+    /// Copies the job's value; returns the number of the writer's job.
     #[inline(always)]
     fn copy(&mut self, value: &mut MaybeUninit<T>) -> Result<Option<u64>, NotRead> {
         if !self.is_ready() {
@@ -790,8 +797,8 @@ impl<T: Plain> ReaderJob<'_, '_, T> {
         Ok(Some(self.version))
     }
 
-    /// The job's value if this reader has not read that of the same job of the writer before, in this job or
-    /// otherwise; else `None`, without a look at what others write.
+    /// The job's value, unless this reader has already read the value of the same job of the writer, in this job or
+    /// otherwise; then `None`, without a load of a word that others write.
     ///
     /// # Errors
     ///
@@ -801,29 +808,29 @@ impl<T: Plain> ReaderJob<'_, '_, T> {
         if self.version == self.reader.seen {
             return Ok(None);
         }
-        // SAFETY: `copy` fills what a value uses, if it gives a number.
+        // SAFETY: `copy` fills the used bytes of a value if it returns a number.
         unsafe { sample(|value| self.copy(value)) }
     }
 
-    /// [`ReaderJob::read_if_newer`] into `value`, which is not moved again; the result is the number of the writer's job.
-    /// If it is `None`, `value` is as it was.
+    /// [`ReaderJob::read_if_newer`] into `value`, without a further move; returns the number of the writer's job. If
+    /// it returns `None`, `value` is unchanged.
     ///
     /// # Errors
     ///
-    /// As [`ReaderJob::read`]; `value` holds anything then.
+    /// As [`ReaderJob::read`]; `value` may then hold anything.
     #[inline]
     pub fn read_if_newer_into(&mut self, value: &mut T) -> Result<Option<u64>, NotRead> {
         if self.version == self.reader.seen { Ok(None) } else { self.copy(uninit(value)) }
     }
 
-    /// The guard goes, the job does not: [`Reader::job`] gives it again, with the same value. For who cannot keep a guard
-    /// as long as the job lasts.
+    /// Ends the guard but not the job: [`Reader::job`] returns the job again, with the same value. For callers that
+    /// cannot keep a guard for as long as the job lasts.
     #[inline]
     pub fn go_on(self) {
         core::mem::forget(self);
     }
 
-    /// The job is complete; the same as dropping it.
+    /// Completes the job, as dropping the guard does.
     pub fn complete(self) {}
 }
 

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Which slot a writer fills next: some few in turn, so that what it writes to stays in the first cache, and others
-//! in their place while a reader claims one.
+//! The order in which a writer fills slots. A few slots take turns, so that the words that the writer stores stay in
+//! the first-level cache. If a reader claims one of them, another slot takes its place.
 
 use super::chen::{SLOT, slot};
 
 const SLOTS_MAX: usize = SLOT as usize + 1;
 
-/// The order in which slots are filled. A slot rests, from a write into it to the next, for as many writes as take
-/// turns, or longer.
+/// The order in which the writer fills slots. If n slots take turns, the next write into the same slot is the n-th
+/// after this one, or a later one.
 pub(super) struct Turns {
-    /// All slots, each once: first those that take turns, then those that wait until one of them is claimed.
+    /// All slots, each once: first the slots that take turns, then the slots that wait until a reader claims one of
+    /// those.
     order: [u8; SLOTS_MAX],
-    /// Whose turn it is.
+    /// The index in `order` of the slot whose turn it is.
     next: u8,
-    /// The last one that takes turns.
+    /// The index in `order` of the last slot that takes turns.
     last: u8,
 }
 
 impl Turns {
-    /// Of `slots` slots, `few` take turns, at least 2 and no more than there are, at most 256. A writer that has ended
-    /// published `newest` last. Where a slot's `stamp` is a word that it published, at most `few` writes ago, that slot
-    /// rests accordingly; where stamps lie, another may rest for less than it ought to, once. The slot of `newest` comes
-    /// last.
+    /// Of `slots` slots, `few` take turns: at least 2, at most all, at most 256. `newest` is the word that the
+    /// previous writer published last. If `stamp` gives a word that was published less than `few` writes ago, its
+    /// slot keeps the place of that write in the order; its next turn comes `few` writes after it. Wrong stamps can
+    /// shorten, once, the rest of another slot. The slot of `newest` comes last.
     pub(super) fn after(newest: u64, few: usize, slots: usize, stamp: impl Fn(usize) -> u64) -> Self {
         let number = newest >> 8;
         let place = |number: u64| (number % few as u64) as usize;
@@ -48,8 +49,9 @@ impl Turns {
         Self { order, next: place(number + 1) as u8, last: (few - 1) as u8 }
     }
 
-    /// The slot whose turn it is, or, if that is marked, another one, which takes its turns from now on. Marked are at
-    /// most as many as do not take turns; 1 look at a mark, or 1 more for each of those.
+    /// The slot whose turn it is. If that slot is marked, another one takes its place in the order from now on. At
+    /// most as many slots are marked as do not take turns. Looks at 1 mark, or at up to 1 more for each slot that
+    /// does not take turns.
     #[inline(always)]
     pub(super) fn unmarked(&mut self, marked: impl Fn(usize) -> bool) -> usize {
         let slot = self.order[usize::from(self.next)];
@@ -61,15 +63,15 @@ impl Turns {
     fn replaced(&mut self, marked: impl Fn(usize) -> bool) -> usize {
         let (turns, others) = self.order.split_at_mut(usize::from(self.last) + 1);
         let place = &mut turns[usize::from(self.next)];
-        // Of as many as wait and this one, of which this one is marked, one that waits is not. What stands behind
-        // the last slot is never reached.
+        // One of the marked slots is this one, so fewer marked slots remain than slots that wait: at least one that
+        // waits is not marked. The search never reaches the entries behind the last slot.
         if let Some(other) = others.iter_mut().find(|other| !marked((**other).into())) {
             core::mem::swap(place, other);
         }
         (*place).into()
     }
 
-    /// The next one's turn: that slot has been published.
+    /// Passes the turn to the next slot: the slot of this turn has been published.
     #[inline(always)]
     pub(super) fn pass(&mut self) {
         self.next = if self.next == self.last { 0 } else { self.next + 1 };

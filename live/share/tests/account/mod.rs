@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What may be read next. Each program keeps such an account for every reader; values are `payload::marked`, numbered
-//! from 1 in the order of their writes.
+//! Accounts of what a reader may read next. Each program keeps one for every reader; values are `payload::marked`,
+//! numbered from 1 in the order of their writes.
 #![allow(dead_code, reason = "each test binary uses its part of this module")]
 
 use std::collections::VecDeque;
@@ -18,11 +18,13 @@ pub(crate) struct Newest {
 }
 
 impl Newest {
-    /// Judges what a read gave before whose begin write `complete` was complete: the number, if it is a value.
+    /// Checks the result of a read; write `complete` was complete before the read began. Returns the number, if the
+    /// result is a value.
     ///
     /// # Panics
     ///
-    /// If it is torn, older than `complete`, older than the last, or nothing where there must be something.
+    /// If the value is torn, older than `complete`, or older than the last one; or if there is none although there
+    /// must be one.
     pub(crate) fn judge<const N: usize, S: State<N>>(
         &mut self,
         got: Got<[u64; N]>,
@@ -55,20 +57,20 @@ impl Newest {
 pub(crate) struct Order {
     /// The number of the last value that was popped; 0 before.
     pub(crate) last: u64,
-    /// Values popped.
+    /// Number of values popped.
     pub(crate) popped: u64,
-    /// Values lost, as the reader was told.
+    /// Number of values lost, as reported to the reader.
     pub(crate) lost: u64,
 }
 
 impl Order {
-    /// Judges what a pop gave before whose begin push `complete` was complete: the number, if it is a value. `begun`
-    /// tells how many pushes have begun by now, at least.
+    /// Checks the result of a pop; push `complete` was complete before the pop began. Returns the number, if the
+    /// result is a value. `begun` returns how many pushes have begun by now, at least.
     ///
     /// # Panics
     ///
-    /// If it is torn, lost, doubled, out of order, or nothing where a value waits, or values were lost against the
-    /// policy or without being told.
+    /// If the value is torn, lost, doubled or out of order; if there is none although one waits; or if values were
+    /// lost against the policy or without a report.
     pub(crate) fn judge<const N: usize, Q: Queue<N>>(
         &mut self,
         got: Got<([u64; N], u64)>,
@@ -84,7 +86,7 @@ impl Order {
                 if lost > 0 {
                     match Q::WHEN_FULL {
                         WhenFull::Refuse => panic!("{}: {lost} lost", Q::NAME),
-                        // The last of them made room for the one that comes `capacity` after it.
+                        // The last of them was discarded for the value that comes `capacity` after it.
                         WhenFull::DropOldest => {
                             assert!(begun() >= n - 1 + capacity, "{}: lost before {n}, not full", Q::NAME);
                         }
@@ -111,7 +113,7 @@ impl Order {
     }
 }
 
-/// A queue as its policy has it, on a list of numbers.
+/// A queue according to its policy, on a list of numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Policy {
     waiting: VecDeque<u64>,
@@ -125,7 +127,7 @@ impl Policy {
         Self { waiting: VecDeque::new(), lost: 0, capacity: capacity as usize, when_full }
     }
 
-    /// Whether it is taken.
+    /// Pushes `n`, and returns whether the queue takes it.
     pub(crate) fn push(&mut self, n: u64) -> bool {
         if self.waiting.len() == self.capacity {
             let dropped = match self.when_full {
@@ -139,41 +141,41 @@ impl Policy {
         true
     }
 
-    /// The oldest, and how many were lost since the last one.
+    /// Takes the oldest value; returns it, and how many were lost since the last one.
     pub(crate) fn pop(&mut self) -> Option<(u64, u64)> {
         let n = self.waiting.pop_front()?;
         Some((n, std::mem::take(&mut self.lost)))
     }
 }
 
-/// A queue by its policy as a reader sees it that copies values by the line: whatever the reader hands out, it took when it
-/// copied the line.
+/// A queue according to its policy, as seen by a reader that copies values by the line: the values that the reader
+/// returns count as taken when it copied the line.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ByLine {
     /// Values that the reader copies at once.
     line: usize,
-    /// As the queue was when the reader last copied a line.
+    /// The queue at the time when the reader last copied a line.
     copied: Policy,
-    /// Values of that line, and how many of them the reader has handed out.
+    /// Number of values of that line, and how many of them the reader has returned.
     ahead: usize,
     taken: usize,
-    /// What has been pushed since.
+    /// Values pushed since.
     since: Vec<u64>,
 }
 
 impl ByLine {
-    /// For values of `words`.
+    /// A queue for values of `words` words.
     pub(crate) fn new(when_full: WhenFull, capacity: u32, words: usize) -> Self {
         let line = Self::values(when_full, words);
         Self { line, copied: Policy::new(when_full, capacity), ahead: 0, taken: 0, since: Vec::new() }
     }
 
-    /// Values of `words` that a reader copies at once: one, where the writer may not overwrite.
+    /// Number of values of `words` words that a reader copies at once: one, if the writer does not overwrite.
     pub(crate) fn values(when_full: WhenFull, words: usize) -> usize {
         if when_full == WhenFull::Refuse { 1 } else { (8 / words).max(1) }
     }
 
-    /// What a successor of the reader finds.
+    /// The queue that a successor of the reader finds.
     fn now(&self) -> Policy {
         let mut now = self.copied.clone();
         for _ in 0..self.taken {
@@ -185,14 +187,15 @@ impl ByLine {
         now
     }
 
-    /// A successor of the reader comes: what the reader before copied and did not hand out is not its.
+    /// A successor of the reader attaches: it does not have the values that the previous reader copied and did not
+    /// return.
     pub(crate) fn succeed(&mut self) {
         self.copied = self.now();
         (self.ahead, self.taken) = (0, 0);
         self.since.clear();
     }
 
-    /// Whether it is taken.
+    /// Pushes `n`, and returns whether the queue takes it.
     pub(crate) fn push(&mut self, n: u64) -> bool {
         let taken = self.now().push(n);
         if taken {
@@ -201,7 +204,7 @@ impl ByLine {
         taken
     }
 
-    /// What the reader hands out, and how many were lost since the last one.
+    /// The value that the reader returns, and how many were lost since the last one.
     pub(crate) fn pop(&mut self) -> Option<(u64, u64)> {
         if self.taken == self.ahead {
             self.succeed();

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use taut_share::{LINE_BYTES, Line, Memory};
 
-/// What an exploration may take: a few seconds are usual. What has not been explored by then is left out, and the line
-/// printed says so.
+/// The longest time of an exploration; a few seconds are usual. An exploration that takes longer stops, and the
+/// printed line says so.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Explores `run` up to `preemptions` preemptions, and prints the number of executions.
@@ -21,7 +21,7 @@ pub(crate) fn explore(name: &str, preemptions: Option<usize>, run: impl Fn() + S
     let mut model = loom::model::Builder::new();
     model.preemption_bound = preemptions;
     model.max_duration = Some(LIMIT);
-    // After so many executions the time is looked at.
+    // Checks the time after this many executions.
     model.checkpoint_interval = 1000;
     let begin = Instant::now();
     model.check(move || {
@@ -34,7 +34,7 @@ pub(crate) fn explore(name: &str, preemptions: Option<usize>, run: impl Fn() + S
     assert!(executions > 10, "{name} was not explored");
 }
 
-/// The same of a `run` on fresh memory of `bytes`.
+/// The same for a `run` on fresh memory of `bytes`.
 pub(crate) fn explore_on(
     bytes: usize,
     name: &str,
@@ -44,7 +44,7 @@ pub(crate) fn explore_on(
     explore(name, preemptions, move || {
         let lines = (0..bytes.div_ceil(LINE_BYTES)).map(|_| Line::new());
         let lines = Box::into_raw(lines.collect::<Box<[Line]>>());
-        // SAFETY: just allocated, used by nobody else.
+        // SAFETY: just allocated, and nothing else uses it.
         run(Memory::new(unsafe { &mut *lines }));
         // SAFETY: from `into_raw`; `run` has joined its threads and dropped its ends.
         drop(unsafe { Box::from_raw(lines) });

@@ -16,10 +16,10 @@ use crate::payload::{marked, number};
 type Value = [u64; 3];
 const BLOCKS: u32 = 4;
 const N: u64 = BLOCKS as u64;
-/// The bound of an attachment: two looks and a store for each block, and a look at its place in the order.
+/// The step bound of an attachment: two loads and a store for each block, and a load of its place in the order.
 const ATTACH_STEPS: u64 = 4 * N;
 
-/// The sender with its loans, or the receiver with its blocks: behind what they borrow from.
+/// The sender with its loans, or the receiver with its blocks, which come after the end that they borrow from.
 struct Lender<E: 'static, B> {
     end: &'static E,
     blocks: VecDeque<B>,
@@ -30,7 +30,7 @@ impl<E, B> Lender<E, B> {
         Self { end: Box::leak(Box::new(end)), blocks: VecDeque::new() }
     }
 
-    /// As if it had died.
+    /// Leaves the end as if it had died.
     fn die(mut self) {
         self.blocks.drain(..).for_each(mem::forget);
     }
@@ -47,7 +47,7 @@ impl<E, B> Drop for Lender<E, B> {
 type Sending = Lender<Sender<'static, Value>, Loan<'static, 'static, Value>>;
 type Receiving = Lender<Receiver<'static, Value>, Received<'static, 'static, Value>>;
 
-/// Where what was sent is.
+/// Where a sent block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Where {
     OnTheWay,
@@ -59,12 +59,12 @@ enum Where {
 struct Object {
     sending: RefCell<Option<Sending>>,
     receiving: RefCell<Option<Receiving>>,
-    /// Sendings that are not back, by their numbers.
+    /// Sendings whose blocks are not back, by their numbers.
     out: RefCell<BTreeMap<u64, Where>>,
     sent: Cell<u64>,
-    /// The last that was received on the way.
+    /// The last number that was received as `OnTheWay`.
     received: Cell<u64>,
-    /// Behind the ends, so that it is dropped after them.
+    /// After the ends, so that it is dropped after them.
     ground: Ground,
 }
 
@@ -113,7 +113,7 @@ impl Object {
                 let number = number(&loan);
                 match self.out.borrow_mut().remove(&number) {
                     Some(Where::OnTheWay) => {
-                        // Recalled; or given back by a receiver that is in the middle of it.
+                        // Recalled; or a receiver is in the middle of giving it back.
                         assert!(recall || self.receiving.borrow().is_none(), "{number} is on the way");
                         assert!(!done.alone || on_the_way[0] == number, "{number} of {on_the_way:?}");
                     }
@@ -152,10 +152,10 @@ impl Object {
     fn receive(&self, newest: bool) {
         let Some(mut receiving) = self.receiving.take() else { return };
         let receiver = receiving.end;
-        // In the middle of the sender's operation, what it recalls may be gone already.
+        // In the middle of a sender's operation, the block that it recalls may already be gone.
         let whole = self.sending.borrow().is_some();
         let before = self.out.borrow().clone();
-        // A look, an exchange and a giving back for each step; what a successor looks at and gives back.
+        // A load, an exchange and a return for each step; in addition the loads and returns of a successor.
         let done = if newest {
             self.ground.run(3 * (2 * N + 1) + N * N + N, || receiver.receive_newest())
         } else {
@@ -190,7 +190,7 @@ impl Object {
         self.receiving.replace(Some(receiving));
     }
 
-    /// Judges that `number` was received, of those that were out `before`.
+    /// Checks that `number` may be received, given the sendings that were out `before`.
     fn judge(&self, number: u64, newest: bool, whole: bool, before: &BTreeMap<u64, Where>) {
         let mut out = self.out.borrow_mut();
         let place = out.insert(number, Where::Received);
@@ -199,7 +199,7 @@ impl Object {
             assert!(number > self.received.get(), "{number} after {}", self.received.get());
             self.received.set(number);
         }
-        // Inherited ones come first.
+        // Inherited blocks come first.
         let rank = |number: u64, place: Where| (place == Where::OnTheWay, number);
         let ours = rank(number, place.unwrap());
         out.retain(|other, at| {
@@ -209,7 +209,7 @@ impl Object {
             let is_older = rank(*other, *at) < ours;
             let waited = before.get(other) == Some(at) && whole;
             assert!(!waited || is_older == newest, "{number}, and {other} waits");
-            // Older ones were given back.
+            // The receiver gave older blocks back.
             !(newest && is_older)
         });
     }
@@ -239,7 +239,7 @@ impl Scene for Object {
             (0, 0..=2) => self.lend(how & 1 != 0),
             (0, 3) => {
                 if let Some(mut sending) = self.sending.take() {
-                    // Dropped, it is here again.
+                    // A dropped loan is back with the sender.
                     sending.blocks.pop_back();
                     self.sending.replace(Some(sending));
                 }
@@ -256,7 +256,7 @@ impl Scene for Object {
         if end == 0 {
             if let Some(sending) = self.sending.take() {
                 sending.die();
-                // SAFETY: the sender before is gone.
+                // SAFETY: the previous sender is gone.
                 let attach = || unsafe { bulk::sender(memory, BLOCKS) }.unwrap();
                 self.sending.replace(Some(Lender::new(self.ground.run(ATTACH_STEPS, attach).result)));
             }
@@ -267,7 +267,7 @@ impl Scene for Object {
                     *at = Where::Inherited;
                 }
             }
-            // SAFETY: the receiver before is gone.
+            // SAFETY: the previous receiver is gone.
             let attach = || unsafe { bulk::receiver(memory, BLOCKS) }.unwrap();
             self.receiving.replace(Some(Lender::new(self.ground.run(ATTACH_STEPS, attach).result)));
         }

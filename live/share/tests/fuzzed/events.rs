@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What takes place in the middle of an operation, and operations that end within their bounds.
+//! Events in the middle of an operation, and operations that must end within their bounds.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,41 +11,41 @@ use super::input::Spoil;
 
 #[derive(Clone, Copy)]
 pub(super) enum Event {
-    /// The number of the end, and how.
+    /// The number of the end, and the kind of operation.
     Operate(u8, u8),
     Succeed(u8),
     Spoil(Spoil),
 }
 
-/// How several events follow each other.
+/// How several events are spread over steps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pace {
     AtOnce,
     /// One before each step.
     OneByOne,
-    /// All of them, before each step.
+    /// All events, before each step.
     Again,
 }
 
-/// What takes place before a step; whether more does before the next one.
+/// The work before a step; returns whether there is more before the next one.
 type Work = Box<dyn FnMut() -> bool>;
 
 std::thread_local! {
-    /// Before which step of the next operation what takes place.
+    /// The work for the next operation, and the step before which it takes place.
     static NEXT: RefCell<Option<(u64, Work)>> = const { RefCell::new(None) };
-    /// What takes place in this one, and how many steps it may take from the one after that on.
+    /// The work in this operation, and how many more steps the operation may take.
     static NOW: RefCell<Option<(Work, u64)>> = const { RefCell::new(None) };
-    /// The bound of this one.
+    /// The step bound of this operation.
     static LIMIT: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Nothing is left of what was to take place.
+/// Discards all pending events.
 pub(super) fn forget() {
     NEXT.set(None);
     NOW.set(None);
 }
 
-/// Lets `events` take place before step `n` of the next operation; in a later one if it is bound to take fewer.
+/// Schedules `events` before step `n` of the next operation, or in a later one if the bound of that one is lower.
 pub(super) fn meanwhile(n: u64, scene: &Rc<dyn Scene>, events: Vec<Event>, pace: Pace) {
     let scene = Rc::clone(scene);
     let play = move |event: Event| match event {
@@ -72,7 +72,7 @@ pub(super) fn meanwhile(n: u64, scene: &Rc<dyn Scene>, events: Vec<Event>, pace:
 ///
 /// # Panics
 ///
-/// At the step after the `limit`th, where steps are counted.
+/// At the step after the `limit`th, in a build that counts steps.
 pub(super) fn bounded<R>(limit: u64, operation: impl FnOnce() -> R) -> R {
     let next = NEXT.take();
     #[cfg(steps)]
@@ -116,7 +116,7 @@ pub(super) fn bounded<R>(limit: u64, operation: impl FnOnce() -> R) -> R {
     #[cfg(not(steps))]
     {
         let _ = limit;
-        // Nothing can be interrupted: then before.
+        // Nothing can be interrupted, so the events take place before the operation.
         if let Some((_, mut work)) = next {
             work();
         }

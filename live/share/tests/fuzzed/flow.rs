@@ -15,19 +15,19 @@ use crate::payload::{marked, number};
 const W: u64 = 3;
 type Value = [u64; W as usize];
 const SHAPE: Shape = Shape::several_processors(1, 1);
-/// The bound of an attachment: two looks into each of the most mailboxes that there can be, and a few.
+/// The step bound of an attachment: two loads for each mailbox of the largest possible number, and a few.
 const ATTACH_STEPS: u64 = 2 * 62 + 4;
 
-/// What readers are to read.
+/// What readers must read.
 #[derive(Default)]
 struct Told {
-    /// The writer's job that was activated last.
+    /// The last job of the writer that was activated.
     activated: Cell<u64>,
-    /// Its job that was completed last.
+    /// Its last job that was completed.
     completed: Cell<u64>,
-    /// Its jobs that wrote.
+    /// Its jobs that have written.
     wrote: RefCell<Vec<u64>>,
-    /// Of each reader the job whose value it reads, while it runs.
+    /// For each reader, while it runs: the job whose value it reads.
     reads: [Cell<Option<u64>>; 2],
 }
 
@@ -75,7 +75,7 @@ macro_rules! flow {
             readers: [RefCell<Option<$protocol::Reader<'static, Value>>>; 2],
             now_ns: Cell<u64>,
             reported: Told,
-            /// Behind the ends, so that it is dropped after them.
+            /// After the ends, so that it is dropped after them.
             ground: Ground,
         }
 
@@ -142,7 +142,7 @@ macro_rules! flow {
                         ground.run(W, || job.write(&marked(number)));
                     }
                     if how % 4 == 3 {
-                        // As if it had died there.
+                        // As if the end had died there.
                         std::mem::forget(job);
                     } else {
                         ground.run(2 + 2 * W, || job.complete());
@@ -237,14 +237,14 @@ macro_rules! flow {
                 match end {
                     0 => {
                         if self.dispatcher.take().is_some() {
-                            // SAFETY: the end before is gone.
+                            // SAFETY: the previous end is gone.
                             let attach = || unsafe { $protocol::dispatcher::<Value>(memory, SHAPE) };
                             self.dispatcher.replace(self.ground.run(ATTACH_STEPS, attach).result.ok());
                         }
                     }
                     1 => {
                         if self.writer.take().is_some() {
-                            // SAFETY: the end before is gone.
+                            // SAFETY: the previous end is gone.
                             let attach = || unsafe { $protocol::writer(memory, SHAPE) };
                             self.writer.replace(self.ground.run(ATTACH_STEPS, attach).result.ok());
                         }
@@ -253,7 +253,7 @@ macro_rules! flow {
                         let which = u32::from(which) - 2;
                         let end = &self.readers[which as usize];
                         if end.take().is_some() {
-                            // SAFETY: the end before is gone.
+                            // SAFETY: the previous end is gone.
                             let attach = || unsafe { $protocol::reader(memory, SHAPE, which) };
                             end.replace(self.ground.run(ATTACH_STEPS, attach).result.ok());
                         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The memory of an object, the stranger who writes there, and who was interrupted by whom.
+//! The memory of an object, a stranger that writes there, and which operation interrupts which.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::{Cell, OnceCell, RefCell};
@@ -15,33 +15,34 @@ use taut_share::{LINE_BYTES, Memory};
 use super::events;
 use super::input::{Spoil, What};
 
-/// What stands in the lines around.
+/// The content of the lines around the object.
 const GUARD: u64 = 0x6A55_1E55;
 
 pub(crate) struct Ground {
     guarded: bool,
     place: OnceCell<(NonNull<u8>, Layout)>,
-    /// Words that a stranger has written, ever.
+    /// How many words a stranger has written.
     spoils: Cell<u64>,
-    /// What it wrote.
+    /// The values that it wrote.
     garbage: RefCell<HashSet<u64>>,
-    /// Operations in whose middle we are.
+    /// Operations that are in progress.
     inside: Cell<u32>,
-    /// Operations that have begun, ever.
+    /// How many operations have begun.
     begun: Cell<u64>,
 }
 
-/// What an operation gave.
+/// The outcome of an operation.
 pub(super) struct Done<R> {
     pub(super) result: R,
-    /// No other operation took place in it, and it took place in no other.
+    /// No other operation took place during it, and it did not take place during another.
     pub(super) alone: bool,
-    /// Nor did a stranger write in it.
+    /// In addition, no stranger wrote during it.
     pub(super) still: bool,
 }
 
 impl Ground {
-    /// Between lines that must stay as they are; or with nothing around, which an address sanitizer sees.
+    /// Memory between lines that must not change; or with nothing around it, so that an address sanitizer detects
+    /// accesses outside.
     pub(super) fn new(guarded: bool) -> Self {
         Self {
             guarded,
@@ -69,7 +70,8 @@ impl Ground {
 
     fn everything(&self) -> &[AtomicU64] {
         let (start, layout) = self.place.get().unwrap();
-        // SAFETY: allocated, aligned, initialised, there while self is, and touched atomically by whoever shares them.
+        // SAFETY: allocated, aligned, initialised, alive as long as self, and every party that shares them accesses
+        // them atomically.
         unsafe { std::slice::from_raw_parts(start.cast().as_ptr(), layout.size() / 8) }
     }
 
@@ -84,12 +86,12 @@ impl Ground {
         &all[margin..all.len() - margin]
     }
 
-    /// What stands in word `index` of the object.
+    /// The value of word `index` of the object.
     pub(super) fn word(&self, index: usize) -> u64 {
         self.words()[index].load(Relaxed)
     }
 
-    /// All of the object, for one end.
+    /// The whole object, for one end.
     pub(super) fn memory(&self) -> Memory<'static> {
         let (start, layout) = self.place.get().unwrap();
         // SAFETY: allocated and aligned, the margin is a line; a scene drops its ends before its ground, and attaches
@@ -113,8 +115,8 @@ impl Ground {
         self.spoils.set(self.spoils.get() + 1);
     }
 
-    /// Half of all names are of the first two words of a line, where control words are; a quarter of the first 64
-    /// words; a quarter of words all over.
+    /// Half of the values of `at` select one of the first two words of a line, where control words are; a quarter one
+    /// of the first 64 words; a quarter any word.
     fn place_of(&self, at: u8) -> usize {
         let (at, words) = (usize::from(at), self.words().len());
         let lines = words.div_ceil(16);
@@ -126,17 +128,17 @@ impl Ground {
         place % words
     }
 
-    /// How often a stranger wrote.
+    /// How often a stranger has written.
     pub(super) fn spoils(&self) -> u64 {
         self.spoils.get()
     }
 
-    /// Nobody but the ends wrote anything.
+    /// Whether only the ends have written.
     pub(super) fn is_honest(&self) -> bool {
         self.spoils.get() == 0
     }
 
-    /// Whether a stranger wrote one of these words somewhere.
+    /// Whether a stranger has written one of these words anywhere.
     pub(super) fn is_garbage(&self, words: &[u64]) -> bool {
         let garbage = self.garbage.borrow();
         words.iter().any(|word| garbage.contains(word))

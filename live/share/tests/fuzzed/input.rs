@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Bytes as actions.
+//! Translates bytes to actions.
 
 use super::events::Event;
 
@@ -10,7 +10,7 @@ pub(super) struct Input<'a>(&'a [u8]);
 /// A word that a stranger writes.
 #[derive(Clone, Copy)]
 pub(super) struct Spoil {
-    /// Which one: see `Ground::spoil`.
+    /// Selects the word: see `Ground::spoil`.
     pub(super) at: u8,
     pub(super) what: What,
 }
@@ -19,13 +19,13 @@ pub(super) struct Spoil {
 #[derive(Clone, Copy)]
 pub(super) enum What {
     Value(u64),
-    /// What stands there, and so much more or less.
+    /// The old value plus or minus this much.
     Beside(u64),
-    /// The same in its upper part, above a byte.
+    /// The same, applied above the lowest byte.
     BesideAbove(u64),
-    /// With one bit the other way.
+    /// The old value with one bit flipped.
     Flipped(u8),
-    /// What stands in another word.
+    /// The value of another word.
     Other(u8),
 }
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Any bytes, played as what happens to an object: its ends work, are interrupted by each other before any of their
-//! shared steps, and have successors; and somebody writes into any of its words, at any of these times too.
+//! Any sequence of bytes, played as events on an object: its ends work, interrupt each other before any of their
+//! shared steps, and have successors; and a stranger writes into any of its words, also at any of these times.
 //!
-//! Until somebody does, all that the protocol promises must hold. From then on:
+//! Until the stranger writes, all guarantees of the protocol must hold. From then on:
 //!
-//! - no end touches anything outside of the object, panics, or takes more steps than its bound;
-//! - words of a copy that nobody else interrupted are those that one write put there, or the stranger;
-//! - what a file says that its ends find out, they find out.
+//! - no end accesses anything outside of the object, panics, or takes more steps than its bound;
+//! - the words of a copy that nothing else interrupted come from one write, or from the stranger;
+//! - ends detect what the file of their protocol says they detect.
 //!
-//! One driver for all objects, which are scenes. Both `tests/fuzzed.rs` and `live/share/fuzz` play here.
+//! There is one driver for all objects, each of which is a scene. Both `tests/fuzzed.rs` and `live/share/fuzz` use
+//! it.
 
 mod bulk;
 mod events;
@@ -29,15 +30,15 @@ use input::Input;
 
 use crate::objects::{self, every_queue, every_state};
 
-/// An object with all its ends, and what must be true of them.
+/// An object with all its ends, and the checks of what they do.
 pub(crate) trait Scene {
-    /// Where it stands.
+    /// Its memory.
     fn ground(&self) -> &Ground;
     /// How many ends there are. Number 0 writes.
     fn ends(&self) -> u8;
-    /// Lets an end do one of its operations, unless it is in the middle of one, and judges it.
+    /// Lets an end perform one of its operations, unless it is in the middle of one, and checks the result.
     fn operate(&self, end: u8, how: u8);
-    /// Ends an end that is not in the middle of an operation, and attaches another in its place.
+    /// Ends an end that is not in the middle of an operation, and attaches its successor.
     fn succeed(&self, end: u8);
 }
 
@@ -53,7 +54,7 @@ pub(crate) fn all() -> Vec<(&'static str, Build)> {
         )*};
     }
     every_state!(states);
-    // Values of 3 words stand close together, those of 9 apart: batches of 2 and of 1.
+    // Values of 3 words are contiguous, those of 9 each on lines of their own: batches of 2 and of 1.
     macro_rules! queues {
         ($($module:ident $object:ident)*) => {$(
             all.push((stringify!($module), queue::build::<3, objects::$object>));
@@ -68,14 +69,14 @@ pub(crate) fn all() -> Vec<(&'static str, Build)> {
     all
 }
 
-/// Plays `bytes`: the first one says on which object. The number of actions.
+/// Plays `bytes`; the first one selects the object. Returns the number of actions.
 pub(crate) fn play(bytes: &[u8]) -> u64 {
     let Some((first, rest)) = bytes.split_first() else { return 0 };
     let all = all();
     play_on(all[usize::from(*first) % all.len()].1, rest)
 }
 
-/// Plays `bytes` on an object: the first one says where it stands, and whether there is a stranger.
+/// Plays `bytes` on an object; the first one selects its kind of memory, and whether there is a stranger.
 pub(crate) fn play_on(build: Build, bytes: &[u8]) -> u64 {
     let mut input = Input::new(bytes);
     let Some(manner) = input.byte() else { return 0 };

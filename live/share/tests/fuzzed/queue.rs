@@ -17,29 +17,29 @@ const CAPACITY_WORDS: u64 = CAPACITY as u64;
 /// Words of QrtR.
 const TAIL: usize = 0;
 const HEAD: usize = 16;
-/// The bound of an attachment.
+/// The step bound of an attachment.
 const ATTACH_STEPS: u64 = 4;
 
 struct Object<const N: usize, Q: Queue<N>> {
     writer: RefCell<Option<Q::Writer>>,
     reader: RefCell<Option<(Q::Reader, Order)>>,
-    /// Values taken by the queue, and one that may be.
+    /// Number of values that the queue took, including one that it may be taking.
     pushed: Cell<u64>,
-    /// Values taken by pushes that are complete.
+    /// Number of values taken by pushes that are complete.
     complete: Cell<u64>,
-    /// The queue on a list, while no operation was interrupted by another.
+    /// The model of the queue on a list, as long as no operation has interrupted another.
     policy: RefCell<Option<ByLine>>,
-    /// Pops of this reader since one that was interrupted.
+    /// Pops of this reader since the last one that was interrupted.
     alone: Cell<usize>,
-    /// Values popped since an end wrote, and how often a stranger had written then.
+    /// Number of values popped since the writer last wrote, and how often a stranger had written then.
     popped: Cell<(u64, u64)>,
-    /// What the ends of QrtR know, where that is known.
+    /// The private counters of QrtR's ends, where the test knows them.
     known: RefCell<Known>,
-    /// Behind the ends, so that it is dropped after them.
+    /// After the ends, so that it is dropped after them.
     ground: Ground,
 }
 
-/// An end's own counter, and the other's as it was last seen.
+/// An end's own counter, and the other's as the end last loaded it.
 #[derive(Clone, Copy, Default)]
 struct Counters {
     own: u64,
@@ -53,13 +53,13 @@ struct Known {
 }
 
 impl Known {
-    /// A new writer, which takes the queue for full.
+    /// The counters of a new writer, which assumes that the queue is full.
     fn writer(ground: &Ground) -> Option<Counters> {
         let own = ground.word(TAIL);
         Some(Counters { own, seen: own.wrapping_sub(CAPACITY_WORDS) })
     }
 
-    /// A new reader, which takes it for empty.
+    /// The counters of a new reader, which assumes that it is empty.
     fn reader(ground: &Ground) -> Option<Counters> {
         let own = ground.word(HEAD);
         Some(Counters { own, seen: own })
@@ -89,7 +89,7 @@ impl<const N: usize, Q: Queue<N>> Object<N, Q> {
         let Some(mut writer) = self.writer.take() else { return };
         let n = self.pushed.get() + 1;
         let head = self.ground.word(HEAD);
-        // In the middle of it already, a reader can have it.
+        // A reader can get the value already during the push.
         self.pushed.set(n);
         let Done { result: taken, alone, still } =
             self.ground.run(Q::PUSH_STEPS, || Q::push(&mut writer, marked(n)));
@@ -110,7 +110,7 @@ impl<const N: usize, Q: Queue<N>> Object<N, Q> {
         }
     }
 
-    /// A push is refused if and only if the head says full or what cannot be.
+    /// A push is refused if and only if the head means full, or is impossible.
     fn judge_push(&self, taken: bool, still: bool, head: u64) {
         let mut known = self.known.borrow_mut();
         known.writer = known.writer.filter(|_| still).map(|Counters { mut own, mut seen }| {
@@ -134,7 +134,7 @@ impl<const N: usize, Q: Queue<N>> Object<N, Q> {
         let tail = self.ground.word(TAIL);
         let Done { result: got, alone, still } = self.ground.run(Q::POP_STEPS, || Q::pop(&mut reader));
         self.alone.set(if alone { self.alone.get() + 1 } else { 0 });
-        // What was handed out was also copied by one of them.
+        // One of these pops also copied the value that was returned.
         let copied_alone = self.alone.get() > ByLine::values(Q::WHEN_FULL, N);
         let mut policy = self.policy.borrow_mut();
         if self.ground.is_honest() {
@@ -156,7 +156,7 @@ impl<const N: usize, Q: Queue<N>> Object<N, Q> {
                 assert!(number(&value) <= self.pushed.get(), "{}: not written yet", Q::NAME);
             }
         }
-        // What it saw before, and what it sees then, is no more than the capacity each.
+        // The values that it saw before, and those that it sees now, are at most the capacity each.
         let (before, then) = self.popped.get();
         let before = if still && then == self.ground.spoils() { before } else { 0 };
         let popped = before + u64::from(matches!(got, Got::Value(_)));
@@ -205,7 +205,7 @@ impl<const N: usize, Q: Queue<N>> Scene for Object<N, Q> {
         self.popped.set((0, 0));
         if end == 0 {
             if self.writer.take().is_some() {
-                // SAFETY: the writer before is gone.
+                // SAFETY: the previous writer is gone.
                 let attach = || unsafe { Q::writer(self.ground.memory(), CAPACITY) };
                 self.writer.replace(Some(self.ground.run(ATTACH_STEPS, attach).result));
                 self.known.borrow_mut().writer = Known::writer(&self.ground);
@@ -216,7 +216,7 @@ impl<const N: usize, Q: Queue<N>> Scene for Object<N, Q> {
                 policy.succeed();
             }
             self.alone.set(0);
-            // SAFETY: the reader before is gone.
+            // SAFETY: the previous reader is gone.
             let attach = || unsafe { Q::reader(self.ground.memory(), CAPACITY) };
             self.reader.replace(Some((self.ground.run(ATTACH_STEPS, attach).result, order)));
             self.known.borrow_mut().reader = Known::reader(&self.ground);

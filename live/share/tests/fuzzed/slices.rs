@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Queues, by slices of any length, with lengths, and with an end that reads along.
+//! Queues, by slices of any length, with checks of `len`, and with a follower.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -19,16 +19,16 @@ const CAPACITY: u32 = 3;
 const SPARE: u32 = 1;
 /// Longest slice.
 const MOST: usize = 7;
-/// The bound of an attachment.
+/// The step bound of an attachment.
 const ATTACH_STEPS: u64 = 4;
 
 trait Slices: 'static {
     const BYTES: usize;
-    /// Nothing is ever lost.
+    /// Whether the queue refuses values and so never loses any.
     const REFUSES: bool;
-    /// Of a slice that is pushed, beside its words.
+    /// Step bound of a push of a slice, in addition to its words.
     const PUSH_STEPS: u64;
-    /// Of one that is popped.
+    /// Step bound of a pop of a slice, in addition to its words.
     const POP_STEPS: u64;
     type Writer: 'static;
     type Reader: 'static;
@@ -36,9 +36,9 @@ trait Slices: 'static {
     unsafe fn writer(memory: Memory<'static>) -> Self::Writer;
     unsafe fn reader(memory: Memory<'static>) -> Self::Reader;
     unsafe fn follower(memory: Memory<'static>) -> Option<Self::Follower>;
-    /// How many were taken.
+    /// Returns how many values were taken.
     fn push(writer: &mut Self::Writer, values: &[Value]) -> usize;
-    /// How many came, and how many were lost before; `None` if it was told something.
+    /// Returns how many values came, and how many were lost before them; `None` if the pop reported an error.
     fn pop(reader: &mut Self::Reader, values: &mut [Value]) -> Option<(usize, u64)>;
     fn follow(follower: &mut Self::Follower, values: &mut [Value]) -> Option<(usize, u64)>;
     fn lengths(writer: &Self::Writer, reader: &Self::Reader) -> (usize, usize);
@@ -137,16 +137,16 @@ macro_rules! ring {
 ring!(Qrtwo, qrtwo);
 ring!(Qrtwc, qrtwc);
 
-/// The last number that an end has had, where that is known.
+/// The last number that an end has received, where the test knows it.
 type Last = Option<u64>;
 
 struct Object<Q: Slices> {
     writer: RefCell<Option<Q::Writer>>,
     reader: RefCell<Option<(Q::Reader, Last)>>,
     follower: RefCell<Option<(Q::Follower, Last)>>,
-    /// Values whose push is complete.
+    /// Number of values whose push is complete.
     pushed: Cell<u64>,
-    /// Behind the ends, so that it is dropped after them.
+    /// After the ends, so that it is dropped after them.
     ground: Ground,
 }
 
@@ -191,7 +191,8 @@ impl<Q: Slices> Object<Q> {
         self.writer.replace(Some(writer));
     }
 
-    /// Lets an end pop `count` values, and judges them by the last that it has had: the last one now.
+    /// Lets an end pop `count` values, and checks them against the last number that it has received. Returns the new
+    /// last number.
     fn judge(
         &self,
         count: usize,
@@ -265,14 +266,14 @@ impl<Q: Slices> Scene for Object<Q> {
         match end {
             0 => {
                 if self.writer.take().is_some() {
-                    // SAFETY: the end before is gone.
+                    // SAFETY: the previous end is gone.
                     let writer = self.ground.run(ATTACH_STEPS, || unsafe { Q::writer(memory) }).result;
                     self.writer.replace(Some(writer));
                 }
             }
             1 => {
                 if let Some((_, last)) = self.reader.take() {
-                    // SAFETY: the end before is gone.
+                    // SAFETY: the previous end is gone.
                     let reader = self.ground.run(ATTACH_STEPS, || unsafe { Q::reader(memory) }).result;
                     self.reader.replace(Some((reader, last)));
                 }
@@ -280,9 +281,9 @@ impl<Q: Slices> Scene for Object<Q> {
             _ => {
                 if self.follower.take().is_some() {
                     let alone = self.writer.borrow().is_some();
-                    // SAFETY: a follower leaves no trace.
+                    // SAFETY: a follower stores nothing in the object.
                     let done = self.ground.run(ATTACH_STEPS, || unsafe { Q::follower(memory) });
-                    // In the middle of a push it begins with one of that slice.
+                    // A follower that attaches in the middle of a push begins with a value of that slice.
                     let last = (alone && done.alone).then(|| self.pushed.get());
                     let follower = done.result;
                     self.follower.replace(follower.map(|follower| (follower, last)));

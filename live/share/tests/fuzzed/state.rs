@@ -12,11 +12,11 @@ use crate::account::Newest;
 use crate::objects::{Got, State};
 use crate::payload::{marked, number};
 
-/// Protocols whose readers may miss the value that was written last, whatever a stranger did before: they go by what is
-/// not stored with each write. All others find it.
+/// Protocols whose readers may miss the last written value after a stranger has written: the readers depend on words
+/// that a write does not store each time. Readers of all other protocols find the value.
 const UNMENDED: [&str; 3] = ["Double Buffer", "Improved Double Buffer", "TCCP"];
 
-/// The bound of an attachment: a few words for each end and slot.
+/// The step bound of an attachment: a few words for each end and slot.
 const ATTACH_STEPS: u64 = 64;
 
 /// None while it is in the middle of an operation.
@@ -27,17 +27,17 @@ struct Object<const N: usize, S: State<N>> {
     readers: Vec<End<(S::Reader, Newest)>>,
     /// Number of the last write that has begun.
     begun: Cell<u64>,
-    /// Of the last one that is complete.
+    /// Number of the last write that is complete.
     complete: Cell<u64>,
-    /// Those that the protocol refused.
+    /// Numbers of the writes that the protocol refused.
     refused: RefCell<Vec<u64>>,
-    /// The newest value that any reader has.
+    /// The newest value that any reader has returned.
     newest: Cell<u64>,
-    /// The word of SDrtR as its writer left it, where that is known.
+    /// The word of SDrtR as its writer left it, where the test knows it.
     left: Cell<Option<u64>>,
-    /// The last write that nobody interrupted, and how often a stranger had written then.
+    /// The last write that nothing interrupted, and how often a stranger had written then.
     written: Cell<(u64, u64)>,
-    /// Behind the ends, so that it is dropped after them.
+    /// After the ends, so that it is dropped after them.
     ground: Ground,
 }
 
@@ -146,7 +146,7 @@ impl<const N: usize, S: State<N>> Scene for Object<N, S> {
     fn succeed(&self, end: u8) {
         if end == 0 {
             if self.writer.take().is_some() {
-                // SAFETY: the writer before is gone.
+                // SAFETY: the previous writer is gone.
                 let attach = || unsafe { S::writer(self.ground.memory()) };
                 self.writer.replace(Some(self.ground.run(ATTACH_STEPS, attach).result));
                 self.left.set(Some(self.ground.word(0) & 6));

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What threads may be given, and what they may share, of a crate's types: a list that does not compile if it is not so.
+//! Which types of a crate may move to another thread, and which threads may share: a list that does not compile if it
+//! is wrong.
 
 use core::marker::PhantomData;
 
 pub(crate) struct Of<T: ?Sized>(PhantomData<T>);
 
-/// What holds unless a bound below is met.
+/// The values that hold unless a bound below is met.
 pub(crate) trait Not {
     const SEND: bool = false;
     const SYNC: bool = false;
@@ -23,12 +24,13 @@ impl<T: ?Sized + Sync> Of<T> {
     pub(crate) const SYNC: bool = true;
 }
 
-// Some crates have nothing to which the one or the other applies.
+// Some crates have no type for one of the cases; this uses all of them.
 const _: () = assert!(
     !<Of<*const u8> as Not>::SEND && !<Of<*const u8> as Not>::SYNC && Of::<u8>::SEND && Of::<u8>::SYNC
 );
 
-/// `send`: moved, and shared by none. `both`: shared too. `neither`: of the thread that made it.
+/// `send`: the type may move to another thread. `both`: threads may also share it. `neither`: it stays in the thread
+/// that made it.
 macro_rules! threads {
     (both) => { (true, true) };
     (send) => { (true, false) };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A value during whose copy, between its first word and the rest, something else takes place: the interleavings of a
-//! protocol, told as a story in one thread.
+//! A value that lets an event take place in the middle of its copy, between its first word and the rest: it runs
+//! interleavings of a protocol in one thread.
 #![allow(dead_code, reason = "each test binary uses its part of this module")]
 
 use std::cell::RefCell;
@@ -16,12 +16,12 @@ std::thread_local! {
     static NEXT: RefCell<VecDeque<Event>> = const { RefCell::new(VecDeque::new()) };
 }
 
-/// Lets `event` take place in the middle of the next copy out of shared memory that has none yet.
+/// Lets `event` take place in the middle of the next copy out of shared memory that has no event yet.
 pub(crate) fn meanwhile(event: impl FnOnce() + 'static) {
     NEXT.with_borrow_mut(|next| next.push_back(Box::new(event)));
 }
 
-/// Whether all of them took place.
+/// Whether all events took place.
 pub(crate) fn all_took_place() -> bool {
     NEXT.with_borrow(VecDeque::is_empty)
 }
@@ -43,7 +43,7 @@ impl Twice {
     ///
     /// # Panics
     ///
-    /// If it is not twice the same.
+    /// If the two are not the same.
     pub(crate) fn number(self) -> u64 {
         assert_eq!(self.first, self.second, "torn");
         self.first

@@ -6,7 +6,7 @@ use taut_share::state::emeralds;
 
 use super::{Got, State};
 
-/// The fewest with which two attempts suffice, where stores are seen in time.
+/// The smallest number with which two attempts suffice, if stores become visible in time.
 const BUFFERS: u32 = 3;
 
 pub(crate) struct Emeralds;

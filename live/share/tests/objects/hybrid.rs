@@ -6,7 +6,7 @@ use taut_share::state::hybrid;
 
 use super::{Got, State};
 
-/// Without spare slots, so that the writer comes back soon and claims are made.
+/// Without spare slots, so that the writer soon uses a slot again and readers make claims.
 pub(crate) struct Hybrid;
 
 impl<const N: usize> State<N> for Hybrid {

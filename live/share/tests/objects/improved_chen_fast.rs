@@ -6,7 +6,7 @@ use taut_share::state::improved_chen;
 
 use super::{Got, State};
 
-/// The readers that rely on time, which nobody keeps here; one slow reader beside them never reads.
+/// The readers that rely on time, which nothing here guarantees; one slow reader beside them never reads.
 pub(crate) struct ImprovedChenFast;
 
 impl<const N: usize> State<N> for ImprovedChenFast {

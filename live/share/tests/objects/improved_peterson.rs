@@ -6,7 +6,7 @@ use taut_share::state::improved_peterson;
 
 use super::{Got, State};
 
-/// More than Peterson's, for fast readers.
+/// More buffers than Peterson's, for fast readers.
 const BUFFERS: u32 = 4;
 
 pub(crate) struct ImprovedPeterson;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Every protocol as the tests that are common to all of them see it: a file each, and a line below.
+//! Every protocol as seen by the tests that are common to all: one file for each, and one line below.
 //!
 //! Values are `[u64; N]`, made by `payload::marked`. An adapter decides nothing: it names the protocol's operations and
 //! its documented bounds.
@@ -85,14 +85,14 @@ macro_rules! every_queue {
 
 pub(crate) use {every_queue, every_state};
 
-/// What a read gave.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Got<V> {
     /// A value.
     Value(V),
     /// Nothing has been written yet, or nothing waits.
     Nothing,
-    /// The reader was told that it cannot have it: overtaken, or the memory cannot be true.
+    /// The operation reported that the reader cannot get the value: it was overtaken, or the memory is corrupt.
     Told,
 }
 
@@ -100,20 +100,20 @@ pub(crate) enum Got<V> {
 pub(crate) trait State<const N: usize>: 'static {
     /// The protocol's name, as in its file.
     const NAME: &'static str;
-    /// Ends that read, of an object of these tests: 1 where there may be one, else 2.
+    /// Number of reading ends of an object in these tests: 1 if only one may exist, else 2.
     const READERS: u32;
-    /// Whether values never go backwards from one reader to another either, when their reads do not overlap.
+    /// Whether values also never go backwards from one reader to another, if their reads do not overlap.
     const ATOMIC: bool;
     /// Whether a write always succeeds, whatever readers do.
     const WRITES_ALWAYS: bool;
-    /// Whether a read is never told anything, whatever the writer does.
+    /// Whether a read always succeeds, whatever the writer does.
     const READS_ALWAYS: bool;
-    /// Whether values survive their reader's death between any two steps without anybody's help: then any number of
-    /// deaths costs nothing.
+    /// Whether a reader may die between any two steps without help from another party: then any number of deaths
+    /// costs nothing.
     const READERS_MAY_DIE: bool;
-    /// Most shared steps of a write, of `N` words, by `taut_atomic::steps`.
+    /// Largest number of shared steps of a write of `N` words, as `taut_atomic::steps` counts them.
     const WRITE_STEPS: u64;
-    /// The same of a read.
+    /// The same for a read.
     const READ_STEPS: u64;
 
     /// The end that writes.
@@ -138,21 +138,21 @@ pub(crate) trait State<const N: usize>: 'static {
     /// As the protocol's `reader`.
     unsafe fn reader(memory: Memory<'static>, which: u32) -> Self::Reader;
 
-    /// One attempt to write: whether it did.
+    /// One attempt to write; returns whether it wrote.
     fn write(writer: &mut Self::Writer, value: &[u64; N]) -> bool;
 
     /// One attempt to read the newest value.
     fn read(reader: &mut Self::Reader) -> Got<[u64; N]>;
 }
 
-/// What happens to a value that finds its queue full.
+/// What a push to a full queue does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WhenFull {
-    /// It is given back.
+    /// It is refused, and returns the value.
     Refuse,
-    /// The oldest one makes room.
+    /// It discards the oldest value.
     DropOldest,
-    /// All that wait make room.
+    /// It discards all values that wait.
     Clear,
 }
 
@@ -162,9 +162,9 @@ pub(crate) trait Queue<const N: usize>: 'static {
     const NAME: &'static str;
     /// Its policy.
     const WHEN_FULL: WhenFull;
-    /// Most shared steps of a push, of `N` words, by `taut_atomic::steps`.
+    /// Largest number of shared steps of a push of `N` words, as `taut_atomic::steps` counts them.
     const PUSH_STEPS: u64;
-    /// The same of one attempt to pop.
+    /// The same for one attempt to pop.
     const POP_STEPS: u64;
 
     /// The end that pushes.
@@ -172,7 +172,7 @@ pub(crate) trait Queue<const N: usize>: 'static {
     /// The end that pops.
     type Reader: Send + 'static;
 
-    /// Bytes of a queue of `capacity`.
+    /// Bytes of a queue of `capacity` values.
     fn bytes(capacity: u32) -> usize;
 
     /// The end that pushes, on memory that is zero or holds such an object.
@@ -189,10 +189,10 @@ pub(crate) trait Queue<const N: usize>: 'static {
     /// As the protocol's `reader`.
     unsafe fn reader(memory: Memory<'static>, capacity: u32) -> Self::Reader;
 
-    /// Whether it was taken.
+    /// Pushes `value`, and returns whether the queue took it.
     fn push(writer: &mut Self::Writer, value: [u64; N]) -> bool;
 
-    /// One attempt to take the oldest value: with it the number of values lost, by this reader's account, since its
-    /// last one.
+    /// One attempt to take the oldest value. With the value it returns the number of values that this reader has lost
+    /// since its last one.
     fn pop(reader: &mut Self::Reader) -> Got<([u64; N], u64)>;
 }

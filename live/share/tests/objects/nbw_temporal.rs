@@ -6,7 +6,7 @@ use taut_share::state::nbw_temporal;
 
 use super::{Got, State};
 
-/// What a writer needs of which two writes can overlap a read.
+/// The number that a writer needs if two writes can overlap a read.
 const BUFFERS: u32 = 4;
 
 pub(crate) struct NbwTemporal;

@@ -6,7 +6,7 @@ use taut_share::state::hybrid;
 
 use super::{Got, State};
 
-/// Observers alone, on two slots: nobody is registered.
+/// Only observers, on two slots: no reader is registered.
 pub(crate) struct Observed;
 
 impl<const N: usize> State<N> for Observed {

@@ -12,7 +12,7 @@ impl<const N: usize> Queue<N> for Qrtwc {
     const NAME: &'static str = "QrtWc";
     const WHEN_FULL: WhenFull = WhenFull::Clear;
     const PUSH_STEPS: u64 = 2 + N as u64;
-    // Values of which several make a line are read by the line.
+    // A reader copies values by the line if several fit in a line.
     const POP_STEPS: u64 = 5 + if N <= 4 { 8 / N * N } else { N } as u64;
 
     type Writer = qrtwc::Writer<'static, [u64; N]>;

@@ -6,7 +6,7 @@ use taut_share::state::tccp::{self, Shape};
 
 use super::{Got, State};
 
-/// The form at run time.
+/// The form whose writer activates itself at each write, and whose readers read the newest value.
 pub(crate) struct Tccp;
 
 const SHAPE: Shape = Shape { lower: 2, higher: 0, buffers: 4 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A payload that shows tearing: every word is made from one number, each in another way.
+//! A payload that shows tearing: every word is computed from one number, each in a different way.
 #![allow(dead_code, reason = "each test binary uses its part of this module")]
 
 /// The payload of `number`.
@@ -13,7 +13,7 @@ pub(crate) fn marked<const N: usize>(number: u64) -> [u64; N] {
 ///
 /// # Panics
 ///
-/// If its words are not of one number.
+/// If its words are not all of one number.
 pub(crate) fn number<const N: usize>(payload: &[u64; N]) -> u64 {
     // The inverse of the odd factor of word 0.
     let number = payload[0].wrapping_mul(0xF1DE_83E1_9937_733D);

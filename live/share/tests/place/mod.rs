@@ -6,7 +6,7 @@
 
 use taut_share::{LINE_BYTES, Line, Memory};
 
-/// The memory; given back when dropped, so declare it before the ends.
+/// The memory; it is freed when dropped, so declare it before the ends.
 pub(crate) struct Place {
     lines: *mut [Line],
     #[cfg(any(loom, shuttle))]
@@ -19,29 +19,29 @@ impl Place {
         let lines = Box::into_raw(lines);
         Self {
             lines,
-            // SAFETY: just allocated, used by nobody else.
+            // SAFETY: just allocated, and nothing else uses it.
             #[cfg(any(loom, shuttle))]
             memory: Memory::new(unsafe { &mut *lines }),
         }
     }
 
-    /// All of it, for one end.
+    /// All of the memory, for one end.
     pub(crate) fn memory(&self) -> Memory<'static> {
         #[cfg(any(loom, shuttle))]
         return self.memory.again();
         #[cfg(not(any(loom, shuttle)))]
         {
             let start = std::ptr::NonNull::new(self.lines.cast::<u8>()).unwrap();
-            // SAFETY: aligned, of that length, there until self is dropped, which is after the ends; the tests attach
-            // only ends that may be.
+            // SAFETY: aligned, of that length, alive until self is dropped, which is after the ends; the tests attach
+            // only ends that may exist together.
             unsafe { Memory::from_raw(start, self.lines.len() * LINE_BYTES) }
         }
     }
 
-    /// All of it as words, to spoil.
+    /// All of the memory as words, for tests that corrupt it.
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn words(&self) -> &[std::sync::atomic::AtomicU64] {
-        // SAFETY: aligned, of that length, there while self is; in one thread.
+        // SAFETY: aligned, of that length, alive as long as self; in one thread.
         unsafe { std::slice::from_raw_parts(self.lines.cast(), self.lines.len() * LINE_BYTES / 8) }
     }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Memory that this test and processes which it starts map: a file without a name, so that nothing is left of it however they end. A process is this test binary again, told
-//! by its environment to be one. For the tests of all crates whose objects processes share.
+//! Memory that this test and the processes that it starts map: a file without a name, so that nothing is left of it
+//! however they end. A process is the same test binary; an environment variable makes it run as a process. For the
+//! tests of all crates whose objects processes share.
 #![allow(dead_code, reason = "each test binary uses its part of this module")]
 
 use std::fs::{File, OpenOptions};
@@ -13,24 +14,24 @@ use std::sync::atomic::AtomicU64;
 
 use taut_atomic::{LINE_BYTES, Memory};
 
-/// Where the processes find their orders: role, path, and a number, by spaces.
+/// The environment variable with a process's orders: role, path and a number, separated by spaces.
 const ORDERS: &str = "TAUT_TEST_PROCESS";
 
-/// What runs a binary of this target where the kernel does not: an emulator. Cargo's runner is for the tests alone,
-/// not for what they start.
+/// The emulator that runs a binary of this target if the kernel cannot. Cargo's own runner applies only to the tests,
+/// not to processes that they start.
 const RUNNER: &str = "TAUT_TEST_RUNNER";
 
-/// A shared mapping, which stays for as long as the process: lines for objects, and behind them one line of words in which
-/// processes tell each other.
+/// A shared mapping, which lives as long as the process: lines for objects, and after them one line of words in which
+/// processes report to each other.
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
-    /// Where the processes find it, as long as this lives.
+    /// The path at which the processes find it, as long as this mapping lives.
     path: String,
     _file: File,
 }
 
-// SAFETY: it stays for the process, and what is reached through it is atomic, or a `Memory`.
+// SAFETY: it lives as long as the process, and gives access only to atomics and to a `Memory`.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -41,7 +42,7 @@ impl Mapping {
         // SAFETY: the name ends with a zero.
         let fd = unsafe { libc::memfd_create(c"taut-test".as_ptr(), libc::MFD_CLOEXEC) };
         assert!(fd >= 0, "{}", std::io::Error::last_os_error());
-        // SAFETY: it is open, and nobody else has it.
+        // SAFETY: it is open, and nothing else owns it.
         let file = unsafe { File::from_raw_fd(fd) };
         file.set_len((bytes.next_multiple_of(LINE_BYTES) + LINE_BYTES) as u64).unwrap();
         Self::map(file, format!("/proc/{}/fd/{fd}", std::process::id()))
@@ -71,17 +72,17 @@ impl Mapping {
     /// `bytes` of the objects' part from an offset on.
     pub(crate) fn part(&self, offset: usize, bytes: usize) -> Memory<'static> {
         assert!(offset.is_multiple_of(LINE_BYTES) && offset + bytes <= self.bytes - LINE_BYTES);
-        // SAFETY: mapped at a page, for ever, and inside; the tests attach only ends that may be.
+        // SAFETY: mapped at a page, forever, and inside; the tests attach only ends that may exist together.
         unsafe { Memory::from_raw(self.start.add(offset), bytes) }
     }
 
-    /// The objects' part as words, to look at and to spoil.
+    /// The objects' part as words, for tests that inspect or corrupt it.
     pub(crate) fn words(&self) -> &[AtomicU64] {
         // SAFETY: mapped, aligned, and zeros are atomics.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), (self.bytes - LINE_BYTES) / 8) }
     }
 
-    /// Word `i` of the line for telling.
+    /// Word `i` of the report line.
     pub(crate) fn reported(&self, i: usize) -> &AtomicU64 {
         assert!(i < LINE_BYTES / 8);
         // SAFETY: mapped, aligned, inside, and zeros are atomics.
@@ -110,7 +111,7 @@ impl Mapping {
 pub(crate) struct Process(Child);
 
 impl Process {
-    /// Kills it with SIGKILL and waits for its end. It must have been at work until then.
+    /// Kills it with SIGKILL and waits for its end. It must have been running until then.
     pub(crate) fn kill(mut self) {
         assert_eq!(self.0.try_wait().unwrap(), None, "it ended by itself");
         self.0.kill().unwrap();

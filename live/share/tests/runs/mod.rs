@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Small runs of any protocol, for the explorers of interleavings: loom and shuttle. Each asserts what `account` judges,
-//! with freshness by a word beside the object, and at rest.
+//! Small runs of any protocol, for the explorers of interleavings: loom and shuttle. Each asserts what `account`
+//! checks, during the run, with freshness by a word beside the object, and at rest.
 
 use std::sync::Arc;
 
@@ -20,7 +20,8 @@ use crate::objects::{Queue, State, WhenFull};
 use crate::payload::marked;
 use crate::place::Place;
 
-/// Writes 1 to `writes`, at most 63, and says which were published, a bit each. Each that was, is told to `complete`.
+/// Writes 1 to `writes`, at most 63, and returns which were published, a bit each. Stores each published number in
+/// `complete`.
 fn write<const N: usize, S: State<N>>(mut writer: S::Writer, writes: u64, complete: &AtomicU64) -> u64 {
     let mut published = 0;
     for n in 1..=writes {
@@ -34,7 +35,7 @@ fn write<const N: usize, S: State<N>>(mut writer: S::Writer, writes: u64, comple
     published
 }
 
-/// Reads `reads` times and says which values were seen, a bit each. Each is told to `seen`.
+/// Reads `reads` times and returns which values were seen, a bit each. Stores each number in `seen`.
 fn read<const N: usize, S: State<N>>(
     reader: &mut S::Reader,
     newest: &mut Newest,
@@ -55,7 +56,7 @@ fn read<const N: usize, S: State<N>>(
     values
 }
 
-/// Asserts that no value was seen that was not published, and what a reader gets when all is over.
+/// Asserts that only published values were seen, and that at the end a reader gets the newest value.
 fn at_rest<const N: usize, S: State<N>>(
     reader: &mut S::Reader,
     newest: &mut Newest,
@@ -82,7 +83,7 @@ pub(crate) fn pair<const N: usize, S: State<N>>(writes: u64, reads: u64) {
     at_rest::<N, S>(&mut reader, &mut newest, seen, published);
 }
 
-/// A writer and two readers, of which the first must see what the second told, if the protocol is atomic.
+/// A writer and two readers, of which the first must see what the second reported, if the protocol is atomic.
 pub(crate) fn trio<const N: usize, S: State<N>>(writes: u64, reads: u64) {
     let place = Place::new(S::bytes());
     // SAFETY: the only ends, each once.
@@ -107,7 +108,7 @@ pub(crate) fn trio<const N: usize, S: State<N>>(writes: u64, reads: u64) {
     at_rest::<N, S>(&mut second, &mut newest_of_second, seen_by_second, published);
 }
 
-/// A queue of `capacity`, with so many attempts at either end.
+/// A queue of `capacity`, with the given numbers of attempts at either end.
 pub(crate) fn queue<const N: usize, Q: Queue<N>>(capacity: u32, pushes: u64, pops: u64) {
     let place = Place::new(Q::bytes(capacity));
     // SAFETY: the only ends.
@@ -120,7 +121,7 @@ pub(crate) fn queue<const N: usize, Q: Queue<N>>(capacity: u32, pushes: u64, pop
         let [complete, popped] = &*words;
         let mut pushed = 0;
         for _ in 0..pushes {
-            // Who never refuses need not know how full it is.
+            // A writer that never refuses need not know how full the queue is.
             let before = if refuses { popped.load(Ordering::Acquire) } else { 0 };
             if Q::push(&mut writer, marked(pushed + 1)) {
                 pushed += 1;

@@ -12,7 +12,7 @@ use taut_share::{LINE_BYTES, Memory};
 
 use crate::process::{Mapping, orders};
 
-/// The started process. The first and the last line are guards, and stay.
+/// The started process. The first and the last line are guards, which it does not write.
 pub(crate) fn scribble() {
     let Some((role, mapping, seed)) = orders() else {
         return println!("no test: for processes that tests start");
@@ -27,8 +27,8 @@ pub(crate) fn scribble() {
         random ^= random >> 7;
         random ^= random << 17;
         let at = (random >> 32) as usize % words.len();
-        // Half of it small, where a wrong value is most believable; a quarter at the first words of the first lines,
-        // where control words are.
+        // Half of the values are small, since a small wrong value is the most plausible; a quarter of the writes go
+        // to the first words of the first lines, where control words are.
         let value = if random & 1 == 0 { random } else { random >> 61 };
         let at = if random & 6 == 0 { at % 4 * 16 % words.len() } else { at };
         words[at].store(value, Relaxed);
@@ -36,7 +36,7 @@ pub(crate) fn scribble() {
     }
 }
 
-/// Runs `operation` and, where steps are counted, checks their number.
+/// Runs `operation` and, in a build that counts steps, checks their number.
 pub(crate) fn bounded<R>(limit: u64, operation: impl FnOnce() -> R) -> R {
     #[cfg(steps)]
     {
@@ -51,8 +51,8 @@ pub(crate) fn bounded<R>(limit: u64, operation: impl FnOnce() -> R) -> R {
     }
 }
 
-/// Gives `work` an object's memory of `bytes` that a process scribbles on, again and again: for `time`, and on until
-/// `work` says that it has seen enough.
+/// Calls `work` again and again with an object's memory of `bytes`, into which a process writes random words: for
+/// `time`, and then until `work` returns that it has seen enough.
 pub(crate) fn scribbled(
     bytes: usize,
     time: Duration,
@@ -70,7 +70,8 @@ pub(crate) fn scribbled(
     }
     let memory = || {
         let start = std::ptr::NonNull::from(&words[LINE_BYTES / 8]).cast();
-        // SAFETY: mapped, aligned, and longer there than `work` runs; the tests attach only ends that may be.
+        // SAFETY: mapped, aligned, and mapped for longer than `work` runs; the tests attach only ends that may exist
+        // together.
         unsafe { Memory::from_raw(start, (words.len() * 8) - 2 * LINE_BYTES) }
     };
     let (end, scribbles) = (Instant::now() + time, mapping.reported(0).load(Relaxed));
