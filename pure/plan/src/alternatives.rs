@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Every analysis that there is for a task: which one was used, what the others say, and why some do not apply.
+//! Every analysis that there is for a task: which one the plan used, what the others say, and why some do not
+//! apply.
 
 use std::cmp::Ordering;
 
@@ -15,7 +16,7 @@ use crate::proof::JOBS_ASKED_OFTEN;
 use crate::timing::percent;
 use crate::waits;
 
-/// An analysis, or several of which the same is to be said.
+/// One analysis, or several with the same result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) test: String,
@@ -27,13 +28,13 @@ impl Row {
         Self { test: test.into(), says: says.into() }
     }
 
-    /// The assumption that fails.
+    /// A test that does not apply, with the assumption that fails.
     pub(crate) fn fails(test: &str, why: impl std::fmt::Display) -> Self {
         Self::new(test, format!("does not apply: {why}"))
     }
 }
 
-/// For a task on a core of fixed priority, where nothing is shared.
+/// The rows for a task on a core under fixed priorities, if the application shares no resources.
 pub(crate) fn by_core(model: &Model, placements: &Placements<'_>, placement: usize) -> Vec<Row> {
     let at = &placements.placements[placement];
     let Ok(core) = &placements.cores[at.core].analysis else {
@@ -60,7 +61,7 @@ pub(crate) fn by_core(model: &Model, placements: &Placements<'_>, placement: usi
     rows
 }
 
-/// Response times: of one job at a time, of several, and with offsets.
+/// Response times: for one job at a time, for several jobs, and with offsets.
 fn responses(model: &Model, placements: &Placements<'_>, placement: usize, core: &Core) -> [Row; 3] {
     let at = &placements.placements[placement];
     let past_deadline = |past: &Bound| past.from_arrival.rounded_above(at.task.deadline);
@@ -123,10 +124,11 @@ fn responses(model: &Model, placements: &Placements<'_>, placement: usize, core:
     [plain, long, Row::new("response time, offsets", phases)]
 }
 
-/// Utilisation bounds, up to the task's priority.
+/// Utilisation bounds over the task and the tasks of higher priority.
 ///
-/// With T' = min(T, D) − J for the task and T − J for those above, its blocking as execution, and none of those above
-/// with a longer T': the task is the last in rate order, and R ≤ D whatever the order of the others.
+/// Let T' = min(T, D) − J for the task and T' = T − J for the tasks above it, and let its blocking count as
+/// execution. If no task above it has a longer T', the task is the last in rate order, and R ≤ D whatever the order
+/// of the others.
 fn quick(model: &Model, placements: &Placements<'_>, placement: usize, core: &Core) -> Vec<Row> {
     let (layland, hyper) = ("utilisation, Liu & Layland", "utilisation, hyperbolic");
     let own = placements.placements[placement].at;

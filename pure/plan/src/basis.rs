@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a proof rests on: execution times, costs of the machine, and what is assumed of it.
+//! What a proof rests on: execution times, costs of the machine, and assumptions about the machine.
 
 use serde::{Deserialize, Serialize};
 use taut_model::{Class, Evidence, Fault, Model, Place, codes};
@@ -9,15 +9,15 @@ use taut_time::Duration;
 
 use crate::{ClassPlan, Plan};
 
-/// A cost of the machine that the proof counts on.
+/// A cost of the machine that the proof includes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct OverheadPlan {
-    /// Its key in a manifest.
+    /// The key of the cost in a manifest.
     pub name: String,
-    /// How long.
+    /// How long it takes.
     pub time: Duration,
-    /// Where that comes from; none if nobody stated it, so that it is a default.
+    /// Where the time comes from; none if no manifest states it, so that it is a default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Evidence>,
 }
@@ -27,20 +27,20 @@ pub struct OverheadPlan {
 pub struct Basis {
     /// The execution times of real-time tasks, in the plan's order.
     pub execution_times: Vec<TimeBasis>,
-    /// The costs of the machine that count.
+    /// The costs of the machine that the proof includes.
     pub overheads: Vec<OverheadBasis>,
-    /// What is taken for granted of the machine; a run looks for what breaks it.
+    /// What the proof assumes of the machine; a run looks for what breaks it.
     pub assumptions: Vec<String>,
-    /// How many of the figures are guesses, defaults among them.
+    /// How many of these figures are guesses, defaults included.
     pub guesses: usize,
 }
 
 /// An execution time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TimeBasis {
-    /// Whose.
+    /// The name of the task.
     pub task: String,
-    /// C, with its margin.
+    /// C with its margin, in ns.
     pub time_ns: u64,
     /// Where it comes from.
     pub source: Evidence,
@@ -49,11 +49,11 @@ pub struct TimeBasis {
 /// A cost of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OverheadBasis {
-    /// Its key in a manifest.
+    /// The key of the cost in a manifest.
     pub name: String,
-    /// How long.
+    /// How long it takes, in ns.
     pub time_ns: u64,
-    /// `measured`, `static`, `guess`, or `default` if nobody stated it.
+    /// `measured`, `static`, `guess`, or `default` if no manifest states it.
     pub source: &'static str,
 }
 
@@ -65,7 +65,8 @@ fn word(source: Evidence) -> &'static str {
     }
 }
 
-/// The costs that the proof of a model counts on: those of locks only where there are some.
+/// The costs that the proof of a model includes: `lock` only if a task has sections, `copy` only if a lock guards a
+/// state.
 pub(crate) fn overheads(model: &Model) -> Vec<OverheadPlan> {
     let sections = model.real_time().any(|(_, _, task)| !task.sections.is_empty());
     let states = (0..model.resources().len()).any(|at| model.guarding(at).is_some());
@@ -79,7 +80,7 @@ pub(crate) fn overheads(model: &Model) -> Vec<OverheadPlan> {
 }
 
 impl Plan {
-    /// What its proof rests on; none if there is nothing to prove.
+    /// What the proof of the plan rests on; none if there is no real-time task, so that there is nothing to prove.
     pub fn basis(&self) -> Option<Basis> {
         let time = |task: &crate::TaskPlan| match &task.class {
             ClassPlan::RealTime { wcet, wcet_source, .. } => {
@@ -114,7 +115,7 @@ impl Plan {
         })
     }
 
-    /// A fault at each place of a manifest that states a guess, or states nothing where a default stands for it.
+    /// A fault at each place where a manifest states a guess, or states nothing so that a default applies.
     pub fn guesses(model: &Model) -> Vec<Fault> {
         let mut faults = Vec::new();
         for task in model.tasks() {
@@ -156,7 +157,8 @@ impl Plan {
 }
 
 impl Basis {
-    /// A few lines for people, the first of each kind.
+    /// A summary for people: one line for execution times, one for costs of the machine if there are any, one for
+    /// assumptions.
     pub fn lines(&self) -> Vec<String> {
         let count = |source| self.execution_times.iter().filter(|time| time.source == source).count();
         let mut times: Vec<String> = [Evidence::Measured, Evidence::Static, Evidence::Guess]
@@ -190,5 +192,5 @@ impl Basis {
     }
 }
 
-/// Tasks whose execution times are guesses that are named; the others are counted.
+/// How many tasks with guessed execution times a summary names; it counts the others.
 const NAMED: usize = 4;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Chains: how old data are at their end, and how soon something that happened outside shows there.
+//! Bounds chains: how old data are at the end of a chain, and how soon an outside event shows there.
 //!
-//! Both are bounded over what is proven of each task, with what is known of who writes and reads a state: a writer
-//! above its reader on one core under fixed priorities has written before the reader starts, so its release counts and
-//! not its response. Where tasks lock, they may wait for others, and that is not used.
+//! Both bounds rest on what is proven of each task and on how the writer and the reader of a state relate: a writer
+//! that is more urgent than its reader, on one core under fixed priorities, has written before the reader starts,
+//! so its release counts and not its response. If tasks lock, the writer may wait for others, and this is not used.
 
 use taut_analysis::chain::data_age::data_age;
 use taut_analysis::chain::end_to_end::{self, Arrivals, Hop, Reading};
@@ -21,7 +21,7 @@ use crate::flow::ResponseBounds;
 use crate::placement::{Placements, Who};
 use crate::{ChainPlan, StepPlan};
 
-/// What chains are bounded over.
+/// What the bounds of chains rest on.
 pub(crate) struct Known<'a> {
     pub(crate) model: &'a Model,
     pub(crate) places: &'a Places,
@@ -31,9 +31,9 @@ pub(crate) struct Known<'a> {
 /// Where tasks run.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
-    /// By task: core and priority, of one that has a place of its own.
+    /// By task: core and priority; none for a task without a placement of its own.
     of: Vec<Option<(usize, u8)>>,
-    /// Whether anybody waits for anything that is locked.
+    /// Whether any task may wait for a lock.
     waits: bool,
 }
 
@@ -53,25 +53,25 @@ impl Places {
     }
 }
 
-/// A chain as the analyses want it.
+/// A chain in the form that the analyses take.
 struct Way {
     first: end_to_end::Task,
     hops: Vec<Hop>,
 }
 
-/// Why there is none.
+/// Why a chain has no such form.
 enum Missing {
-    /// A task's response is not proven, which is said there.
+    /// A task's response is not proven; that task's own fault reports it.
     Response,
-    /// The reader of the queue at this step is released by another channel.
+    /// Another channel releases the reader of the queue at this step.
     Looks(usize),
 }
 
-/// What is asked of a chain.
+/// A limit that the manifest sets for a chain.
 #[derive(Clone, Copy)]
 struct Asked {
     key: &'static str,
-    /// What it is, of the chain.
+    /// What the limit is of, in words.
     what: &'static str,
     limit: Duration,
 }
@@ -131,7 +131,7 @@ impl Known<'_> {
         }
     }
 
-    /// A task as the theorems see it: its jitter includes the overhead of its release, after which it is ready.
+    /// A task as the theorems see it: its jitter includes the release overhead, after which the task is ready.
     fn task(&self, id: TaskId) -> Option<end_to_end::Task> {
         let task = self.real_time(id)?;
         let response = self.bounds[id.index()].filter(|bound| bound.proven)?.response;
@@ -161,7 +161,7 @@ impl Known<'_> {
             let channel = self.channel(id, writer, reader).ok_or(Missing::Looks(at))?;
             Ok(Hop { channel, reader: pair[1].1 })
         };
-        // Where a flow is synchronous, activations count by their nominal instants.
+        // In a synchronous flow, activations count at their nominal instants.
         for ((_, task), &(_, id)) in tasks.iter_mut().zip(&channels) {
             if self.model.channel(id).flow == Flow::Synchronous {
                 task.jitter = Duration::ZERO;
@@ -172,7 +172,7 @@ impl Known<'_> {
         Ok(Way { first, hops })
     }
 
-    /// What lies between two tasks; none if nothing says when the reader looks at a queue.
+    /// The channel between two tasks; none if nothing bounds when the reader looks at the queue.
     fn channel(&self, id: ChannelId, writer: TaskId, reader: TaskId) -> Option<end_to_end::Channel> {
         let channel = self.model.channel(id);
         if channel.flow == Flow::Synchronous {
@@ -196,7 +196,7 @@ impl Known<'_> {
     }
 
     /// Whether the reader cannot start while the writer is ready: one core, fixed priorities, the writer more urgent,
-    /// and nobody ever waits.
+    /// and no task ever waits for a lock.
     fn starts_behind(&self, writer: TaskId, reader: TaskId) -> bool {
         let place = |id: TaskId| self.places.of[id.index()];
         let fixed = self.model.platform().scheduler == Scheduler::FixedPriority;
@@ -205,7 +205,7 @@ impl Known<'_> {
         })
     }
 
-    /// What a chain comes to: the age of data at its end, and its reaction; `None` where none is shown.
+    /// The two bounds of a chain: the age of data at its end, and its reaction; `None` where none is shown.
     ///
     /// # Errors
     /// [`Overflow`] if times do not fit in 64 bits.
@@ -219,7 +219,7 @@ impl Known<'_> {
         Ok([age, reaction])
     }
 
-    /// What each step adds: `sampling` and the hops, each from an arrival to the next task's.
+    /// What each step adds: `sampling`, then the hops, each from the arrival of one task to that of the next.
     fn steps(&self, chain: &Chain, way: &Way, sampling: Duration, hops: &[Duration]) -> Vec<StepPlan> {
         let mut steps = Vec::with_capacity(chain.path.len());
         let mut writer = &way.first;
@@ -294,7 +294,7 @@ fn too_slow(at: usize, message: String, asked: Asked, path: &[StepPlan], total: 
     let place = Place::value(format!("chains.{at}.{}", asked.key));
     let text = format!("{} passed: the bound is {}", asked.limit, total.rounded());
     let mut fault = Fault::error(codes::CHAIN_TOO_SLOW, message, place, text);
-    // The first task of a reaction stands twice: for what it has just missed, and for its response.
+    // The first task of a reaction occurs twice: for what it has just missed, and for its response.
     let twice = path.len().is_multiple_of(2);
     for (i, step) in path.iter().enumerate().filter(|(_, step)| !step.time.is_zero()) {
         let place = Place::value(format!("chains.{at}.path.{}", i.saturating_sub(usize::from(twice))));
@@ -323,7 +323,7 @@ fn too_slow(at: usize, message: String, asked: Asked, path: &[StepPlan], total: 
 }
 
 impl ChainPlan {
-    /// Whether all that is asked of it is shown and kept.
+    /// Whether all bounds that the manifest limits are shown and within their limits.
     pub fn kept(&self) -> bool {
         let within = |bound: Option<Duration>, limit| bound.is_some_and(|bound| bound <= limit);
         within(self.latency, self.max_latency)

@@ -8,11 +8,11 @@ use crate::{Plan, digest};
 /// How a text that a plan was made from has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputChange {
-    /// It says something else now.
+    /// Its content has changed.
     Changed(String),
-    /// The plan was made from it, and it is not there now.
+    /// The plan was made from it, and it is not given now.
     Missing(String),
-    /// It is there now, and the plan was not made from it.
+    /// It is given now, and the plan was not made from it.
     Added(String),
     /// The same texts, in another order; a later overlay wins.
     Reordered,
@@ -30,8 +30,8 @@ impl std::fmt::Display for InputChange {
 }
 
 impl Plan {
-    /// What has changed in the texts that this was made from, given as (path, bytes) in order; nothing if the plan
-    /// is up to date.
+    /// How the texts that the plan was made from differ from `inputs`, given as (path, bytes) in order; empty if the
+    /// plan is up to date.
     pub fn changed_inputs<'a>(
         &self,
         inputs: impl IntoIterator<Item = (&'a str, &'a [u8])>,
@@ -60,10 +60,10 @@ impl Plan {
         changes
     }
 
-    /// What a reader of both would have to know, a line each, from this plan to `newer`:
-    /// `tasks.processing.priority: 70 -> 72`. Nothing if they are equal.
+    /// The differences from this plan to `newer`, one per line: `tasks.processing.priority: 70 -> 72`. Empty if they
+    /// are equal.
     ///
-    /// The texts that they were made from are left out: see [`Plan::changed_inputs`].
+    /// The texts that the plans were made from are left out: see [`Plan::changed_inputs`].
     pub fn differences(&self, newer: &Self) -> Vec<String> {
         let table = |plan: &Self| Table::try_from(plan).unwrap_or_default();
         let (mut old, mut new) = (table(self), table(newer));
@@ -95,7 +95,7 @@ fn values(path: &str, old: &Value, new: &Value, lines: &mut Vec<String>) {
         (Value::Array(old), Value::Array(new)) if named(old) && named(new) => {
             named_lists(path, old, new, lines);
         }
-        // A list of parts is one thing.
+        // A list of unnamed tables counts as one value.
         (Value::Array(_), Value::Array(_)) if old.get(0).is_some_and(Value::is_table) => {
             lines.push(format!("{path}: changed"));
         }
@@ -103,7 +103,7 @@ fn values(path: &str, old: &Value, new: &Value, lines: &mut Vec<String>) {
     }
 }
 
-/// Lists whose items have a name that is theirs alone.
+/// Whether each item of a list has a name of its own.
 fn named(list: &[Value]) -> bool {
     let names: Vec<_> = list.iter().map(name).collect();
     names.iter().enumerate().all(|(at, name)| name.is_some() && !names[..at].contains(name))
@@ -111,7 +111,7 @@ fn named(list: &[Value]) -> bool {
 
 fn name(item: &Value) -> Option<String> {
     let table = item.as_table()?;
-    // A step of a chain has a name as well, but its place in the list counts.
+    // A step of a chain has a name as well, but its position in the list identifies it.
     if table.contains_key("adds") {
         return None;
     }
@@ -181,12 +181,12 @@ mod tests {
     fn what_has_none_is_told_as_a_whole() {
         assert_eq!(differences("x = [1, 2]", "x = [1, 3]"), ["x: [1, 2] -> [1, 3]"]);
         assert_eq!(differences("x = [{ y = 1 }]", "x = [{ y = 2 }]"), ["x: changed"]);
-        // A step of a chain has a place, and its name does not say which.
+        // A step of a chain has a position, and its name does not say which.
         assert_eq!(
             differences("x = [{ name = 'a', adds = 'b' }]", "x = [{ name = 'a', adds = 'c' }]"),
             ["x: changed"]
         );
-        // On either side a name that is there twice, or not there.
+        // On either side, a name that occurs twice, or that is missing.
         let (one, twice) = ("x = [{ name = 'a' }]", "x = [{ name = 'a' }, { name = 'a', y = 1 }]");
         assert_eq!(differences(one, twice), ["x: changed"]);
         assert_eq!(differences(twice, one), ["x: changed"]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Who decides which job of a core runs: Linux where it can do all that was proven, else a dispatcher.
+//! Which scheduler decides on a core: Linux if it can do all that the proof relies on, else a dispatcher.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use taut_model::{Executor, Flow, Locking, Model, Overrun, Scheduler};
 use crate::placement::{Placements, Who};
 use crate::{ArrivalPlan, ClassPlan, CorePlan, Plan, TaskPlan};
 
-/// Why a dispatcher decides on a core; none if Linux does. The model is the decided one: a state under a lock is a
-/// resource there.
+/// Why a dispatcher decides on a core; none if Linux does. `model` is the decided one, in which a state under a
+/// lock is a resource.
 pub(crate) fn reason(model: &Model, placements: &Placements<'_>, core: usize) -> Option<String> {
     let platform = model.platform();
     if platform.scheduler == Scheduler::Edf {
@@ -43,9 +43,9 @@ pub(crate) fn reason(model: &Model, placements: &Placements<'_>, core: usize) ->
 }
 
 impl Plan {
-    /// The most jobs of a dispatched core that may have begun and not be complete, as its executor counts them: one for each
-    /// level (a priority; under EDF a relative deadline) of periodic tasks that never leave the rule, and one for each other
-    /// task, those in servers among them.
+    /// The most jobs of a dispatched core that may have begun and not be complete at one time, as its executor counts
+    /// them: one for each level of the periodic tasks that never leave the scheduling rule (a level is a priority,
+    /// under EDF a relative deadline), and one for each other task, tasks in servers included.
     pub(crate) fn begun_at_once(&self, core: &CorePlan) -> usize {
         let servers = self.servers.iter().filter(|server| server.cpu == core.cpu);
         let served: BTreeSet<_> = servers.flat_map(|server| &server.tasks).collect();
@@ -65,7 +65,7 @@ impl Plan {
         levels.len() + others
     }
 
-    /// Whether no two jobs of such tasks of one level have begun at once.
+    /// Whether the task never leaves the scheduling rule: no two jobs of such tasks of one level have begun at once.
     fn stays(&self, task: &TaskPlan) -> bool {
         let ClassPlan::RealTime { arrival, on_overrun, budget, .. } = &task.class else { return false };
         let across = |protocol: Locking| !matches!(protocol, Locking::Srp | Locking::Dfp);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Bounds, broken down for people.
+//! Breaks bounds down for people.
 
 use std::fmt::Write;
 
@@ -20,9 +20,9 @@ fn table(rows: &[[String; 3]], sum: &[String; 3]) -> String {
 
 /// How the bound of a task is made up; `None` if there is no such task.
 ///
-/// One row per part, in the order of the equation, and their sum: the bound, or where none is proven what is asked
-/// for until the deadline, which is more than that. Each is rounded up by itself, so that the rows can come to a little
-/// more than their sum; the plan has them exact.
+/// One row per term, in the order of the equation, and their sum: the bound, or, if none is proven, the demand
+/// until the deadline, which is more than that deadline. Each row is rounded up by itself, so the rows can add up
+/// to a little more than the sum shows; the plan has the exact times.
 pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
     let task = &plan.tasks[plan.task(name)?];
     let ClassPlan::RealTime { cpu, priority, arrival, deadline, response, test, terms, .. } = &task.class
@@ -96,7 +96,8 @@ fn row(term: &Term) -> [String; 3] {
     [term.kind.clone(), detail, term.time.rounded()]
 }
 
-/// How the latency of a chain is made up, and its reaction where that is asked; `None` if there is no such chain.
+/// How the latency of a chain is made up, and its reaction if the manifest limits it; `None` if there is no such
+/// chain.
 pub fn explain_chain(plan: &Plan, name: &str) -> Option<String> {
     let chain = plan.chains.iter().find(|chain| chain.name == name)?;
     let allowed = chain.max_latency;
@@ -128,7 +129,7 @@ pub fn explain_chain(plan: &Plan, name: &str) -> Option<String> {
     Some(text)
 }
 
-/// What a channel is and why; `None` if there is no such channel.
+/// What carries a channel, why, and where it lies; `None` if there is no such channel.
 pub fn explain_channel(plan: &Plan, name: &str) -> Option<String> {
     let channel = &plan.channels[plan.channel(name)?];
     let readers: Vec<&str> = channel.readers.iter().map(|reader| reader.name.as_str()).collect();
@@ -172,7 +173,7 @@ fn holds(channel: &ChannelPlan) -> String {
 mod tests {
     use super::*;
 
-    /// A task is blocked by one section: how many there are of that kind says nothing.
+    /// One section blocks a task: how many there are of that kind says nothing.
     #[test]
     fn how_often_is_said_but_of_blocking() {
         let cells = |kind: &str, of: Option<&str>, count| {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Channels: mechanism, capacity, latency.
+//! Decides the mechanism, capacity and latency of each channel.
 
 use taut_analysis::queue::{self, Reader, Writer};
 use taut_model::{
@@ -12,25 +12,25 @@ use taut_time::Duration;
 
 use crate::{buffers, synchronous};
 
-/// What is known about the response of a task: R if it is proven, and otherwise D, which it promises.
+/// The response bound of a task: R if it is proven, and otherwise D.
 #[derive(Clone, Copy)]
 pub(crate) struct ResponseBound {
     pub(crate) response: Duration,
     pub(crate) proven: bool,
-    /// Its core and priority; none in a server, or where that is not asked.
+    /// The task's core and priority; none in a server, or where the caller does not need them.
     pub(crate) place: Option<(usize, u8)>,
 }
 
-/// Promises by task; none for a best-effort task.
+/// Response bounds by task; none for a best-effort task.
 pub(crate) type ResponseBounds = Vec<Option<ResponseBound>>;
 
 /// How a channel is realised.
 pub(crate) struct Realisation {
     pub(crate) mechanism: Mechanism,
     pub(crate) reason: String,
-    /// Copies of the value, of a state whose mechanism counts them.
+    /// Copies of the value, for a state whose mechanism counts them.
     pub(crate) buffers: Option<u32>,
-    /// How each reader is kept from the writer, where that is asked; else empty.
+    /// How each reader is kept from the writer, if the mechanism has several ways; else empty.
     pub(crate) ways: Vec<Way>,
     pub(crate) capacity: u32,
     pub(crate) capacity_reason: Option<String>,
@@ -70,7 +70,7 @@ impl Realisation {
         self.mechanism.bytes(model.value_bytes(id)?, slots, self.claims(model.channel(id)))
     }
 
-    /// How many readers have a place of their own in the object.
+    /// How many readers have an entry of their own in the object.
     pub(crate) fn claims(&self, channel: &Channel) -> u32 {
         match self.mechanism.preserves_flow() {
             true => u32::try_from(channel.readers.len()).unwrap_or(u32::MAX),
@@ -86,7 +86,8 @@ fn too_large(channel: &Channel) -> Fault {
         .help("divide its readers among several channels, or shrink its payload")
 }
 
-/// The one reader of a queue, as the analysis needs it; none if nothing makes it look at the queue.
+/// The one reader of a queue in the form that the analysis takes, and whether its response is proven; none if
+/// nothing bounds when it looks at the queue.
 pub(crate) fn reader(model: &Model, id: ChannelId, bounds: &ResponseBounds) -> Option<(Reader, bool)> {
     let channel = model.channel(id);
     let [Party::Task(task)] = channel.readers[..] else { return None };
@@ -103,7 +104,8 @@ pub(crate) fn reader(model: &Model, id: ChannelId, bounds: &ResponseBounds) -> O
     Some((Reader { period, response: bound.response, takes, triggered }, bound.proven))
 }
 
-/// The writer of a queue, as the analysis needs it; none if it promises nothing.
+/// The writer of a queue in the form that the analysis takes, and whether its response is proven; none if nothing
+/// bounds how often it sends.
 pub(crate) fn writer(model: &Model, channel: &Channel, bounds: &ResponseBounds) -> Option<(Writer, bool)> {
     let (period, response, proven) = match channel.writer {
         Party::Task(task) => match &model.task(task).class {
@@ -119,7 +121,7 @@ pub(crate) fn writer(model: &Model, channel: &Channel, bounds: &ResponseBounds) 
     (!period.is_zero()).then_some((Writer { period, response, sends: channel.sends_per_release }, proven))
 }
 
-/// Decides everything about a channel but its place.
+/// Decides everything about a channel except its place in memory.
 pub(crate) fn realise(
     model: &Model,
     id: ChannelId,
@@ -133,7 +135,7 @@ pub(crate) fn realise(
     if let Some(lock) = channel.decided.or(pinned).filter(|decided| decided.locking().is_some()) {
         return Realisation::locked(model, channel, lock);
     }
-    // The model has refused what no mechanism serves; a state is then the safest reading.
+    // The model has refused channels that no mechanism serves; to read one as a state is then safest.
     let decided = channel.decided.filter(|decided| serving.contains(decided));
     let mechanism = pinned.or(decided).or(serving.first().copied()).unwrap_or(Mechanism::Sdrtw);
     let mut realisation = Realisation::of(mechanism);
@@ -177,12 +179,13 @@ pub(crate) fn realise(
         verdict.bound().map(|needed| (*needed, sized(*needed, &writer, &reader)))
     });
     let at = |key: &str| format!("channels.{}.{key}", channel.name);
-    // Who is not real-time may find a queue full: it is told, and nothing that was proven depends on it.
+    // A writer that is not real-time may find a queue full: the send reports it, and nothing that was proven depends
+    // on it.
     let from_real_time = model.is_real_time(channel.writer);
     match (channel.capacity, needed) {
         (Some(capacity), Some((needed, how))) if u64::from(capacity) < needed && from_real_time => {
             let fits = u32::try_from(needed).ok().filter(|needed| *needed <= CAPACITY_MAX);
-            // What it would have to be is what memory is asked for.
+            // Ask for the memory of the capacity that is needed.
             realisation.capacity = fits.unwrap_or(capacity);
             let message = format!("queue `{}` can be full when its writer sends", channel.name);
             let text = format!("holds {capacity}, {needed} can wait");

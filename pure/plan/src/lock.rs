@@ -22,14 +22,14 @@ pub fn digest(bytes: &[u8]) -> String {
 /// Why a text is not a plan of this version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LockError {
-    /// It is of another format.
+    /// It has another format version.
     Version(u32),
-    /// It does not say what it should; the reader's message with line and column.
+    /// It cannot be parsed; then the parser's message, with line and column.
     Malformed(String),
-    /// Its digest is not that of its content: somebody changed it after it was written. What it says now, checked by
-    /// nothing.
+    /// Its digest is not that of its content: somebody changed it after it was written. Then the content as it is
+    /// now, which nothing has checked.
     Edited(Box<Plan>),
-    /// Its digest fits, and it breaks a rule that every plan of ours keeps.
+    /// Its digest fits, but it breaks a rule that every plan of `taut plan` keeps.
     Invalid(Invalid),
 }
 
@@ -62,10 +62,10 @@ impl fmt::Display for LockError {
 
 impl std::error::Error for LockError {}
 
-/// What is proven and cannot be executed.
+/// Something that the plan proves and that cannot be executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotExecuted {
-    /// What that is: behind "does not execute".
+    /// What it is, to follow "does not execute".
     pub what: String,
     /// What to do about it.
     pub help: String,
@@ -77,16 +77,16 @@ const HEAD: &str = "\
 
 ";
 
-/// The key of the digest of all else.
+/// The key of the digest, which covers everything else.
 const DIGEST: &str = "digest";
 
-/// The plan as TOML: what the digest is made of, so that comments and spaces may change.
+/// The plan as TOML. The digest is that of this text, so comments and spaces of the file may change.
 fn body(plan: &Plan) -> Result<String, LockError> {
     let table = toml::Table::try_from(plan).map_err(|e| LockError::Malformed(e.to_string()))?;
     Ok(text::write(&table))
 }
 
-/// Takes the digest out of a lock's text, which stays as long: the reader's columns are those of the file.
+/// Takes the digest out of a lock's text and leaves spaces, so that the parser's columns are those of the file.
 fn without_digest(text: &str) -> (String, Option<String>) {
     let (mut rest, mut found) = (String::with_capacity(text.len()), None);
     let mut above = true;
@@ -105,13 +105,13 @@ fn without_digest(text: &str) -> (String, Option<String>) {
 }
 
 impl Plan {
-    /// The most tasks that a lock between cores can have.
+    /// The most tasks that may use one lock between cores.
     pub const LOCK_USERS_MAX: usize = 64;
 
-    /// The most jobs of a dispatched core that can have begun at once.
+    /// The most jobs of a dispatched core that may have begun at once.
     pub const BEGUN_MAX: usize = 90;
 
-    /// What is proven in it and cannot be executed by this version; none if all of it can.
+    /// What the plan proves and this version cannot execute; none if it can execute all of it.
     pub fn not_executed(&self) -> Option<NotExecuted> {
         let locks = self.resources.iter().map(|of| ("resource", &of.name, of.protocol, of.users.len()));
         let states = self.channels.iter().filter_map(|channel| {
@@ -131,7 +131,7 @@ impl Plan {
         self.cores.iter().filter(|core| core.dispatched.is_some()).find_map(|core| self.not_dispatched(core))
     }
 
-    /// What a dispatcher cannot do on a core.
+    /// What the dispatcher of a core cannot do.
     fn not_dispatched(&self, core: &CorePlan) -> Option<NotExecuted> {
         let here =
             |task: &&TaskPlan| matches!(&task.class, ClassPlan::RealTime { cpu, .. } if *cpu == core.cpu);
@@ -165,15 +165,15 @@ impl Plan {
         Ok(format!("{HEAD}{DIGEST} = \"{}\"\n{body}", digest(body.as_bytes())))
     }
 
-    /// Reads the text of a `taut.lock`, as [`ValidPlan::from_lock`], for who only shows it.
+    /// Reads the text of a `taut.lock` as [`ValidPlan::from_lock`] does, for a caller that only shows the plan.
     ///
     /// # Errors
-    /// The same.
+    /// Those of [`ValidPlan::from_lock`].
     pub fn from_lock(text: &str) -> Result<Self, LockError> {
         ValidPlan::from_lock(text).map(ValidPlan::into_plan)
     }
 
-    /// What a text says, whoever wrote it, and the digest that it claims.
+    /// Parses a text, whatever its source, without checks: the plan, and the digest that the text claims.
     fn read(text: &str) -> Result<(Self, Option<String>), LockError> {
         #[derive(serde::Deserialize)]
         struct Version {
@@ -181,7 +181,7 @@ impl Plan {
         }
         let (rest, digest) = without_digest(text);
         let read = toml::from_str::<Self>(&rest);
-        // Another format may have the same shape or another one; which it is, it says itself.
+        // A text of another version may parse or not; either way its key `lock` says which version it is.
         let version = match &read {
             Ok(plan) => Some(plan.lock),
             Err(_) => toml::from_str::<Version>(&rest).ok().map(|v| v.lock),
@@ -194,8 +194,8 @@ impl Plan {
 }
 
 impl ValidPlan {
-    /// Reads the text of a `taut.lock`. That its digest fits shows that nobody changed it by mistake; whoever means to can
-    /// make another digest, so the rules of a valid plan are checked as well.
+    /// Reads the text of a `taut.lock`. A digest that fits shows that nobody changed the text by mistake. Anyone who
+    /// changes it on purpose can compute another digest, so the rules of a valid plan are checked as well.
     ///
     /// # Errors
     /// [`LockError`] if it is of another format, damaged, changed, or invalid.
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(digest(b"abc"), "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }
 
-    /// The digest is the first key of that name above all tables; its line is spaces then, and all others stay.
+    /// The digest is the first key of that name above all tables; its line becomes spaces, and all other lines stay.
     #[test]
     fn the_digest_is_one_line_above_all_tables() {
         let of = |text: &str| {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The memory map: what stands where in the process's own map and in the segment.
+//! The memory map: what lies where in the process's own map and in the segment.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,15 @@ use taut_model::{Channel, ChannelId, Class, Fault, Flow, LINE_BYTES, Model, Part
 use crate::flow::Realisation;
 use crate::{MemoryPlan, Place, Region, ScopePlan};
 
-/// Bytes of a segment's header, which stands at its start.
+/// Bytes of a segment's header, which lies at its start.
 pub(crate) const SEGMENT_HEADER_BYTES: u64 = LINE_BYTES;
 
-/// What of the segment lies in one file begins at a multiple of this many bytes, and the segment ends at one.
+/// The part of the segment in each file begins at a multiple of this many bytes, and the segment ends at one.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
-/// Which of the segment's files a channel lies in: the one of all that no client writes, or else one of its writer's, which may
-/// write there alone. A client has two: one for what it alone maps and wakes no task by, one for the rest.
+/// The segment's file in which a channel lies. One file, `None`, holds all channels that no client writes. Each
+/// client has two files, which it alone may write: one for channels that no client reads and that release no task,
+/// so that this client alone maps it, and one for the rest.
 pub(crate) type File<'a> = Option<(&'a str, bool)>;
 
 /// The file of a channel that a client writes.
@@ -26,7 +27,7 @@ pub(crate) fn file_of(client: &str, is_read_by_clients: bool, triggers: bool) ->
     Some((client, is_read_by_clients || triggers))
 }
 
-/// Where everything is.
+/// Where everything lies.
 #[derive(Default)]
 pub(crate) struct Map {
     /// By service.
@@ -39,7 +40,7 @@ pub(crate) struct Map {
     pub(crate) segment: u64,
 }
 
-/// Hands out stretches from the start of a map.
+/// Hands out regions from the start of a map.
 struct Cursor(u64);
 
 impl Cursor {
@@ -102,7 +103,7 @@ pub(crate) fn lay_out(model: &Model, channels: &[Realisation]) -> Result<Map, Ov
     map.process = process.0;
     if !files.is_empty() {
         let mut segment = Cursor(SEGMENT_HEADER_BYTES);
-        // The file of none comes first, and has the header.
+        // The file that no client writes sorts first, and has the header.
         for (file, channels) in files {
             if file.is_some() {
                 segment.next_page()?;
@@ -126,8 +127,8 @@ pub(crate) fn releases(model: &Model, id: ChannelId, channel: &Channel) -> bool 
         .any(|reader| matches!(reader, Party::Task(task) if model.trigger(*task) == Some(id)))
 }
 
-/// Sums up, and compares with what the platform gives. `locks` are bytes of those between cores, `dispatched` the number of
-/// cores on which a dispatcher decides.
+/// Sums up the memory and compares it with what the platform gives. `locks` is the number of bytes of locks between
+/// cores, `dispatched` the number of cores on which a dispatcher decides.
 pub(crate) fn totals(
     model: &Model,
     map: &Map,
@@ -162,7 +163,7 @@ pub(crate) fn totals(
     Ok(MemoryPlan { process, segment, runtime, total: Size::from_bytes(total), limit })
 }
 
-/// The least in whole MiB that is enough; in bytes where those would not fit in 64 bits.
+/// The least size in whole MiB that is enough; in bytes if that does not fit in 64 bits.
 fn whole(bytes: u64) -> String {
     const MIB: u64 = 1 << 20;
     match bytes.checked_next_multiple_of(MIB) {

@@ -1,43 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What is asked for beside the manifest.
+//! What the caller asks for beside the manifest.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use taut_model::{Aim, ChannelId, Mechanism, Model, nearest};
 
-/// What is asked for beside the manifest. A plan that was made with it is made so again until the manifest changes.
+/// What the caller asks for beside the manifest. A plan that was made with overrides is made with them again until
+/// the manifest changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Overrides {
-    /// What mechanisms are chosen for, instead of what the manifest says.
+    /// What mechanisms are chosen for, instead of the manifest's aim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minimise: Option<Aim>,
-    /// Mechanisms of channels, instead of what the manifest says.
+    /// Mechanisms of channels, instead of the manifest's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pins: Vec<Pin>,
 }
 
-/// A mechanism that a channel is to have.
+/// A mechanism for a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Pin {
     /// The channel's name.
     pub channel: String,
-    /// What carries it.
+    /// The mechanism that carries it.
     pub mechanism: Mechanism,
 }
 
-/// Why a wish cannot be had.
+/// Why overrides cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OverrideError {
-    /// The manifest has no such channel; the nearest that it has.
+    /// The manifest has no channel of this name; then the nearest name that it has, if any.
     Channel(String, Option<String>),
     /// A channel is pinned twice.
     Twice(String),
-    /// The mechanism does not serve the channel's parties; those that do.
+    /// The mechanism does not serve the channel's parties; then the mechanisms that do.
     Misfit(Pin, Vec<Mechanism>),
 }
 
@@ -61,12 +62,12 @@ impl fmt::Display for OverrideError {
 impl std::error::Error for OverrideError {}
 
 impl Overrides {
-    /// Whether nothing is asked for.
+    /// Whether there are no overrides.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The model as it is wished.
+    /// The model with the pins applied.
     pub(crate) fn on(&self, model: &Model) -> Result<Model, OverrideError> {
         let mut overridden = model.clone();
         for (at, pin) in self.pins.iter().enumerate() {

@@ -17,28 +17,28 @@ use crate::{budget, shared, waits};
 /// The least urgent priority of SCHED_FIFO.
 const LOWEST: u8 = 1;
 
-/// Whose place it is.
+/// The task or server of a placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Who {
-    /// A task's.
+    /// A task.
     Task(TaskId),
-    /// A server's: its position in the model's list.
+    /// A server: its position in the model's list.
     Server(usize),
 }
 
-/// A real-time task, or a server, in its place.
+/// A real-time task, or a server, with its core and priority.
 #[derive(Clone, Debug)]
 pub(crate) struct Placement<'m> {
     pub(crate) who: Who,
     pub(crate) name: &'m str,
-    /// A server as its core sees it.
+    /// The task's parameters; of a server, those of the task that its core sees.
     pub(crate) task: &'m RealTime,
-    /// How much sooner than a period after the one before a server's budget can be used.
+    /// How much sooner than a period after the last budget a server can use the next one; zero for a task.
     pub(crate) back_to_back: Duration,
-    /// C, margin included, or what its budget lets through: see [`crate::budget`]. The longest time there is if it does not
-    /// fit.
+    /// C, margin included, or what an enforced budget lets the task have: see [`crate::budget`]. The longest duration
+    /// if it does not fit in 64 bits.
     pub(crate) cost: Duration,
-    /// Position in the platform's list.
+    /// Position of the core in the platform's list.
     pub(crate) core: usize,
     pub(crate) core_reason: Option<String>,
     /// 0 under EDF.
@@ -46,7 +46,7 @@ pub(crate) struct Placement<'m> {
     pub(crate) priority_reason: Option<String>,
     /// Position among the tasks of its core.
     pub(crate) at: usize,
-    /// What its core's offsets show, where the test that does without them shows no bound.
+    /// The verdict with the offsets of its core, if the test without them shows no bound.
     pub(crate) in_phase: Option<Verdict<Bound>>,
 }
 
@@ -55,7 +55,7 @@ impl Placement<'_> {
         matches!(self.who, Who::Server(_))
     }
 
-    /// The place of a task's key; of a server the one that says as much.
+    /// The place of a task's key in the manifest; of a server, the place of the corresponding key.
     pub(crate) fn place(&self, key: &str) -> Place {
         let name = self.name;
         Place::value(match (self.who, key) {
@@ -66,7 +66,7 @@ impl Placement<'_> {
     }
 }
 
-/// All real-time tasks and servers in their places.
+/// All real-time tasks and servers with their placements.
 pub(crate) struct Placements<'m> {
     /// In the manifest's order, servers last.
     pub(crate) placements: Vec<Placement<'m>>,
@@ -77,15 +77,15 @@ pub(crate) struct Placements<'m> {
 pub(crate) struct CorePlacement {
     /// Positions in [`Placements::placements`].
     pub(crate) members: Vec<usize>,
-    /// The same for the analysis, in the same order.
+    /// The same tasks for the analysis, in the same order.
     pub(crate) analysis: Result<Core, Overflow>,
-    /// Whether there were numbers for all, or none is needed.
+    /// Whether each task has a priority of its own, or needs none.
     pub(crate) numbered: bool,
 }
 
 impl<'m> Placements<'m> {
-    /// Takes what the manifest says and chooses the rest. `instead` replaces the execution time of one task, by its
-    /// position among the seats: what would be if.
+    /// Takes the placements that the manifest fixes and chooses the others. `instead` replaces the execution time of
+    /// one task, by its position among the placements, to find out what would be with it.
     pub(crate) fn choose(model: &'m Model, instead: Option<(usize, Duration)>) -> Self {
         let overheads = model.platform().overheads;
         let placement = |who, name, task: &'m RealTime| Placement {
@@ -101,7 +101,7 @@ impl<'m> Placements<'m> {
             at: 0,
             in_phase: None,
         };
-        // Who runs in a server has no place of its own.
+        // A task that runs in a server has no placement of its own.
         let tasks = model.real_time().filter(|(.., task)| task.server.is_none());
         let tasks = tasks.map(|(id, task, real_time)| placement(Who::Task(id), &task.name, real_time));
         let server = |(at, server): (usize, &'m Server)| Placement {
@@ -124,7 +124,8 @@ impl<'m> Placements<'m> {
         Self { placements, cores }
     }
 
-    /// Asks again, with offsets, where a bound is not shown without; only on cores with few enough jobs, if that is said.
+    /// Repeats the analysis with offsets for each task whose bound is not shown without; with `most`, only on cores
+    /// with at most that many jobs.
     pub(crate) fn look_at_phases(&mut self, most: Option<u64>) {
         let few =
             |core: &&Core| most.is_none_or(|most| core.jobs_in_phase().is_some_and(|jobs| jobs <= most));
@@ -149,7 +150,7 @@ impl<'m> Placements<'m> {
         without.or_else(|| self.placements[placement].in_phase.as_ref()?.bound().cloned())
     }
 
-    /// What the analysis says about a task, whatever the offsets.
+    /// The analysis's verdict on a task, whatever the offsets.
     pub(crate) fn verdict(&self, placement: usize) -> Result<Verdict<Bound>, Overflow> {
         let placement = &self.placements[placement];
         self.cores[placement.core].analysis.as_ref().map_err(|e| *e)?.response(placement.at)
@@ -182,7 +183,7 @@ fn place(model: &Model, placements: &mut [Placement<'_>]) -> Vec<Vec<usize>> {
         } else {
             let reason = "first fit: the first core that keeps all deadlines, tasks by falling utilisation";
             placements[i].core_reason = Some(reason.into());
-            // Most cores are full by now, which a sum says at once.
+            // Most cores are full by now, which a sum of utilisations shows at once.
             let room = |&core: &usize| !with(loads[core], &placements[i]).exceeds_one();
             (0..members.len()).filter(room).find(|&core| admits(model, placements, &members[core], i))
         };
@@ -196,7 +197,7 @@ fn place(model: &Model, placements: &mut [Placement<'_>]) -> Vec<Vec<usize>> {
         loads[core] = with(loads[core], &placements[i]);
         members[core].push(i);
     }
-    // The manifest's order, so that ties are broken the same way wherever a task came from.
+    // Restore the manifest's order, so that ties are broken the same way for fixed and for placed tasks.
     for list in &mut members {
         list.sort_unstable();
     }
@@ -224,7 +225,7 @@ fn admits(model: &Model, placements: &[Placement<'_>], members: &[usize], new: u
     core.fits() && core.holds()
 }
 
-/// Whether its fixed priority is somebody else's there, and means something.
+/// Whether another task on the core has the same fixed priority; false under EDF, where priorities mean nothing.
 fn taken(model: &Model, placements: &[Placement<'_>], members: &[usize], new: usize) -> bool {
     let priority = placements[new].task.priority;
     let counts = model.platform().scheduler == Scheduler::FixedPriority;
@@ -247,17 +248,18 @@ fn analysis(
             back_to_back: placement.back_to_back,
             non_preemptive: placement.task.non_preemptive,
             priority,
-            // A server's budget is used when there is something to do.
+            // A server uses its budget when there is work for it.
             release: if placement.is_server() { Release::Driven } else { release(model, placement.task) },
         }
     };
     Core::new(members.iter().zip(priorities).map(task).collect(), model.platform().overheads)
 }
 
-/// How free a task's arrivals are: a receiver of a real-time task follows that one, and so does who waits for one.
+/// What a task's arrivals follow: a task that a real-time task triggers follows that task, and so does a task that
+/// waits for another.
 fn release(model: &Model, task: &RealTime) -> Release {
     match &task.arrival {
-        // How long it waits for others depends on them.
+        // How long it waits for other tasks depends on those.
         Arrival::Periodic { .. } if task.waits.by > task.jitter => Release::Driven,
         Arrival::Periodic { offset, .. } => Release::Phase(*offset),
         Arrival::Sporadic { trigger, .. } if model.is_real_time(model.channel(*trigger).writer) => {
@@ -285,13 +287,14 @@ fn assign(model: &Model, placements: &[Placement<'_>], members: &[usize]) -> Opt
 
 /// Gives the tasks of a core their priorities.
 fn number(model: &Model, placements: &mut [Placement<'_>], members: Vec<usize>) -> CorePlacement {
-    // EDF does not look at priorities.
+    // EDF does not use priorities.
     let found = match model.platform().scheduler {
         Scheduler::Edf => Some(vec![0; members.len()]),
         Scheduler::FixedPriority => assign(model, placements, &members),
     };
     let numbered = found.is_some();
-    // Without a number for each, those without one share the lowest: the analysis counts a tie against both.
+    // If there is no number for each, the tasks without one share the lowest: the analysis counts a tie against both
+    // tasks.
     let priorities = found
         .unwrap_or_else(|| members.iter().map(|&i| placements[i].task.priority.unwrap_or(LOWEST)).collect());
     for (at, (&i, &priority)) in members.iter().zip(&priorities).enumerate() {

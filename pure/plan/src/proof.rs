@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What is proven of an application: places, tests, and a promise per task.
+//! What is proven of an application: placements, tests, and a response bound per task.
 
 use taut_analysis::{Core, Verdict, Why};
 use taut_model::{Fault, Model, Severity};
@@ -13,27 +13,28 @@ use crate::placement::{Placements, Who};
 use crate::shared::Shared;
 use crate::{ChainPlan, chains, serve, timing, waits};
 
-/// Places and what the tests say of them.
+/// Placements, and what the tests say of them.
 pub(crate) struct Proof<'m> {
     pub(crate) placements: Placements<'m>,
     pub(crate) shared: Option<Shared>,
     pub(crate) bounds: ResponseBounds,
-    /// Whether all tasks and servers keep what they promise.
+    /// Whether all tasks and servers are shown to keep their deadlines.
     pub(crate) served: bool,
 }
 
-/// How much is done for an answer.
+/// How much effort an answer takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effort {
-    /// All, with faults for whatever is not shown.
+    /// Everything, with a fault for each deadline that is not shown.
     Plan,
-    /// All, with faults of the whole only.
+    /// Everything, but with faults of the whole only.
     Ask,
-    /// Likewise, but offsets only where that is fast: for those who ask many times.
+    /// The same, but with offsets only where that is fast: for callers that ask many times.
     Quick,
 }
 
-/// The most jobs with known phases for which quick answers look at them: the cost rises with their third power.
+/// The most jobs with known phases for which quick answers use offsets: the cost rises with the third power of that
+/// number.
 pub(crate) const JOBS_ASKED_OFTEN: u64 = 12;
 
 impl<'m> Proof<'m> {
@@ -96,7 +97,7 @@ impl<'m> Proof<'m> {
         }
     }
 
-    /// Whether quick answers may show less than others: offsets may help, and looking at them takes long.
+    /// Whether quick answers may show less than others: offsets may help, but their analysis takes long.
     pub(crate) fn is_hasty(&self) -> bool {
         let slow = |core: &Core| core.jobs_in_phase().is_none_or(|jobs| jobs > JOBS_ASKED_OFTEN);
         let mut cores = self.placements.cores.iter().filter_map(|core| core.analysis.as_ref().ok());
@@ -104,26 +105,26 @@ impl<'m> Proof<'m> {
     }
 }
 
-/// What is kept, in a form that two can be compared in.
+/// What an application keeps, in a form that can be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Feasibility {
-    /// By task; those without a deadline keep it.
+    /// By task; a task without a deadline counts as kept.
     pub(crate) tasks: Vec<bool>,
     servers: Vec<bool>,
     chains: Vec<bool>,
-    /// Errors other than those of a task.
+    /// The number of errors other than those of a task.
     errors: usize,
 }
 
 impl Feasibility {
-    /// What is kept of an application.
+    /// Finds out what an application keeps.
     pub(crate) fn of(model: &Model, effort: Effort) -> Self {
         let mut faults = Vec::new();
         let model = &*waits::settle(model);
         let proof = Proof::find(model, effort, &mut faults);
         let channels = model.channel_ids().map(|id| flow::realise(model, id, &proof.bounds, &mut faults));
         let channels: Vec<Realisation> = channels.collect();
-        // A response that grows may make queues grow.
+        // Queues, and with them memory, may have to grow with a response.
         memory(model, &channels, &proof.placements, proof.shared.as_ref(), &mut faults);
         let places = chains::Places::of(model, &proof.placements);
         let known = chains::Known { model, places: &places, bounds: &proof.bounds };
@@ -148,7 +149,7 @@ impl Feasibility {
         *errors == 0 && [tasks, servers, chains].iter().all(|list| !list.contains(&false))
     }
 
-    /// Whether a task keeps its deadline, and nothing is lost that was kept `before`.
+    /// Whether a task keeps its deadline, and nothing that was kept `before` is lost.
     pub(crate) fn serves(&self, task: usize, before: &Self) -> bool {
         let kept =
             |now: &[bool], before: &[bool]| now.iter().zip(before).all(|(now, before)| *now || !before);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a plan decided, as a task set: for simulation.
+//! The decisions of a plan as a task set, for simulation.
 
 use taut_model::{Arrivals, Body, Model, Request, Resource, Segment, SetFault, SetTask, TaskSet};
 use taut_time::Duration;
@@ -9,15 +9,16 @@ use taut_time::Duration;
 use crate::placement::{Placement, Placements};
 
 impl crate::Plan {
-    /// The real-time tasks of a model on the cores and with the priorities that its plan gives them, in the manifest's
-    /// order, with their resources; cores in the platform's order. Costs include margins and two context switches,
-    /// jitter includes the release latency; what else the plan's bounds are charged is not in it.
+    /// The real-time tasks of a model on the cores and with the priorities that its plan gives them, in the
+    /// manifest's order, with their resources; cores in the platform's order. Costs include margins and two context
+    /// switches, and jitter includes the release latency; the set leaves out all other charges of the plan's bounds.
     ///
-    /// A receiver is sporadic, on its own: that its channel releases it is not known to a set. Servers come last, as tasks
-    /// that use up their budget, a deferrable one with jitter; tasks that run in them are not in it.
+    /// A task that a channel releases is sporadic and independent: a set does not know of channels. Servers come
+    /// last, as tasks that use up their budget, a deferrable one with jitter; the set leaves out the tasks that run
+    /// in them.
     ///
     /// # Errors
-    /// What a set cannot hold; a model that has a plan gives sums that do not fit in 64 bits at most.
+    /// What a set cannot hold. For a model that has a plan, that is at most a sum that does not fit in 64 bits.
     pub fn task_set(model: &Model) -> Result<TaskSet, Vec<SetFault>> {
         let placements = Placements::choose(model, None);
         let overheads = model.platform().overheads;
@@ -32,7 +33,7 @@ impl crate::Plan {
             let jitter = placement.task.delay().checked_add(placement.back_to_back);
             let jitter = jitter.and_then(|jitter| jitter.checked_add(overheads.release));
             SetTask {
-                // Not the name of a task, whatever the server's is.
+                // This cannot be the name of a task, whatever the server's name is.
                 name: if placement.is_server() {
                     format!("server {}", placement.name)
                 } else {
@@ -42,7 +43,7 @@ impl crate::Plan {
                 priority: placement.priority.into(),
                 arrivals: match &placement.task.arrival {
                     _ if placement.is_server() => Arrivals::Sporadic,
-                    // Who starts a period late or more is in phase with one who does not.
+                    // An offset of a period or more gives the same phase as its remainder.
                     taut_model::Arrival::Periodic { offset, period } => {
                         let phase = offset.as_ns().checked_rem(period.as_ns()).unwrap_or(0);
                         Arrivals::Phased(Duration::from_ns(phase))
@@ -75,7 +76,7 @@ fn anywhere(placement: &Placement<'_>, cost: Duration) -> Body {
     Body::Anywhere { cost, requests: placement.task.sections.iter().map(request).collect() }
 }
 
-/// Segments with their margins; context switches first, and last what is left of the execution time.
+/// Segments with their margins; the context switches come first, and the rest of the execution time last.
 fn ordered(segments: &[Segment], placement: &Placement<'_>, switches: Duration) -> Body {
     fn parts(segments: &[Segment], placement: &Placement<'_>, left: &mut Duration) -> Vec<Segment> {
         let part = |segment: &Segment| match segment {

@@ -33,15 +33,15 @@ pub struct Plan {
     pub group: Option<String>,
     /// CPUs for everything that is not real-time.
     pub housekeeping: Vec<u16>,
-    /// The text that this was made from: the manifest, then the overlays in order.
+    /// The texts that the plan was made from: the manifest, then the overlays in order.
     pub inputs: Vec<Input>,
-    /// What else was asked for when it was made.
+    /// The overrides that the plan was made with.
     #[serde(default, alias = "wish", skip_serializing_if = "Overrides::is_empty")]
     pub overrides: Overrides,
-    /// What states whose mechanism was open were decided for, if locks were among what they could have.
+    /// How states whose mechanism was open were decided, if some of them could have a lock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<DecisionPlan>,
-    /// What the machine adds, as far as the proof counts on it.
+    /// The costs of the machine that the proof includes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overheads: Vec<OverheadPlan>,
     /// The memory map.
@@ -49,7 +49,7 @@ pub struct Plan {
     /// The real-time cores.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<CorePlan>,
-    /// What one job at a time may use.
+    /// The resources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<ResourcePlan>,
     /// The servers.
@@ -86,12 +86,12 @@ pub struct Input {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct DecisionPlan {
-    /// How many.
+    /// How many states.
     pub states: u32,
-    /// For what.
+    /// The aim of the decision.
     pub minimised: Aim,
-    /// Whether the search ended: no other selection is better, by the analysis that it asks. Otherwise it was stopped,
-    /// or the application is of a kind where one state after another is tried.
+    /// Whether the search came to its end: by the analysis that it uses, no other selection is better. Otherwise its
+    /// limit stopped it, or the application is of a kind for which one state after another is tried.
     pub best: bool,
 }
 
@@ -103,7 +103,7 @@ pub struct MemoryPlan {
     pub process: Size,
     /// Bytes of the segment that clients map, its header included; 0 without clients.
     pub segment: Size,
-    /// Trace rings, stacks and what else the runtime locks.
+    /// Bytes of trace rings, stacks and everything else that the runtime locks in memory.
     pub runtime: Size,
     /// The sum.
     pub total: Size,
@@ -111,17 +111,17 @@ pub struct MemoryPlan {
     pub limit: Size,
 }
 
-/// A stretch of one of the two maps. Offsets are multiples of 128 bytes.
+/// A region of one of the two maps. Offsets are multiples of 128 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Region {
     /// Bytes from the start of the map.
     pub offset: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 
-/// Which map.
+/// One of the two maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
@@ -137,24 +137,24 @@ pub enum Place {
 pub struct CorePlan {
     /// The CPU's number.
     pub cpu: u16,
-    /// The policy.
+    /// The scheduling policy.
     pub scheduler: Scheduler,
     /// Σ C'/T in parts per million, rounded up, overheads included.
     pub utilisation_ppm: u64,
-    /// Why a dispatcher decides who runs; where there is no reason, Linux does.
+    /// Why a dispatcher decides on this core; none if Linux does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dispatched: Option<String>,
 }
 
-/// Something that one job at a time may use.
+/// A resource: one job at a time may use it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ResourcePlan {
     /// Its name.
     pub name: String,
-    /// Who waits for it, how, and for how long.
+    /// The locking protocol, which says which job waits, how, and for how long.
     pub protocol: Locking,
-    /// Why so.
+    /// Why that protocol.
     pub reason: String,
     /// The tasks that use it.
     pub users: Vec<String>,
@@ -184,7 +184,7 @@ pub struct TaskPlan {
     /// Its service's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
-    /// What is promised about it.
+    /// Its class, with all that is decided and proven about it.
     #[serde(flatten)]
     pub class: ClassPlan,
 }
@@ -194,7 +194,7 @@ pub struct TaskPlan {
 #[serde(tag = "class", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[expect(clippy::large_enum_variant, reason = "nearly all tasks are of the large one")]
 pub enum ClassPlan {
-    /// It has one, and a bound.
+    /// It has a deadline, and a bound if one is shown.
     RealTime {
         /// The CPU that it is pinned to.
         cpu: u16,
@@ -220,8 +220,8 @@ pub enum ClassPlan {
         response: Option<Duration>,
         /// The analysis that gave R.
         test: String,
-        /// R in parts, in the order of the equation; they sum to R. Without R, what is asked for until the deadline,
-        /// which sums to more than that.
+        /// The terms of R, in the order of the equation; they sum to R. Without R, the demand until the deadline,
+        /// which sums to more than the deadline.
         terms: Vec<Term>,
         /// What happens on an overrun.
         on_overrun: Overrun,
@@ -233,7 +233,7 @@ pub enum ClassPlan {
         /// Its release scope.
         release: ScopePlan,
     },
-    /// It has none.
+    /// It has no deadline.
     BestEffort {},
 }
 
@@ -253,7 +253,7 @@ pub enum ArrivalPlan {
     Periodic {
         /// T.
         periodic: Duration,
-        /// The first arrival.
+        /// The first arrival, after release 0.
         offset: Duration,
     },
     /// By a channel, at most one per `sporadic`.
@@ -265,16 +265,16 @@ pub enum ArrivalPlan {
     },
 }
 
-/// A part of a bound.
+/// A term of a bound.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Term {
     /// `own`, `spin`, `blocking`, `remote`, `interference`, `others`, `supply`, `jitter`, `overhead`, `demand`.
     pub kind: String,
-    /// Whose, where it is somebody's.
+    /// The task, resource or other cause of this term, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// How many times, where it is counted.
+    /// How many times, if it is counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// How long in all.
@@ -287,27 +287,27 @@ pub struct Term {
 pub struct ChannelPlan {
     /// Its name.
     pub name: String,
-    /// Which values arrive.
+    /// A state, which holds the newest value, or a queue, which holds all of them.
     pub kind: Kind,
-    /// Which of them a job reads.
+    /// Which value a job of a reader reads.
     #[serde(default, skip_serializing_if = "is_newest")]
     pub flow: Flow,
-    /// Who sends.
+    /// The sender.
     pub writer: WriterPlan,
-    /// Who receives.
+    /// The receivers.
     pub readers: Vec<ReaderPlan>,
     /// The layout of a value, in one line.
     pub layout: String,
     /// Bytes of a value.
     pub size: u32,
-    /// How it is realised.
+    /// The mechanism that realises it.
     pub mechanism: Mechanism,
-    /// Why so.
+    /// Why that mechanism.
     pub reason: String,
-    /// Beside what it was chosen, where there was a choice.
+    /// The alternatives, if there was a choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<ChoicePlan>,
-    /// Copies of the value that the object of a state holds, where its mechanism counts them.
+    /// Copies of the value that the object of a state holds, if its mechanism counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffers: Option<u32>,
     /// Values that can wait, for a queue; 1 for a state.
@@ -326,18 +326,18 @@ pub struct ChannelPlan {
     pub latency: Option<Duration>,
 }
 
-/// A choice among mechanisms: its price, and what else there was.
+/// A choice among mechanisms: its price, and the alternatives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ChoicePlan {
-    /// What comes to a job of the writer besides what its execution time includes, waiting aside.
+    /// What the mechanism adds to a job of the writer, beyond what its execution time includes; waiting is left out.
     pub writer: Duration,
     /// The same for a reader.
     pub reader: Duration,
-    /// The next that would do, all else as it is.
+    /// The next mechanism that would do, everything else as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<OtherPlan>,
-    /// Those that are smaller and would not do, all else as it is.
+    /// The smaller mechanisms that would not do, everything else as it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cheaper: Vec<OtherPlan>,
 }
@@ -346,12 +346,12 @@ pub struct ChoicePlan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct OtherPlan {
-    /// Which.
+    /// The mechanism.
     pub mechanism: Mechanism,
-    /// Bytes of the object; none if it cannot be.
+    /// Bytes of the object; none if the channel cannot have the mechanism.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Which deadline or chain is in the way, or why it cannot be; none if nothing is.
+    /// Why it was not possible: a deadline or chain that would not be kept, or another reason; none if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
@@ -376,13 +376,13 @@ pub struct ReaderPlan {
     /// Whether it is a client: a process of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub client: bool,
-    /// Whether a value releases it.
+    /// Whether a value of this channel releases it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub triggered: bool,
     /// Whether it reads with a unit delay, in a synchronous flow.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub delayed: bool,
-    /// How it is kept from the writer of a state, where the mechanism asks.
+    /// How it is kept from the writer of a state, if the mechanism has several ways.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub way: Option<Way>,
 }
@@ -395,7 +395,7 @@ pub struct ChainPlan {
     pub name: String,
     /// Its steps, with what each adds to the bound.
     pub path: Vec<StepPlan>,
-    /// The oldest that the manifest allows data to be.
+    /// The greatest age of data that the manifest allows.
     pub max_latency: Duration,
     /// The bound on the age of data when the last task completes; none if not shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -403,11 +403,13 @@ pub struct ChainPlan {
     /// The latest reaction that the manifest allows, if it says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_reaction: Option<Duration>,
-    /// The bound on the time from an event outside, which the first task samples or is released by, to the completion
-    /// of the first job of the last task that shows it or something newer; none if not asked or not shown.
+    /// The bound on the time from an outside event, which the first task samples or which releases it, to the
+    /// completion of the first job of the last task that shows this event or something newer; none if the manifest
+    /// does not ask, or if no bound is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reaction: Option<Duration>,
-    /// What each step adds to that; the first task stands twice if it is periodic: what it has just sampled comes first.
+    /// What each step adds to the reaction. A periodic first task occurs twice: the wait since it has just sampled
+    /// comes first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reaction_path: Vec<StepPlan>,
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! TOML for people and for `diff`: a section per named thing, everything inside it on a line of its own, lists of
-//! parts with a line per part. The order is the fields' order.
+//! TOML for people and for `diff`: one section per named thing, one line per key in it, and one line per item of a
+//! list of tables. Keys keep the order of the fields.
 
 use std::fmt::Write;
 

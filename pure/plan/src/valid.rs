@@ -3,24 +3,25 @@
 
 //! What a plan must be for code to rely on its numbers.
 //!
-//! A `taut.lock` is a text: an editor, a merge or an attacker may have changed it. [`ValidPlan`] is what is left when
-//! every rule below holds. No analysis runs here, so a false claim about time can be consistent and remain false: rule
-//! V8 finds a changed bound only where its parts were not changed with it.
+//! A `taut.lock` is a text: an editor, a merge or an attacker may have changed it. A [`ValidPlan`] keeps every rule
+//! below. No analysis runs here, so a false claim about time can be consistent and pass: rule V8 finds a changed
+//! bound only if its terms were not changed with it.
 //!
 //! ```text
-//! V1  regions   each region begins at a multiple of a line, ends inside its map, behind the segment's header if it is
-//!               there, and has no byte in common with another region; a map ends where its last region does, the segment
-//!               with the page; what lies in different files of the segment has no page in common
+//! V1  regions   each region begins at a multiple of a line, ends inside its map, lies behind the segment's header if
+//!               it is there, and shares no byte with another region; a map ends where its last region does, the
+//!               segment with the page; regions in different files of the segment share no page
 //! V2  names     each is well formed and unique; channels, servers, resources and services name what exists
 //! V3  counts    a position fits in 16 bits
-//! V4  channels  the mechanism serves these parties; places and ways of readers, slots and bytes of the region are those
-//!               of that mechanism; a channel is in the segment if and only if a client is a party of it
+//! V4  channels  the mechanism serves these parties; entries and ways of readers, slots and bytes of the region are
+//!               those of that mechanism; a channel is in the segment if and only if a client is a party of it
 //! V5  triggers  a channel releases a reader if and only if the reader is a sporadic task with that trigger
-//! V6  tasks     the budget of a safe state is above zero and at most a second; cores exist, priorities are 1 to 98 (0 under EDF), times are longer than zero; what Linux does not do is
-//!               asked of dispatched cores only
+//! V6  tasks     the budget of a safe state is above zero and at most a second; cores exist, priorities are 1 to 98 (0
+//!               under EDF), times are longer than zero; only dispatched cores are asked for what Linux does not do
 //! V7  memory    the total is the sum of its parts
-//! V8  proof     if the plan is proven: each bound is the sum of its terms and at most the deadline, each chain is kept,
-//!               each server has its budget within its period, no core is overloaded, the memory is within its limit
+//! V8  proof     if the plan is proven: each bound is the sum of its terms and at most the deadline, each chain is
+//!               kept, each server has its budget within its period, no core is overloaded, the memory is within its
+//!               limit
 //! ```
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -37,12 +38,12 @@ use taut_time::Duration;
 use crate::map::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, file_of};
 use crate::{ArrivalPlan, ChannelPlan, ClassPlan, CorePlan, Place, Plan, Region, TaskPlan};
 
-/// A plan that keeps the rules of its file, V1 to V8.
+/// A plan that keeps rules V1 to V8.
 ///
-/// Holding a value proves them. What `unsafe` code rests on:
-/// - two regions of one map, of whatever scopes and channels, have no byte in common (V1);
-/// - the memory of a channel holds one object for as many parties as the channel has, and a channel that wakes a reader
-///   has a line at its end for that (V4, V5);
+/// Holding a value proves them. `unsafe` code relies on these:
+/// - two regions of one map, whatever scopes and channels they belong to, share no byte (V1);
+/// - the memory of a channel holds one object for as many parties as the channel has, and a channel that wakes a
+///   reader has a line at its end for that (V4, V5);
 /// - a name of a task, channel, service, resource or server is that of one entry (V2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValidPlan(Plan);
@@ -59,19 +60,19 @@ impl ValidPlan {
     /// Checks a plan.
     ///
     /// # Errors
-    /// The first rule that it breaks, and where.
+    /// The first rule that the plan breaks, and where.
     pub fn new(plan: Plan) -> Result<Self, Invalid> {
         check(&plan)?;
         Ok(Self(plan))
     }
 
-    /// The plan, which may be changed from then on.
+    /// The plan, which the caller may change from then on.
     pub fn into_plan(self) -> Plan {
         self.0
     }
 }
 
-/// What in a plan cannot be: no plan of `taut plan` has it.
+/// A rule that a plan breaks: no plan of `taut plan` breaks one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid(String);
 
@@ -139,7 +140,7 @@ impl<'p> Known<'p> {
         let clients = names("client", plan.clients.iter().map(String::as_str).collect())?;
         require!(plan.cores.len() <= usize::from(u16::MAX), "there are too many cores");
         unique(plan.cores.iter().map(|core| core.cpu), |cpu| format!("CPU {cpu} has two cores"))?;
-        // Records number resources and, behind them, states under locks.
+        // Records number resources first, and then states under locks.
         let numbered = plan.resources.len() + plan.channels.len();
         require!(numbered <= usize::from(u16::MAX), "there are too many resources and channels");
         Ok(Self {
@@ -168,7 +169,7 @@ impl<'p> Known<'p> {
     }
 }
 
-/// The set of what stands there once each.
+/// The set of the items; an error if one occurs twice.
 fn unique<T: Copy + Eq + Hash>(
     all: impl Iterator<Item = T>,
     twice: impl Fn(T) -> String,
@@ -182,7 +183,7 @@ fn unique<T: Copy + Eq + Hash>(
     Ok(seen)
 }
 
-/// V1: the regions of each map, with whose they are.
+/// V1: the regions of each map, with their owners.
 fn regions(plan: &Plan) -> Result<(), Invalid> {
     let mut process: Vec<(Region, &str, &str)> = Vec::new();
     let mut segment = Vec::new();
@@ -208,9 +209,9 @@ fn regions(plan: &Plan) -> Result<(), Invalid> {
     files(plan)
 }
 
-/// Whether the files of the segment, from the first page of each to its last, have no page in common.
+/// Checks that the files of the segment, each from its first page to its last, share no page.
 fn files(plan: &Plan) -> Result<(), Invalid> {
-    // The header is in the file of what no client writes.
+    // The header is in the file of the channels that no client writes.
     let mut files: BTreeMap<File<'_>, (u64, u64, &str)> = BTreeMap::new();
     for channel in plan.channels.iter().filter(|channel| channel.place == Place::Segment) {
         let is_read_by_clients = channel.readers.iter().any(|reader| reader.client);
@@ -220,7 +221,7 @@ fn files(plan: &Plan) -> Result<(), Invalid> {
         let Region { offset, size } = channel.region;
         files.entry(None).or_insert((0, SEGMENT_HEADER_BYTES, "the header"));
         let (start, end, _) = files.entry(file).or_insert((offset, offset, &channel.name));
-        // No sum overflows: `apart` has let it pass.
+        // No sum overflows: `apart` has checked it.
         (*start, *end) = ((*start).min(offset), (*end).max(offset + size));
     }
     let mut files: Vec<_> = files.into_values().collect();
@@ -233,7 +234,8 @@ fn files(plan: &Plan) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Whether the regions of a map are aligned and disjoint and fill it from `start` to its end, but for less than a `unit`.
+/// Checks that the regions of a map are aligned and disjoint and begin at `start` or after it, and that the map
+/// ends with the last region, rounded up to a `unit`.
 fn apart(map: &mut [(Region, &str, &str)], (start, unit): (u64, u64), bytes: u64) -> Result<(), Invalid> {
     map.sort_by_key(|(region, ..)| (region.offset, region.size));
     let (mut end, mut before) = (start, None);
@@ -398,7 +400,7 @@ fn channel_of(plan: &Plan, known: &Known<'_>, channel: &ChannelPlan) -> Result<(
     Ok(())
 }
 
-/// What a channel's object takes, and the line that wakes its reader.
+/// Bytes of a channel's object and of the line that wakes its reader, if it has one; `None` if they do not fit.
 fn object_bytes(channel: &ChannelPlan) -> Option<u64> {
     let slots = channel.buffers.unwrap_or(channel.capacity);
     let value = channel.size.checked_add(STAMP_BYTES)?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What else is said of a task: other tests, and figures with which it fits or still does. Figures hold when applied.
+//! Advice about a task: other tests, and figures with which the task fits or still fits. Figures hold when applied.
 
 mod drafts;
 mod systems;
@@ -68,7 +68,7 @@ fn of_a_section_that_blocks() {
         on(periodic("slow", "50ms", "50ms", "10ms"), 0, &[("bus", "4500us")]),
     ];
     assert_snapshot!(advice(&draft, "fast"));
-    // Of another core.
+    // A task of another core.
     task(&mut draft, "slow").core = Some(2);
     assert_snapshot!(advice(&draft, "fast"));
     task(&mut draft, "slow").sections[0].longest = time("300us");
@@ -123,7 +123,7 @@ fn long_deadlines_offsets_and_servers() {
     assert_snapshot!(advice(&draft, "plan"));
 }
 
-/// What is said of a test in advice.
+/// What the advice says of a test.
 fn says<'a>(advice: &'a str, test: &str) -> &'a str {
     let row = advice.lines().find_map(|line| line.strip_prefix("  ")?.strip_prefix(test)?.strip_prefix("  "));
     row.unwrap_or_else(|| panic!("nothing of {test}:\n{advice}")).trim()
@@ -135,7 +135,7 @@ fn assert_says(advice: &str, rows: &[(&str, &str)]) {
     }
 }
 
-/// A protocol was tried if it comes before the one that was taken and the manifest names none.
+/// A protocol was tried if it comes before the chosen one and the manifest names none.
 #[test]
 fn of_protocols_that_were_tried() {
     let mut draft = empty(&[0, 2]);
@@ -184,7 +184,7 @@ fn of_other_analyses() {
     );
 }
 
-/// Spinning beside suspending is an analysis of its own, and none of the others was asked for.
+/// Spinning beside suspending is an analysis of its own, and the plan asked none of the others.
 #[test]
 fn of_spinning_beside_suspending() {
     let mut draft = three_cores();
@@ -214,7 +214,8 @@ fn of_a_section_that_does_not_block_for_long() {
     assert_eq!(says(&advice(&draft, "fast"), "immediate ceilings"), "used");
 }
 
-/// Under EDF the first core that asks for too much is looked at alone: what blocks there is named, elsewhere the core.
+/// Under EDF the plan looks at the first core that asks for too much alone: advice names what blocks there, and
+/// elsewhere names that core.
 #[test]
 fn of_cores_under_edf() {
     let mut draft = empty(&[0, 2]);
@@ -232,7 +233,8 @@ fn of_cores_under_edf() {
     assert!(advised.contains(named), "{advised}");
 }
 
-/// A stretch that is not preempted would delay those who hold a resource, which suspending does not count.
+/// A non-preemptive stretch would delay holders of a resource, which the analyses of suspending protocols do not
+/// count.
 #[test]
 fn of_suspending_beside_a_non_preemptive_stretch() {
     let mut draft = three_cores();
@@ -245,7 +247,8 @@ fn of_suspending_beside_a_non_preemptive_stretch() {
     assert!(said.contains("a non-preemptive stretch would delay those who hold a resource"), "{said}");
 }
 
-/// Exits with no, so it says why: all is rounded up, and by that more is asked for than there is.
+/// The core is not proven only because all times are rounded up: then more is asked for than it has. A fault says
+/// so.
 #[test]
 fn a_core_that_is_full_by_rounding() {
     let tasks = vec![periodic("a", "2ns", "2ns", "1ns"), periodic("b", "3600s", "3600s", "1200s")];
@@ -254,7 +257,7 @@ fn a_core_that_is_full_by_rounding() {
     assert_snapshot!(shown(&planned.faults));
 }
 
-/// Nothing is refused in silence, and no refusal is left to the last resort.
+/// Every refusal has a fault, and none is left to the fault of last resort.
 #[test]
 fn whatever_is_not_proven_says_why() {
     let mut refused = 0;
@@ -270,7 +273,7 @@ fn whatever_is_not_proven_says_why() {
     assert!(refused > 100, "{refused}");
 }
 
-/// Where a utilisation bound says yes, so does the response time.
+/// If a utilisation bound says yes, so does the response time.
 #[test]
 fn quick_answers_are_right() {
     let mut yes = 0;
@@ -292,7 +295,8 @@ fn quick_answers_are_right() {
     assert!(yes > 10, "{yes}");
 }
 
-/// A model with another promise is the one that its draft would have built, and where there is none so it is there.
+/// A model with other parameters of a task is the one that its draft builds; if the draft builds none, there is
+/// none.
 #[test]
 fn what_if_is_what_a_draft_builds() {
     let (mut taken, mut refused) = (0, 0);
@@ -345,7 +349,7 @@ fn kept(draft: &Draft) -> Option<(bool, Vec<bool>)> {
     Some((plan.proven, plan.tasks.iter().map(|task| kept(&task.class)).collect()))
 }
 
-/// The figure of a row of the advice, if it has one: what it is about, and the figure.
+/// The figure of a row of the advice, if it has one: what the figure is of, and the figure.
 fn figure(row: &str) -> Option<(&str, Duration)> {
     let (what, rest) = row.trim().split_once("  ")?;
     let after =
@@ -353,7 +357,7 @@ fn figure(row: &str) -> Option<(&str, Duration)> {
     after.split([',', ' ']).next()?.parse().ok().map(|figure| (what, figure))
 }
 
-/// What is advised holds, and where a figure is the last that does a step more does not.
+/// Advised figures hold; if a figure is the last that holds, one step more does not.
 #[test]
 fn advice_holds() {
     let (mut grown, mut cured, mut moved, mut shortened) = (0, 0, 0, 0);
@@ -426,7 +430,7 @@ fn advice_holds() {
     assert!(grown > 40 && cured > 5 && moved > 0 && shortened > 0, "{grown} {cured} {moved} {shortened}");
 }
 
-/// The rows of the advice in a decided model, words apart by one space.
+/// The rows of the advice for a decided model, words apart by one space.
 fn rows(draft: &Draft, name: &str) -> Vec<String> {
     let text = advise_task(&plan(draft).model, name).expect("a task");
     let line = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -39,7 +39,7 @@ fn basis(draft: &Draft) -> Basis {
     plan(draft).plan.basis().expect("something real-time")
 }
 
-/// The names of the costs that count, with their sources.
+/// The names of the costs that the basis lists, with their sources.
 fn costs(basis: &Basis) -> String {
     let costs: Vec<_> = basis.overheads.iter().map(|of| format!("{} {}", of.name, of.source)).collect();
     costs.join(", ")
@@ -92,7 +92,7 @@ fn each_figure_has_its_source() {
     assert_eq!(plan(&draft).plan.basis(), None, "nothing is proven of it");
 }
 
-/// A lock's cost counts where something is locked, and a copy's where the lock is held for it.
+/// The cost of a lock counts if a task locks, and that of a copy if a lock is held for it.
 #[test]
 fn costs_that_count() {
     let mut draft = sources("mm");
@@ -127,7 +127,7 @@ fn costs_that_count() {
     assert!(!costs(&basis(&draft)).contains("lock m"), "nobody waits for a state without one");
 }
 
-/// Guesses are named as far as they are few and others are not guesses.
+/// The summary names the first guesses, unless all execution times are guesses.
 #[test]
 fn guesses_that_are_named() {
     for (letters, guesses, says) in [
@@ -150,7 +150,7 @@ fn guesses_that_are_named() {
     assert!(lines[1].starts_with("the machine: "));
 }
 
-/// Faults at the places of a manifest that state a guess, or leave one to a default.
+/// Faults at the places of a manifest that state a guess, or leave a cost to its default.
 #[test]
 fn guesses_of_a_manifest() {
     let mut draft = sources("mgs");

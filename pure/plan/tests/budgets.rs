@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Jobs that take far more than anybody stated, with a budget that is enforced: others keep what the plan says of them.
+//! Jobs that take far more than their manifest states, with an enforced budget: other tasks keep the bounds of the
+//! plan.
 
 mod drafts;
 mod systems;
@@ -19,11 +20,12 @@ struct Seen {
     bounds: u32,
     attained: u32,
     exhausted: u64,
-    /// Systems in which some bound is passed if nothing is done about a budget that is used up.
+    /// Systems in which a run exceeds some bound if no budget is enforced.
     without: u32,
 }
 
-/// How far the tasks of a set, those of `liars` with jobs of thrice their budgets, take from arrival to completion.
+/// The longest time from arrival to completion of each task of a set under enforced budgets, and how many budgets
+/// it used up.
 fn run(set: &TaskSet, plan: &Plan, limits: &[(usize, Limit)], scenario: &Scenario) -> Vec<(Duration, u64)> {
     let rules = rules(plan, set);
     let simulation = Simulation::new(set, &rules).expect("valid").limited(&rules, limits);
@@ -33,7 +35,8 @@ fn run(set: &TaskSet, plan: &Plan, limits: &[(usize, Limit)], scenario: &Scenari
     outcome.tasks.iter().map(|task| (task.response_max, task.exhausted)).collect()
 }
 
-/// The set with jobs of some tasks that take thrice the budget, with their sections, which are as long as stated.
+/// The set in which jobs of the tasks in `limits` take three times their budgets; their sections are as long as
+/// stated.
 fn lying(set: &TaskSet, limits: &[(usize, Limit)]) -> TaskSet {
     let mut tasks: Vec<SetTask> = set.tasks().to_vec();
     for (at, limit) in limits {
@@ -138,7 +141,7 @@ fn others_never_notice_more_than_the_budget() {
     }
 }
 
-/// Of what a job is charged, all can come to pass: its budget, and the section that it ends in.
+/// A job can attain all that it is charged: its budget, and the section in which the budget ends.
 #[test]
 fn the_charge_is_attained() {
     let above = periodic("above", "20s", "20s", "4s").with(|task| {
@@ -159,7 +162,7 @@ fn the_charge_is_attained() {
     let set = Plan::task_set(&model).expect("small");
     let limits = [(0, Limit::of(Overrun::Demote, Some(s(4))))];
     let mut tasks = set.tasks().to_vec();
-    // It asks just before the budget is used up.
+    // It locks just before its budget is used up.
     let part = |time| taut_model::Segment::Normal(time);
     let almost = s(4).saturating_sub(Duration::from_ns(1));
     let inside = vec![part(s(3))];
@@ -168,12 +171,13 @@ fn the_charge_is_attained() {
     let liars = TaskSet::new(set.cores().to_vec(), set.resources().to_vec(), tasks).expect("as before");
     let found = run(&liars, &plan, &limits, &Scenario::worst(s(100)));
     assert!(found[0].1 > 1);
-    // B + s - 1 ns, its own C, and no blocking, for the one below has none.
+    // B + s - 1 ns, its own C, and no blocking, for the task below holds nothing in this run.
     assert_eq!(found[1].0, s(12).saturating_sub(Duration::from_ns(1)));
     assert!(bound >= s(12) && bound < s(14), "and the section below blocks, and the probe: {bound}");
 }
 
-/// Under EDF a job in the background locks with a deadline that is past, and keeps out one that uses no resource at all.
+/// Under EDF a job in the background locks with a deadline that is past, and keeps out a job that uses no resource
+/// at all.
 #[test]
 fn a_late_section_blocks_all_under_edf() {
     let request = Request { resource: 0, count: 1, length: s(3), outermost: true };
@@ -201,12 +205,12 @@ fn a_late_section_blocks_all_under_edf() {
         Simulation::new(&set, &rules).expect("valid").limited(&rules, &limits).expect("valid");
     let mut scenario = Scenario::worst(s(150));
     scenario.placement = Placement::Back;
-    // Between 105 and 108 it is in its section, if nobody else is there; its deadline is 200.
+    // From 105 to 108 it is in its section, if no other job is there; its deadline is 200.
     scenario.start = Start::At(vec![s(100), s(106), s(149)]);
     let outcome = simulation.run(&scenario, &mut ()).expect("it fits").clone();
     let ceilings = outcome.tasks[1].response_max;
     assert_eq!(ceilings, s(1), "it is not late yet, so its ceiling counts");
-    // Now it is: released at 0, out of the core's way until 105.
+    // Now it is late: released at 0, it cannot run until 105.
     let busy = task("busy", 400, 400, 101, vec![]);
     let tasks: Vec<SetTask> = set.tasks().iter().cloned().chain([busy]).collect();
     let set = TaskSet::new(vec![Scheduler::Edf], set.resources().to_vec(), tasks).expect("valid");
@@ -219,8 +223,8 @@ fn a_late_section_blocks_all_under_edf() {
     assert_eq!(outcome.tasks[1].response_max, s(3), "two of the section, and its own");
 }
 
-/// The bound of the lower of two tasks of core 0, of which the upper uses a resource and may have a budget. A task of core 2
-/// uses the bus.
+/// The bound of the lower of two tasks of core 0; the upper one uses a resource and may have a budget. A task of
+/// core 2 uses the bus.
 fn shares(resource: &str, on_overrun: Overrun, budget: Option<&str>) -> Duration {
     let mut draft = drafts::empty(&[0, 2]);
     draft.resources = ["bus", "log"].map(|name| Shared { name: name.into(), protocol: None }).to_vec();
@@ -244,7 +248,7 @@ fn shares(resource: &str, on_overrun: Overrun, budget: Option<&str>) -> Duration
     bound
 }
 
-/// Others are charged a budget where it is enforced, and where its task uses nothing of another core.
+/// Other tasks are charged a budget if it is enforced, and if its task uses no resource of another core.
 #[test]
 fn what_a_budget_is_charged() {
     let demoted = |resource| shares(resource, Overrun::Demote, Some("3ms"));

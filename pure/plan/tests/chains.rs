@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Chains: age and reaction over states and queues, and what is said where they are too long.
+//! Chains: age and reaction over states and queues, and the faults if they are too long.
 
 mod drafts;
 
@@ -11,7 +11,7 @@ use taut_model::{ArrivalDraft, ChainDraft, Draft, Scheduler, Shared, codes};
 use taut_plan::{ChainPlan, ClassPlan, Plan, explain_chain};
 use taut_time::Duration;
 
-/// Sensor, filter and motor: two states, the first of which others read too.
+/// Sensor, filter and motor: two states; other tasks read the first one, too.
 fn three() -> Draft {
     let mut draft = empty(&[0, 1]);
     draft.tasks = vec![
@@ -53,7 +53,8 @@ fn over_states() {
     assert!(planned.plan.proven, "{}", shown(&planned.faults));
     let plan = &planned.plan;
     let of = |name| response(plan, name);
-    // The filter is above the motor on one core: it has written when the motor starts, but for its release of 60 us.
+    // The filter is above the motor on one core: it has written when the motor starts, except for its release of 60
+    // us.
     let known = time("60us");
     let age = [of("sensor"), time("2ms"), known, time("5ms"), of("motor")];
     assert_eq!(chain(plan).latency, Some(sum(&age)));
@@ -67,7 +68,7 @@ fn over_states() {
     assert_eq!(Plan::from_lock(&text).as_ref(), Ok(plan));
 }
 
-/// What is known of a writer above its reader is used only where it is so.
+/// A chain counts on a writer above its reader only where the writer is above.
 #[test]
 fn above_its_reader() {
     let gain = |edit: &dyn Fn(&mut Draft)| {
@@ -106,7 +107,7 @@ fn too_slow() {
     assert!(!planned.plan.proven);
     assert_eq!(planned.faults.iter().map(|fault| fault.code).collect::<Vec<_>>(), [codes::CHAIN_TOO_SLOW; 2]);
     assert_snapshot!(shown(&planned.faults));
-    // Nobody asks for the reaction.
+    // The manifest does not limit the reaction.
     draft.chains[0].max_latency = time("30ms");
     draft.chains[0].max_reaction = None;
     let plan = plan(&draft).plan;
@@ -125,7 +126,7 @@ fn a_reader_that_is_released_by_another() {
     assert_snapshot!(shown(&planned.faults));
 }
 
-/// Behind a queue: the event releases the first task, so nothing is sampled.
+/// Behind a queue, the event releases the first task, so nothing is sampled.
 #[test]
 fn released_by_the_event() {
     let mut draft = three();
@@ -138,11 +139,11 @@ fn released_by_the_event() {
     let plan = &planned.plan;
     let of = |name| response(plan, name);
     assert_eq!(chain(plan).reaction, Some(sum(&[of("sensor"), time("5ms"), of("filter")])));
-    // How old a state gets whose writer may not come again, nothing says.
+    // Nothing bounds how old a state gets if its writer may not come again.
     assert_eq!(planned.faults.iter().map(|fault| fault.code).collect::<Vec<_>>(), [codes::CHAIN_TOO_SLOW]);
 }
 
-/// Sensor and filter on cores of their own, with a queue between them, which releases the filter if it is `triggered`.
+/// Sensor and filter on cores of their own, with a queue between them that releases the filter if `triggered`.
 fn queued(sends: u32, takes: u32, triggered: bool) -> Draft {
     let mut draft = three();
     task(&mut draft, "sensor").arrival =
@@ -181,7 +182,7 @@ fn waits_in_queues() {
     }
 }
 
-/// The help names what adds most, and what can be done about it.
+/// The help names the step that adds most, and what can be done about it.
 #[test]
 fn advice_by_the_largest_step() {
     let advice = |edit: &dyn Fn(&mut Draft)| {

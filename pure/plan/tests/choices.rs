@@ -74,7 +74,7 @@ fn cores_are_filled_first_fit() {
     let cpus: Vec<_> = placements(&planned.plan).into_iter().map(|(name, cpu, ..)| (name, cpu)).collect();
     // By falling utilisation: b to 4, c to 6, a to 4, d to 6.
     assert_eq!(cpus, [("a", 4), ("b", 4), ("c", 6), ("d", 6)]);
-    // Where nothing fits, it is said, and the rest is still planned.
+    // If a task fits nowhere, a fault says so, and the plan still places the rest.
     draft.tasks.push(periodic("e", "10ms", "10ms", "5ms"));
     let planned = plan(&draft);
     assert!(!planned.plan.proven);
@@ -96,7 +96,7 @@ fn more_tasks_than_numbers() {
     let mut draft = empty(&[0]);
     draft.tasks = (0..98).map(|i| periodic(&format!("t{i}"), "1s", "1s", "10us")).collect();
     assert!(plan(&draft).plan.proven);
-    // As many, but above the least urgent one there is no number left.
+    // As many, but no number is left above the least urgent task.
     draft.tasks = vec![
         periodic("fixed", "1s", "1s", "10us").with(|task| task.priority = Some(98)),
         periodic("urgent", "10ms", "10ms", "10us"),
@@ -132,13 +132,13 @@ fn capacities() {
         format!("{}: {} ({})", c.name, c.capacity, c.capacity_reason.as_deref().unwrap_or("given"))
     };
     assert_snapshot!(planned.plan.channels.iter().map(line).collect::<Vec<_>>().join("\n"));
-    // A client is a party of one of them only: that one stands behind the segment's header.
+    // A client is a party of one of them only: this one lies behind the segment's header.
     let places: Vec<_> = planned.plan.channels.iter().map(|c| (c.place, c.region.offset)).collect();
     assert_eq!(places[3], (Place::Segment, 4096), "a page of its client's own");
     assert!(places[..3].iter().all(|(place, _)| *place == Place::Process));
 }
 
-/// A reader that another channel releases looks at a queue only then, and that may be never.
+/// A reader that another channel releases looks at a queue only then, which may be never.
 #[test]
 fn a_chain_through_a_reader_that_someone_else_releases() {
     let mut draft = empty(&[0]);
@@ -239,7 +239,7 @@ fn draft_of(wishes: &[Overrides], cores: usize) -> Draft {
         real_time.deadline =
             Duration::from_us(overrides.period_us * overrides.deadline_percent / 100).max(bound);
         if real_time.deadline > period {
-            // The model refuses what cannot fit; ask for less.
+            // The model refuses what cannot fit; ask it for less.
             real_time.wcet = cost("500us", 0);
             real_time.deadline = period;
         }
@@ -288,8 +288,8 @@ proptest! {
         }
     }
 
-    /// The advised value, with its margin, is followed: the task is proven then, whoever was proven before still
-    /// is, and a microsecond more would not do where cores are given.
+    /// With the advised value and its margin, the task is proven, every task that was proven still is, and if cores
+    /// are fixed, a microsecond more would not do.
     #[test]
     fn the_advised_value_fits(wishes in prop::collection::vec(overrides(), 1..7), cores in 1usize..=2) {
         let draft = draft_of(&wishes, cores);
@@ -313,7 +313,7 @@ proptest! {
     }
 }
 
-/// The advice is the largest: a microsecond more, and the task or one that it delays is late.
+/// The advised value is the largest: with a microsecond more, the task or one that it delays is late.
 #[test]
 fn the_advised_value_is_the_largest() {
     let mut draft = drafts::cochlear();
@@ -327,7 +327,7 @@ fn the_advised_value_is_the_largest() {
     assert_eq!(with(value.checked_add(Duration::from_us(1)).unwrap()), 1);
 }
 
-/// Nothing real-time: nothing to prove, and a lock all the same.
+/// Without real-time tasks there is nothing to prove, and there is a lock all the same.
 #[test]
 fn nothing_real_time() {
     let mut draft = empty(&[]);
@@ -340,7 +340,7 @@ fn nothing_real_time() {
     assert_eq!(Plan::from_lock(&bare.to_lock().unwrap()), Ok(bare));
 }
 
-/// Times of centuries: a bound that does not fit is said to be so, and nothing wraps.
+/// Times of centuries: a fault says that a bound does not fit, and nothing wraps.
 #[test]
 fn centuries() {
     let mut draft = empty(&[0]);
@@ -362,8 +362,8 @@ fn centuries() {
     assert!(codes.contains(&codes::NOT_SHOWN), "{}", shown(&planned.faults));
 }
 
-/// Of a core's many tasks those are shown that take most, and what the rest takes is said: whoever is to make room looks
-/// among the first, and the text of thousands of tasks stays readable.
+/// Of a core's many tasks, the fault shows those that take most, and says what the rest takes: the user who makes
+/// room looks among the first, and the text stays readable with thousands of tasks.
 #[test]
 fn of_many_tasks_those_that_take_most_are_shown() {
     let mut draft = empty(&[0]);
@@ -382,7 +382,7 @@ fn of_many_tasks_those_that_take_most_are_shown() {
     assert_eq!(shown, most);
     let rest = "32 more tasks take ";
     assert!(fault.notes.iter().any(|note| note.starts_with(rest)), "{:?}", fault.notes);
-    // One more than are shown, and all of them.
+    // One more than the fault shows, and as many as it shows.
     for (tasks, reported) in [(9, Some("1 more task takes ")), (8, None)] {
         let mut few = draft.clone();
         few.tasks = (0..tasks).map(|i| periodic(&format!("t{i}"), "10ms", "10ms", "2ms")).collect();
@@ -394,7 +394,8 @@ fn of_many_tasks_those_that_take_most_are_shown() {
     }
 }
 
-/// A deadline is missed for certain where arrivals are free; a task that another one releases need not come when all do.
+/// A deadline is missed for certain only if arrivals are free; a task that another task releases need not arrive
+/// when all do.
 #[test]
 fn who_releases_decides_what_is_certain() {
     let said = |from: &str| {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The first tenant's plan, whole.
+//! The whole plan of the first application.
 
 mod drafts;
 

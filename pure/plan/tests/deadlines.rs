@@ -12,7 +12,8 @@ use taut_model::{
 };
 use taut_plan::{Plan, explain_task};
 
-/// As in [Lehoczky90]: the worst job is not the first of its busy window. Here of 70 ms and 100 ms, with the machine's part.
+/// As in [Lehoczky90], the worst job is not the first of its busy window. Here with 70 ms and 100 ms, and with
+/// overheads.
 #[test]
 fn a_deadline_longer_than_the_period() {
     let mut draft = empty(&[0]);
@@ -23,7 +24,7 @@ fn a_deadline_longer_than_the_period() {
     assert_snapshot!(explain_task(&planned.plan, "below").unwrap());
     task(&mut draft, "below").deadline = time("110ms");
     assert_snapshot!(shown(&plan(&draft).faults));
-    // With resources of several cores nothing here looks at that.
+    // With resources of several cores, no analysis here covers such deadlines.
     draft.platform.cores.push(2);
     draft.resources = vec![Shared { name: "bus".into(), protocol: None }];
     draft.tasks.push(periodic("other", "100ms", "100ms", "1ms"));
@@ -37,7 +38,7 @@ fn a_deadline_longer_than_the_period() {
     assert!(shown(&planned.faults).contains("some deadline is longer than its period"));
 }
 
-/// A server costs those below its budget once per period, a deferrable one twice in a row.
+/// A server costs tasks below it its budget once per period, a deferrable server twice in a row.
 #[test]
 fn servers() {
     let mut draft = empty(&[0]);
@@ -64,13 +65,13 @@ fn servers() {
     assert_eq!(planned.plan.not_executed(), None);
     let lock = planned.plan.to_lock().unwrap();
     assert_eq!(Plan::from_lock(&lock).unwrap(), planned.plan);
-    // Below both tasks it does not get as much.
+    // Below both tasks the server does not get as much.
     let server = &mut draft.servers[0];
     (server.budget, server.priority) = (time("4ms"), Some(1));
     let planned = plan(&draft);
     assert!(!planned.plan.proven && planned.plan.servers[0].response.is_none());
     assert_snapshot!(shown(&planned.faults));
-    // Beside resources nothing here looks at that.
+    // Beside resources, no analysis here covers servers.
     draft.resources = vec![Shared { name: "bus".into(), protocol: None }];
     let name = draft.tasks[0].name.clone();
     task(&mut draft, &name).sections =
@@ -111,7 +112,7 @@ fn a_deadline_in_a_server() {
     assert_snapshot!(explain_task(&planned.plan, "plan").unwrap());
     task(&mut draft, "plan").deadline = time("30ms");
     assert_snapshot!(shown(&plan(&draft).faults));
-    // It must be alone, and says nothing that its server says.
+    // The task must be alone, and must not state what its server states.
     let mut twice = periodic("again", "100ms", "50ms", "6ms").with(|task| task.server = Some("share".into()));
     let task = drafts::real_time(&mut twice);
     (task.priority, task.budget, task.on_overrun) = (Some(7), Some(time("7ms")), Overrun::Demote);
@@ -119,7 +120,7 @@ fn a_deadline_in_a_server() {
     assert_snapshot!(shown(&draft.build().1));
 }
 
-/// What nobody uses changes no bound: the tests that know no resources still are the ones that apply.
+/// A resource that no task uses changes no bound: the tests without resources still apply.
 #[test]
 fn a_resource_that_nobody_uses() {
     let mut draft = empty(&[0]);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What is decided for states, beside what each other mechanism would come to: texts and figures worked out by hand.
+//! What is decided for states, and what the whole would be with each other mechanism: texts and figures worked out
+//! by hand.
 
 mod drafts;
 
@@ -65,7 +66,7 @@ SRP: state of real-time tasks on one core, under a ceiling: who has it is preemp
   Double Buffer  24960     +0 ns     +0 ns  would do
 "
     );
-    // Three are sent and two taken by a job: each takes the lock, or copies what is copied again.
+    // A job sends three values and takes two: each acquires the lock, or adds the copies after the first.
     let mut several = sharing([0, 0, 1]);
     (several.channels[0].sends_per_release, several.channels[0].takes_per_release) = (3, 2);
     let pin =
@@ -116,7 +117,7 @@ fn told_by_aim() {
     }
 }
 
-/// Why a lock is not taken though its object is the smallest.
+/// Why the plan does not take a lock although its object is the smallest.
 #[test]
 fn in_the_way_of_a_lock() {
     let of = |edit: fn(&mut Draft)| {
@@ -146,7 +147,7 @@ fn in_the_way_of_a_lock() {
         assert!(row("MSRP").ends_with(&format!("+2.00 µs +2.00 µs {shown}{msrp}")), "{rows:?}");
         assert!(row("MPCP").ends_with(&format!("+2.00 µs +2.00 µs {shown}{mpcp}")), "{rows:?}");
         assert_eq!(row("Improved Chen"), "Improved Chen 12672 +0 ns +0 ns taken");
-        // The same stands in the plan.
+        // The plan says the same.
         let choice = plan(&draft).plan.channels[0].choice.clone().expect("a choice");
         let cheaper: Vec<_> =
             choice.cheaper.into_iter().map(|other| (other.mechanism, other.bytes, other.refused)).collect();
@@ -156,11 +157,11 @@ fn in_the_way_of_a_lock() {
         assert_eq!((next.mechanism, next.bytes, next.refused), (Mechanism::Nbw, Some(16_512), None));
         assert_eq!((choice.writer, choice.reader), (Duration::ZERO, Duration::ZERO));
     }
-    // By another aim it is no matter of bytes.
+    // For another aim, bytes do not matter.
     let auto = rows(&of(|draft| draft.platform.executor = Executor::Auto), &minimising(Aim::Response));
     let msrp = auto.iter().find(|row| row.starts_with("MSRP")).expect("it serves");
     assert_eq!(msrp, "MSRP 4224 +2.00 µs +2.00 µs would do; responses are 54.4 % of deadlines in all");
-    // In a server nothing is locked.
+    // Nothing is locked in a server.
     let served = of(|draft| {
         (task(draft, "far").server, task(draft, "far").core) = (Some("s".into()), None);
         draft.servers = vec![ServerDraft {
@@ -175,7 +176,7 @@ fn in_the_way_of_a_lock() {
     assert!(rows(&served, &Overrides::default())[0].starts_with("Improved Chen "));
 }
 
-/// What is said of a plan that is not proven, and of what would not prove it either.
+/// What is said of a plan that is not proven, and of mechanisms that would not prove it either.
 #[test]
 fn not_proven_as_it_is() {
     let with = |latency: &str, reaction: Option<&str>, memory: &str| {
@@ -217,13 +218,13 @@ fn not_proven_as_it_is() {
     assert!(plan(&kept).plan.proven);
     let lock = &rows(&kept, &Overrides::default())[0];
     assert!(lock.ends_with("chain `c` would take 5.70 ms, 5.28ms allowed"), "{lock}");
-    // A latency that is all that is allowed is kept.
+    // A latency that is exactly as long as allowed is kept.
     let latency = plan(&with("1s", None, "64MiB")).plan.chains[0].latency.expect("a bound");
     let text = why(&with(&latency.to_string(), Some("2ms"), "64MiB"), &Overrides::default());
     assert_eq!(text.lines().nth(2), Some("NOT PROVEN as it is: chain `c` would react too late"));
 }
 
-/// What a plan comes to: total memory, Σ R / D and the least slack in millionths.
+/// The measures of a plan: total memory, Σ R / D and the least slack in millionths.
 fn comes_to(plan: &Plan) -> Option<(u64, u64, u64)> {
     let (mut sum, mut slack) = (0, u64::MAX);
     for task in plan.proven.then_some(&plan.tasks)? {
@@ -235,12 +236,12 @@ fn comes_to(plan: &Plan) -> Option<(u64, u64, u64)> {
     Some((plan.memory.total.as_bytes(), sum, slack))
 }
 
-/// Every pair of mechanisms for two states: where the search says that it has found the best, none is nearer to the aim; and
-/// no single lock in place of what was chosen is, ties included.
+/// Every pair of mechanisms for two states: if the search says that it has found the best, none is nearer to the
+/// aim; and no single lock in place of a chosen mechanism is nearer, ties included.
 #[test]
 fn nothing_is_nearer_to_the_aim() {
     let (mut best, mut locks, mut free) = (0, 0, 0);
-    // Cores, a dispatcher that is there anyway, a deadline and a chain that are tight, EDF.
+    // Cores, a dispatcher that is not there without a lock, a tight deadline and a tight chain, EDF.
     for round in [0b0000u32, 0b0001, 0b0010, 0b0100, 0b0101, 0b1000, 0b1010] {
         let set = |bit: u32| round >> bit & 1 == 1;
         let mut draft = sharing(if set(0) { [0, 1, 0] } else { [0, 0, 1] });
@@ -297,8 +298,8 @@ fn nothing_is_nearer_to_the_aim() {
     assert!(best > 5 && locks > 5 && free > 5, "{best} {locks} {free}");
 }
 
-/// Two locks each of which fits alone: a job of `near` or `far` would hold both for longer than it executes. One of them is
-/// refused; nothing is proven as if there were none.
+/// Two locks that fit alone, but not together: a job of `near` or `far` would hold both for longer than it
+/// executes. One of them is refused; nothing is proven as if there were none.
 #[test]
 fn pinned_locks_that_do_not_fit_together() {
     for (len, fits) in [(30_000, true), (60_000, false)] {
@@ -320,7 +321,8 @@ fn pinned_locks_that_do_not_fit_together() {
     }
 }
 
-/// A copy that takes longer than times go is not left out of the proof: with each copy again that a mechanism makes, and with a lock.
+/// The proof does not leave out a copy whose time does not fit in 64 bits: neither with a mechanism that copies
+/// again, nor with a lock.
 #[test]
 fn copies_beyond_all_times() {
     for mechanism in [Mechanism::Peterson, Mechanism::Chen, Mechanism::Msrp] {
@@ -333,7 +335,7 @@ fn copies_beyond_all_times() {
     let mut draft = sharing([0, 0, 1]);
     draft.platform.overheads.copy = time("2000000h");
     assert!(plan(&draft).plan.proven, "what copies once is in what its parties take");
-    // Who is refused is who does not fit, not who stands behind it.
+    // The refused channel is the one that does not fit, not the one after it.
     draft.channels[0].mechanism = Some(Mechanism::Peterson);
     draft.channels.push(state("log", "far", "near", "Small"));
     draft.channels[1].mechanism = Some(Mechanism::Chen);
@@ -344,7 +346,7 @@ fn copies_beyond_all_times() {
     assert_eq!(planned.plan.channels[1].mechanism, Mechanism::Chen);
 }
 
-/// The search knows how long chains take: what it selects is kept, and known to be the best.
+/// The search knows the limits of chains: what it selects is kept, and known to be the best.
 #[test]
 fn the_search_minds_chains() {
     for (latency, reaction, mechanism) in [
@@ -370,7 +372,7 @@ fn the_search_minds_chains() {
     }
 }
 
-/// The first lock of a core that Linux decides on takes a dispatcher; a core that has one anyway takes no more.
+/// The first lock of a core that Linux decides on needs a dispatcher; a core that has one anyway needs no more.
 #[test]
 fn a_dispatcher_is_charged_to_its_core() {
     let taken = |budget: &str| {
@@ -391,8 +393,8 @@ fn a_dispatcher_is_charged_to_its_core() {
     assert_eq!(taken("beside"), [false, true]);
 }
 
-/// Under EDF a plan is the best where each state has the first lock of its parties and all is kept; if not all have it, or
-/// not all is kept, it is the best that was found.
+/// Under EDF a plan is the best if each state has the first lock of its parties and all is kept; if not all have
+/// it, or not all is kept, it is only the best that was found.
 #[test]
 fn best_where_each_has_its_lock() {
     use Mechanism::{ImprovedChen, Msrp, Presence, Srp};
@@ -415,7 +417,7 @@ fn best_where_each_has_its_lock() {
         assert_eq!((mechanisms, found), (taken, Some(best)), "{cores:?} {deadline}");
         assert_eq!(plan.proven, deadline != "620us");
     }
-    // By priorities, and of a kind that the search does not know.
+    // Under fixed priorities, and of a kind that the search does not cover.
     let mut draft = sharing([0, 0, 0]);
     task(&mut draft, "near").non_preemptive = time("1us");
     let plan = plan(&draft).plan;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Who decides on a core which job runs, and why.
+//! Which scheduler decides on a core, and why.
 
 mod drafts;
 
@@ -21,7 +21,7 @@ fn two() -> Draft {
     draft
 }
 
-/// Why a dispatcher decides, per core.
+/// Why a dispatcher decides, by core.
 fn reasons(draft: &Draft) -> Vec<Option<String>> {
     let planned = plan(draft);
     assert!(planned.plan.proven, "{}", shown(&planned.faults));
@@ -70,7 +70,7 @@ fn every_core_that_locks() {
     assert_eq!(plan(&draft).plan.not_executed(), None);
 }
 
-/// The lock's words are counted, and there are as many as can be.
+/// The plan counts the words of a lock between cores, and a lock has at most 64 users.
 #[test]
 fn locks_between_cores() {
     let with = |protocol, tasks: usize| {
@@ -88,7 +88,7 @@ fn locks_between_cores() {
         let mut without = draft.clone();
         without.tasks.iter_mut().skip(1).for_each(|task| drafts::real_time(task).sections.clear());
         without.resources[0].protocol = None;
-        // Dispatchers are counted in both.
+        // Both count the dispatchers.
         draft.platform.executor = taut_model::Executor::Dispatched;
         without.platform.executor = taut_model::Executor::Dispatched;
         let plan = drafts::plan(&draft).plan;
@@ -106,7 +106,7 @@ fn locks_between_cores() {
     assert_eq!(reported[1], "let 64 tasks at most use `bus`, or all of one core");
 }
 
-/// Readers and the writer of a state count, and a lock of one core has no limit.
+/// The readers and the writer of a state count as users, and a lock of one core has no limit.
 #[test]
 fn locks_between_cores_for_states() {
     let reported = |mechanism, readers: usize| {
@@ -130,7 +130,7 @@ fn locks_between_cores_for_states() {
     assert_eq!(reported(Mechanism::Srp, 64), None);
 }
 
-/// SRP and DFP on one core by deadlines, or on one each.
+/// SRP and DFP on one core under EDF, or on one core each.
 #[test]
 fn two_protocols_of_one_core() {
     let reported = |cores: [u16; 2], scheduler| {
@@ -145,7 +145,7 @@ fn two_protocols_of_one_core() {
             task.core = Some(core);
             task.sections = vec![section(resource)];
         }
-        // Who locks with another core beside them does not count.
+        // A task that locks together with another core does not count.
         draft.resources.push(Shared { name: "bus".into(), protocol: Some(Locking::Msrp) });
         for (name, core) in [("here", 0), ("there", 1)] {
             draft.tasks.push(periodic(name, "10ms", "10ms", "1ms").with(|task| {
@@ -161,7 +161,8 @@ fn two_protocols_of_one_core() {
     assert_eq!(reported([1, 0], Scheduler::Edf), None);
 }
 
-/// What an executor has threads for: levels, not tasks; but each task that may leave its place in the rule.
+/// An executor has one thread per level, not per task, but one more for each task that may leave the scheduling
+/// rule.
 #[test]
 fn more_tasks_than_threads() {
     let reported = |tasks: usize, levels: usize, edit: fn(&mut taut_model::RealTimeDraft)| {
@@ -188,8 +189,8 @@ fn more_tasks_than_threads() {
     assert_eq!(reported(91, 10, |task| task.on_overrun = Overrun::KillJob), refused(91));
 }
 
-/// Which task has a thread of its own beside those of its level: 90 levels, and one task more on the first of them, which
-/// has a neighbour on another core.
+/// Which tasks have a thread of their own beside that of their level: 90 levels, one more task on the first of
+/// them, and a task on another core.
 #[test]
 fn a_thread_of_its_own() {
     let begun = |edit: &dyn Fn(&mut Draft)| {
@@ -222,7 +223,7 @@ fn a_thread_of_its_own() {
     assert_eq!(begun(&|draft| locks(draft, ["more", "t1"], Locking::Srp)), None, "it waits before it begins");
     assert_eq!(begun(&|draft| locks(draft, ["more", "t1"], Locking::Dfp)), None);
     assert_eq!(begun(&|draft| locks(draft, ["more", "there"], Locking::Msrp)), refused());
-    // Who leaves a level where nobody else is takes the level's thread along.
+    // A task that leaves a level on which there is no other task takes the level's thread along.
     assert_eq!(begun(&|draft| locks(draft, ["t1", "there"], Locking::Msrp)), None, "another's lock");
 
     let shares = |draft: &mut Draft, from: &str, to: &str, edit: &dyn Fn(&mut taut_model::ChannelDraft)| {
@@ -247,7 +248,7 @@ fn a_thread_of_its_own() {
 
     let demoted = |draft: &mut Draft| drafts::task(draft, "more").on_overrun = Overrun::Demote;
     assert_eq!(begun(&demoted), refused());
-    // By priorities each task is a level.
+    // Under fixed priorities each task is a level.
     let by_priorities = |draft: &mut Draft| draft.platform.scheduler = Scheduler::FixedPriority;
     let each = |draft: &mut Draft| {
         by_priorities(draft);

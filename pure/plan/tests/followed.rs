@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a fault's help says with a figure is enough at the first try: done to the letter, the fault is gone. Where the
-//! figure is the least or the most that will do, a step past it does not.
+//! A figure in a fault's help is enough at the first try: followed to the letter, it removes the fault. If the
+//! figure is the least or the most that will do, a step past it will not.
 
 mod drafts;
 mod systems;
@@ -29,15 +29,15 @@ fn errors(draft: &Draft) -> Vec<Fault> {
     faults
 }
 
-/// What has a figure in it: what was asked for, the draft with it, and one a step past it.
+/// A figure that was followed: what it is of, the draft with it, and one with a step past it.
 struct Followed {
     what: &'static str,
     with: Draft,
-    /// None where the figure is one that will do, not the last.
+    /// None if the figure is one of those that will do, not the last.
     past: Option<Draft>,
 }
 
-/// What stands between two texts.
+/// The text between two other texts.
 fn between<'a>(text: &'a str, from: &str, to: &str) -> Option<&'a str> {
     Some(text.split_once(from)?.1.split_once(to)?.0)
 }
@@ -47,7 +47,7 @@ fn figure<T: FromStr>(text: &str, from: &str, to: &str) -> Option<T> {
     Some(figure.parse().unwrap_or_else(|_| panic!("{figure} in {text}")))
 }
 
-/// The draft with a help done to the letter; none if the help has no figure.
+/// The draft that follows a help to the letter; none if the help has no figure.
 fn follow(draft: &Draft, fault: &Fault) -> Option<Followed> {
     let help = fault.help.as_deref()?;
     let path: Vec<&str> = fault.primary.place.path().split('.').collect();
@@ -140,13 +140,13 @@ fn follow(draft: &Draft, fault: &Fault) -> Option<Followed> {
     Some(Followed { what, with, past })
 }
 
-/// The same for a deadline that is not kept, of which each way alone is enough.
+/// The same for a deadline that is not kept: each way alone is enough.
 fn deadline(draft: &Draft, fault: &Fault, help: &str, late: &str) -> Vec<Followed> {
     let offsets = fault.notes.iter().any(|note| note.contains("offsets"));
     let mut ways = Vec::new();
     let mut way = |what, most: Option<Duration>, set: &dyn Fn(&mut Draft, Duration)| {
         let Some(most) = most else { return };
-        // Figures are in whole microseconds where they are longer than one.
+        // Figures are in whole microseconds if they are at least one.
         let unit = unit(most);
         let (mut with, mut past) = (draft.clone(), draft.clone());
         set(&mut with, most);
@@ -171,12 +171,12 @@ fn deadline(draft: &Draft, fault: &Fault, help: &str, late: &str) -> Vec<Followe
     ways
 }
 
-/// Execution times are advised in whole us, those below one in ns.
+/// Advised execution times are in whole us, those below one in ns.
 fn unit(most: Duration) -> Duration {
     if most < Duration::from_us(1) { Duration::from_ns(1) } else { Duration::from_us(1) }
 }
 
-/// All that a fault's help says with a figure, each alone.
+/// All figures of a fault's help, each alone.
 fn ways(draft: &Draft, fault: &Fault) -> Vec<Followed> {
     let path: Vec<&str> = fault.primary.place.path().split('.').collect();
     match (fault.code, path.as_slice(), &fault.help) {
@@ -188,7 +188,7 @@ fn ways(draft: &Draft, fault: &Fault) -> Vec<Followed> {
     }
 }
 
-/// What is wrong, whatever the figures.
+/// What is wrong with a draft, whatever the figures.
 fn wrong(draft: &Draft) -> BTreeSet<(Code, String)> {
     errors(draft).iter().map(|fault| (fault.code, fault.primary.place.path().to_owned())).collect()
 }
@@ -204,7 +204,7 @@ fn each(seed: u64, draft: &Draft, seen: &mut BTreeMap<&'static str, (u32, u32)>)
             let (followed, last) = seen.entry(what).or_default();
             *followed += 1;
             if let Some(past) = past {
-                // It may be another deadline that the step is too much for.
+                // The step may break another deadline.
                 assert!(!wrong(&past).is_subset(&now), "{seed}: a step past is enough: {}", reported());
                 *last += 1;
             }
@@ -212,7 +212,7 @@ fn each(seed: u64, draft: &Draft, seen: &mut BTreeMap<&'static str, (u32, u32)>)
     }
 }
 
-/// Two tasks of a core of which the more urgent one leaves the other no time.
+/// Two tasks of a core; the more urgent one leaves the other no time.
 fn crowded(numbers: &mut Numbers) -> Draft {
     let mut draft = empty(&[0, 2]);
     for (name, share, priority) in [("urgent", 9, 20), ("other", 1, 10)] {
@@ -228,7 +228,7 @@ fn crowded(numbers: &mut Numbers) -> Draft {
     draft
 }
 
-/// Three to six tasks that hand values on, with limits of all kinds that may be too tight.
+/// Three to six tasks that pass values on, with limits of all kinds that may be too tight.
 fn tight(numbers: &mut Numbers) -> Draft {
     let mut draft = empty(&[0, 2]);
     let count = numbers.next(3, 6);
@@ -330,14 +330,14 @@ fn what_is_advised_is_enough() {
     }
 }
 
-/// All figures at once: whoever does all that is said, but for what deadlines ask, is asked for none of it again.
+/// All figures at once: a user who follows all advice, except that for deadlines, gets none of it again.
 #[test]
 fn all_that_is_advised_at_once_is_enough() {
     let mut followed = 0;
     for seed in 0..400 {
         let mut draft = tight(&mut Numbers(10_000 + seed));
         let first = errors(&draft);
-        // What the rules refuse is not planned.
+        // A draft that the rules refuse is not planned.
         let limits = [codes::MEMORY_EXCEEDED, codes::BAD_CAPACITY, codes::CHAIN_TOO_SLOW];
         if draft.clone().build().0.is_none() || first.iter().any(|fault| !limits.contains(&fault.code)) {
             continue;
@@ -355,7 +355,7 @@ fn all_that_is_advised_at_once_is_enough() {
     assert!(followed > 20, "{followed}");
 }
 
-/// What would not fit in 64 bits in MiB is said in bytes.
+/// A limit that would not fit in 64 bits in whole MiB is given in bytes.
 #[test]
 fn a_limit_that_is_advised_is_one() {
     let mut draft = empty(&[0]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Plans that somebody changed: found by their digest, or, with a digest made anew, refused or harmless.
+//! Plans that somebody changed: the digest finds them, or, with a digest made anew, they are refused or harmless.
 
 mod drafts;
 
@@ -86,7 +86,7 @@ fn plans() -> Vec<Plan> {
     plans.collect()
 }
 
-/// What a text says with an edit, and the same text with a digest that fits.
+/// What an edited text says, and the same text with a digest that fits.
 fn forged(text: &str) -> Result<(Plan, String), LockError> {
     match Plan::from_lock(text) {
         Err(LockError::Edited(plan)) => {
@@ -101,7 +101,7 @@ fn forged(text: &str) -> Result<(Plan, String), LockError> {
     }
 }
 
-/// Every two regions of a map are apart, and all are inside: what `unsafe` rests on, looked at pair by pair.
+/// Checks pair by pair what `unsafe` rests on: any two regions of a map are apart, and all are inside.
 fn assert_disjoint(plan: &Plan) {
     let mut regions: Vec<(Place, Region)> =
         plan.services.iter().map(|service| (Place::Process, service.persistent)).collect();
@@ -125,7 +125,7 @@ fn assert_disjoint(plan: &Plan) {
             assert!(apart || one.size == 0 || other.size == 0, "{one:?} and {other:?}");
         }
     }
-    // No client has a page of what another party writes.
+    // No client has a page of a channel that another party writes.
     let shared: Vec<_> = plan.channels.iter().filter(|channel| channel.place == Place::Segment).collect();
     let pages = |region: Region| [region.offset / 4096, (region.offset + region.size - 1) / 4096];
     for (at, one) in shared.iter().enumerate() {
@@ -139,7 +139,7 @@ fn assert_disjoint(plan: &Plan) {
     }
 }
 
-/// All values that have no others in them, and lists.
+/// All values that contain no others, and lists.
 fn leaves<'v>(value: &'v mut Value, found: &mut Vec<&'v mut Value>) {
     let is_list_of_parts = value.as_array().is_some_and(|list| list.first().is_some_and(Value::is_table));
     if !value.is_table() && !is_list_of_parts {
@@ -193,7 +193,7 @@ thread_local! {
     static TAKEN: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Edits of the text of one of the plans: which leaf, how, with which other leaf, and a number.
+/// Edits of one of the plans' texts: which leaf, how, with which other leaf, and a number.
 fn edits() -> impl Strategy<Value = (usize, Vec<(prop::sample::Index, u8, prop::sample::Index, i64)>)> {
     let edit = (any::<prop::sample::Index>(), any::<u8>(), any::<prop::sample::Index>(), any::<i64>());
     (0usize..5, prop::collection::vec(edit, 1..4))
@@ -218,7 +218,7 @@ fn edited_plans_are_refused_or_harmless() {
         let before = Plan::from_lock(original).expect("a plan");
         let Ok((plan, with_digest)) = forged(&text) else { return Ok(()) };
         let same = plan == before;
-        // With the digest of before: only what changes nothing passes.
+        // With the digest of before, only an edit that changes nothing passes.
         prop_assert!(!text.contains("digest") || Plan::from_lock(&text).is_ok() <= same, "{text}");
         // With a digest that fits.
         match ValidPlan::from_lock(&with_digest) {
@@ -239,7 +239,7 @@ fn edited_plans_are_refused_or_harmless() {
     assert!(refused > 100 && taken > 60, "{refused} refused, {taken} taken");
 }
 
-/// Each with a digest that fits.
+/// Each rule, broken with a digest that fits.
 #[test]
 fn rules() {
     let plans: Vec<String> = plans().iter().map(|plan| plan.to_lock().expect("text")).collect();
@@ -304,7 +304,7 @@ fn a_plan_that_was_changed_says_so() {
     );
     let LockError::Edited(says) = error else { panic!("{error}") };
     assert_eq!(says.differences(&plan(&cochlear()).plan).len(), 1);
-    // Without its digest, or with that of another plan.
+    // Without a digest, or with that of another plan.
     let line = text.lines().find(|line| line.starts_with("digest")).expect("a digest");
     let other = plan(&flow()).plan.to_lock().expect("text");
     let its = other.lines().find(|line| line.starts_with("digest")).expect("a digest");
@@ -312,13 +312,13 @@ fn a_plan_that_was_changed_says_so() {
         let error = Plan::from_lock(&text.replacen(line, with, 1));
         assert!(matches!(error, Err(LockError::Edited(_))), "{with}: {error:?}");
     }
-    // What says nothing may change.
+    // Spaces and comments may change.
     let spaced = text.replace(" = ", "  =  ").replace('\n', "\r\n") + "# a remark\n";
     assert_eq!(Plan::from_lock(&spaced).as_ref(), Ok(&plan(&cochlear()).plan));
 }
 
-/// Each number, text, switch and list of the applications' own plans, changed by itself in one way, by turns: what is believed
-/// then is apart and inside as before.
+/// Each number, text, switch and list of the applications' own plans, changed by itself in one way, by turns: the
+/// regions of a plan that is accepted are still apart and inside.
 #[test]
 fn each_value_of_the_applications_plans() {
     let plans =
@@ -354,7 +354,7 @@ fn each_value_of_the_applications_plans() {
     }
 }
 
-/// What is said of a plan that was edited.
+/// Why an edited plan is refused.
 fn refusal(plan: &Plan, edit: impl FnOnce(&mut Plan)) -> String {
     let mut plan = plan.clone();
     edit(&mut plan);
@@ -365,7 +365,7 @@ fn real_time(plan: &mut Plan, name: &str, edit: impl FnOnce(&mut ClassPlan)) {
     edit(&mut plan.tasks.iter_mut().find(|task| task.name == name).expect("a task").class);
 }
 
-/// Rules whose numbers stand in several places of the text, each broken by itself.
+/// Rules whose numbers occur in several places of the text, each broken by itself.
 #[test]
 fn rules_of_cores_servers_and_sums() {
     let plans = plans();
@@ -379,7 +379,7 @@ fn rules_of_cores_servers_and_sums() {
     assert_eq!(reported, "core 0 is under EDF, and nothing dispatches it");
     let reported = refusal(cochlear, |plan| plan.cores.push(plan.cores[0].clone()));
     assert_eq!(reported, "CPU 0 has two cores");
-    // What nothing does there, asked for in either way.
+    // A task asks in either way for what nothing does on its core.
     let nothing = "task `recording` asks for what nothing does on core 0, which is not dispatched";
     let reported = refusal(cochlear, |plan| {
         real_time(plan, "recording", |class| {
@@ -399,7 +399,7 @@ fn rules_of_cores_servers_and_sums() {
     }
     let reported = refusal(locked, |plan| plan.cores[0].dispatched = None);
     assert_eq!(reported, "`a` uses `bus`, and no dispatcher decides on it");
-    // Servers: one that has no time, one that gets it late, and one that serves what it cannot.
+    // Servers: one without time, one that gets it late, and one that serves a task that it cannot serve.
     let reported = refusal(served, |plan| plan.servers[0].budget = taut_time::Duration::ZERO);
     assert_eq!(reported, "server `s` has a budget that is zero or longer than its period");
     let mut late = served.clone();
@@ -420,7 +420,7 @@ fn rules_of_cores_servers_and_sums() {
     assert_eq!(reported, "server `s` serves `d`, which is no task of its core");
     let reported = refusal(served, |plan| plan.cores[0].dispatched = None);
     assert_eq!(reported, "task `d` asks for what nothing does on core 0, which is not dispatched");
-    // A map that is too short for what is in it.
+    // A map that is too short for its content.
     let reported = refusal(cochlear, |plan| plan.memory.process = drafts::size("128B"));
     assert!(reported.ends_with("ends behind its memory map"), "{reported}");
     let reported = refusal(cochlear, |plan| {
@@ -464,7 +464,7 @@ fn parties(writer: &str, reader: &str) -> Plan {
     plan
 }
 
-/// Each way of each mechanism, for each kind of reader that it serves: only those that its object has are let pass.
+/// Each way of each mechanism, for each kind of reader that it serves: only ways that its object has are accepted.
 #[test]
 fn ways_of_readers() {
     let (mut passed, mut refused) = (0, 0);
@@ -501,7 +501,7 @@ fn ways_of_readers() {
     assert_eq!((passed, refused), (27, 53));
 }
 
-/// A mechanism serves a channel by who is real-time and who is not.
+/// Whether a mechanism serves a channel depends on which parties are real-time.
 #[test]
 fn mechanisms_serve_the_parties_there_are() {
     for (writer, reader, mechanism) in [

@@ -60,7 +60,7 @@ fn near_linear() {
         let (few, many) = (fastest(400, scheduler), fastest(3_200, scheduler));
         let exponent = (many.as_secs_f64() / few.as_secs_f64()).log(8.0);
         println!("{scheduler:?}: 400 tasks {few:?}, 3200 {many:?}: grows with the power {exponent:.2}");
-        // 8 times as many; the square would be 64. The margin is for caches and a busy machine.
+        // 8 times as many tasks; the square would be 64. The margin is for caches and a busy machine.
         assert!(many < few * 24, "{scheduler:?}: 400 tasks {few:?}, 3200 {many:?}");
     }
 }

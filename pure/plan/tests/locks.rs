@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! States that may get a lock: when they do, what is said of it, and that runs keep what is proven with it.
+//! States that may get a lock: when they do, what the plan says of it, and that runs keep what is proven with it.
 
 mod drafts;
 mod systems;
@@ -16,7 +16,8 @@ use taut_model::{
 use taut_plan::{ChannelPlan, ClassPlan, Mechanism, OverrideError, Overrides, Pin, Plan, why_channel};
 use taut_time::Duration;
 
-/// A writer and two readers; 4 KiB, which 4 us copy; the cost of a lock is stated, and dispatchers decide anyway.
+/// A writer and two readers; a copy of 4 KiB takes 4 us; the cost of a lock is stated, and dispatchers decide
+/// anyway.
 fn sharing(cores: [u16; 3]) -> Draft {
     let mut draft = empty(&[0, 1]);
     draft.platform.overheads.sources.lock = Some(Evidence::Measured);
@@ -52,7 +53,7 @@ fn a_lock_where_it_is_smaller_and_fits() {
     let mut edf = sharing([0, 0, 1]);
     edf.platform.scheduler = Scheduler::Edf;
     assert_eq!(taken(&edf), Mechanism::Msrp, "under EDF");
-    // While its cost is a guess, none.
+    // No lock while its cost is a guess.
     let mut guess = sharing([0, 0, 1]);
     guess.platform.overheads.sources.lock = None;
     assert_eq!(taken(&guess).locking(), None);
@@ -70,7 +71,7 @@ fn a_lock_where_it_is_smaller_and_fits() {
 #[test]
 fn who_is_in_the_way() {
     let mut draft = sharing([0, 0, 1]);
-    // Two of them copy for long; nobody may wait for that.
+    // Two of them copy for long; no task may wait for that.
     draft.platform.overheads.copy = time("100us");
     task(&mut draft, "near").deadline = time("1700us");
     let planned = plan(&draft);
@@ -120,7 +121,7 @@ fn pinned() {
             assert_eq!(planned.plan.proven, (mechanism == Mechanism::Srp) == (cores[2] == 0), "{text}");
         }
     }
-    // Where it can have none.
+    // The state cannot have this lock.
     let mut long = sharing([0, 0, 1]);
     long.channels[0].mechanism = Some(Mechanism::Msrp);
     long.platform.overheads.copy = time("200us");
@@ -159,7 +160,7 @@ fn wishes() {
     );
 }
 
-/// Each channel once, whatever stands between.
+/// A channel may be pinned once, even with other pins between.
 #[test]
 fn wishes_for_several_channels() {
     let mut draft = sharing([0, 0, 1]);
@@ -176,7 +177,7 @@ fn wishes_for_several_channels() {
     assert_eq!(refused, OverrideError::Twice("map".into()));
 }
 
-/// Its parties are charged what Peterson copies more than once.
+/// The parties are charged what Peterson copies after the first copy.
 #[test]
 fn what_is_copied_again_is_charged() {
     let response = |mechanism| {
@@ -193,13 +194,14 @@ fn what_is_copied_again_is_charged() {
             .collect::<Vec<Duration>>()
     };
     let (chen, peterson) = (response(Mechanism::Chen), response(Mechanism::Peterson));
-    // 4,096 bytes with the stamp: 4 us; twice more by the writer, which delays `near`; once more by a reader.
+    // 4,096 bytes with the stamp take 4 us; the writer copies twice more, which delays `near`; a reader copies once
+    // more.
     assert!(peterson[0].saturating_sub(chen[0]) >= time("8us"));
     assert!(peterson[1].saturating_sub(chen[1]) >= time("12us"));
     assert!(peterson[2].saturating_sub(chen[2]) >= time("4us"));
 }
 
-/// States and resources together: what one has decides what is left for others.
+/// States and resources together: what one gets decides what is left for the others.
 #[test]
 fn beside_resources() {
     let mut draft = sharing([0, 0, 1]);
@@ -222,7 +224,7 @@ fn beside_resources() {
     assert!(plan(&draft).plan.proven);
 }
 
-/// Values of 1 KiB and 2 KiB, of which each takes a second.
+/// Values of 1 KiB and 2 KiB; a copy takes a second per KiB.
 fn states(draft: &mut Draft, numbers: &mut Numbers) {
     draft.platform.overheads.copy = systems::s(1);
     draft.platform.overheads.sources.lock = Some(Evidence::Measured);
@@ -266,10 +268,10 @@ fn runs_keep_what_is_proven() {
             if let Some(at) = kinds.iter().position(|kind| *kind == channel.mechanism) {
                 locked[at] += 1;
             }
-            // Nothing that would do alone is smaller.
+            // No mechanism that would do alone is smaller.
             assert_eq!(channel.choice.is_some(), planned.plan.proven);
             let next = channel.choice.as_ref().and_then(|choice| choice.next.as_ref());
-            // But for the words of a lock between cores, which are not the object's.
+            // The words of a lock between cores do not count: they are not part of the object.
             let words = next.filter(|next| next.mechanism.locking().is_some()).map_or(0, |_| 8 * 128);
             assert!(
                 next.and_then(|next| next.bytes).is_none_or(|next| next + words >= channel.region.size),
@@ -282,14 +284,14 @@ fn runs_keep_what_is_proven() {
     assert!(seen.proven > 60 && locked.iter().all(|count| *count > 1), "{seen:?} {locked:?}");
 }
 
-/// All pins of all states with all protocols of all resources: nothing that is proven needs less memory than what is chosen,
-/// as `taut check` prints it and `platform.memory` limits it.
+/// All pins of all states with all protocols of all resources: no proven plan needs less memory than the chosen
+/// one, as `taut check` prints it and `platform.memory` limits it.
 #[test]
 fn nothing_needs_less() {
     least_of_all(16);
 }
 
-/// The same of many more: `cargo test --release -p taut-plan --test locks -- --ignored`.
+/// The same for many more systems: `cargo test --release -p taut-plan --test locks -- --ignored`.
 #[test]
 #[ignore = "some minutes"]
 fn nothing_needs_less_in_the_long_form() {
@@ -306,7 +308,7 @@ fn least_of_all(rounds: u64) {
         states(&mut draft, &mut numbers);
         draft.channels.truncate(2);
         draft.platform.executor = Executor::Auto;
-        // From what no dispatcher is worth to what some are.
+        // From sizes that are not worth a dispatcher to sizes that are worth some.
         let words = [126, 20_000, 60_000, 200_000][(round % 4) as usize];
         draft.payloads.iter_mut().for_each(|payload| payload.fields[0].len = words);
         draft.platform.overheads.copy = time("1ms");

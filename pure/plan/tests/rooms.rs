@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! How much room a task has and what would make it fit, against figures worked out by hand. The machine adds nothing but its
-//! probe, 10 us every millisecond above all tasks.
+//! How much room a task has and what would make it fit, against figures worked out by hand. The only overhead is
+//! the probe, 10 us every millisecond above all tasks.
 
 mod drafts;
 
@@ -27,14 +27,15 @@ fn room(draft: &Draft, name: &str) -> Vec<String> {
     table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// Its row that begins so.
+/// The row that begins so.
 fn row(draft: &Draft, name: &str, what: &str) -> String {
     let rows = room(draft, name);
     let row = rows.iter().find_map(|row| row.strip_prefix(what)?.strip_prefix(' '));
     row.unwrap_or_else(|| panic!("no {what}: {rows:?}")).to_owned()
 }
 
-/// Alone: C and a probe for every begun millisecond, so C <= 9.9 ms in 10 ms, the margin on top; in whole us from 1 us on.
+/// Alone: C and one probe per begun millisecond, so C <= 9.9 ms in 10 ms, the margin on top; in whole us from 1 us
+/// on.
 #[test]
 fn alone() {
     for (permille, wcet, deadline, margin) in [
@@ -57,7 +58,7 @@ fn alone() {
         assert_eq!(row(&draft, "a", "wcet"), format!("up to {most}, now {wcet}"));
         assert_eq!(row(&draft, "a", "deadline"), "down to 11us, now 20.5us");
     }
-    // Rounded against the task, and never past what it has.
+    // Rounded against the task, and never past what is left for it.
     let draft = bare(&[0], vec![periodic("a", "10ms", "10ms", "1000500ns")]);
     assert_eq!(row(&draft, "a", "deadline"), "down to 1.021ms, now 10ms");
     let full = bare(&[0], vec![periodic("a", "10ms", "1020500ns", "1000500ns")]);
@@ -65,7 +66,8 @@ fn alone() {
     assert_eq!(row(&full, "a", "wcet"), "no longer than now, 1000.5us");
 }
 
-/// `above` takes 3 ms every 7 ms. In 10 ms that leaves 3.9 ms with 10 probes; 3.93 ms are over just before it comes again.
+/// `above` takes 3 ms every 7 ms. In 10 ms that leaves 3.9 ms with 10 probes; 3.93 ms complete just before it comes
+/// again.
 #[test]
 fn later_deadlines() {
     let draft = |wcet: &str, deadline: &str, on_overrun: Overrun| {
@@ -78,7 +80,7 @@ fn later_deadlines() {
         bare(&[0], vec![above, below])
     };
     let margin = "now 2ms (with its margin of 50 % on top)";
-    // 5 ms of its own, two of those above, 12 probes.
+    // 5 ms of its own, two jobs of `above`, 12 probes.
     let late = draft("5ms", "10ms", Overrun::RunOn);
     assert_eq!(
         room(&late, "below"),
@@ -90,7 +92,7 @@ fn later_deadlines() {
             "offsets were not looked at, which may allow more".into(),
         ]
     );
-    // A job that does not run on ends within its period: no later deadline is looked for.
+    // A job that does not run on ends within its period, so no later deadline is searched for.
     let ends = draft("5ms", "10ms", Overrun::SkipNext);
     assert_eq!(row(&ends, "below", "deadline"), "no longer one would do, now 10ms, every 10ms");
     let within = draft("4ms", "9ms", Overrun::SkipNext);
@@ -98,7 +100,7 @@ fn later_deadlines() {
     let sooner = draft("3.85ms", "6ms", Overrun::SkipNext);
     assert_eq!(row(&sooner, "below", "deadline"), "at least 6.92ms, now 6ms");
     assert_eq!(row(&sooner, "below", "another's wcet"), format!("`above`: at most 1.393ms, {margin}"));
-    // More than there is: nothing is late enough.
+    // More is asked for than there is: no deadline is late enough.
     let more = draft("9ms", "10ms", Overrun::RunOn);
     assert_eq!(row(&more, "below", "deadline"), "no longer one would do, now 10ms, every 10ms");
     assert_eq!(row(&more, "below", "another's wcet"), format!("`above`: at most 300us, {margin}"));
@@ -130,7 +132,7 @@ fn other_cores() {
     ] {
         assert_eq!(row(&draft(count, free), "late", "core"), says, "{count} cores, from {free} on free");
     }
-    // Its own is the one that it is on, whoever comes before it in the manifest.
+    // Its own core is the one that it is on, whatever task comes before it in the manifest.
     let mut second = draft(2, 1);
     second.tasks.insert(0, periodic("first", "10ms", "10ms", "10us").with(|task| task.core = Some(2)));
     assert_eq!(row(&second, "late", "core"), "2 takes it as it is; the manifest fixes 0");
@@ -138,8 +140,8 @@ fn other_cores() {
     assert!(room(&one, "late").iter().all(|row| !row.starts_with("core")), "there is no other");
 }
 
-/// No job is shorter than what it does in sections, in segments or without being preempted: a figure is looked for from there
-/// on, for a manifest may state nothing shorter.
+/// No job is shorter than its sections, its segments or its non-preemptive stretch: the search for a figure starts
+/// there, for a manifest may state nothing shorter.
 #[test]
 fn not_shorter_than_its_parts() {
     let mut draft =
@@ -165,21 +167,21 @@ fn not_shorter_than_its_parts() {
     let mut both = draft.clone();
     task(&mut both, "above").sections = vec![section("600us", 2)];
     assert_eq!(row(&both, "below", "another's wcet"), "`above`: at most 2.889ms, now 4ms");
-    // All of it is one section, and that is too long.
+    // All of it is one section, which is too long.
     task(&mut sections, "below").sections = vec![section("3500us", 2)];
     assert_eq!(row(&sections, "below", "wcet"), "no shorter one would do, now 7ms");
 }
 
-/// A figure is looked for in whole us from the one that is stated on, whatever that is.
+/// The search goes in whole us from the stated figure on, whatever that is.
 #[test]
 fn figures_between_microseconds() {
-    // 10 probes in up to 1 ms of the processor's time: one.
+    // 10 us of probe in up to 1 ms: one probe.
     let draft = bare(&[0], vec![periodic("a", "10ms", "500us", "400700ns")]);
     assert_eq!(row(&draft, "a", "wcet"), "up to 490us, now 400.7us");
     assert_eq!(row(&draft, "a", "deadline"), "down to 411us, now 500us");
 }
 
-/// Of what makes it wait those are shown that do so longest.
+/// Advice shows what makes the task wait longest.
 #[test]
 fn what_delays() {
     // 2 ms less 1 ms and 2 probes are left for a stretch.
@@ -205,7 +207,7 @@ fn what_delays() {
         row(&draft("1985us", "900us"), "urgent", "section"),
         "`keeps`, non-preemptive: no shorter one would do, now 900us"
     );
-    // The same where something is shared.
+    // The same if something is shared.
     let mut shared = long.clone();
     shared.resources = vec![Shared { name: "bus".into(), protocol: None }];
     let section = || vec![SectionDraft { resource: "bus".into(), longest: time("1us"), count: 1 }];
@@ -216,7 +218,7 @@ fn what_delays() {
     assert_eq!(row(&shared, "urgent", "section"), "`brief` in `bus`: no shorter one would do, now 1.6ms");
     task(&mut shared, "keeps").non_preemptive = Duration::ZERO;
     assert_eq!(row(&shared, "urgent", "section"), "`brief` in `bus`: at most 969us, now 1.6ms");
-    // A section among segments has no length of its own, and is no stretch either.
+    // A section among segments has no length of its own, and is not a non-preemptive stretch either.
     (task(&mut shared, "brief").sections, task(&mut shared, "brief").non_preemptive) =
         (Vec::new(), Duration::ZERO);
     let hold = SegmentDraft { hold: Some("bus".into()), run: None, segments: vec![drafts::run("1600us")] };
@@ -226,7 +228,7 @@ fn what_delays() {
         "{:?}",
         room(&shared, "urgent")
     );
-    // Two above: 1 ms of 10 ms, and 3 times 1.5 ms; the second takes more.
+    // Two tasks above: 1 ms in 10 ms, and 3 times 1.5 ms; the second one takes more.
     let above = bare(
         &[0],
         vec![
@@ -238,7 +240,7 @@ fn what_delays() {
     assert_eq!(row(&above, "late", "another's wcet"), "`often`: at most 1.3ms, now 1.5ms");
 }
 
-/// Offsets are looked at where few jobs have phases; else it is said that they were not.
+/// Offsets are looked at if few jobs have phases; else the advice says that they were not.
 #[test]
 fn offsets() {
     let says = "offsets were not looked at, which may allow more";

@@ -65,7 +65,7 @@ fn edf_with_deadlines_of_any_length() {
     assert!(seen.proven > 40 && seen.attained * 3 > seen.bounds, "{seen:?}");
 }
 
-/// Runs go by the offsets: without a common start the bounds would not hold.
+/// Runs use the offsets: without a common start the bounds would not hold.
 #[test]
 fn offsets() {
     let (mut numbers, mut seen) = (Numbers(4), Seen::default());
@@ -86,7 +86,7 @@ fn offsets() {
     assert!(with_offsets > 20 && seen.attained * 3 > seen.bounds, "{with_offsets} of {seen:?}");
 }
 
-/// Parts of a job of so many seconds, nested up to twice.
+/// Segments of a job of so many seconds, nested up to twice.
 fn parts(seconds: u64, open: &[&str], numbers: &mut Numbers) -> Vec<SegmentDraft> {
     let mut left = seconds;
     let mut parts = Vec::new();
@@ -123,7 +123,7 @@ fn segments() {
             let task = real_time(task);
             let seconds = task.wcet.value.as_ns() / 1_000_000_000;
             let used = numbers.next(0, seconds);
-            // Those of several cores do not nest.
+            // Sections of resources of several cores do not nest.
             let open: &[&str] = if cores == 1 { &["a", "b", "c"] } else { &["a"] };
             task.segments = parts(used, open, &mut numbers);
         }

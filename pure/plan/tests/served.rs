@@ -41,7 +41,7 @@ fn servers() {
         let plan = Plan::make(&model, Vec::new()).plan;
         proven += u32::from(plan.proven);
         let found = &plan.servers[0];
-        // The core without what stands for the server, and a server with more and more to do beside it.
+        // The core without the task that stands for the server, and a server with more and more work beside it.
         let set = Plan::task_set(&model).expect("small");
         let mut tasks = set.tasks().to_vec();
         assert_eq!(tasks.pop().map(|last| last.name), Some("server s".to_owned()));
@@ -56,7 +56,7 @@ fn servers() {
             let start = Duration::from_ns(numbers.next(0, period.as_ns()));
             let priority = found.priority.into();
             let one = server::Server { kind, priority, budget, period, start };
-            // Bursts; or requests of a budget, far apart but for what one takes before.
+            // Bursts; or requests of a whole budget, so far apart that none waits for the one before.
             let alone = run % 3 == 0;
             let mut requests = Vec::new();
             let mut arrival = Duration::ZERO;
@@ -89,7 +89,7 @@ fn servers() {
     assert!(proven > 25 && near * 3 > bounds, "{proven} proven, {near} of {bounds}");
 }
 
-/// A real-time task that is alone in a server: requests that come as its jobs do.
+/// A real-time task alone in a server: its requests arrive as its jobs do.
 #[test]
 fn a_task_in_a_server() {
     let mut numbers = Numbers(7);

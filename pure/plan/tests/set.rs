@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The task set that a simulation gets of a model: what its manifest says, with margins and overheads.
+//! The task set that a simulation gets from a model: what the manifest says, with margins and overheads.
 
 mod drafts;
 
@@ -31,7 +31,7 @@ fn segments_keep_their_order_and_their_nesting() {
     assert_eq!(set.tasks()[0].body, Body::Segments(segments));
 }
 
-/// The phase of a task is its offset within a period; a server, whose turns nobody knows, has none.
+/// The phase of a task is its offset within a period; a server, whose releases have no known instants, has none.
 #[test]
 fn a_phase_is_that_of_a_periodic_task() {
     let mut draft = empty(&[0]);
@@ -59,7 +59,8 @@ fn a_phase_is_that_of_a_periodic_task() {
     assert_eq!(arrivals(1), ("server share", Arrivals::Sporadic));
 }
 
-/// Who is in no server and is not real-time has no processor of its own; a server's is that of its core.
+/// A task that is in no server and not real-time has no processor of its own; a server is on the processor of its
+/// core.
 #[test]
 fn a_processor_is_that_of_the_task_or_of_its_server() {
     let mut draft = empty(&[4, 7]);

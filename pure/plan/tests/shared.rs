@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Resources and EDF: which protocol is chosen, what is proven with it, and what is said where it does not fit.
+//! Resources and EDF: which protocol the plan chooses, what is proven with it, and the faults if it does not fit.
 
 mod drafts;
 
@@ -71,7 +71,7 @@ fn a_local_resource_blocks_once() {
     let sum = Duration::from_ns(parts.iter().sum::<u64>() + 110_000);
     assert_eq!(response(&planned.plan, "fast"), Some(sum));
     assert_snapshot!(explain_task(&planned.plan, "fast").unwrap());
-    // Whoever does not use it is blocked too: its ceiling is above. And fast takes a lock less.
+    // A task that does not use it is blocked, too: the ceiling is above. And fast takes a lock less.
     let alone = plan(&{
         let mut draft = one_core(None);
         drafts::task(&mut draft, "fast").sections.clear();
@@ -105,14 +105,14 @@ fn a_global_resource_spins_if_that_fits() {
     let bus = &planned.plan.resources[0];
     assert_eq!((bus.protocol, bus.users.join(" ").as_str()), (Locking::Msrp, "fast other"));
     assert_snapshot!(explain_task(&planned.plan, "fast").unwrap());
-    // The lock says so, and is read again.
+    // The lock file says so, and can be read back.
     let text = planned.plan.to_lock().unwrap();
     assert_eq!(Plan::from_lock(&text).unwrap(), planned.plan);
 }
 
 #[test]
 fn where_spinning_does_not_fit_suspending_may() {
-    // On core 0 a task without any slack beside one that would spin for long.
+    // On core 0, a task without any slack beside a task that would spin for long.
     let tasks = vec![
         uses(periodic("tight", "10ms", "4ms", "2ms"), 0, &[]),
         uses(periodic("waits", "100ms", "100ms", "10ms"), 0, &[("bus", "100us", 1)]),
@@ -170,7 +170,7 @@ fn deadlines_under_edf() {
     draft.platform.scheduler = Scheduler::Edf;
     let planned = plan(&draft);
     assert!(planned.plan.proven, "{}", shown(&planned.faults));
-    // a's job first, as both can come together and a's is due first, then b's; what the machine adds is less than 1 ms.
+    // a's job runs first, as both can arrive together and a's is due first, then b's; overheads are less than 1 ms.
     assert!(response(&planned.plan, "b").is_some_and(|r| time("11ms") < r && r < time("12ms")));
     assert_snapshot!(explain_task(&planned.plan, "b").unwrap());
     drafts::task(&mut draft, "b").deadline = time("8ms");
@@ -197,7 +197,7 @@ fn cores_under_edf_are_filled_by_its_own_test() {
     assert_eq!((*priority, priority_reason.as_deref()), (0, None), "a priority means nothing there");
 }
 
-/// Nested sections: whoever is above the outer ceiling waits for the inner one only.
+/// Nested sections: a task above the outer ceiling waits for the inner section only.
 #[test]
 fn segments_nest_on_one_core() {
     let mut slow = periodic("slow", "50ms", "50ms", "10ms");
@@ -214,7 +214,7 @@ fn segments_nest_on_one_core() {
     assert_snapshot!(
         ["fast", "middle", "slow"].map(|task| explain_task(&planned.plan, task).unwrap()).join("\n")
     );
-    // The inner one must not be another core's as well.
+    // The inner resource must not be used on another core as well.
     draft.platform.cores.push(2);
     drafts::task(&mut draft, "slow").core = Some(0);
     draft.tasks.push(uses(periodic("other", "20ms", "15ms", "4ms"), 2, &[("bus", "300us", 1)]));

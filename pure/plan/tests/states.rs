@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! States with a real-time reader: which mechanism is chosen, in how many buffers, and what is said about it.
+//! States with a real-time reader: which mechanism the plan chooses, in how many buffers, and what it says about
+//! it.
 
 mod drafts;
 
@@ -61,15 +62,15 @@ fn line(draft: &Draft) -> String {
 #[test]
 fn chosen() {
     let mut text = String::new();
-    // One reader, whose reads two writes at most can touch.
+    // One reader, of whose reads at most two writes can touch one.
     text += &line(&readers(&[("fast", "2ms")], 4));
-    // Readers of many rates, but all done soon.
+    // Readers at many rates that all respond soon.
     text += &line(&readers(&[("fast", "2ms"), ("middle", "8ms"), ("slow", "400ms")], 4));
-    // One of them takes its time: it claims.
+    // One of them takes long: it claims.
     let mut draft = readers(&[("fast", "2ms"), ("middle", "8ms"), ("slow", "400ms")], 4);
     task(&mut draft, "slow").wcet = drafts::cost("100ms", 0);
     text += &line(&draft);
-    // The same, alone: time saves nothing.
+    // The same reader alone: time saves nothing.
     draft.channels[0].to = vec!["slow".into()];
     text += &line(&draft);
     // A large value: each buffer counts.
@@ -79,7 +80,7 @@ fn chosen() {
     draft.channels[0].to.push("ui".into());
     assert_eq!(plan(&draft).plan.channels[0].place, Place::Segment);
     text += &line(&draft);
-    // A writer that is not real-time promises no times.
+    // A writer that is not real-time has no bounds on its times.
     let mut draft = readers(&[("fast", "2ms"), ("slow", "400ms")], 4);
     best_effort(&mut draft, "shell");
     draft.channels[0].from = vec!["shell".into()];
@@ -87,7 +88,7 @@ fn chosen() {
     draft.channels[0].from = vec!["ui".into()];
     draft.channels[0].to.push("web".into());
     text += &line(&draft);
-    // A single one: as before there were others.
+    // A single reader again.
     draft.channels[0].to = vec!["fast".into()];
     text += &line(&draft);
     assert_snapshot!(text);
@@ -108,7 +109,7 @@ fn pinned() {
     assert_snapshot!("explained", explain_channel(&plan(&draft).plan, "pose").expect("a channel"));
 }
 
-/// More writes touch a read than there are buffers.
+/// More writes can touch a read than there are buffers.
 #[test]
 fn times_that_do_not_fit() {
     let mut draft = readers(&[("fast", "2ms"), ("slow", "4s")], 4);
@@ -118,7 +119,7 @@ fn times_that_do_not_fit() {
     assert_eq!(planned.faults.iter().map(|fault| fault.code).collect::<Vec<_>>(), [codes::MECHANISM_MISFIT]);
     assert!(!planned.plan.proven);
     assert_snapshot!(shown(&planned.faults));
-    // Two may be kept apart: the slow one claims.
+    // The two readers may differ: the slow one claims.
     draft.channels[0].mechanism = Some(Mechanism::ImprovedChen);
     let planned = plan(&draft);
     let ways: Vec<_> = channel(&planned.plan).readers.iter().map(|reader| reader.way).collect();
@@ -144,7 +145,8 @@ fn in_the_lock() {
     assert!(text.contains("buffers = ") && text.contains("way = \"by-time\""), "{text}");
 }
 
-/// Its only reader would have to be fast: what is pinned is refused, and what nobody pinned is passed over in silence.
+/// The only reader would have to be fast: a pinned mechanism is refused, and one that is not pinned is passed over
+/// in silence.
 #[test]
 fn a_reader_that_is_too_slow_alone() {
     let mut draft = readers(&[("slow", "4s")], 4);
@@ -176,7 +178,7 @@ fn readers_that_all_look_on() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// What is chosen is never larger than anything that can be pinned instead, and rests on time only for real-time
+    /// The chosen mechanism is never larger than any that can be pinned instead, and rests on time only for real-time
     /// readers of a real-time writer.
     #[test]
     fn nothing_smaller_fits(
@@ -220,7 +222,7 @@ proptest! {
     }
 }
 
-/// Who stands at an object that has no ways is said with its mechanism.
+/// For a mechanism without ways, the reason names the parties.
 #[test]
 fn parties_in_words() {
     let said = |from: &str, to: &str, kind: &dyn Fn(&str, &str) -> taut_model::ChannelDraft, mechanism| {
@@ -248,7 +250,7 @@ fn parties_in_words() {
     assert!(queued.starts_with("queue between real-time tasks"), "{queued}");
 }
 
-/// What a lock does to who waits is said, and who is suspended has a place of its own.
+/// The reason says what a lock does to its waiters, and a suspended waiter has an entry of its own.
 #[test]
 fn locks_in_words() {
     let said = |mechanism, core| {
@@ -268,7 +270,7 @@ fn locks_in_words() {
     assert_eq!(said(Mechanism::Mpcp, 1), (suspended, Some(Way::Claims)));
 }
 
-/// Memory is enough to the last byte; what is too much names the scopes that there are.
+/// Memory is enough to the last byte; if it is not, the fault names the scopes that there are.
 #[test]
 fn memory_to_the_byte() {
     let mut draft = readers(&[("reader", "8ms")], 8);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Synchronous flows: what readers wait, in how many buffers, and what is said about it. The bounds beside a run of
-//! threads that really wait, tick by tick, on random systems.
+//! Synchronous flows: how long readers wait, in how many buffers, and what the plan says about it. Bounds are
+//! compared with runs of threads that really wait, tick by tick, on random systems.
 
 mod drafts;
 
@@ -24,7 +24,7 @@ fn flow(name: &str, from: &str, to: &[&str], delayed: &[&str]) -> ChannelDraft {
     }
 }
 
-/// No overheads: figures that can be added up by head.
+/// No overheads, so that figures can be added up by head.
 fn bare(cores: &[u16]) -> Draft {
     let mut draft = empty(cores);
     let overheads = &mut draft.platform.overheads;
@@ -75,7 +75,7 @@ fn there_and_back() -> Draft {
 fn a_reader_waits_for_who_it_reads() {
     let planned = proven(&there_and_back());
     let of = |name| response(&planned, name).expect("proven");
-    // Beside each stands the platform probe.
+    // The platform probe comes on top of each.
     let probe = of("sensor").saturating_sub(time("1ms"));
     assert!(probe > Duration::ZERO && probe < time("100us"), "{probe}");
     assert!(of("filter") >= time("3ms") && of("filter") < time("3200us"), "{}", of("filter"));
@@ -102,7 +102,7 @@ fn offsets_are_waited_out() {
 #[test]
 fn on_one_core_the_writer_goes_first() {
     let mut draft = bare(&[0]);
-    // The reader is due sooner.
+    // The reader's deadline is shorter.
     draft.tasks.push(periodic("writer", "10ms", "10ms", "1ms"));
     draft.tasks.push(periodic("reader", "10ms", "5ms", "1ms"));
     draft.tasks.push(periodic("other", "10ms", "7ms", "1ms"));
@@ -177,7 +177,7 @@ fn the_smaller_of_two() {
     // Pinned.
     draft.channels[0].mechanism = Some(Mechanism::Dbp);
     report(&draft);
-    // A late release, and the readers above may not be done when the writer runs.
+    // A task is released late, so the readers above may not be done when the writer runs.
     task(&mut draft, "fast").jitter = time("100us");
     report(&draft);
     assert_snapshot!(reported);
@@ -210,7 +210,8 @@ fn chains_go_by_activations() {
     };
     draft.chains = vec![chain("straight", &path[..3]), chain("delayed", &path[2..])];
     let planned = proven(&draft);
-    // Of the same instant, until the next; of the one before, until the next but one.
+    // Without a delay, the value is of the same instant and read until the next; with one, of the instant before, and
+    // read until the next but one.
     let latency = |at: usize| planned.plan.chains[at].latency.expect("shown");
     assert_eq!(
         latency(0),
@@ -242,7 +243,7 @@ struct Ticking {
     period: u64,
     offset: u64,
     cost: u64,
-    /// Whom it waits for.
+    /// The tasks that it waits for.
     writers: Vec<usize>,
     /// Jobs that are complete.
     done: u64,
@@ -257,10 +258,10 @@ impl Ticking {
     }
 }
 
-/// Runs threads by fixed priorities, who begin when what they read is there; longest responses.
+/// Runs threads under fixed priorities, which begin once what they read is written. Returns the longest responses.
 fn run(mut tasks: Vec<Ticking>, until: u64) -> Vec<u64> {
     for now in 0..until {
-        // What is there at the beginning of the tick, for both cores.
+        // What is written at the beginning of the tick, for both cores.
         let done: Vec<u64> = tasks.iter().map(|task| task.done).collect();
         for core in 0..2 {
             let ready = |at: &usize| {
@@ -305,7 +306,7 @@ fn nobody_waits_longer_than_was_said() {
                 task.core = Some(core);
             }));
         }
-        // From a task to later ones: no circle.
+        // From a task to later ones, so there is no cycle.
         for writer in 0..count - 1 {
             let to: Vec<&str> =
                 names[writer + 1..].iter().filter(|_| random.below(3) == 0).map(String::as_str).collect();
@@ -336,7 +337,7 @@ fn nobody_waits_longer_than_was_said() {
             }
         };
         let tasks: Vec<Ticking> = planned.plan.tasks.iter().enumerate().map(ticking).collect();
-        // Jobs of whoever is not proven may pile up, so such a system says nothing about others.
+        // Jobs of a task that is not proven may pile up, so such a system says nothing about other tasks.
         if !planned.plan.proven {
             continue;
         }
@@ -359,7 +360,7 @@ fn nobody_waits_longer_than_was_said() {
             broken += u64::from(response(&free, name).is_some_and(|bound| longest > bound));
         }
     }
-    // The bounds are not far off, and those without waits are none.
+    // The bounds are not far off, and those without waits do not hold.
     assert!(
         shown_tasks > 300 && attained * 4 > shown_tasks && broken > 20,
         "{shown_tasks} {attained} {broken}"
@@ -380,8 +381,8 @@ fn readers_of_each_kind_are_counted() {
     assert_eq!(["now", "later", "last"].map(|name| channel.flow_reader(name)), [Some(0), Some(1), Some(2)]);
 }
 
-/// Readers with a delay hold one old value together only where they are done when the writer runs: above it on its core. Those
-/// of another core may hold one each.
+/// Readers with a delay hold one old value together only if they are done when the writer runs: above it on its
+/// core. Readers on another core may hold one each.
 #[test]
 fn buffers_of_readers_elsewhere() {
     let buffers = |core: u16| {
@@ -420,8 +421,8 @@ fn tccp_up_to_its_most() {
     assert_eq!(most, Some(256));
 }
 
-/// Going to sleep and waking up take two switches more, whatever the number of those that are waited for; each reader that is
-/// woken takes its writer one.
+/// Going to sleep and waking up take two more switches, however many writers a job waits for; each reader that it
+/// wakes costs a writer one.
 #[test]
 fn waiting_takes_switches() {
     let planned = |flows: bool| {
@@ -431,7 +432,7 @@ fn waiting_takes_switches() {
         on(&mut draft, 0, "two", "20ms", "1ms");
         on(&mut draft, 1, "first", "10ms", "1ms");
         on(&mut draft, 1, "last", "20ms", "1ms");
-        // All is there when they come.
+        // Everything is written when they arrive.
         for name in ["first", "last"] {
             let period = if name == "first" { time("10ms") } else { time("20ms") };
             task(&mut draft, name).arrival = ArrivalDraft::Periodic { period, offset: time("5ms") };
@@ -448,7 +449,7 @@ fn waiting_takes_switches() {
     };
     let (with, without) = (responses(true), responses(false));
     let more: Vec<u64> = with.iter().zip(without).map(|(with, without)| with - without).collect();
-    // The second on each core is delayed by what comes to the first.
+    // The second task on each core is delayed by what the first one takes more.
     assert_eq!(more, [20, 20 + 10, 20, 20 + 20]);
     let said = |name: &str| {
         let text = explain_task(&planned(true).plan, name).expect("a task");
@@ -462,7 +463,8 @@ fn waiting_takes_switches() {
     assert_eq!(said("first"), ["own 1.00 ms", "overhead waiting and waking 20.0 µs"]);
 }
 
-/// Who locks may stop where its writer has begun: then the order of priorities does not say that the value is there.
+/// A writer that locks may stop after it has begun: then the order of priorities does not show that the value is
+/// written.
 #[test]
 fn beside_locks_a_reader_waits() {
     let waits = |locks: bool| {
@@ -485,7 +487,8 @@ fn beside_locks_a_reader_waits() {
     assert!(waits(true));
 }
 
-/// Writers come before their readers, in whatever order the manifest names them and however soon the readers are due.
+/// Writers come before their readers, in whatever order the manifest names them and however short the readers'
+/// deadlines are.
 #[test]
 fn writers_of_writers_go_first() {
     let order = |names: [&str; 4], deadline: &str| {
@@ -512,7 +515,7 @@ fn writers_of_writers_go_first() {
     }
 }
 
-/// The longer of a wait and of a release jitter is what delays; of equals it is the jitter that is said.
+/// The longer of a wait and a release jitter counts as the delay; of equals, the jitter is reported.
 #[test]
 fn a_jitter_as_long_as_the_wait() {
     let mut draft = there_and_back();

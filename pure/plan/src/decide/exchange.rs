@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! One state after another: every mechanism is tried, with the proof of the whole, and kept if that is nearer to the
-//! aim. Rounds go on until none helps. Needs no particular analysis, so it goes with any scheduler and any model.
+//! One state after another: tries every mechanism with a proof of the whole, and keeps it if the result is nearer
+//! to the aim. Rounds repeat until none helps. This needs no particular analysis, so it works with any scheduler
+//! and any model.
 
 use taut_model::{Aim, Decisions, Mechanism, Model};
 
 use super::measure::Measure;
 use super::state::Candidate;
 
-/// Rounds at most: each goes over all states, and the last one finds nothing.
+/// The most rounds: each goes over all states, and the last one finds nothing.
 const ROUNDS: usize = 8;
 
-/// Improves decisions, beginning with what was selected, if that is kept by the proof of the whole. What all comes to, and
-/// whether that is known to be the best.
+/// Improves the decisions. It starts from what was selected if the proof of the whole finds that no worse. Returns
+/// the measure of the decisions, and whether it is known to be the best.
 pub(super) fn improve(
     open: &Model,
     candidates: &[Candidate],
@@ -36,7 +37,8 @@ pub(super) fn improve(
             for other in others(candidate, now, proven && aim == Aim::Memory) {
                 let before = std::mem::replace(&mut decisions.mechanisms[at], other);
                 match measure(open, decisions).filter(|found| found.is_better(&reached, aim)) {
-                    // The proof of the whole may show what the search's analysis did not: then there may be more of that.
+                    // The proof of the whole may show what the search's analysis did not: then other selections may
+                    // be better, too.
                     Some(found) => (reached, again, proven) = (found, true, false),
                     None => decisions.mechanisms[at] = before,
                 }
@@ -49,9 +51,10 @@ pub(super) fn improve(
     Some((reached, proven))
 }
 
-/// What else it can have. What waits for nobody is `None`: it is chosen by its bytes then. A larger object can be nearer to
-/// least memory, where it was the last that needed a dispatcher; where the search has proven its selection, it has looked at
-/// those.
+/// The other decisions that a state can have. `None` stands for the mechanisms in which nobody waits: the plan then
+/// chooses by bytes. A larger object can be nearer to least memory if the state's lock was the last one that needed
+/// a dispatcher. If the search has proven its selection, it has looked at those already, and only smaller locks are
+/// left.
 fn others(candidate: &Candidate, now: Option<Mechanism>, searched: bool) -> Vec<Option<Mechanism>> {
     let all = candidate.locks.iter().copied().map(Some).chain([None]);
     match candidate.locks.iter().position(|lock| Some(*lock) == now) {

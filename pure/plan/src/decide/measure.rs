@@ -14,10 +14,10 @@ use crate::timing::percent;
 use crate::waits;
 use crate::{ChainPlan, flow::ResponseBounds};
 
-/// What decisions come to.
+/// What a set of decisions results in.
 #[derive(Clone, Debug)]
 pub(super) struct Measure {
-    /// Whether every deadline and every chain is kept, and all fits.
+    /// Whether every deadline and every chain is kept, and there is no other error.
     pub(super) kept: bool,
     /// Bytes of all that the plan needs: what `platform.memory` limits.
     pub(super) bytes: u64,
@@ -25,16 +25,16 @@ pub(super) struct Measure {
     relative: u64,
     /// The least (D − R) / D in millionths, rounded down.
     slack: u64,
-    /// A task that is not shown to keep its deadline, by name.
+    /// The name of a task that is not shown to keep its deadline.
     pub(super) late: Option<String>,
     /// The first chain that is not kept.
     pub(super) chain: Option<ChainPlan>,
-    /// What else is wrong.
+    /// The first other error.
     pub(super) fault: Option<String>,
 }
 
 impl Measure {
-    /// Of an application that is decided.
+    /// Measures an application whose mechanisms are decided.
     pub(super) fn of(model: &Model) -> Self {
         let mut faults = Vec::new();
         let model = &*waits::settle(model);
@@ -56,7 +56,7 @@ impl Measure {
             let unproven = tasks.clone().filter(|(bound, _)| bound.is_some_and(|bound| !bound.proven));
             unproven.map(|(_, task)| &task.name)
         };
-        // Bounds of others may rest on one that is past its deadline: that one is meant.
+        // The bounds of other tasks may rest on a task that is past its deadline: name that task.
         let late = late().find(|name| proof.past(name).is_some()).or_else(|| late().next()).cloned();
         let (relative, slack) = response(model, &proof.bounds);
         Self {
@@ -70,7 +70,7 @@ impl Measure {
         }
     }
 
-    /// What it is by an aim, where that is not bytes, which are told anyway.
+    /// The measure by an aim, in words; empty for bytes, which are shown anyway.
     pub(super) fn described(&self, aim: Aim) -> String {
         match aim {
             Aim::Memory => String::new(),
@@ -79,12 +79,12 @@ impl Measure {
         }
     }
 
-    /// Whether this is nearer to an aim.
+    /// Whether this is nearer to the aim than `other`.
     pub(super) fn is_better(&self, other: &Self, aim: Aim) -> bool {
         let key = |measure: &Self| {
             let (kept, slack) = (Reverse(measure.kept), Reverse(measure.slack));
             let (bytes, relative) = (measure.bytes, measure.relative);
-            // The greatest slack is the least that it falls short by.
+            // The greatest slack has the least shortfall, since the keys are minimised.
             let short = u64::MAX - slack.0;
             match aim {
                 Aim::Memory => (kept, bytes, short, relative),

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Which mechanism for which state, where the manifest leaves that open: all of them together.
+//! Decides the mechanism of each state for which the manifest leaves it open, all states together.
 //!
-//! First each state gets what is smallest for itself and waits for nobody. Then, where the manifest says what a lock
-//! costs, locks are tried: one copy and a wait may be had for several copies. Whether a lock fits depends on the locks
-//! that others got, so what is decided is proven as a whole, and counts only then.
+//! First each state gets the smallest mechanism in which nobody waits. Then, if the manifest says what a lock
+//! costs, locks are tried: one copy and a wait may replace several copies. Whether a lock fits depends on the locks
+//! of the other states, so a decision counts only if the whole is proven with it.
 //!
 //! | file | what it does |
 //! |---|---|
-//! | [`state`] | what a state can have at all |
-//! | [`measure`] | what decisions come to: kept or not, bytes, response, slack |
-//! | [`together`] | all as one problem of selection, where the analysis for that applies |
-//! | [`exchange`] | one state after another gets something else, as long as that helps |
-//! | [`why`] | what each other mechanism would come to |
+//! | [`state`] | which mechanisms a state can have at all |
+//! | [`measure`] | measures decisions: kept or not, bytes, response, slack |
+//! | [`together`] | decides all states as one selection problem, where the analysis for that applies |
+//! | [`exchange`] | gives one state after another something else, as long as that helps |
+//! | [`why`] | what the whole would be with each other mechanism |
 
 mod exchange;
 mod measure;
@@ -27,22 +27,22 @@ use crate::{DecisionPlan, waits};
 pub(crate) use why::choice;
 pub use why::why_channel;
 
-/// Why nothing is known of what is copied more than once.
+/// Why nothing is known of states that are copied more than once.
 const COPIES_OVERFLOW: &str = "its copies would take longer than 584 years, which is as far as times go";
 
 /// An application with all mechanisms decided.
 pub(crate) struct Decided {
-    /// It, decided.
+    /// The model with the decisions.
     pub(crate) model: Model,
-    /// Before, with pins of the wish.
+    /// The model before the decisions, with the pins of the overrides.
     pub(crate) open: Model,
-    /// What was decided.
+    /// The decisions.
     pub(crate) decisions: Decisions,
     pub(crate) decision: Option<DecisionPlan>,
 }
 
 impl Decided {
-    /// The same with another mechanism for one state; `None` if that cannot be.
+    /// The model with another mechanism for one state; `None` if the state cannot have it.
     pub(crate) fn with(&self, id: ChannelId, mechanism: Mechanism) -> Option<Model> {
         let mut decisions = self.decisions.clone();
         decisions.mechanisms[id.index()] = Some(mechanism);
@@ -50,7 +50,7 @@ impl Decided {
     }
 }
 
-/// Decides. Locks that the manifest pins and that cannot be are reported; the state then stays undecided.
+/// Decides all open mechanisms. A pinned lock that does not fit is reported as a fault; the state is then open.
 pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided {
     let mut decisions = Decisions {
         mechanisms: vec![None; open.channels().len()],
@@ -64,8 +64,9 @@ pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided 
             open = open.with_any(id);
         }
     }
-    // Each alone fits; together their parties may copy for longer than they execute, or than numbers go. Nothing is proven with
-    // less than what there is: one after the other is added, and what does not fit those before is refused.
+    // Each pin fits alone. Together, the parties may copy for longer than they execute, or than 64 bits hold. The
+    // proof must not count less than there is, so pins are added one after another, and a pin that does not fit the
+    // earlier ones is refused.
     if open.decided(&decisions).is_none() {
         let pinned: Vec<_> = open.channel_ids().filter(|id| open.channel(*id).mechanism.is_some()).collect();
         for (at, &id) in pinned.iter().enumerate() {
@@ -88,15 +89,16 @@ pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided 
     if !candidates.is_empty() {
         let selected = together::select(&open, &candidates, aim, &decisions);
         let reached = exchange::improve(&open, &candidates, aim, &mut decisions, selected);
-        // Under EDF every core has a dispatcher anyway, and one lock fits the parties of a state: where each state has that
-        // and nothing else is as small, with what the lock takes besides, there is nothing to search for.
+        // Under EDF every core has a dispatcher anyway, and one lock fits the parties of a state. If each state has
+        // that lock and no other mechanism is smaller, all that the lock takes included, there is nothing to search
+        // for.
         let edf = open.platform().scheduler == Scheduler::Edf;
         let smallest = |candidate: &state::Candidate| {
             let taken = decisions.mechanisms[candidate.id.index()];
             taken == candidate.locks.first().copied() && state::is_smallest(&open, candidate)
         };
         let smallest = aim == Aim::Memory && edf && candidates.iter().all(smallest);
-        // What keeps less than another one may is not the best, whatever it takes.
+        // Decisions that are not kept are not the best, whatever they take: others may be kept.
         let best = reached.is_some_and(|(reached, proven)| reached.kept && (proven || smallest));
         let states = u32::try_from(candidates.len()).unwrap_or(u32::MAX);
         decision = Some(DecisionPlan { states, minimised: aim, best });

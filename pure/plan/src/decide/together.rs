@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! All states and resources as one problem of selection, for [`crate::select`].
+//! Decides all states and resources as one selection problem, for [`crate::select`].
 //!
-//! It goes for cores of fixed priority, deadlines within periods, and tasks that say no order of segments, have no
-//! stretch that is not preempted and run in no server. What comes of it is proven anew by whoever asked.
+//! It applies to cores under fixed priorities, deadlines within periods, resources under neither FMLP+ nor DFP, and
+//! tasks without an order of segments, without non-preemptive stretches and outside servers. The caller proves the
+//! result anew.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use crate::select::{self, Constraint, Equations, Footprint, Memory, Object, Offe
 use crate::shared::{self, Layout, Shared};
 use crate::{buffers, dispatch, flow};
 
-/// Judgements at most: about a second.
+/// The most judgements: about a second.
 const JUDGEMENTS: u64 = 100_000;
 
 /// What an offer stands for.
@@ -31,8 +32,8 @@ enum Stands {
     Protocol(usize, Locking),
 }
 
-/// Decides all together, and whether nothing is nearer to the aim; `None` if the application is of another kind, or no
-/// selection was found that keeps everything.
+/// Decides all together, and says whether nothing is nearer to the aim; `None` if the application is of another
+/// kind, or the search found no selection that keeps everything.
 pub(super) fn select(
     open: &Model,
     candidates: &[Candidate],
@@ -42,7 +43,7 @@ pub(super) fn select(
     if !is_of_this_kind(open) {
         return None;
     }
-    // Everybody with a lock: then every access is a section.
+    // Give every state a lock: then every access is a section.
     let mut all = decisions.clone();
     for candidate in candidates {
         all.mechanisms[candidate.id.index()] = candidate.locks.first().copied();
@@ -89,7 +90,7 @@ fn is_of_this_kind(model: &Model) -> bool {
 /// Tasks by position in a set.
 type Tasks = Arc<Vec<TaskId>>;
 
-/// By object and offer, what it stands for; and the problem.
+/// What each offer stands for, by object and offer; the tasks; and the problem.
 type LaidOut = (Vec<Vec<Stands>>, Tasks, Problem);
 
 fn laid_out(
@@ -134,7 +135,7 @@ struct Laid<'l> {
 }
 
 impl Laid<'_> {
-    /// One that is the manifest's.
+    /// The offers of a resource of the manifest.
     fn resource(&self, at: usize) -> Result<Vec<(Offer, Stands)>, Overflow> {
         let protocols = match (self.open.protocol(at), self.layout.guards[at].global) {
             (Some(protocol), _) => vec![protocol],
@@ -145,7 +146,7 @@ impl Laid<'_> {
         protocols.into_iter().map(offer).collect()
     }
 
-    /// A state: every mechanism if it is open, else the lock that it has.
+    /// The offers of a state: every mechanism if it is open, else the lock that it has.
     fn state(
         &self,
         at: usize,
@@ -197,7 +198,7 @@ impl Laid<'_> {
         Ok(Offer { name, guard, added, held, memory: Memory::Fixed(bytes) })
     }
 
-    /// A mechanism in which nobody waits.
+    /// The offer of a mechanism in which nobody waits.
     fn copies(&self, id: ChannelId, mechanism: Mechanism) -> Result<Offer, Overflow> {
         let channel = self.open.channel(id);
         let value = self.model.value_bytes(id).ok_or(Overflow)?;
@@ -254,7 +255,8 @@ fn bounds(model: &Model, tasks: &[TaskId], responses: &[Duration]) -> ResponseBo
     bounds
 }
 
-/// A core that Linux decides on as long as no state of it has a lock needs a dispatcher with the first.
+/// Charges a dispatcher once for the first lock of a state on a core that Linux decides on while no state there has
+/// a lock.
 fn dispatchers(without: &Model, model: &Model, placements: &Placements<'_>, problem: &mut Problem) {
     for core in 0..placements.cores.len() {
         if dispatch::reason(without, &Placements::choose(without, None), core).is_none() {
@@ -264,7 +266,7 @@ fn dispatchers(without: &Model, model: &Model, placements: &Placements<'_>, prob
     }
 }
 
-/// What chains ask for.
+/// Adds the limits of chains as constraints.
 fn chains(model: &Arc<Model>, places: &Places, tasks: &Tasks, problem: &mut Problem) {
     for (at, chain) in model.chains().iter().enumerate() {
         let limits = [Some(chain.max_latency), chain.max_reaction];

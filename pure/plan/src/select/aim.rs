@@ -10,11 +10,11 @@ use taut_time::Duration;
 
 use super::problem::Judged;
 
-/// What is to be small. Between selections that are equal in it, bytes are the least there are beside it, if the search
-/// comes to an end; slack and response then decide as far as exchanges of an object or two find something better.
+/// What to minimise. Among selections with the same value, the search also minimises bytes if it comes to its end;
+/// slack and response then decide only as far as exchanges of an object or two find something better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Aim {
-    /// Bytes of all objects, and what is charged once.
+    /// Bytes of all objects, and of what is charged once.
     #[default]
     Memory,
     /// Σ R / D over all tasks, in millionths.
@@ -24,7 +24,7 @@ pub enum Aim {
 }
 
 impl Aim {
-    /// What is to be small, of a selection.
+    /// The value of a selection that this aim minimises.
     pub fn value(self, judged: &Judged) -> u64 {
         match self {
             Self::Memory => judged.bytes,
@@ -33,7 +33,7 @@ impl Aim {
         }
     }
 
-    /// All measures, the one that decides first.
+    /// All measures, in the order in which they decide.
     pub fn values(self, judged: &Judged) -> [u64; 3] {
         let Judged { bytes, response_ppm, tightest_ppm, .. } = *judged;
         match self {
@@ -44,26 +44,27 @@ impl Aim {
     }
 }
 
-/// Something besides deadlines that must be kept, such as an end-to-end latency: a time that follows from response
-/// times, and its limit.
+/// Something besides deadlines that a selection must keep, such as an end-to-end latency: a time that follows from
+/// response times, and its limit.
 #[derive(Clone)]
 pub struct Constraint {
-    /// For people.
+    /// The name, for people.
     pub name: String,
-    /// What the time may be at most.
+    /// The most that the time may be.
     pub limit: Duration,
     time: Arc<Time>,
 }
 
-/// The time, from R of each task, by position in the set, and the guard of each of its resources; `None` if none is
-/// shown. It never falls, and is never shown where it was not, when a response grows or when a guard that was
-/// [`Guard::Absent`] is another.
+/// The time, from R of each task, by position in the set, and the guard of each of its resources; `None` if no time
+/// is shown. When a response grows, or when a guard changes from [`Guard::Absent`] to another, the time never
+/// falls, and it is never shown where it was not shown before.
 type Time = dyn Fn(&[Duration], &[Guard]) -> Result<Option<Duration>, Overflow> + Send + Sync;
 
 impl Constraint {
-    /// A time with a limit. The caller promises what the search rests on: `time` never falls, and is never shown where
-    /// it was not, when a response grows or when a guard that was [`Guard::Absent`] is another. Responses come by task,
-    /// guards by resource, both by position in the set. An object that is still open counts as [`Guard::Absent`].
+    /// A time with a limit. The caller guarantees what the search rests on: when a response grows, or when a guard
+    /// changes from [`Guard::Absent`] to another, `time` never falls, and it is never shown where it was not shown
+    /// before. Responses come by task, guards by resource, both by position in the set. An object that is still open
+    /// counts as [`Guard::Absent`].
     pub fn new(
         name: impl Into<String>,
         limit: Duration,
@@ -72,7 +73,7 @@ impl Constraint {
         Self { name: name.into(), limit, time: Arc::new(time) }
     }
 
-    /// The time under such responses and guards; `None` if none is shown.
+    /// The time under these responses and guards; `None` if no time is shown.
     ///
     /// # Errors
     /// [`Overflow`] if it does not fit in 64 bits.
@@ -80,7 +81,7 @@ impl Constraint {
         (self.time)(responses, guards)
     }
 
-    /// Whether it is kept.
+    /// Whether the time is shown and within its limit.
     pub(super) fn is_kept(&self, responses: &[Duration], guards: &[Guard]) -> Result<bool, Overflow> {
         Ok(self.time(responses, guards)?.is_some_and(|time| time <= self.limit))
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Better selections near one: all objects but a few that contend with one another stay as they are, and of these the
-//! best is sought by the same search.
+//! Looks for better selections near a given one: all objects but a few that contend with one another stay as they
+//! are, and the same search finds the best offers for these few.
 
 use core::cmp::Reverse;
 
@@ -12,10 +12,11 @@ use super::best::Progress;
 use super::problem::Problem;
 use super::subtree::Search;
 
-/// How many objects are free at a time, and judgements for each time: where few find nothing, more may.
+/// How many objects are free at a time, and how many judgements each time gets: if few objects find nothing, more
+/// may.
 const FREE: [(usize, u64); 2] = [(7, 1_000), (14, 4_000)];
 
-/// Around each object in turn, until none helps or at a number of judgements.
+/// Searches around each object in turn, until none helps, `limit` judgements are made, or `go_on` says no.
 pub(super) fn around(
     search: &mut Search<'_>,
     possible: &[u64],
@@ -55,7 +56,7 @@ pub(super) fn around(
     Ok(())
 }
 
-/// By object: itself, and the others in the order of how many users it shares with them.
+/// By object: itself, and then the others by how many users they share with it, the most first.
 pub(super) fn neighbours(problem: &Problem) -> Vec<Vec<usize>> {
     let users: Vec<Vec<usize>> = (0..problem.objects.len()).map(|at| problem.users(at).collect()).collect();
     let shared =

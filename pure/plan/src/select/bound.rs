@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The bound of a part: offers that are possible nowhere in it, and what is paid because others do not fit together.
+//! The bound of a subtree: offers that fit nowhere in it, and what must be paid because others do not fit together.
 
 use taut_analysis::Overflow;
 use taut_analysis::multi::Solution;
@@ -11,7 +11,7 @@ use super::judge::offers;
 use super::subtree::{Above, Search};
 
 impl Search<'_> {
-    /// Bytes of each possible offer, under the responses of what was judged last.
+    /// Bytes of each possible offer, under the responses of the last judgement; 0 if the aim is not memory.
     pub(super) fn prices(&self, bits: &[u64]) -> Result<Above, Overflow> {
         let mut prices = Above::with_capacity(bits.len());
         for (object, &bits) in self.problem.objects.iter().zip(bits) {
@@ -33,13 +33,13 @@ impl Search<'_> {
         Ok(prices)
     }
 
-    /// Divides what is charged once among the offers that bring it about.
+    /// Divides what is charged once among the offers that cause it.
     ///
-    /// A selection pays a charge of f if one of its objects has a guard. If each object's guarded offers get a share, and the
-    /// shares come to f at most, then what a selection pays is no less than the shares of what it takes: none of them without
-    /// a guard, and f with one. So prices with shares still sum to no more than any selection has. An object that must have a
-    /// guard gets all that is left; another one no more than its cheapest guarded offer lacks to its cheapest without, beyond
-    /// which nothing would be won.
+    /// A selection pays a charge of f if one of its objects has a guard. Give each object's guarded offers a share,
+    /// such that the shares sum to f at most. Then a selection pays no less than the shares of its offers: without a
+    /// guard it has no share, and with one it pays f. So prices with shares still sum to no more than any selection
+    /// costs. An object that must have a guard gets all that is left. Another object gets at most what its cheapest
+    /// guarded offer lacks to its cheapest offer without a guard; more would gain nothing.
     fn divide(&self, bits: &[u64], prices: &mut Above) {
         for charge in &self.problem.charges {
             let mut left = charge.bytes;
@@ -58,7 +58,7 @@ impl Search<'_> {
         }
     }
 
-    /// Rules out offers that are too dear; whether there are any.
+    /// Rules out offers that are too dear; returns whether there were any.
     pub(super) fn drop_dear(&self, bits: &mut [u64], above: &Above, at_least: u64) -> bool {
         let known = self.known();
         let mut changed = false;
@@ -73,7 +73,7 @@ impl Search<'_> {
         changed
     }
 
-    /// Rules out offers that do not fit alone; whether there are any. `None` if an object has none left.
+    /// Rules out offers that do not fit alone; returns whether there were any. `None` if an object has none left.
     pub(super) fn probe(
         &mut self,
         bits: &mut [u64],
@@ -110,7 +110,7 @@ impl Search<'_> {
         Ok(Some(changed))
     }
 
-    /// The bound, raised by what must be paid because cheapest offers do not fit together.
+    /// The bound, raised by what must be paid because the cheapest offers do not fit together.
     pub(super) fn pay(
         &mut self,
         bits: &[u64],
@@ -124,7 +124,7 @@ impl Search<'_> {
             if self.possible(&taken, Some(solution))?.is_some() {
                 break;
             }
-            // Left open again, where little is won by it first.
+            // Leave objects open again, first those that would raise the bound least.
             let mut core: Vec<(u64, usize)> = Vec::new();
             for at in (0..bits.len()).filter(|&at| taken[at] != bits[at]) {
                 core.push((next(bits[at], &above[at]), at));
@@ -150,7 +150,8 @@ impl Search<'_> {
     }
 }
 
-/// Takes from each object what its cheapest offer costs: the sum, and what is free. `None` if an object has none.
+/// Takes the price of its cheapest offer off each object's prices. Returns `first` and the sum of these; `None` if
+/// an object has no offer.
 pub(super) fn normal(above: &mut Above, first: u64) -> Option<u64> {
     let mut sum = first;
     for of_object in above {
@@ -161,17 +162,17 @@ pub(super) fn normal(above: &mut Above, first: u64) -> Option<u64> {
     Some(sum)
 }
 
-/// The offers that cost nothing more.
+/// The offers that cost nothing above the bound.
 pub(super) fn free(bits: u64, above: &[u64]) -> u64 {
     offers(bits).filter(|&offer| above[offer] == 0).fold(0, |bits, offer| bits | 1 << offer)
 }
 
-/// What the next dearer offers cost more.
+/// How much the next dearer offers cost above the bound; 0 if there are none.
 pub(super) fn next(bits: u64, above: &[u64]) -> u64 {
     offers(bits).map(|offer| above[offer]).filter(|more| *more > 0).min().unwrap_or(0)
 }
 
-/// How much depends on what is taken.
+/// How much the choice for an object matters: the most that one of its offers costs above the bound.
 pub(super) fn spread(bits: u64, above: &[u64]) -> u64 {
     offers(bits).map(|offer| above[offer]).max().unwrap_or(0)
 }

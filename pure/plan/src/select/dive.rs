@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! One selection of a part: the best that fits, object by object.
+//! One selection of a subtree: the best offer that fits, object by object.
 
 use taut_analysis::Overflow;
 use taut_analysis::multi::Solution;
@@ -12,8 +12,8 @@ use super::judge::offers;
 use super::subtree::{Above, Search, Subtree};
 
 impl Search<'_> {
-    /// Takes an offer for one object after another, the best that fits: the first object that had to take one that was
-    /// not free.
+    /// Takes for one object after another the best offer that fits. Returns the first object that had to take an
+    /// offer that was not free, or for which none fitted; none if there is no such object.
     pub(super) fn dive(
         &mut self,
         subtree: &Subtree,

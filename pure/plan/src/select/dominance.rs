@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Offers that another of the same object is never worse than.
+//! Finds offers that are never better than another offer of the same object.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use super::offer::{Memory, Offer};
 use super::problem::Problem;
 
 impl Problem {
-    /// By object, a bit for each offer that must be looked at for the least of an aim, equals in it aside. Of offers that
-    /// are equal the last stays.
+    /// By object, a bit for each offer that a search for the least value of an aim must look at, ties aside. Of equal
+    /// offers the last stays.
     pub(super) fn undominated(&self, aim: Aim) -> Result<Vec<u64>, Overflow> {
         let least = self.costs();
         let most: Vec<Duration> =
@@ -32,7 +32,7 @@ impl Problem {
             for worse in offers(bits) {
                 let better = |&better: &usize| {
                     let [one, other] = [better, worse].map(|at| (&object.offers[at], &ranges[at]));
-                    // Where bytes do not matter, it must be to be had at least.
+                    // Where bytes do not matter, the better offer must at least be available.
                     let had = aim != Aim::Memory && ranges[better].end != u64::MAX;
                     let no_dearer = had || is_no_dearer(one, other);
                     better != worse && no_dearer && meets[better].is_within(&meets[worse])
@@ -47,13 +47,13 @@ impl Problem {
     }
 }
 
-/// Bytes where every response is as long as its deadline; the greatest number if it may not be to be had, or does not
-/// fit.
+/// Bytes if every response is as long as its deadline; the greatest number if the offer may then not be available,
+/// or if the bytes do not fit.
 fn bytes_at_most(problem: &Problem, offer: &Offer, most: &[Duration]) -> u64 {
     problem.bytes(offer, most).ok().flatten().unwrap_or(u64::MAX)
 }
 
-/// Whether one never needs more than the other, whatever the responses.
+/// Whether `one` never needs more bytes than `other`, whatever the responses.
 fn is_no_dearer((one, of_one): (&Offer, &Range<u64>), (other, of_other): (&Offer, &Range<u64>)) -> bool {
     if of_one.end <= of_other.start && of_one.end != u64::MAX {
         return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Exchanges: a selection becomes another one that differs in an object or two, as long as that is better.
+//! Exchanges: replaces a selection by a better one that differs in an object or two, as long as there is one.
 
 use taut_analysis::Overflow;
 use taut_analysis::multi::Guard;
@@ -10,8 +10,8 @@ use super::aim::Aim;
 use super::judge::offers;
 use super::problem::{Judged, Problem, Selection};
 
-/// Exchanges until none helps: an object gets another offer; where that is cheaper and does not fit, another object that
-/// has a guard gets its cheapest offer without one.
+/// Exchanges until none helps: an object gets another offer; if that is cheaper and does not fit, another object
+/// that has a guard gets its cheapest offer without one.
 pub(super) fn exchange(
     problem: &mut Problem,
     possible: &[u64],
@@ -43,7 +43,7 @@ pub(super) fn exchange(
                     problem.bytes(offer, &judged.responses).map(|bytes| bytes.unwrap_or(u64::MAX))
                 };
                 let (now, then) = (bytes(problem, selection[at])?, bytes(problem, offer)?);
-                // A dearer offer may end what is charged once.
+                // A dearer offer may remove what is charged once.
                 if aim == Aim::Memory && then > now && problem.charges.is_empty() {
                     continue;
                 }
@@ -75,7 +75,7 @@ pub(super) fn exchange(
     Ok(())
 }
 
-/// What this comes to, if that is better.
+/// The measures of these offers, if everything is kept and they are better.
 fn better(problem: &mut Problem, bits: &[u64], aim: Aim, than: &Judged) -> Result<Option<Judged>, Overflow> {
     if !problem.may_fit(bits, None)? || !problem.fits(bits, None)? {
         return Ok(None);

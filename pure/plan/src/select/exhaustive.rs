@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Every selection there is: what other searches are held against.
+//! Tries every selection: the reference for the other searches.
 //!
-//! Only selections that are whole are judged, so this does not rest on what an open part comes to. Where memory is the
-//! aim, a branch is left out if its bytes, under response times that are too short (C), are more than what is known.
+//! It judges whole selections only, so it does not rest on how open objects are judged. If memory is the aim, it
+//! leaves out a branch whose bytes, under response times that are too short (C), are more than those of the best so
+//! far.
 
 use taut_analysis::Overflow;
 
 use super::aim::Aim;
 use super::problem::{Judged, Problem, Selection};
 
-/// The first, in lexical order, of the best selections by [`Aim::values`] of those that keep everything; `None` if none
-/// does.
+/// The best selection by [`Aim::values`] among those that keep everything, of equals the first in lexical order;
+/// `None` if none keeps everything.
 ///
 /// The work grows with the product of the numbers of offers: for small problems.
 ///
@@ -25,7 +26,7 @@ pub fn search(problem: &mut Problem) -> Result<Option<(Selection, Judged)>, Over
         let bytes = object.offers.iter().map(|offer| Ok(problem.bytes(offer, &costs)?.unwrap_or(u64::MAX)));
         least.push(bytes.collect::<Result<Vec<u64>, Overflow>>()?);
     }
-    // Of the objects from here on, the least bytes.
+    // The least bytes of the objects from here on.
     let mut rest = vec![0u64; least.len() + 1];
     for at in (0..least.len()).rev() {
         let of_object = least[at].iter().copied().min().unwrap_or(0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a selection comes to, and what it misses.
+//! Judges a selection: its measures, or what it does not keep.
 
 use taut_analysis::multi::mpcp_lnr09_paper::Claims;
 use taut_analysis::multi::{Guard, Solution, Status, mixed, mixed_han14};
@@ -17,40 +17,40 @@ use super::problem::{Equations, Judged, Problem};
 /// What a selection does not keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Miss {
-    /// A deadline is not shown to be kept. Of several, that of the task whose bound passes it by the largest part.
+    /// A deadline is not shown to be kept. Of several, that of the task with the largest ratio of bound to deadline.
     Deadline {
-        /// Whose: a position in the set.
+        /// The task, by position in the set.
         task: usize,
         /// The first bound found past the deadline, from arrival.
         response: Duration,
         /// D.
         deadline: Duration,
     },
-    /// All deadlines are kept, but not this.
+    /// All deadlines are kept, but not this constraint.
     Constraint {
-        /// A position in [`Problem::constraints`].
+        /// Its position in [`Problem::constraints`].
         at: usize,
         /// Its time; `None` if none is shown.
         time: Option<Duration>,
-        /// What it may be at most.
+        /// The most that it may be.
         limit: Duration,
     },
-    /// Everything is kept, but an offer is not to be had under the response times.
+    /// Everything is kept, but an offer is not available under these response times.
     Memory,
     /// The analysis gave up before it showed anything.
     Steps,
 }
 
-/// What a selection comes to.
+/// The judgement of a selection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// All deadlines and constraints are kept.
     Kept(Judged),
-    /// Something is not, first of all this.
+    /// Something is not kept; this is the first.
     Missed(Miss),
 }
 
-/// A bit for each of so many offers.
+/// A bit for each offer of an object.
 pub(super) fn all(object: &Object) -> u64 {
     u64::MAX >> (64 - object.offers.len())
 }
@@ -65,9 +65,10 @@ pub(super) fn offers(mut bits: u64) -> impl Iterator<Item = usize> {
 }
 
 impl Problem {
-    /// Judges an offer per object; `None` leaves an object open: then nothing waits for it, and what comes to jobs is
-    /// the least of what its offers add. `None` is answered if some deadline or constraint is not shown to be kept, or
-    /// an offer is not to be had: with open parts, it is so whatever is taken for them.
+    /// Judges one offer per object. `None` leaves an object open: then it has a guard only if all of its offers have
+    /// that guard, and adds to jobs the least of what its offers add. The result is `None` if some deadline or
+    /// constraint is not shown to be kept, or an offer is not available; with open objects, this is then so whatever
+    /// they take.
     ///
     /// # Errors
     /// [`Overflow`] if times or bytes do not fit in 64 bits.
@@ -80,13 +81,13 @@ impl Problem {
         self.weigh(&bits)
     }
 
-    /// Whether everything may be kept if, of each object, one of these offers is taken; then `responses` and the trial's
+    /// Whether everything may be kept if each object takes one of these offers; then `responses` and the trial's
     /// solution are those of what all completions have in common. `above` is the solution of a set with more offers.
     pub(super) fn fits(&mut self, bits: &[u64], above: Option<&Solution>) -> Result<bool, Overflow> {
         self.keeps(bits, above, true)
     }
 
-    /// The same, where responses are not asked for.
+    /// The same, for a caller that does not need the responses.
     pub(super) fn may_fit(&mut self, bits: &[u64], above: Option<&Solution>) -> Result<bool, Overflow> {
         let exact = !self.constraints.is_empty();
         self.keeps(bits, above, exact)
@@ -176,7 +177,7 @@ impl Problem {
         })
     }
 
-    /// Lays on the set what some offers of each object have in common.
+    /// Applies to the set what some offers of each object have in common.
     fn lay(&mut self, bits: &[u64]) -> Result<(), Overflow> {
         self.judged += 1;
         for (at, &bits) in bits.iter().enumerate() {
@@ -204,8 +205,8 @@ impl Problem {
         Ok(())
     }
 
-    /// The measures of what was judged last, where one of these offers is taken of each object; `None` if one is not to
-    /// be had.
+    /// The measures of the last judgement, if each object takes one of these offers; `None` if an object has no
+    /// available one.
     pub(super) fn weigh(&self, bits: &[u64]) -> Result<Option<Judged>, Overflow> {
         let (mut bytes, mut response_ppm, mut tightest_ppm) = (0u64, 0u64, 0u64);
         for (object, &bits) in self.objects.iter().zip(bits) {
@@ -226,13 +227,13 @@ impl Problem {
         Ok(Some(Judged { responses: self.responses.clone(), bytes, response_ppm, tightest_ppm }))
     }
 
-    /// Those of an object's offers that have a guard.
+    /// The offers of an object that have a guard, among these.
     pub(super) fn guarded(&self, object: usize, bits: u64) -> u64 {
         let has = |offer: &usize| self.objects[object].offers[*offer].guard != Guard::Absent;
         offers(bits).filter(has).fold(0, |bits, offer| bits | 1 << offer)
     }
 
-    /// What is charged once, whichever of these offers are taken.
+    /// What is charged once, whichever of these offers the objects take.
     pub(super) fn charged(&self, bits: &[u64]) -> u64 {
         let certain =
             |object: &usize| bits[*object] != 0 && self.guarded(*object, bits[*object]) == bits[*object];
@@ -240,7 +241,7 @@ impl Problem {
         charges.fold(0, |sum, charge| sum.saturating_add(charge.bytes))
     }
 
-    /// Bytes of an offer under such response times; `None` if it is not to be had.
+    /// Bytes of an offer under these response times; `None` if it is not available.
     ///
     /// # Errors
     /// [`Overflow`] if they do not fit in 64 bits.
@@ -268,7 +269,7 @@ impl Problem {
                 smallest::buffers(&readers, &writer)?.bound().map(smallest::Sizes::least)
             }
         };
-        // No count: the set guarantees what they assume, so this is one that does not fit.
+        // The set guarantees what the counts assume, so without a count the number does not fit.
         let bytes = count.and_then(|count| count.checked_mul(buffers.each)).ok_or(Overflow)?;
         bytes.checked_add(buffers.fixed).ok_or(Overflow).map(Some)
     }

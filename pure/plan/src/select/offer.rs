@@ -8,48 +8,48 @@ use taut_analysis::Overflow;
 use taut_analysis::multi::Guard;
 use taut_time::Duration;
 
-/// A shared object and what can be had for it.
+/// A shared object and its offers.
 #[derive(Clone, Debug)]
 pub struct Object {
     /// Its name.
     pub name: String,
-    /// The resource that it is in the set, whose requests count where an offer has a guard.
+    /// Its resource in the set, whose requests count if an offer has a guard.
     pub resource: usize,
-    /// What can be had; 1 to 64. One alone is pinned.
+    /// Its offers, 1 to 64. A single offer is pinned.
     pub offers: Vec<Offer>,
 }
 
 /// A mechanism with its price.
 #[derive(Clone, Debug)]
 pub struct Offer {
-    /// For people.
+    /// The name, for people.
     pub name: String,
-    /// Who waits for whom.
+    /// How jobs wait for one another.
     pub guard: Guard,
-    /// What comes to a job of these tasks, positions in the set, each once; besides `held`.
+    /// What it adds to a job of each of these tasks, by position in the set, each task once; `held` comes on top.
     pub added: Vec<(usize, Duration)>,
-    /// By how much each section on the object is longer than in the set, while who waits for it waits: such as waking
-    /// the next one up. It comes to the costs of the object's users as well, once per request.
+    /// How much longer each section on the object is than in the set, as its waiters see it: for example to wake the
+    /// next waiter. It is added to the costs of the object's users as well, once per request.
     pub held: Duration,
-    /// What it takes.
+    /// The memory that it takes.
     pub memory: Memory,
 }
 
 /// Bytes of an object.
 #[derive(Clone, Debug)]
 pub enum Memory {
-    /// As many, whatever the timing.
+    /// This many, whatever the timing.
     Fixed(u64),
-    /// As many as timing asks for.
+    /// As many as the response times require.
     Timed(Buffers),
-    /// As many as something else says.
+    /// As many as a [`Footprint`] says.
     Asked(Arc<dyn Footprint>),
 }
 
 /// Bytes that follow from response times.
 pub trait Footprint: fmt::Debug + Send + Sync {
-    /// Bytes, from R of each task, by position in the set; `None` if it is not to be had. They never fall, and it is
-    /// never to be had where it was not, when a response grows.
+    /// Bytes, from R of each task, by position in the set; `None` if the offer is not available. When a response
+    /// grows, the bytes never fall, and an offer that was not available stays so.
     ///
     /// # Errors
     /// [`Overflow`] if they do not fit in 64 bits.
@@ -63,15 +63,15 @@ pub struct Buffers {
     pub fixed: u64,
     /// Bytes of a buffer.
     pub each: u64,
-    /// Who writes: a position in the set.
+    /// The writer, by position in the set.
     pub writer: usize,
-    /// Who reads.
+    /// The readers, by position in the set.
     pub readers: Vec<usize>,
-    /// How they are counted.
+    /// How the buffers are counted.
     pub count: Count,
 }
 
-/// A count of buffers; a value is used from its reader's arrival to its completion at most.
+/// A count of buffers. A reader uses a value from its arrival to its completion at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     /// By time alone: [`taut_analysis::wait_free::lifetime`].
@@ -80,22 +80,22 @@ pub enum Count {
     Smallest,
 }
 
-/// What lies on a set while any of some offers of an object may still be taken: no more than each of them.
+/// What a set carries for an object while any of some offers may still be taken: no more than each of them.
 #[derive(Clone, Debug)]
 pub(super) struct Meet {
     pub(super) guard: Guard,
     pub(super) held: Duration,
-    /// What comes to the costs of tasks, in ns.
+    /// What is added to the costs of tasks, in ns.
     pub(super) added: Vec<(usize, u64)>,
 }
 
 impl Meet {
-    /// `requests` are those for the object: task and how many a job.
+    /// `requests` are those for the object: the task, and how many per job.
     pub(super) fn of(offer: &Offer, requests: &[(usize, u64)]) -> Self {
         let mut added: Vec<(usize, u64)> =
             offer.added.iter().map(|(task, time)| (*task, time.as_ns())).collect();
         for (task, count) in requests.iter().filter(|_| !offer.held.is_zero()) {
-            // What does not fit makes the sum of all not fit.
+            // A time that does not fit makes the sum of all not fit.
             let held = count.saturating_mul(offer.held.as_ns());
             match added.iter_mut().find(|(whose, _)| whose == task) {
                 Some((_, time)) => *time = time.saturating_add(held),
@@ -112,7 +112,7 @@ impl Meet {
         self.added.iter().find(|(whose, _)| *whose == task).map_or(0, |(_, time)| *time)
     }
 
-    /// No more than this nor the other.
+    /// The meet of both: no more than either.
     pub(super) fn and(mut self, other: &Self) -> Self {
         if self.guard != other.guard {
             self.guard = Guard::Absent;
@@ -123,7 +123,8 @@ impl Meet {
         self
     }
 
-    /// Whether nobody waits for this who does not wait for the other, no section is longer and no job takes longer.
+    /// Whether this makes no job wait that `other` does not, and makes no section and no job longer than `other`
+    /// does.
     pub(super) fn is_within(&self, other: &Self) -> bool {
         let waits = self.guard == other.guard || self.guard == Guard::Absent;
         let longer = self.added.iter().any(|(task, time)| *time > other.adds(*task));

@@ -3,17 +3,20 @@
 
 //! The published heuristic [Han14, Algorithm 6], under whatever equations and offers a problem has.
 //!
-//! 1. Every object gets its preferred wait-free offer, the one of least memory. Objects are put in order of what a lock
+//! 1. Every object gets its preferred wait-free offer, the offer of least memory. Objects are ordered by what a lock
 //!    saves.
-//! 2. For every split of the objects, ordered by their longest sections: the longer ones prefer to suspend, the others
-//!    to spin.
-//! 3. Object by object, the preferred lock is tried, then the other; if neither keeps all deadlines it stays wait-free.
+//! 2. For every split of the objects, ordered by their longest sections: objects with longer sections prefer to
+//!    suspend, the others to spin.
+//! 3. Object by object, it tries the preferred lock, then the other; if neither keeps all deadlines, the object stays
+//!    wait-free.
 //!
-//! Two refinements are described in words. *Depth*: for the first `depth` objects that got a lock, every combination
-//! of lock and wait-free is tried. We take it that the objects behind are then decided anew, since otherwise nothing
-//! could be won by it. *Backtracking*: we take it that the last `depth` decisions of the walk are tried in all ways.
+//! The paper describes two refinements in words. *Depth*: for the first `depth` objects that got a lock, every
+//! combination of lock and wait-free is tried. We take it that later objects are then decided anew, since otherwise
+//! this could gain nothing. *Backtracking*: we take it that the last `depth` decisions of the walk are tried in all
+//! ways.
 //!
-//! It looks at memory alone, whatever a problem's aim. Where memory depends on response times it is that of the first step until a selection is whole, then what it is.
+//! The heuristic looks at memory alone, whatever the problem's aim. Memory that depends on response times is that
+//! of the first step until a selection is whole, and then that of the selection.
 
 use std::collections::HashMap;
 
@@ -74,11 +77,11 @@ pub fn backtracking(problem: &mut Problem, depth: usize) -> Result<Option<(Selec
     Ok(best)
 }
 
-/// The offers that guard an object: preferred, then the other.
+/// The offers that guard an object: the preferred one, then the other.
 type Locks = [Option<usize>; 2];
 
 struct Walk {
-    /// The preferred wait-free offer of each object; the cheapest of all if it has none.
+    /// The preferred wait-free offer of each object; the cheapest that spins, else that suspends, if it has none.
     free: Selection,
     spins: Vec<Option<usize>>,
     suspends: Vec<Option<usize>>,
@@ -86,7 +89,7 @@ struct Walk {
     order: Vec<usize>,
     /// Objects by their longest section, the longest first.
     by_length: Vec<usize>,
-    /// What was judged.
+    /// Whether selections fit, as far as they were judged.
     known: HashMap<Vec<u8>, bool>,
 }
 
@@ -98,7 +101,7 @@ impl Walk {
         for object in problem.objects() {
             let mut bytes = Vec::with_capacity(object.offers.len());
             for offer in &object.offers {
-                // What is not to be had is dearest.
+                // An offer that is not available is dearest.
                 bytes.push(problem.bytes(offer, &judged.responses)?.unwrap_or(u64::MAX));
             }
             let cheapest = |guard: Guard| {
@@ -106,7 +109,7 @@ impl Walk {
                 offers.min_by_key(|&offer| bytes[offer])
             };
             let [none, spin, suspend] = [Guard::Absent, Guard::Spinning, Guard::Suspending].map(cheapest);
-            // Without a wait-free offer it starts with what is cheapest and stays so.
+            // Without a wait-free offer, an object starts with a lock.
             let start = none.or(spin).or(suspend).unwrap_or(0);
             let lock = [spin, suspend].into_iter().flatten().map(|offer| bytes[offer]).min();
             saving.push(lock.map_or(0, |lock| bytes[start].saturating_sub(lock)));
@@ -135,7 +138,7 @@ impl Walk {
         locks
     }
 
-    /// Whether a selection, a bit per object, keeps everything; walks have much in common.
+    /// Whether a selection, a bit per object, keeps everything; judged once, since walks have much in common.
     fn fits(&mut self, problem: &mut Problem, bits: &[u64]) -> Result<bool, Overflow> {
         let offers: Vec<u8> = bits.iter().map(|bit| bit.trailing_zeros() as u8).collect();
         if let Some(fits) = self.known.get(&offers) {
@@ -146,7 +149,7 @@ impl Walk {
         Ok(fits)
     }
 
-    /// Step 3, but for objects that are kept wait-free.
+    /// Step 3, except for objects that stay wait-free.
     fn greedy(
         &mut self,
         problem: &mut Problem,
@@ -183,7 +186,7 @@ impl Walk {
         Ok(())
     }
 
-    /// All ways for the objects from a place in the order on.
+    /// Tries all ways for the objects from position `from` in the order on.
     fn all_ways(
         &self,
         problem: &mut Problem,

@@ -12,7 +12,7 @@ use super::aim::{Aim, Constraint};
 use super::judge::all;
 use super::offer::{Meet, Memory, Object, Offer};
 
-/// By which equations deadlines are judged.
+/// The equations that judge deadlines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Equations {
     /// [`taut_analysis::multi::mixed`].
@@ -24,7 +24,7 @@ pub enum Equations {
 /// An offer per object, by position.
 pub type Selection = Vec<usize>;
 
-/// What to choose for which object.
+/// Objects with their offers, what a selection must keep, and what it minimises.
 #[derive(Clone, Debug)]
 pub struct Problem {
     pub(super) trial: Trial,
@@ -39,56 +39,56 @@ pub struct Problem {
     pub(super) deadlines: Vec<u64>,
     /// By object: its longest section, in ns.
     longest: Vec<u64>,
-    /// By object: the tasks that ask for it, and how often a job does.
+    /// By object: the tasks that request it, and how often a job does.
     users: Vec<Vec<(usize, u64)>>,
-    /// By object and offer, what lies on the set with it.
+    /// By object and offer, what the set carries with it.
     pub(super) meets: Vec<Vec<Meet>>,
     pub(super) laid: Laid,
-    /// The solution with all objects open, if there is one: no other is below.
+    /// The solution with all objects open, if there is one: no other solution is below.
     pub(super) open: Solution,
     /// R by task, of the last judgement that all fit.
     pub(super) responses: Vec<Duration>,
     pub(super) judged: u64,
 }
 
-/// Bytes that are taken once if any of some objects has a guard.
+/// Bytes that are charged once if any of some objects has a guard.
 #[derive(Clone, Debug)]
 pub(super) struct Charge {
     pub(super) bytes: u64,
-    /// Positions.
+    /// Positions of the objects.
     pub(super) objects: Vec<usize>,
 }
 
-/// What lies on the set.
+/// What the set carries.
 #[derive(Clone, Debug)]
 pub(super) struct Laid {
     /// By object, a bit for each offer that may be taken.
     pub(super) offers: Vec<u64>,
     pub(super) meets: Vec<Meet>,
-    /// By task, in ns; what does not fit in 64 bits is an error when it is judged.
+    /// By task, in ns; a cost that does not fit in 64 bits is an error when it is judged.
     pub(super) costs: Vec<u128>,
 }
 
-/// What a selection, of which parts may be open, comes to.
+/// The measures of a selection, in which objects may be open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {
-    /// R by task, from arrival. With open parts, no completion of them gives less.
+    /// R by task, from arrival. With open objects, no completion gives less.
     pub responses: Vec<Duration>,
-    /// Bytes of all objects, the cheapest offer for open ones, and of what is charged once whatever is taken for those.
+    /// Bytes of all objects, with the cheapest offer for open ones, and of what is charged once whatever those take.
     pub bytes: u64,
     /// Σ R / D over all tasks, each in millionths, rounded up.
     pub response_ppm: u64,
-    /// The largest R / D of all tasks, in millionths, rounded up; a million less this is the least slack.
+    /// The largest R / D of all tasks, in millionths, rounded up; a million minus this is the least slack.
     pub tightest_ppm: u64,
 }
 
-/// Why nothing can be chosen.
+/// Why a problem is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProblemFault {
     /// The analysis does not apply to the set.
     NotApplicable(Assumption),
-    /// This object, by position, has no offer or more than 64, a resource that is not there or another's, or names a task that is not
-    /// there.
+    /// This object, by position, has no offer or more than 64, a resource that does not exist or belongs to another
+    /// object, or names a task that does not exist.
     Object(usize),
     /// Times do not fit in 64 bits.
     Overflow,
@@ -109,8 +109,9 @@ impl fmt::Display for ProblemFault {
 impl core::error::Error for ProblemFault {}
 
 impl Problem {
-    /// Lays out a problem: least memory, and deadlines alone to keep. Costs in the set are without what offers add, and
-    /// include all sections; a resource of the set that is no object's stays as `others` says, by position.
+    /// Lays out a problem: minimise memory, keep deadlines only. Costs in the set are without what offers add, and
+    /// include all sections. A resource of the set that belongs to no object has the guard that `others` gives it, by
+    /// position.
     ///
     /// # Errors
     /// A set that the analysis does not apply to, or objects that do not fit it.
@@ -192,20 +193,20 @@ impl Problem {
         Ok(problem)
     }
 
-    /// What is to be small; [`Aim::Memory`] until this is called.
+    /// Sets what to minimise; [`Aim::Memory`] until this is called.
     pub fn aim(&mut self, aim: Aim) -> &mut Self {
         self.aim = aim;
         self
     }
 
-    /// Something else that a selection must keep.
+    /// Adds something else that a selection must keep.
     pub fn constrain(&mut self, constraint: Constraint) -> &mut Self {
         self.constraints.push(constraint);
         self
     }
 
-    /// Bytes that are taken once if any of these objects, by position, has another guard than [`Guard::Absent`]: such as
-    /// what a core needs to have locks at all. Positions that are none do not count.
+    /// Charges bytes once if any of these objects, by position, has another guard than [`Guard::Absent`]: for example
+    /// what a core needs to have locks at all. Positions without an object do not count.
     pub fn charge(&mut self, bytes: u64, mut objects: Vec<usize>) -> &mut Self {
         objects.retain(|at| *at < self.objects.len());
         objects.sort_unstable();
@@ -214,12 +215,12 @@ impl Problem {
         self
     }
 
-    /// What is to be small.
+    /// What to minimise.
     pub fn aimed_at(&self) -> Aim {
         self.aim
     }
 
-    /// What must be kept besides deadlines, in the order in which it was asked for.
+    /// What a selection must keep besides deadlines, in the order in which it was added.
     pub fn constraints(&self) -> &[Constraint] {
         &self.constraints
     }
@@ -234,12 +235,12 @@ impl Problem {
         self.judged
     }
 
-    /// The longest section on an object, by position.
+    /// The longest section on an object, in ns.
     pub(super) fn longest(&self, object: usize) -> u64 {
         self.longest[object]
     }
 
-    /// The tasks that use an object, by position.
+    /// The positions of the tasks that use an object.
     pub(super) fn users(&self, object: usize) -> impl Iterator<Item = usize> + '_ {
         self.users[object].iter().map(|(task, _)| *task)
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The tree of [`super::best`]: a part of all selections is bounded, and cut in smaller ones.
+//! The tree of [`super::best`]: bounds a subtree of selections, and splits it.
 
 use std::rc::Rc;
 
@@ -15,22 +15,22 @@ use super::judge::offers;
 use super::offer::{Memory, Object};
 use super::problem::{Judged, Problem, Selection};
 
-/// How often the part with the least bound comes first.
+/// Every so many steps, the subtree with the least bound comes first.
 const TURN: u64 = 4;
 
-/// What is to be small, and what must not be more than it is.
+/// What to minimise, and the most that the value of another aim may be.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Goal {
     pub(super) aim: Aim,
     pub(super) within: Option<(Aim, u64)>,
 }
 
-/// A part of all selections.
+/// A subtree of all selections.
 pub(super) struct Subtree {
     /// By object, a bit per offer that is possible.
     pub(super) bits: Vec<u64>,
     pub(super) at_least: u64,
-    /// Of what it is a part of.
+    /// That of the subtree above.
     solution: Option<Rc<Solution>>,
 }
 
@@ -40,16 +40,16 @@ pub(super) struct Search<'p> {
     pub(super) best: Option<(Selection, Judged)>,
     /// Whether some bytes depend on responses.
     timed: bool,
-    /// What is still to be looked at; the last comes first.
+    /// The subtrees that are still to be looked at; the last comes first.
     pub(super) open: Vec<Subtree>,
 }
 
-/// By object and offer, what a selection with it has at least above the part's bound. Offers that are not possible have
-/// the greatest number.
+/// By object and offer, how far a selection with it is at least above the subtree's bound. Offers that are not
+/// possible have the greatest number.
 pub(super) type Above = Vec<Vec<u64>>;
 
 impl<'p> Search<'p> {
-    /// Of what takes these offers.
+    /// A search among the selections of these offers.
     pub(super) fn new(
         problem: &'p mut Problem,
         bits: Vec<u64>,
@@ -68,7 +68,7 @@ impl<'p> Search<'p> {
         self.open.is_empty()
     }
 
-    /// Takes a selection, if it is better.
+    /// Takes a selection as the best, if it is better.
     pub(super) fn start_from(&mut self, found: Option<(Selection, Judged)>) {
         let value = |(_, judged): &(Selection, Judged)| self.goal.aim.value(judged);
         if found.as_ref().is_some_and(|found| value(found) < self.known()) {
@@ -76,14 +76,15 @@ impl<'p> Search<'p> {
         }
     }
 
-    /// Until all is looked at, or a limit; below the answer is nothing.
+    /// Searches until nothing is left, `limit` judgements are made or `go_on` says no. Returns a bound: no selection
+    /// has a lower value.
     pub(super) fn run(
         &mut self,
         limit: u64,
         go_on: &mut dyn FnMut(&Progress) -> bool,
     ) -> Result<u64, Overflow> {
         for step in 0u64.. {
-            // Mostly the last, whose completions are near; every so often the one that holds the bound down.
+            // Mostly the last, whose completions are near; every so often the subtree that holds the bound down.
             let least = || self.open.iter().enumerate().min_by_key(|(_, subtree)| subtree.at_least);
             let next = match step % TURN {
                 0 => least().map(|(at, _)| at),
@@ -103,17 +104,18 @@ impl<'p> Search<'p> {
         Ok(self.at_least().min(self.known()))
     }
 
-    /// No selection that is still open has less.
+    /// No selection that is still open has a lower value.
     pub(super) fn at_least(&self) -> u64 {
         self.open.iter().map(|subtree| subtree.at_least).min().unwrap_or(u64::MAX)
     }
 
-    /// What there is already.
+    /// The value of the best selection so far.
     pub(super) fn known(&self) -> u64 {
         self.best.as_ref().map_or(u64::MAX, |(_, judged)| self.goal.aim.value(judged))
     }
 
-    /// What all selections that take these offers have at least, memory aside; `None` if none is worth a look.
+    /// A lower bound on the value of all selections of these offers, memory aside; `None` if none of them can be
+    /// better.
     pub(super) fn possible(
         &mut self,
         bits: &[u64],
@@ -128,7 +130,7 @@ impl<'p> Search<'p> {
         if self.problem.fits(bits, above)? { self.worth(bits) } else { Ok(None) }
     }
 
-    /// The same of what was judged last, if it fits.
+    /// The same, from the last judgement, which must fit.
     fn worth(&self, bits: &[u64]) -> Result<Option<u64>, Overflow> {
         let value = self.value(self.goal.aim)?;
         let within = match self.goal.within {
@@ -143,7 +145,7 @@ impl<'p> Search<'p> {
         Ok((!dear).then_some(value))
     }
 
-    /// Bytes of the cheapest of these offers of each object, under the responses of what was judged last.
+    /// Bytes of the cheapest of these offers of each object, under the responses of the last judgement.
     fn least_bytes(&self, bits: &[u64]) -> Result<u64, Overflow> {
         let mut sum = 0u64;
         for (object, &bits) in self.problem.objects.iter().zip(bits) {
@@ -157,7 +159,7 @@ impl<'p> Search<'p> {
         Ok(sum.saturating_add(self.problem.charged(bits)))
     }
 
-    /// What was judged last has at least this, memory aside.
+    /// A lower bound from the last judgement, memory aside.
     pub(super) fn value(&self, aim: Aim) -> Result<u64, Overflow> {
         let mut sum = 0u64;
         let parts = self.problem.responses.iter().zip(&self.problem.deadlines);
@@ -183,7 +185,7 @@ impl<'p> Search<'p> {
             if subtree.at_least >= self.known() {
                 return Ok(());
             }
-            // 1. The part itself.
+            // 1. The subtree itself.
             if !self.problem.fits(&subtree.bits, subtree.solution.as_deref())? {
                 return Ok(());
             }
@@ -201,7 +203,7 @@ impl<'p> Search<'p> {
             if changed {
                 continue;
             }
-            // 3. What does not fit together.
+            // 3. Offers that do not fit together.
             if self.goal.aim == Aim::Memory {
                 at_least = self.pay(&subtree.bits, &mut above, at_least, &solution)?;
                 subtree.at_least = subtree.at_least.max(at_least);
@@ -213,7 +215,7 @@ impl<'p> Search<'p> {
                 }
             }
             subtree.at_least = subtree.at_least.max(at_least);
-            // 4. One after another.
+            // 4. One object after another.
             let conflict = self.dive(&subtree, &above, &solution)?;
             if subtree.at_least >= self.known() {
                 return Ok(());
@@ -227,7 +229,7 @@ impl<'p> Search<'p> {
         let open = (0..subtree.bits.len()).filter(|&at| !subtree.bits[at].is_power_of_two());
         let most = open.max_by_key(|&at| spread(subtree.bits[at], &above[at]));
         let Some(at) = conflict.or(most) else { return };
-        // By guards; if all have the same, the best alone.
+        // Split by guards; if all offers have the same guard, split off the best.
         let with = |guard: Guard| {
             let same = |offer: &usize| self.problem.objects[at].offers[*offer].guard == guard;
             offers(subtree.bits[at]).filter(same).fold(0u64, |bits, offer| bits | 1 << offer)
@@ -239,7 +241,7 @@ impl<'p> Search<'p> {
             classes = vec![best, all & !best];
         }
         let least = |class: u64| offers(class).map(|offer| above[at][offer]).min().unwrap_or(0);
-        // The best is taken next, so it is the last.
+        // The best class is taken next, so it comes last.
         classes.sort_by_key(|&class| core::cmp::Reverse(least(class)));
         for class in classes {
             let mut bits = subtree.bits.clone();

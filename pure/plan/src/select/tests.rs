@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the steps of the search promise, each by itself.
+//! What each step of the search guarantees by itself.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code")]
 
 #[path = "../../tests/select/system.rs"]
@@ -30,7 +30,7 @@ fn judge(problem: &mut Problem, selection: &[usize]) -> Option<Judged> {
     problem.judge(&selection.iter().copied().map(Some).collect::<Vec<_>>()).unwrap()
 }
 
-/// A selection that keeps everything, drawn.
+/// A random selection that keeps everything.
 fn drawn(problem: &mut Problem, draw: &mut Draw) -> Option<(Selection, Judged)> {
     (0..60).find_map(|_| {
         let selection: Selection =
@@ -40,7 +40,7 @@ fn drawn(problem: &mut Problem, draw: &mut Draw) -> Option<(Selection, Judged)> 
     })
 }
 
-/// The offers that are possible: all, or some of them and what is taken.
+/// The possible offers: all, or some of them and those taken.
 fn possible(problem: &Problem, selection: &[usize], draw: &mut Draw) -> Vec<u64> {
     let whole = draw.pick(0, 1) == 0;
     let bits = problem.objects.iter().zip(selection).map(|(object, taken)| match whole {
@@ -50,7 +50,7 @@ fn possible(problem: &Problem, selection: &[usize], draw: &mut Draw) -> Vec<u64>
     bits.collect()
 }
 
-/// The exchange has come to an end where no exchange that it speaks of is better: found by trying them all.
+/// The exchange ends where no exchange of its kind is better: this test tries them all.
 #[test]
 fn nothing_is_left_to_exchange() {
     let (mut started, mut better, mut ended) = (0, 0, 0);
@@ -59,7 +59,7 @@ fn nothing_is_left_to_exchange() {
         let aim = AIMS[seed as usize % 3];
         let system = if seed % 2 == 0 { small(&mut draw, 6, 3_000) } else { charged(&mut draw, 6, 3_000) };
         let mut problem = system.problem(Equations::Sound);
-        // From anywhere, and from where the search does it.
+        // Start anywhere, and where the search starts.
         let published = seed % 4 == 0 && aim == Aim::Memory;
         let published = if published { paper::heuristic(&mut problem, 0).unwrap() } else { None };
         let Some(start) = published.or_else(|| drawn(&mut problem, &mut draw)) else { continue };
@@ -109,7 +109,7 @@ fn nothing_is_left_to_exchange() {
     assert!(started > 150 && better > 100 && ended > 5, "{started} {better} {ended}");
 }
 
-/// Objects with these users each, all without a price.
+/// One object per list of users, all without a price.
 fn shared_by(users: &[&[usize]]) -> Problem {
     let mut system = small(&mut Draw(1), 1, 7);
     let row = system::Row { sections: Vec::new(), ..system.rows[0].clone() };
@@ -127,7 +127,7 @@ fn shared_by(users: &[&[usize]]) -> Problem {
     system.problem(Equations::Sound)
 }
 
-/// Itself first, then who shares most with it, then the earlier one.
+/// The object itself comes first, then the objects by how many users they share with it, of equals the earlier one.
 #[test]
 fn neighbours_by_users_in_common() {
     let problem = shared_by(&[&[0, 1, 2], &[3, 4], &[2, 3, 4], &[1, 2, 5], &[6]]);
@@ -139,13 +139,13 @@ fn ignore(_: &Progress) -> bool {
     true
 }
 
-/// A search among all offers whose part is untouched, from a selection that was drawn.
+/// A search among all offers that has looked at nothing yet, from a given selection.
 fn from<'p>(problem: &'p mut Problem, aim: Aim, start: (Selection, Judged)) -> (Search<'p>, Vec<u64>) {
     let bits: Vec<u64> = problem.objects.iter().map(all).collect();
     (Search::new(problem, bits.clone(), Goal { aim, within: None }, Some(start)), bits)
 }
 
-/// As many objects as are free at a time are all chosen anew: the best of all is found.
+/// With no more objects than are free at a time, all are chosen anew: the search finds the best of all.
 #[test]
 fn around_a_few_objects_is_the_best() {
     let (mut tried, mut better) = (0, 0);
@@ -167,7 +167,7 @@ fn around_a_few_objects_is_the_best() {
     assert!(tried > 60 && better > 40, "{tried} {better}");
 }
 
-/// A search takes a selection from outside only if it is better than what there is.
+/// A search takes a selection from outside only if it is better than its own best.
 #[test]
 fn a_search_starts_from_what_is_better() {
     let offers = [30, 10, 20, 20].map(|bytes| offer(Guard::Absent, Memory::Fixed(bytes)));
@@ -185,7 +185,7 @@ fn a_search_starts_from_what_is_better() {
     assert_eq!(search.best, Some(cheap));
 }
 
-/// Where a short search does not prove the best, the answer is no worse than the published heuristic's at its depth.
+/// If a short search does not prove the best, the answer is no worse than the published heuristic's at its depth.
 #[test]
 fn the_published_heuristic_is_never_better() {
     let mut bettered = 0;
@@ -196,7 +196,7 @@ fn the_published_heuristic_is_never_better() {
         let deep = bytes(paper::heuristic(&mut problem(), DEPTH).unwrap());
         let mut short = problem();
         let possible = [short.undominated(Aim::Memory).unwrap(), short.undominated(Aim::Memory).unwrap()];
-        // Without judgements of its own.
+        // The search has no judgements of its own.
         let answer = among(&mut short, possible.clone(), [0, 0], true, &mut ignore).unwrap();
         let found = bytes(answer.best);
         assert!(found <= deep, "seed {seed}: {found} {deep}");
@@ -209,7 +209,8 @@ fn the_published_heuristic_is_never_better() {
     assert!(bettered > 0, "{bettered}");
 }
 
-/// Many objects of one system: what is free around each is chosen as well as it can be, all others as they are.
+/// Many objects of one system: around each object, the free ones get the best offers there are, all others as they
+/// are.
 #[test]
 fn around_each_object_nothing_is_better() {
     let mut better = 0;
@@ -269,7 +270,8 @@ fn many(seed: u64) -> System {
     system
 }
 
-/// It ends at its limit, where it is told to, and where nothing can be better; what it reports is never worse than what there was.
+/// `around` ends at its limit, when its caller says so, and when nothing can be better; the best that it reports is
+/// never worse than before.
 #[test]
 fn around_ends() {
     let mut reported = 0;
@@ -288,7 +290,7 @@ fn around_ends() {
         search.open[0].at_least = before;
         around(&mut search, &possible, u64::MAX, &mut |_| panic!("it is the best")).unwrap();
         assert_eq!(search.problem.judged(), made);
-        // It is told to end, at once or later.
+        // The caller ends it, at once or later.
         search.open[0].at_least = 1;
         for steps in 1..6 {
             search.best = Some((start.clone(), judged.clone()));
@@ -304,7 +306,7 @@ fn around_ends() {
             assert_eq!(asked, steps);
             reported += u32::from(least < before);
         }
-        // Few judgements: not many more are made than that.
+        // With few judgements left, it makes not many more than those.
         search.best = Some((start.clone(), judged.clone()));
         let limit = search.problem.judged() + 100;
         around(&mut search, &possible, limit, &mut ignore).unwrap();
@@ -314,7 +316,7 @@ fn around_ends() {
     assert!(reported > 20, "{reported}");
 }
 
-/// A problem of one object, which the first of eight tasks writes and the second reads, with such offers.
+/// A problem of one object with these offers; the first of eight tasks writes it and the second reads it.
 fn with_offers(offers: Vec<Offer>) -> Problem {
     let mut system = small(&mut Draw(1), 1, 7);
     let row = system::Row {
@@ -343,7 +345,7 @@ fn timed(fixed: u64, each: u64, writer: usize, reader: usize, count: Count) -> O
     offer(Guard::Absent, Memory::Timed(buffers))
 }
 
-/// As many bytes as the first task's response, to be had up to a limit.
+/// As many bytes as the first task's response has ns, available up to a limit.
 #[derive(Debug)]
 struct Asked(u64);
 
@@ -353,7 +355,7 @@ impl Footprint for Asked {
     }
 }
 
-/// An offer goes if another is never worse, in time and in bytes, whatever the responses.
+/// An offer is dropped if another is never worse, in time and in bytes, whatever the responses.
 #[test]
 fn what_need_not_be_looked_at() {
     use Guard::{Absent, Spinning, Suspending};
@@ -382,7 +384,7 @@ fn what_need_not_be_looked_at() {
             assert_eq!(both(&one, &other, aim), time, "{one:?} {other:?}");
         }
     };
-    // Of equals one stays, the last.
+    // Of equal offers the last stays.
     let one = fixed(Absent, 9);
     assert_eq!(both(&one, &one, Aim::Memory), (0b10, 0b10));
     check(fixed(Absent, 9), fixed(Absent, 10), first, (0b10, 0b10));
@@ -394,7 +396,7 @@ fn what_need_not_be_looked_at() {
     check(fixed(Suspending, 9), fixed(Spinning, 10), neither, neither);
     check(fixed(Spinning, 9), held(fixed(Spinning, 9)), first, first);
     check(fixed(Spinning, 9), held(fixed(Spinning, 8)), neither, first);
-    // Two or three buffers, by the response times; what is counted alike is compared by its parts.
+    // Two or three buffers, by the response times; offers that count alike are compared by their parts.
     let by_time = |fixed, each| timed(fixed, each, 0, 1, Count::Lifetime);
     let equal = (0b10, 0b10);
     check(by_time(1, 10), by_time(1, 11), first, equal);
@@ -406,7 +408,8 @@ fn what_need_not_be_looked_at() {
     check(by_time(1, 10), by_time(1, 100), first, equal);
     check(by_time(1, 10), fixed(Absent, 31), first, equal);
     check(by_time(1, 10), fixed(Absent, 30), neither, equal);
-    // What somebody else counts is no dearer than itself alone, and what may not be had is no better than anything.
+    // An offer with a `Footprint` is no dearer than itself alone, and an offer that may not be available is no better
+    // than another.
     let of = |memory: &Memory| offer(Absent, memory.clone());
     check(of(&whole), slower(of(&whole)), first, first);
     check(of(&whole), slower(of(&asked(1_000))), neither, first);
@@ -438,7 +441,7 @@ fn a_constraint_is_shown_by_name_and_limit() {
     assert_eq!(format!("{constraint:?}"), "Constraint { name: \"age\", limit: Duration { ns: 7 }, .. }");
 }
 
-/// What a section is longer by comes to a job once per request, wherever in the job it stands.
+/// The time by which a section is longer is added to a job once per request, wherever in the job the request is.
 #[test]
 fn longer_sections_are_counted_by_requests() {
     let mut system = small(&mut Draw(1), 1, 7);
@@ -462,7 +465,7 @@ fn longer_sections_are_counted_by_requests() {
     assert_eq!(problem.longest(0), 4);
 }
 
-/// A constraint counts wherever it is asked whether something may be kept.
+/// A constraint counts in every check of whether everything may be kept.
 #[test]
 fn constraints_count_before_responses_are_asked_for() {
     let mut problem = with_offers(vec![offer(Guard::Absent, Memory::Fixed(1))]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Why an object got what it got: each of its offers, tried alone with all others as they were selected.
+//! Why an object got its offer: tries each of its offers alone, with all other objects as selected.
 
 use taut_analysis::Overflow;
 use taut_time::Duration;
@@ -9,24 +9,24 @@ use taut_time::Duration;
 use super::judge::{Miss, Outcome};
 use super::problem::{Judged, Problem};
 
-/// An offer of an object beside the one that was taken.
+/// An offer of an object, tried in place of the selected one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alternative {
     /// Its position in the object's offers.
     pub offer: usize,
-    /// Bytes of the object with it: under its own response times if it fits alone, else under those of the selection,
-    /// than which it needs no less. `None`: not to be had under these.
+    /// Bytes of the object with it: under its own response times if everything is kept, else under those of the
+    /// selection, and it needs no less than that. `None` if it is not available under these.
     pub bytes: Option<u64>,
-    /// What comes of it.
+    /// What the change of this object alone leads to.
     pub alone: Alone,
 }
 
-/// What comes of changing one object alone.
+/// What the change of one object alone leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Alone {
-    /// Nothing: it is what was selected.
+    /// No change: this is the selected offer.
     Selected(Judged),
-    /// All is kept, at this price. Where the object itself is cheaper and the whole is not, others pay.
+    /// Everything is kept, at this price. If the object itself is cheaper and the whole is not, other objects pay.
     Kept(Judged),
     /// This is not kept; of several, the first.
     Missed(Miss),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the machine adds, charged against us:
+//! Charges what the machine adds, always on the safe side:
 //!
 //! | what | charged as |
 //! |---|---|
@@ -9,17 +9,18 @@
 //! | release y, kernel blocking k | J' = J + y + k: both come before a job's first instruction |
 //! | lock l | every section is longer by it |
 //! | kernel blocking in a section of a resource of several cores | the section is longer by k: others wait for it too |
-//! | waking who was suspended | under a protocol that suspends, such a section is longer by y |
+//! | waking a suspended waiter | under a protocol that suspends, such a section is longer by y |
 //! | platform probe | time on its cores goes slower; see below |
 //! | segments | each part as above: a lock is taken at the start of its section, context switches at the start of the job |
-//! | non-preemptive stretches | sections of a resource that is the core, and that all of its tasks use |
+//! | non-preemptive stretches | sections of a resource that stands for the core, and that all of its tasks use |
 //! | an enforced budget | C is what it lets through; under EDF its longest section is such a stretch: [`crate::budget`] |
 //!
-//! **The probe** runs above all tasks, holders and those who spin included, so no bound on it depends on them. In a
-//! window w it takes at most C_p · ⌈(w + y) / T_p⌉ ≤ K + u · w, with u = C_p / T_p and K = C_p · (1 + y / T_p). What
-//! takes x of the core's time is over after (x + K) / (1 − u) at most. So all that runs is scaled by 1 / (1 − u), and
-//! K / (1 − u) comes once to what a window is asked for: once per job, as jitter, and once per section that others wait
-//! for on other cores. Those who spin for it are under their own core's probe, so its length is scaled once more.
+//! **The probe** runs above all tasks, lock holders and spinning jobs included, so no bound on it depends on them.
+//! In a window w it takes at most C_p · ⌈(w + y) / T_p⌉ ≤ K + u · w, with u = C_p / T_p and K = C_p · (1 + y /
+//! T_p). Work that takes x of the core's time is over after (x + K) / (1 − u) at most. So all execution is scaled
+//! by 1 / (1 − u), and K / (1 − u) is added once to the demand of a window: once per job, as jitter, and once per
+//! section that jobs on other cores wait for. Jobs that spin for such a section are under the probe of their own
+//! core, so its length is scaled once more.
 
 use taut_analysis::{Overflow, PROBE_COST, PROBE_PERIOD};
 use taut_model::{Arrivals, Model, Overheads, Resource, SetTask, TaskSet};
@@ -32,13 +33,13 @@ use crate::placement::{Placement, Placements};
 /// Tasks as they are analysed, with what was charged.
 pub(super) struct Charged {
     pub(super) set: TaskSet,
-    /// By seat: context switches.
+    /// By placement: context switches.
     pub(super) switches: Vec<Duration>,
-    /// By seat: locks, and what comes to global sections.
+    /// By placement: locks, and what is added to global sections.
     pub(super) locks: Vec<Duration>,
-    /// By seat: the platform probe, as cost and as jitter.
+    /// By placement: the platform probe, as cost and as jitter.
     pub(super) probe: Vec<Duration>,
-    /// What of that is the jitter, the same for all.
+    /// The part of `probe` that is jitter, the same for all.
     pub(super) once: Duration,
 }
 
@@ -55,7 +56,7 @@ impl Probe {
     pub(super) fn new(overheads: &Overheads) -> Result<Self, Overflow> {
         let switches = overheads.context_switch.checked_mul(2).ok_or(Overflow)?;
         let cost = PROBE_COST.checked_add(switches).ok_or(Overflow)?;
-        // A probe that leaves no time: nothing can be bounded.
+        // A probe that leaves no time allows no bound.
         if cost >= PROBE_PERIOD {
             return Err(Overflow);
         }
@@ -73,20 +74,20 @@ impl Probe {
         u64::try_from(scaled).map(Duration::from_ns).map_err(|_| Overflow)
     }
 
-    /// J': what comes before a job's first instruction, and the probe once.
+    /// J': the jitter, with what else comes before a job's first instruction, and the probe once.
     pub(super) fn late(&self, overheads: &Overheads, jitter: Duration) -> Result<Duration, Overflow> {
         let parts = [overheads.release, overheads.kernel_blocking, self.once];
         parts.into_iter().try_fold(jitter, Duration::checked_add).ok_or(Overflow)
     }
 
-    /// How long a section takes at most, seen by those who wait for it on another core.
+    /// How long a section takes at most, as jobs on another core that wait for it see it.
     pub(super) fn section(&self, time: Duration) -> Result<Duration, Overflow> {
         let real = self.slower(time)?.checked_add(self.once).ok_or(Overflow)?;
         self.slower(real)
     }
 }
 
-/// The set that is analysed: a task per seat, in their order.
+/// The set to analyse: one task per placement, in their order.
 pub(super) fn charged(
     model: &Model,
     placements: &Placements<'_>,
@@ -97,7 +98,7 @@ pub(super) fn charged(
     let probe = Probe::new(&overheads)?;
     let switches = overheads.context_switch.checked_mul(2).ok_or(Overflow)?;
     let cores = model.platform().cores.len();
-    // One more resource per core with a stretch that is not preempted: the core itself.
+    // One more resource per core with a non-preemptive stretch: the core itself.
     let mut resources: Vec<Resource> =
         model.resources().iter().map(|shared| Resource { name: shared.name.clone() }).collect();
     let scheduler = model.platform().scheduler;
@@ -126,7 +127,7 @@ pub(super) fn charged(
             jitter: probe.late(&overheads, placement.task.delay())?,
             body: work.body,
         });
-        // What is left of the cost is the probe's share and what comes to sections.
+        // The rest of the cost is locks, and what is added to global sections.
         let reported = [placement.cost, work.switching, work.slowed];
         let reported =
             reported.into_iter().try_fold(Duration::ZERO, Duration::checked_add).ok_or(Overflow)?;
@@ -135,7 +136,7 @@ pub(super) fn charged(
         of_probe.push(work.slowed.checked_add(probe.once).ok_or(Overflow)?);
     }
     let schedulers = vec![model.platform().scheduler; cores];
-    // What the model guarantees is what a set asks for; a sum that does not fit is left.
+    // The model guarantees what a set requires, so the only error left is a sum that does not fit.
     let set = TaskSet::new(schedulers, resources, tasks).map_err(|_| Overflow)?;
     Ok(Charged { set, switches: of_switches, locks: of_locks, probe: of_probe, once: probe.once })
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Tasks as a search for mechanisms takes them: charged for what does not depend on it, and beside that what each kind
-//! of guard adds. As [`super::charge`] charges a decided application, but for roundings, which are against us.
+//! Tasks in the form that a search for mechanisms takes: charged for what does not depend on the mechanisms, and
+//! beside that what each kind of guard adds. Charges are those of [`super::charge`] for a decided application,
+//! except for roundings, which are on the safe side.
 
 use taut_analysis::Overflow;
 use taut_model::{Arrivals, Body, Model, Request, Resource, SetTask, TaskSet};
@@ -17,32 +18,32 @@ pub(crate) struct Layout {
     pub(crate) set: TaskSet,
     /// By resource.
     pub(crate) guards: Vec<Prices>,
-    /// What comes to a job for each request that may be suspended.
+    /// What is added to a job for each request that may suspend it.
     pub(crate) switching: Duration,
-    /// What stretches all that executes.
+    /// The probe, which slows all execution.
     probe: Probe,
 }
 
-/// By how much sections of a resource are longer.
+/// How much longer the sections of a resource are.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Prices {
     /// Whether tasks of several cores use it.
     pub(crate) global: bool,
     /// Under a ceiling.
     pub(crate) ceiling: Duration,
-    /// While others spin.
+    /// While waiters spin.
     pub(crate) spinning: Duration,
-    /// While others are suspended.
+    /// While waiters are suspended.
     pub(crate) suspending: Duration,
 }
 
 impl Layout {
-    /// Execution as it is seen beside the platform probe.
+    /// How long execution takes beside the platform probe.
     pub(crate) fn slower(&self, time: Duration) -> Result<Duration, Overflow> {
         self.probe.slower(time)
     }
 
-    /// Lays out a model whose tasks say no order of segments and have no stretch that is not preempted.
+    /// Lays out a model whose tasks have no order of segments and no non-preemptive stretch.
     pub(crate) fn of(model: &Model, placements: &Placements<'_>) -> Result<Self, Overflow> {
         let overheads = model.platform().overheads;
         let probe = Probe::new(&overheads)?;
@@ -62,7 +63,7 @@ impl Layout {
                 let beside = |held: Duration| held.saturating_sub(plain);
                 let (lock, kernel) = (overheads.lock, overheads.kernel_blocking);
                 let guard = &mut guards[at];
-                // 1 ns of the lock and 1 of its scaling are rounded up.
+                // Rounding up may add 1 ns for the lock and 1 ns for its scaling.
                 let ceiling = probe.slower(longer(&[lock, Duration::from_ns(2)])?)?;
                 guard.ceiling = guard.ceiling.max(beside(ceiling));
                 guard.spinning = guard.spinning.max(beside(probe.section(longer(&[lock, kernel])?)?));

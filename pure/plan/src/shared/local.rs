@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Response times under fixed priority where resources are of one core each, deadlines of any length.
+//! Response times under fixed priorities if each resource is used on one core only, for deadlines of any length.
 
 use taut_analysis::multi::{Bounds, Status, TaskBound, Terms, Witness, Witnesses, msrp_gai01};
 use taut_analysis::uni::fp::local_locks::{self, Found};
@@ -9,8 +9,8 @@ use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::TaskSet;
 use taut_time::Duration;
 
-/// Bounds the response times of all tasks. With deadlines up to the period that of MSRP without global resources is the
-/// same, and is what is asked.
+/// Bounds the response times of all tasks. For deadlines up to the period, the analysis of MSRP without global
+/// resources is the same, and this function uses it.
 pub(super) fn response_times(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
     if set.tasks().iter().all(|task| task.deadline <= task.period) {
         return msrp_gai01::response_times(set);
@@ -41,8 +41,8 @@ pub(super) fn response_times(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow>
     Ok(if proven { Verdict::Schedulable(bounds) } else { Verdict::NotShown(Why::Passes(bounds)) })
 }
 
-/// R in parts. If it is not of the first job of a busy window, part of blocking and interference is over when it
-/// arrives; R is at least that of the first job, C + B + J.
+/// The terms of R. If R is not that of the first job of a busy window, part of the blocking and interference is
+/// over when the job arrives; R is at least that of the first job, C + B + J.
 fn terms(set: &TaskSet, found: &Found, response: Duration) -> Terms {
     let (own, jitter) = (set.cost(found.task), set.tasks()[found.task].jitter);
     let rest = response.saturating_sub(own).saturating_sub(jitter);

@@ -16,11 +16,12 @@ pub(super) struct Protocols {
     global: Vec<bool>,
 }
 
-/// What is tried where nothing is said, in this order.
+/// The protocols to try where the manifest names none, in this order.
 const ORDER: [Locking; 3] = [Locking::Msrp, Locking::Mpcp, Locking::FmlpPlus];
 
 impl Protocols {
-    /// What is to be tried: what is open is the same for all, and goes with what is not.
+    /// The candidates to try: all open resources have one protocol, which goes together with those that the manifest
+    /// names.
     pub(super) fn candidates(model: &Model, global: &[bool]) -> Vec<Self> {
         let with = |open: Locking| {
             let protocol = |(at, global): (usize, &bool)| match (model.protocol(at), global) {
@@ -43,12 +44,12 @@ impl Protocols {
         self.of.iter().zip(&self.global).any(|(of, global)| *global && *of == locking)
     }
 
-    /// Whether there is an analysis for all of them.
+    /// Whether there is an analysis for all of them together.
     pub(super) fn go_together(&self) -> bool {
         !(self.has(Locking::FmlpPlus) && (self.has(Locking::Msrp) || self.has(Locking::Mpcp)))
     }
 
-    /// By resource, whether who waits for it is suspended.
+    /// By resource, whether its waiters are suspended.
     pub(super) fn suspending(&self) -> Vec<bool> {
         self.of.iter().map(|of| matches!(of, Locking::Mpcp | Locking::FmlpPlus)).collect()
     }
@@ -73,7 +74,7 @@ impl Protocols {
         }
     }
 
-    /// Bounds the response times of a set with these resources, and maybe more of one core.
+    /// Bounds the response times of a set with these resources, and maybe with further resources of one core.
     pub(super) fn response_times(&self, set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
         match [Locking::Msrp, Locking::Mpcp, Locking::FmlpPlus].map(|locking| self.has(locking)) {
             [false, false, false] => local::response_times(set),

@@ -101,7 +101,7 @@ pub fn state(name: &str, from: &str, to: &str, payload: &str) -> ChannelDraft {
     ChannelDraft { kind: Kind::State, ..queue(name, from, to, payload, None) }
 }
 
-/// Nothing but a machine with these real-time cores.
+/// A machine with these real-time cores, and nothing else.
 pub fn empty(cores: &[u16]) -> Draft {
     Draft {
         app: App { name: "test".into(), description: String::new(), exec: None, safe_state: None },
@@ -208,7 +208,7 @@ pub fn plan(draft: &Draft) -> Planned {
     Plan::make(&model(draft), vec![input])
 }
 
-/// Faults as text: what a renderer gets to say, without the source.
+/// Faults as text: what a renderer gets, without the source.
 pub fn shown(faults: &[Fault]) -> String {
     let mut text = String::new();
     for fault in faults {

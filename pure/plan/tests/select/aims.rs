@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What else can be small, more to keep than deadlines, and why an object got what it got.
+//! Other aims, constraints besides deadlines, and why an object got its offer.
 
 use taut_analysis::multi::Guard;
 use taut_plan::select::{Aim, Alone, Constraint, Equations, Miss, Outcome, best, exhaustive, why};
@@ -19,7 +19,7 @@ fn the_best_of_all() {
         let open = problem.judge(&vec![None; system.objects.len()]).unwrap();
         let ends = |responses: &[Duration]| responses[0].as_ns() + responses[responses.len() - 1].as_ns();
         let limit = open.map_or(0, |open| ends(&open.responses)) + seed % 80;
-        // Data that go through the first and the last task, and come later where the first object is guarded.
+        // Data go through the first and the last task, and arrive later if the first object is guarded.
         let age = |responses: &[Duration], guards: &[Guard]| {
             let later = if guards[0] == Guard::Absent { 0 } else { 50 };
             Ok(Some(ns(responses[0].as_ns() + responses[responses.len() - 1].as_ns() + later)))
@@ -34,7 +34,7 @@ fn the_best_of_all() {
         ended[0] += 1;
         ended[1] += u32::from(aim.values(&judged) == aim.values(&all));
         if aim != Aim::Memory {
-            // Then bytes are the least there are, too.
+            // Then bytes are the least there are with that value, too.
             assert_eq!(aim.values(&judged)[1], aim.values(&all)[1], "seed {seed}");
         }
         assert!(judged.responses[0].as_ns() + judged.responses[judged.responses.len() - 1].as_ns() <= limit);
@@ -44,7 +44,7 @@ fn the_best_of_all() {
             let mut next = u64::MAX;
             for other in others {
                 match other.alone {
-                    // Otherwise it would have been taken.
+                    // If it were better, the search would have taken it.
                     Alone::Kept(other) => {
                         assert!(aim.value(&other) >= aim.value(&judged));
                         next = next.min(aim.value(&other));

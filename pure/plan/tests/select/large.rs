@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! As large as the case studies of [Han14].
+//! Problems as large as the case studies of [Han14].
 
 use std::time::Instant;
 
@@ -10,7 +10,8 @@ use taut_plan::select::{Equations, best, paper};
 use crate::recheck;
 use crate::system::injection;
 
-/// 46 objects: the least is found and proven in fewer judgements than the published heuristic takes at its depth of 5.
+/// 46 objects: the search finds and proves the least in fewer judgements than the published heuristic takes at
+/// depth 5.
 #[test]
 fn fuel_injection() {
     for (seed, load, most) in [(0, 300, 8_000), (3, 450, 20_000)] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Selections held against all selections, judged anew from themselves alone, and run.
+//! Selections compared with all selections, judged anew by themselves, and run.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stdout, reason = "test code")]
 
 mod aims;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What an offer may say.
+//! What an offer may contain.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ fn what_is_wrong_with_a_problem() {
     assert_eq!(with(1, offers.clone()), Err(ProblemFault::Object(0)));
     assert_eq!(with(0, vec![offers[0].clone(); 64]), Ok(()));
     assert_eq!(with(0, vec![offers[0].clone(); 65]), Err(ProblemFault::Object(0)));
-    // A task that is not there: the first behind the last.
+    // A task that does not exist: the first after the last.
     let beyond = set.tasks().len();
     let mut elsewhere = offers[0].clone();
     elsewhere.added = vec![(beyond, ns(1))];
@@ -46,7 +46,7 @@ fn what_is_wrong_with_a_problem() {
     assert_eq!(ProblemFault::Overflow.to_string(), "times that do not fit in 64 bits");
 }
 
-/// What is charged for an object that is not there is charged for none.
+/// A charge for an object that does not exist is charged for none.
 #[test]
 fn charges_for_nothing() {
     let mut kept = 0;
@@ -65,7 +65,7 @@ fn charges_for_nothing() {
     assert!(kept > 5, "{kept}");
 }
 
-/// As many bytes as the first task's response, and none past a limit.
+/// As many bytes as the first task's response, and not available past a limit.
 #[derive(Debug)]
 struct Short {
     limit: u64,
@@ -109,7 +109,7 @@ fn bytes_that_others_count() {
     assert!(not_had > 10, "{not_had}");
 }
 
-/// A section that is longer under a lock counts for who waits, for who holds it and for who is below both.
+/// A section that is longer under a lock counts for its waiters, for its holder and for tasks below both.
 #[test]
 fn sections_that_are_longer() {
     let mut changed = 0;

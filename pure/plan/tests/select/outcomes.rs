@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a selection comes to or misses, by either kind of equations, held against the analyses asked for a set made anew.
+//! What a selection results in or misses, by either kind of equations, compared with the analyses of a set made
+//! anew.
 
 use taut_analysis::Verdict;
 use taut_analysis::Why;
@@ -13,7 +14,7 @@ use taut_time::Duration;
 use crate::recheck;
 use crate::system::{Draw, Row, System, ns, small};
 
-/// R by task if all fit, else what passes its deadline: task and bound.
+/// R by task if all fit, else the tasks that pass their deadlines, each with its bound.
 fn asked(
     system: &System,
     selection: &[usize],
@@ -91,7 +92,7 @@ fn kept_or_missed() {
     );
 }
 
-/// Of two tasks that pass their deadlines by the same part, the first is named.
+/// Of two tasks that pass their deadlines by the same ratio, the first is named.
 #[test]
 fn the_first_of_equals_is_named() {
     let mut system = small(&mut Draw(1), 1, 7);
@@ -117,7 +118,7 @@ fn the_first_of_equals_is_named() {
     }
 }
 
-/// Of selections that are equal in all measures, the search of all takes the first.
+/// Of selections that are equal in all measures, the exhaustive search takes the first.
 #[test]
 fn the_first_of_equals_is_taken() {
     let mut system = small(&mut Draw(1), 1, 7);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The published heuristic [Han14, Algorithm 6], held against its steps written down once more: every selection whole,
-//! and judged anew.
+//! The published heuristic [Han14, Algorithm 6], compared with its steps written down once more: every selection is
+//! whole, and judged anew.
 
 use taut_analysis::multi::Guard;
 use taut_plan::select::{Equations, Judged, Problem, best, exhaustive, paper};
@@ -16,7 +16,7 @@ struct Steps<'s> {
     problem: &'s mut Problem,
     /// The wait-free offer of each object.
     free: Vec<usize>,
-    /// By object, what it may have instead: spinning, suspending.
+    /// By object, the locks that it may have instead: spinning, suspending.
     locks: Vec<[Option<usize>; 2]>,
     /// By what a lock saves, the most first.
     order: Vec<usize>,
@@ -67,7 +67,7 @@ impl<'s> Steps<'s> {
         fits.then_some(steps)
     }
 
-    /// Step 3, where some stay wait-free and the `split` longest prefer to suspend.
+    /// Step 3, in which objects of `kept` stay wait-free and the `split` longest prefer to suspend.
     fn walk(&mut self, split: usize, kept: &[usize]) -> Vec<usize> {
         let mut selection = self.free.clone();
         for at in self.order.clone() {
@@ -128,7 +128,7 @@ fn judge(problem: &mut Problem, selection: &[usize]) -> Option<Judged> {
     problem.judge(&selection.iter().copied().map(Some).collect::<Vec<_>>()).unwrap()
 }
 
-/// Of equals the first.
+/// Keeps the best selection; of equals the first.
 fn keep(problem: &mut Problem, selection: Vec<usize>, best: &mut Found) {
     let Some(judged) = judge(problem, &selection) else { return };
     if best.as_ref().is_none_or(|(_, best)| judged.bytes < best.bytes) {
@@ -136,7 +136,7 @@ fn keep(problem: &mut Problem, selection: Vec<usize>, best: &mut Found) {
     }
 }
 
-/// Objects without a wait-free offer, and with one kind of lock alone, are among them.
+/// Systems, also with objects that have no wait-free offer, or only one kind of lock.
 fn systems() -> impl Iterator<Item = (u64, System)> {
     (0..300).map(|seed| {
         let mut draw = Draw(7_000 + seed);
@@ -170,7 +170,7 @@ fn the_published_steps() {
             assert!(problem.judged() - before <= most, "seed {seed}");
             let theirs = steps.as_mut().and_then(|steps| steps.backtracking(depth));
             assert_eq!(ours, theirs, "seed {seed}, depth {depth}");
-            // Nothing else than what the walk takes, all in all ways.
+            // It tries only what the walk takes, but in all ways.
             back += u32::from(ours.is_some_and(|(_, ours)| ours.bytes < bytes[0]));
         }
         match steps {
@@ -183,7 +183,7 @@ fn the_published_steps() {
     assert!(found > 60 && none > 10 && deeper > 3 && back > 3, "{found} {none} {deeper} {back}");
 }
 
-/// No heuristic has less than the least, and the search none more than the heuristic, as it promises.
+/// No heuristic has less than the least, and the search has no more than the heuristic, as it guarantees.
 #[test]
 fn between_the_least_and_the_published() {
     let mut above = [0; 2];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A selection judged by itself: a set made anew, other analyses where there are some, buffers counted instant by
+//! Judges a selection by itself: a set made anew, other analyses if there are some, buffers counted instant by
 //! instant, and runs.
 
 use taut_analysis::multi::{Bounds, Guard, Guarded, mixed, mpcp_lnr09_sound, msrp_holistic};
@@ -12,12 +12,12 @@ use taut_sim::{End, GlobalRule, Rules, Scenario, Simulation};
 
 use crate::system::{System, ns};
 
-/// What is taken for an object.
+/// The offer that an object takes.
 fn taken<'s>(system: &'s System, selection: &[usize], at: usize) -> &'s Offer {
     &system.objects[at].offers[selection[at]]
 }
 
-/// The set of a selection, in which only what is guarded is asked for, and its guards.
+/// The set of a selection, with requests for guarded objects only, and its guards.
 pub(crate) fn guarded(system: &System, selection: &[usize]) -> (TaskSet, Guarded) {
     let taken = |at: usize| taken(system, selection, at);
     let mut added = vec![0; system.rows.len()];
@@ -31,7 +31,8 @@ pub(crate) fn guarded(system: &System, selection: &[usize]) -> (TaskSet, Guarded
     (set, guarded)
 }
 
-/// Whether a selection keeps all deadlines, and its response times, by a set in which only what is guarded is asked for.
+/// The response times of a selection, by a set with requests for guarded objects only; none if it does not keep all
+/// deadlines.
 pub(crate) fn responses(system: &System, selection: &[usize]) -> Option<Vec<u64>> {
     let taken = |at: usize| taken(system, selection, at);
     let kept = |at: usize| taken(at).guard != Guard::Absent;
@@ -54,7 +55,7 @@ pub(crate) fn responses(system: &System, selection: &[usize]) -> Option<Vec<u64>
     responses
 }
 
-/// What is paid once by who takes this.
+/// What this selection is charged once.
 pub(crate) fn charged(system: &System, selection: &[usize]) -> u64 {
     let guarded = |at: &usize| system.objects[*at].offers[selection[*at]].guard != Guard::Absent;
     let paid = system.charges.iter().filter(|(_, objects)| objects.iter().any(guarded));
@@ -72,9 +73,9 @@ pub(crate) fn bytes(system: &System, offer: &Offer, responses: &[u64]) -> u64 {
 
 /// Arrivals of a task, from any phase, strictly between two instants that are `length` apart.
 fn arrivals(period: u64, length: u64) -> u64 {
-    // In halves: what is between two nanoseconds counts as well.
+    // In half nanoseconds: an arrival between two nanoseconds counts as well.
     let (period, length) = (2 * period, 2 * length);
-    // If it is long, only from the phase right behind the first instant, which is as good as any.
+    // For a long period, only from the phase right after the first instant, which is as good as any.
     let phases = if period < 2_000 { 0..period } else { 1..2 };
     phases
         .map(|phase| {
@@ -86,14 +87,14 @@ fn arrivals(period: u64, length: u64) -> u64 {
 
 fn count(system: &System, buffers: &Buffers, responses: &[u64]) -> u64 {
     let writer = (system.rows[buffers.writer].period, responses[buffers.writer]);
-    // A write in whose time a value is used began after R_w before the use and before its end.
+    // A write during which a value is used began after R_w before the use, and before the end of the use.
     let by_time = |readers: &[usize]| {
         readers.iter().map(|&reader| 1 + arrivals(writer.0, responses[reader] + writer.1)).max()
     };
     if buffers.count == Count::Lifetime {
         return by_time(&buffers.readers).unwrap_or(1);
     }
-    // Deadlines are periods or less: a job at a time. Any of the readers may be counted by time.
+    // Deadlines are periods or less, so there is one job at a time. Any of the readers may be counted by time.
     let readers = &buffers.readers;
     let mixed = (0..1usize << readers.len()).map(|fast| {
         let of = |bit: usize| -> Vec<usize> {
@@ -104,7 +105,7 @@ fn count(system: &System, buffers: &Buffers, responses: &[u64]) -> u64 {
     mixed.chain(by_time(readers)).min().unwrap()
 }
 
-/// All that is said of a selection holds; `runs` of it at random, too.
+/// All measures of a selection hold, and so do they in `runs` runs.
 pub(crate) fn check(system: &System, selection: &[usize], judged: &Judged, runs: u64) {
     let responses = responses(system, selection).expect("keeps its deadlines");
     assert_eq!(responses, judged.responses.iter().map(|response| response.as_ns()).collect::<Vec<_>>());

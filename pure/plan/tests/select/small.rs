@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Small systems: what is said to be the best is the best of all.
+//! Small systems: what the search calls the best is the best of all.
 
 use taut_plan::select::{Aim, Equations, Judged, Problem, best, exhaustive, paper};
 
 use crate::recheck;
 use crate::system::{Draw, System, charged, small};
 
-/// What came of some systems.
+/// Counts over some systems.
 #[derive(Debug, Default)]
 struct Tally {
     systems: u64,
-    /// Without a selection that keeps all deadlines.
+    /// Systems without a selection that keeps all deadlines.
     none: u64,
-    /// With both kinds of locks in the best, or with one of them and copies.
+    /// Systems with both kinds of locks in the best selection, or with one of them and copies.
     mixed: u64,
-    /// Where the published heuristic needs more.
+    /// Systems for which the published heuristic needs more.
     above: u64,
     selections: u64,
     most_objects: usize,
@@ -87,14 +87,14 @@ fn the_least_of_all() {
     assert!(tally.mixed > 40 && tally.none < 40 && tally.above > 0, "{tally:?}");
 }
 
-/// The same, where locks are paid for once by core.
+/// The same, with charges for the first lock on a core.
 #[test]
 fn the_least_of_all_with_charges() {
     let (mut tally, mut free) = (Tally::default(), 0);
     for seed in 2_000..2_150 {
         let system = charged(&mut Draw(seed), 8, 400);
         hold_all(seed, &system, &mut tally);
-        // Without what is charged, another selection is the best of some.
+        // Without the charges, another selection is the best of some systems.
         let mut without = System { charges: Vec::new(), ..system.clone() }.problem(Equations::Sound);
         let mut with = system.problem(Equations::Sound);
         let [one, other] =
@@ -119,7 +119,7 @@ fn ten_thousand_systems() {
     assert_eq!(tally.most_objects, 12);
 }
 
-/// The published equations prove nothing, but their least is the least as well.
+/// The published equations prove nothing, but the search finds their least as well.
 #[test]
 fn as_printed() {
     for seed in 0..60 {
@@ -132,7 +132,7 @@ fn as_printed() {
     }
 }
 
-/// Stopped anywhere, what it says holds.
+/// Wherever the search is stopped, its answer holds.
 #[test]
 fn stopped_early() {
     let mut open = 0;
@@ -144,7 +144,7 @@ fn stopped_early() {
             let early = best::search(&mut problem, judgements, &mut |_| true).unwrap();
             assert!(early.at_least <= least.at_least);
             assert!(early.best.as_ref().is_none_or(|(_, judged)| judged.bytes >= least.at_least));
-            // Only what is the least is said to be.
+            // Only the least is said to be the least.
             let bytes = value(Aim::Memory, early.best.as_ref()).unwrap_or(u64::MAX);
             assert!(!early.is_proven() || bytes == least.at_least, "seed {seed}");
             open += u32::from(!early.is_proven());
@@ -162,15 +162,15 @@ fn stopped_early() {
                 asked <= judgements / 5
             });
             assert!(stopped.unwrap().at_least <= least.at_least);
-            // Who said no is not asked again.
+            // After it says no, the caller is not asked again.
             assert!(asked <= judgements / 5 + 1);
         }
     }
     assert!(open > 100, "{open}");
 }
 
-/// Without judgements of its own it gives what the published heuristic finds, which looks at memory alone; told to end
-/// at once, it does not refine that.
+/// Without judgements of its own, the search returns what the published heuristic finds, which looks at memory
+/// alone. If its caller says no at once, it does not refine that.
 #[test]
 fn no_judgements() {
     for seed in 0..60 {

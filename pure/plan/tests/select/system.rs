@@ -12,7 +12,7 @@ pub(crate) fn ns(ns: u64) -> Duration {
     Duration::from_ns(ns)
 }
 
-/// Numbers that a seed reproduces (splitmix64).
+/// Random numbers that a seed determines (SplitMix64).
 pub(crate) struct Draw(pub(crate) u64);
 
 impl Draw {
@@ -23,7 +23,7 @@ impl Draw {
         mixed ^ (mixed >> 31)
     }
 
-    /// Both included.
+    /// A number from `low` to `high`, both included.
     pub(crate) fn pick(&mut self, low: u64, high: u64) -> u64 {
         low + self.next() % (high - low + 1)
     }
@@ -33,7 +33,7 @@ impl Draw {
     }
 }
 
-/// A task: core, T, D, J, priority, C outside of sections, sections as (object, how many, how long).
+/// A task: core, T, D, J, priority, C outside of sections, sections as (object, count, length).
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) core: usize,
@@ -49,12 +49,12 @@ pub(crate) struct Row {
 pub(crate) struct System {
     pub(crate) rows: Vec<Row>,
     pub(crate) objects: Vec<Object>,
-    /// Bytes that are taken once if any of these objects has a guard.
+    /// Bytes that are charged once if any of these objects has a guard.
     pub(crate) charges: Vec<(u64, Vec<usize>)>,
 }
 
 impl System {
-    /// Sections are as `held` says longer, and those of objects that are not `kept` are left out, but for their time.
+    /// Sections are longer by `held`. Sections of objects that are not `kept` are left out, but their time stays.
     pub(crate) fn set(
         &self,
         held: impl Fn(usize) -> u64,
@@ -105,7 +105,7 @@ impl System {
     }
 }
 
-/// Up to so many objects, of which there are up to so many selections.
+/// A system with at most so many objects and at most so many selections.
 pub(crate) fn small(draw: &mut Draw, objects: usize, selections: u64) -> System {
     let cores = draw.pick(1, 3).max(draw.pick(1, 3));
     let mut rows: Vec<Row> = (0..draw.pick(4, 8))
@@ -122,7 +122,7 @@ pub(crate) fn small(draw: &mut Draw, objects: usize, selections: u64) -> System 
             }
         })
         .collect();
-    // Rate-monotonic, or by chance; equal at times.
+    // Rate-monotonic, or random; sometimes equal.
     let monotonic = draw.pick(0, 3) > 0;
     for row in &mut rows {
         row.priority = if monotonic { 1_000 - row.period as u32 } else { draw.pick(1, 12) as u32 };
@@ -153,7 +153,7 @@ pub(crate) fn small(draw: &mut Draw, objects: usize, selections: u64) -> System 
     system
 }
 
-/// The same, where some cores take bytes with the first object of theirs that has a guard.
+/// The same, with a charge on some cores for their first object with a guard.
 pub(crate) fn charged(draw: &mut Draw, objects: usize, selections: u64) -> System {
     let mut system = small(draw, objects, selections);
     let cores = system.rows.iter().map(|row| row.core + 1).max().unwrap_or(1);
@@ -166,7 +166,7 @@ pub(crate) fn charged(draw: &mut Draw, objects: usize, selections: u64) -> Syste
     system
 }
 
-/// Both locks, and copies by different means, some of them of no use.
+/// Both locks, and copies by different mechanisms, some of which are of no use.
 fn offers(draw: &mut Draw, bytes: u64, writer: usize, readers: &[usize]) -> Vec<Offer> {
     let mut offer = |name: &str, guard, (low, high), held, memory| {
         let parties = [writer].into_iter().chain(readers.iter().copied());
@@ -188,7 +188,8 @@ fn offers(draw: &mut Draw, bytes: u64, writer: usize, readers: &[usize]) -> Vec<
     ]
 }
 
-/// As many bytes, objects and periods as the fuel injection of [Han14] has: 2 cores, 16 tasks, 46 objects, 5,032 bytes.
+/// As many bytes, objects and periods as in the fuel injection of [Han14]: 2 cores, 16 tasks, 46 objects, 5,032
+/// bytes.
 pub(crate) fn injection(seed: u64, load: u64) -> System {
     let mut draw = Draw(seed);
     let periods_ms = [4, 5, 10, 12, 50, 100, 1000];

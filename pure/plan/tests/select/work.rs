@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! How many judgements the search takes. The order of everything in it is fixed, so these are numbers of the search, not
-//! of the machine: one that bounds worse, probes in vain or branches otherwise shows here, and nowhere else, for what it
-//! finds is the best all the same.
+//! How many judgements the search takes. The order of all its steps is fixed, so these numbers belong to the
+//! search, not to the machine. A search that bounds worse, probes in vain or branches otherwise shows here and
+//! nowhere else, for what it finds is the best all the same.
 
 use insta::assert_snapshot;
 use taut_plan::select::{Aim, Equations, best, exhaustive};
 
 use crate::system::{Draw, System, charged, injection, small};
 
-/// Over some systems, judgements until the best is proven, and what it comes to.
+/// Over some systems, the judgements until the best is proven, and the sum of its measures.
 fn work(systems: impl Iterator<Item = System>, equations: Equations, aim: Aim) -> String {
     let (mut judged, mut sum) = (0, 0u64);
     for system in systems {
@@ -27,7 +27,7 @@ fn work(systems: impl Iterator<Item = System>, equations: Equations, aim: Aim) -
     format!("{aim:?} {equations:?}: {judged} judgements, {sum}\n")
 }
 
-/// The same of all selections, and which are the first of the best.
+/// The same for the exhaustive search, with a checksum of the selections that it takes.
 fn work_of_all(aim: Aim) -> String {
     let (mut judged, mut sum, mut digits) = (0, 0u64, 0);
     for seed in 0..25 {

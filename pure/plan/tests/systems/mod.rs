@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Random small systems, and a check of what is planned for them against runs.
+//! Random small systems, and a check of their plans against runs.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
 use taut_model::{
@@ -14,7 +14,7 @@ use taut_time::Duration;
 
 use crate::drafts::{Edit, empty, periodic, real_time};
 
-/// Numbers that a seed determines: SplitMix64.
+/// Random numbers that a seed determines: SplitMix64.
 pub struct Numbers(pub u64);
 
 impl Numbers {
@@ -31,7 +31,7 @@ impl Numbers {
     }
 }
 
-/// Long against the platform probe, which no run has, so that bounds are not far from what can happen.
+/// Long compared with the platform probe, which no run has, so that bounds are not far from what can happen.
 pub fn s(seconds: u64) -> Duration {
     Duration::from_ms(seconds * 1_000)
 }
@@ -77,7 +77,7 @@ pub fn share(draft: &mut Draft, numbers: &mut Numbers, protocol: impl Fn(&mut Nu
     }
 }
 
-/// The rules of a plan.
+/// The simulator's rules for a plan.
 pub fn rules(plan: &Plan, set: &TaskSet) -> Rules {
     let mut rules = Rules::of(set, GlobalRule::Msrp);
     let states = plan.channels.iter().filter_map(|channel| channel.mechanism.locking());
@@ -93,17 +93,17 @@ pub fn rules(plan: &Plan, set: &TaskSet) -> Rules {
     rules
 }
 
-/// What came of some systems.
+/// Counts over some systems.
 #[derive(Debug, Default)]
 pub struct Seen {
     /// Systems with a proof.
     pub proven: u32,
-    /// Bounds that some run attained, but for what runs do not have: to a hundredth and the probe.
+    /// Bounds that some run attained, to within two percent, since runs have no probe.
     pub attained: u32,
     pub bounds: u32,
 }
 
-/// Plans a system, and runs it some times. How many bounds are by offsets.
+/// Plans a system, and runs it some times. Returns how many bounds are by offsets.
 pub fn check(draft: &Draft, runs: u32, numbers: &mut Numbers, seen: &mut Seen) -> u32 {
     let mut by_offsets = 0;
     let (Some(model), _) = draft.clone().build() else { return 0 };
@@ -141,7 +141,7 @@ pub fn check(draft: &Draft, runs: u32, numbers: &mut Numbers, seen: &mut Seen) -
     by_offsets
 }
 
-/// Systems of two or three tasks a core.
+/// Random systems of two or three tasks per core.
 pub fn tasks(
     cores: u16,
     numbers: &mut Numbers,
@@ -160,7 +160,7 @@ pub fn tasks(
     tasks
 }
 
-/// Any small system, times from ns to hours.
+/// A random small system, times from ns to hours.
 pub fn any(numbers: &mut Numbers) -> Draft {
     let cores = u16::try_from(numbers.next(1, 2)).expect("few");
     let scheduler = if numbers.chance(50) { Scheduler::Edf } else { Scheduler::FixedPriority };
