@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Any local rule, chosen when a core is set up: the same for who simulates it and for who runs threads by it.
+//! Any local rule, chosen when a core is set up. The simulator and the runtime use the same one.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -17,17 +17,17 @@ use crate::{
     SrpListTask, SrpTask,
 };
 
-/// A queue of any ranks.
+/// A ready queue that takes any rank.
 pub type AnyQueue = Fronted<Heap<Box<[HeapSlot]>>>;
 
 type Slots = Box<[Slot]>;
 type Resources = Box<[LocalResource]>;
 type OneList = SrpList<Box<[Node]>, Box<[SrpListTask]>, Box<[SrpListResource]>>;
 
-/// A local rule, not knowing which.
+/// One local rule out of all, chosen at construction.
 ///
-/// The first three have a short way for locks: what a lock and an unlock look at stands at the same place in each (their
-/// types are laid out so), so that one comparison with the tag finds it.
+/// The first three have a fast path for locks: the fields that a lock and an unlock look at stand at the same offset
+/// in each (the layout of their types sees to that), so that one comparison with the tag finds them.
 #[derive(Clone, Debug)]
 #[repr(u8)]
 pub enum AnyLocal {
@@ -61,23 +61,23 @@ pub enum LocalRule {
     SrpList,
     /// [`Dfp`] whose floors count from a clock.
     Dfp {
-        /// The longest time from an arrival to the instant at which the rule is told.
+        /// The longest time from an arrival to the instant at which the caller reports its release to the rule.
         jitter: Duration,
     },
     /// [`Dfp`] whose floors count from the next release.
     DfpNext,
 }
 
-/// What a local rule goes by; each looks at some of it.
+/// The attributes that local rules order tasks by; each rule uses some of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Attributes<'a> {
-    /// Of each task of the core, larger = more urgent.
+    /// The priority of each task of the core, larger = more urgent.
     pub priorities: &'a [u32],
-    /// Of each of these tasks, relative.
+    /// The relative deadline of each of these tasks.
     pub deadlines: &'a [Duration],
-    /// Of each resource, the largest priority of its users.
+    /// For each resource, the largest priority of its users.
     pub ceilings: &'a [u32],
-    /// Of each resource, the least relative deadline of its users.
+    /// For each resource, the least relative deadline of its users.
     pub floors: &'a [Duration],
 }
 
@@ -85,16 +85,16 @@ fn places<T: Clone>(empty: T, count: usize) -> Box<[T]> {
     vec![empty; count].into_boxed_slice()
 }
 
-/// An empty queue for so many tasks.
+/// An empty queue with room for `tasks` tasks.
 pub fn queue(tasks: usize) -> AnyQueue {
     Fronted::new(Heap::new(places(HeapSlot::EMPTY, tasks)))
 }
 
 impl AnyLocal {
-    /// A fresh rule. Allocates what it will ever need.
+    /// A rule without jobs. Allocates all the memory that it will need.
     ///
     /// # Errors
-    /// [`Misuse`], as the rule has it.
+    /// Any [`Misuse`] that the constructor of the rule returns.
     pub fn new(rule: LocalRule, of: Attributes<'_>) -> Result<Self, Misuse> {
         let Attributes { priorities, deadlines, ceilings, floors } = of;
         let count = priorities.len().max(deadlines.len());
@@ -124,7 +124,7 @@ impl AnyLocal {
         })
     }
 
-    /// The same, with bands above it for what other cores use.
+    /// A core with this rule, and above it the bands for resources that several cores share.
     ///
     /// # Errors
     /// As [`AnyLocal::new`].
@@ -133,20 +133,20 @@ impl AnyLocal {
         Core::new(Self::new(rule, of)?, queue(count), places(Slot::EMPTY, count), count)
     }
 
-    /// Whether this rule has a short way, and nobody waits for a lock.
+    /// Whether this rule has a fast path; then no job ever waits for a lock.
     pub fn has_fast_path(&self) -> bool {
         matches!(self, Self::Srp(_) | Self::DfpNext(_) | Self::Immediate(_))
     }
 
-    /// From now on the next release is not before an instant: floors count from then in [`AnyLocal::lock_fast`] and
-    /// [`AnyLocal::lock_uncontended`].
+    /// The next release is at `next` or later: floors count from `next` in [`AnyLocal::lock_fast`] and
+    /// [`AnyLocal::lock_uncontended`] from now on.
     pub fn expect(&mut self, next: Instant) {
         if let Self::DfpNext(rule) = self {
             rule.ranked.sections.count_from(next.as_ns());
         }
     }
 
-    /// Whether what runs holds anything.
+    /// Whether the running task holds a resource.
     pub fn holds(&self) -> bool {
         match self {
             Self::Srp(rule) => rule.sections.holds(),
@@ -167,36 +167,38 @@ impl AnyLocal {
         }
     }
 
-    /// [`Locking::lock`] by the short way, at the instant of [`AnyLocal::expect`]: whether it was granted. If not nothing has
-    /// happened, and the long way tells why; without a short way it is never granted.
+    /// [`Locking::lock`] by the fast path, at the instant of [`AnyLocal::expect`]. Returns whether the lock was
+    /// granted. If not, nothing has changed, and the slow path says why; a rule without a fast path never grants
+    /// here.
     pub fn lock_fast(&mut self, resource: usize) -> bool {
         self.fast_path().is_some_and(|sections| sections.lock_fast(resource) == Ok(Answer::Granted))
     }
 
-    /// [`Locking::unlock`] by the short way, and whether what runs goes on: if not [`Scheduler::decide`] must be asked.
+    /// [`Locking::unlock`] by the fast path. Returns whether the running task continues; if not, the caller must call
+    /// [`Scheduler::decide`].
     ///
     /// # Errors
-    /// As [`Locking::unlock`]; [`Misuse::State`] without a short way.
+    /// As [`Locking::unlock`]; [`Misuse::State`] if the rule has no fast path.
     pub fn unlock_fast(&mut self, resource: usize) -> Result<bool, Misuse> {
         self.fast_path().ok_or(Misuse::State)?.unlock_fast(resource)
     }
 
-    /// The same as [`AnyLocal::lock_fast`] where nobody holds anything: it is only noted, until something happens. False, and
-    /// nothing has been done, if somebody does, or it is not granted.
+    /// As [`AnyLocal::lock_fast`] while no task holds anything: only notes the lock, until another event. Returns
+    /// false, and changes nothing, if a task holds a resource or the lock is not granted.
     #[inline(always)]
     pub fn lock_uncontended(&mut self, resource: Uncontended) -> bool {
         self.fast_path().is_some_and(|sections| sections.lock_uncontended(resource))
     }
 
-    /// The same as [`AnyLocal::unlock_fast`] of what [`AnyLocal::lock_uncontended`] has noted, if nothing has happened since: then
-    /// what runs goes on. Else false, and nothing has been done.
+    /// As [`AnyLocal::unlock_fast`] for a lock that [`AnyLocal::lock_uncontended`] has noted, if no event has come
+    /// since; the running task then continues. Otherwise returns false and changes nothing.
     #[inline(always)]
     pub fn unlock_uncontended(&mut self, resource: Uncontended) -> bool {
         self.fast_path().is_some_and(|sections| sections.unlock_uncontended(resource))
     }
 }
 
-/// Calls the rule that there is.
+/// Forwards a call to the chosen rule.
 macro_rules! each {
     ($self:ident, $rule:ident => $call:expr) => {
         match $self {

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a rule goes by, read and changed while it is in use.
+//! The attributes that a rule orders tasks by, read and changed while the rule is in use.
 //!
 //! ```text
 //! Symbols     L(t) the level of a task, C(r) the ceiling or floor of a resource, ≥: at least as urgent
 //! True        C(r) ≥ L(t) for each user t of r: what all rules need
-//! Level       may change while the task has no job: levels are looked at for jobs alone, from their release on
-//! Ceiling     may change while nobody holds the resource: ceilings of what is held alone keep anybody out
+//! Level       may change while the task has no job: a rule looks at the levels of jobs only, from their release on
+//! Ceiling     may change while no task holds the resource: only ceilings of held resources keep tasks out
 //! ```
 //!
-//! Whoever changes them sees to it that they stay true; who uses what, a rule does not know. Let a change keep to these
-//! three. What is held has the ceiling that it had at its lock, and its users' levels are below it: those with a job have
-//! the level that they had, and a level that is new is below all ceilings of its resources, held ones too. So no user can
-//! run beside the holder, as if both had been so from the beginning. Nobody who is ready has another level than before, so
-//! the last decision stands. Under [`Dfp`](crate::Dfp) the deadline that a holder has was made from the floor of then, and
-//! users that arrive later have relative deadlines of at least that floor.
+//! The caller keeps the ceilings true: a rule does not know which task uses which resource. Suppose that a change
+//! keeps to these three conditions. A held resource has the ceiling that it had when it was locked, and the levels of
+//! its users do not exceed it: a user with a job has its old level, and a new level does not exceed the ceiling of
+//! any of its resources, held ones included. So no user can run beside the holder, as if the attributes had been like
+//! this from the beginning. No ready task has changed its level, so the last decision stands. Under
+//! [`Dfp`](crate::Dfp) the holder's deadline comes from the floor at its lock, and users that arrive later have
+//! relative deadlines of at least that floor.
 
 use taut_time::Duration;
 
@@ -25,15 +26,15 @@ use crate::{AnyLocal, Misuse};
 /// A task's level, or a resource's ceiling or floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attribute {
-    /// Under fixed priorities; larger is more urgent.
+    /// A priority, under fixed priorities; larger is more urgent.
     Priority(u32),
-    /// Under EDF: a relative deadline. A task's is also its preemption level, which is higher the shorter it is. That of a
-    /// resource is a ceiling under SRP, a floor under DFP.
+    /// A relative deadline, under EDF. A task's deadline is also its preemption level: the shorter, the higher. A
+    /// resource's deadline is a ceiling under SRP, a floor under DFP.
     Deadline(Duration),
 }
 
 impl Attribute {
-    /// Whether it is at least as urgent as another one of its kind; of the other kind never.
+    /// Whether this attribute is at least as urgent as another of the same kind; false if the kinds differ.
     pub fn is_at_least(self, other: Self) -> bool {
         match (self, other) {
             (Self::Priority(own), Self::Priority(other)) => own >= other,
@@ -55,7 +56,7 @@ impl AnyLocal {
     /// A task's level.
     ///
     /// # Errors
-    /// [`Misuse::Task`]; [`Misuse::State`] under a rule that keeps none to be read, as of all here.
+    /// [`Misuse::Task`]; [`Misuse::State`] under [`SrpList`](crate::SrpList), whose levels cannot be read.
     pub fn level(&self, task: usize) -> Result<Attribute, Misuse> {
         let base = match self {
             Self::Immediate(rule) => rule.ranked().base(task),
@@ -67,10 +68,11 @@ impl AnyLocal {
         Ok(self.read(base?))
     }
 
-    /// Changes it. That no ceiling becomes untrue is the caller's.
+    /// Changes a task's level. The caller makes sure that every ceiling stays true.
     ///
     /// # Errors
-    /// [`Misuse::Task`]; [`Misuse::State`] if the task has a job; [`Misuse::Rank`] if this rule has no such level.
+    /// [`Misuse::Task`]; [`Misuse::State`] if the task has a job, and under [`SrpList`](crate::SrpList);
+    /// [`Misuse::Rank`] if this rule has no such level.
     pub fn set_level(&mut self, task: usize, to: Attribute) -> Result<(), Misuse> {
         let base = self.kept(to)?;
         match self {
@@ -85,7 +87,7 @@ impl AnyLocal {
     /// A resource's ceiling or floor.
     ///
     /// # Errors
-    /// [`Misuse::Resource`].
+    /// [`Misuse::Resource`]; [`Misuse::State`] under [`SrpList`](crate::SrpList).
     pub fn ceiling(&self, resource: usize) -> Result<Attribute, Misuse> {
         let limit = match self {
             Self::Immediate(rule) => rule.ranked().sections.limit(resource),
@@ -97,10 +99,11 @@ impl AnyLocal {
         Ok(self.read(limit?))
     }
 
-    /// Changes it. That it is true is the caller's.
+    /// Changes a resource's ceiling or floor. The caller makes sure that the new one is true.
     ///
     /// # Errors
-    /// [`Misuse::Resource`]; [`Misuse::Holding`] if it is held; [`Misuse::Rank`] if this rule has no such ceiling.
+    /// [`Misuse::Resource`]; [`Misuse::Holding`] if a task holds the resource; [`Misuse::State`] under
+    /// [`SrpList`](crate::SrpList); [`Misuse::Rank`] if this rule has no such ceiling.
     pub fn set_ceiling(&mut self, resource: usize, to: Attribute) -> Result<(), Misuse> {
         let limit = self.kept(to)?;
         match self {
@@ -112,7 +115,7 @@ impl AnyLocal {
         }
     }
 
-    /// From which priority ranks count.
+    /// The priority that has rank 0; none under EDF.
     fn top(&self) -> Option<u32> {
         match self {
             Self::Immediate(rule) => Some(rule.top),
@@ -121,7 +124,7 @@ impl AnyLocal {
         }
     }
 
-    /// As the rule keeps it.
+    /// The attribute as the number that the rule keeps.
     fn kept(&self, attribute: Attribute) -> Result<u64, Misuse> {
         match (attribute, self.top()) {
             (Attribute::Priority(priority), Some(top)) => {
@@ -153,8 +156,8 @@ mod tests {
         Attribute::Deadline(Duration::from_ms(ms))
     }
 
-    /// Each rule with three tasks and two resources, the first of which the first two use; a level above and one below
-    /// what the third has.
+    /// Each rule with three tasks and two resources; the first two tasks use the first resource. With them a level
+    /// above and one below that of the third task.
     fn rules() -> [(AnyLocal, [Attribute; 3], [Attribute; 2]); 4] {
         let deadlines = [10, 20, 30].map(Duration::from_ms);
         let floors = [10, 30].map(Duration::from_ms);
@@ -179,7 +182,7 @@ mod tests {
                 assert_eq!(rule.level(task), Ok(level));
             }
             assert_eq!((rule.level(3), rule.set_level(3, above)), (Err(Misuse::Task), Err(Misuse::Task)));
-            // As it is, the second goes before the third.
+            // Initially the second task goes before the third.
             let at = Instant::from_ns(0);
             let first = |rule: &mut AnyLocal| {
                 (1..3).for_each(|task| rule.release(task, at).unwrap());
@@ -215,7 +218,7 @@ mod tests {
             assert_eq!((rule.ceiling(0), rule.check_state()), (Ok(levels[0]), Ok(())));
             rule.unlock(0).unwrap();
             assert_eq!(rule.set_ceiling(0, above), Ok(()));
-            // It keeps out now who is no user and below it.
+            // Now the ceiling also keeps out a task that does not use the resource and is below the ceiling.
             let (mut other, level) = (rule.clone(), levels[0]);
             assert_eq!((rule.ceiling(0), rule.decide()), (Ok(above), Some(1)));
             assert_eq!(rule.lock(at, 0), Ok(Answer::Granted));

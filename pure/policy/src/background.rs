@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Jobs below all others of a core: those whose budget is used up.
+//! Jobs that have used up their budgets and run below all others of their core.
 //!
 //! ```text
 //! rule         pinned, boosted, local: see Core
-//! background   what the rule takes for suspended: runs when nothing in the rule does, first come, first served
+//! background   suspended as far as the rule knows: runs when no task of the rule runs, first come, first served
 //! ```
 //!
-//! A job that holds something is not demoted before it gives that back: who waits for it, or would be let in by its
-//! absence, must not wait for the background. So one in the background holds nothing. If it asks for a resource there, it
-//! is lifted back to its place in the rule, as nothing else wants to run at that instant; ceilings and floors then hold
-//! as for any holder, and it is demoted again when it has given the resource back.
+//! A job that holds a resource is not demoted before it releases it: tasks that wait for the holder, or that could
+//! run in its absence, must not wait for the background. So a job in the background holds nothing. If it asks for a
+//! resource there, it is lifted back to its place in the rule, since nothing else is ready at that instant. Ceilings
+//! and floors then hold as for any holder, and the job is demoted again when it has released the resource.
 //!
-//! **What others see** of a job is its budget, and one section at most: that which the budget ends in, or one in the
-//! background that began just before they came. Not both within a release of the task: while a job is in the background
-//! no other of its task begins. So C = budget + longest section covers it for all that are less urgent; for those
-//! that are more urgent, sections are blocking as ever.
+//! **Other tasks see** the job's budget and at most one section: the section in which the budget ends, or one in the
+//! background that began just before they arrived. Never both within one release of the task: while a job is in the
+//! background, no other job of its task begins. So C = budget + longest section covers the job for all less urgent
+//! tasks; for more urgent tasks, its sections cause blocking as usual.
 
 use crate::queue::{End, ReadyQueue};
 use crate::{Misuse, Scheduler};
 
-/// The background of a core, beside its rule, which must bear that jobs suspend: any of this crate but
-/// [`SrpList`](crate::SrpList). [`Dfp`](crate::Dfp) does so here, as a job is only lifted where nothing is held.
+/// The background of a core, beside its rule. The rule must allow jobs to suspend: every rule of this crate but
+/// [`SrpList`](crate::SrpList) does. [`Dfp`](crate::Dfp) does so here, because a job is lifted only while no task
+/// holds a resource.
 ///
 /// ```
 /// use taut_policy::queue::{List, Node};
@@ -48,16 +49,16 @@ pub struct Background<Q> {
 }
 
 impl<Q: ReadyQueue> Background<Q> {
-    /// Nobody, with a place for each task of the core.
+    /// An empty background; `jobs` needs a place for each task of the core.
     pub fn new(jobs: Q) -> Self {
         Self { jobs, running: None }
     }
 
-    /// What runs by the rule goes to the background, behind those that are there. Gives who it was. O(1) with
+    /// Moves the job that the rule runs to the background, behind the jobs there. Returns its task. O(1) with
     /// [`List`](crate::queue::List), and a step of the rule.
     ///
     /// # Errors
-    /// [`Misuse::State`] if nothing runs, [`Misuse::Holding`], [`Misuse::Task`] if there is no place for it.
+    /// [`Misuse::State`] if no task runs, [`Misuse::Holding`], [`Misuse::Task`] if there is no place for the task.
     pub fn demote(&mut self, rule: &mut impl Scheduler) -> Result<usize, Misuse> {
         let task = rule.running().ok_or(Misuse::State)?;
         if task >= self.jobs.capacity() {
@@ -68,15 +69,16 @@ impl<Q: ReadyQueue> Background<Q> {
         Ok(task)
     }
 
-    /// Who runs from now on: [`Scheduler::decide`], and if that is nobody, the first of the background.
+    /// The task that runs from now on: that of [`Scheduler::decide`], or if there is none, the first in the
+    /// background.
     pub fn decide(&mut self, rule: &mut impl Scheduler) -> Option<usize> {
         let chosen = rule.decide();
         self.running = if chosen.is_none() { self.jobs.first().map(|first| first.0) } else { None };
         chosen.or(self.running)
     }
 
-    /// As [`Background::decide`], but what runs by the rule goes to the background first if `leaves` says so of it and it
-    /// holds nothing; then who runs is decided again. As many steps more as go.
+    /// As [`Background::decide`], but first demotes the task that the rule chooses, if `leaves` returns true for it
+    /// and it holds nothing, and then decides again. Takes one more step for each demoted job.
     pub fn decide_leaving(
         &mut self,
         rule: &mut impl Scheduler,
@@ -84,22 +86,22 @@ impl<Q: ReadyQueue> Background<Q> {
     ) -> Option<usize> {
         loop {
             let chosen = self.decide(rule)?;
-            // Refused while it holds something, and if there is no place for it.
+            // The rule refuses this while the task holds something; the queue, if it has no place for it.
             if self.running.is_some() || !leaves(chosen) || self.demote(rule).is_err() {
                 return Some(chosen);
             }
         }
     }
 
-    /// Who runs in the background since the last decision.
+    /// The task that runs in the background since the last decision.
     pub fn running(&self) -> Option<usize> {
         self.running
     }
 
-    /// What runs is done, by the rule or in the background. Gives who it was.
+    /// The running job, in the rule or in the background, is done. Returns its task.
     ///
     /// # Errors
-    /// [`Misuse::State`] if nothing runs, [`Misuse::Holding`].
+    /// [`Misuse::State`] if no task runs, [`Misuse::Holding`].
     pub fn complete(&mut self, rule: &mut impl Scheduler) -> Result<usize, Misuse> {
         let Some(task) = self.running else { return rule.complete() };
         rule.retire(task)?;
@@ -107,11 +109,11 @@ impl<Q: ReadyQueue> Background<Q> {
         Ok(task)
     }
 
-    /// What runs in the background goes back to its place in the rule, to ask for a resource. To be decided again at this
-    /// instant, which chooses it. Gives who it was.
+    /// Moves the job that runs in the background back to its place in the rule, so that it can ask for a resource.
+    /// The caller must decide again at this instant; the decision chooses this job. Returns its task.
     ///
     /// # Errors
-    /// [`Misuse::State`] if nothing runs in the background.
+    /// [`Misuse::State`] if no job runs in the background.
     pub fn lift(&mut self, rule: &mut impl Scheduler) -> Result<usize, Misuse> {
         let task = self.running.ok_or(Misuse::State)?;
         rule.resume(task)?;
@@ -133,8 +135,8 @@ mod tests {
     use crate::queue::{Heap, HeapSlot, List, Node};
     use crate::{Answer, LocalResource, Locking, Srp, SrpTask};
 
-    /// A demoted job locks in the background; a less urgent one that comes meanwhile waits for the one section, and a
-    /// more urgent one that does not use the resource does not.
+    /// A demoted job locks a resource in the background. A less urgent job that arrives meanwhile waits for that one
+    /// section; a more urgent one that does not use the resource does not wait.
     #[test]
     fn a_demoted_job_may_lock() {
         let ready = Heap::new([HeapSlot::EMPTY; 3]);

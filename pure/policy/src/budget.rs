@@ -1,66 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! How long a job may have the core, and what becomes of one that takes longer or is late.
+//! How long a job may have the core, and what happens to a job that takes longer or is late.
 
 use taut_time::{Duration, Instant};
 
-/// What is done about a job that uses up its budget, or is not complete when the next release of its task falls due.
+/// What happens to a job that uses up its budget, or is not complete when the next release of its task is due.
 ///
 /// | | budget used up | release due |
 /// |---|---|---|
-/// | [`RunOn`](Self::RunOn) | told | waits for the late job |
-/// | [`SkipNext`](Self::SkipNext) | told | dropped |
+/// | [`RunOn`](Self::RunOn) | reported | waits for the late job |
+/// | [`SkipNext`](Self::SkipNext) | reported | dropped |
 /// | [`KillJob`](Self::KillJob) | the job ends | the late job ends; the release waits for that |
 /// | [`StopApp`](Self::StopApp) | the application stops | the application stops |
-/// | [`Demote`](Self::Demote) | the job goes on below all others | so does the late job; the release is dropped |
+/// | [`Demote`](Self::Demote) | the job continues below all others | so does the late job; the release is dropped |
 ///
-/// What isolates others from a job that goes wrong is a budget with `KillJob`, `Demote` or `StopApp`: to them a job never
-/// costs more than the budget and its longest section, see [`Background`](crate::Background).
+/// A budget with `KillJob`, `Demote` or `StopApp` isolates other tasks from a faulty job: for them, a job never costs
+/// more than its budget and its longest section, see [`Background`](crate::Background).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overrun {
-    /// The late job goes on; the next starts right after it.
+    /// The late job continues; the next starts right after it.
     RunOn,
-    /// The late job goes on; releases that fall due meanwhile are dropped.
+    /// The late job continues; releases that are due meanwhile are dropped.
     SkipNext,
-    /// The late job is ended at a safe point.
+    /// The late job ends at a safe point.
     KillJob,
     /// The application stops.
     StopApp,
-    /// The late job goes on when nothing else of its core does; releases that fall due meanwhile are dropped.
+    /// The late job continues when its core has nothing else to run; releases that are due meanwhile are dropped.
     Demote,
 }
 
-/// What happened to a job that should not.
+/// A fault of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// Its budget is used up, and it is not complete. Told after what ends at the same instant: a job that is complete
-    /// just then has kept its budget.
+    /// The job has used up its budget and is not complete. Reported after completions at the same instant: a job that
+    /// completes at that instant has kept its budget.
     UsedUp,
-    /// A release of its task falls due, and it is not complete.
+    /// A release of its task is due and the job is not complete.
     Due,
 }
 
-/// What to do.
+/// The reaction to a job's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// It goes on as it was; whoever watches is told.
+    /// The job continues; the fault is reported.
     Tell,
-    /// The release waits until it is complete.
+    /// The release waits until the job is complete.
     Wait,
     /// The release is dropped.
     Drop,
-    /// It ends at its next safe point: as soon as it runs, or as what checks for it says, and holds nothing. Until then it
-    /// goes on in the [`Background`](crate::Background), if it is its budget that is used up. A release waits for that.
+    /// The job ends at its next safe point, where it holds nothing: as soon as it runs, or where its code checks for
+    /// this. If it has used up its budget, it continues in the [`Background`](crate::Background) until then. A
+    /// release waits for the end.
     End,
-    /// It goes on in the [`Background`](crate::Background), as soon as it holds nothing. A release that falls due is dropped.
+    /// The job continues in the [`Background`](crate::Background), as soon as it holds nothing. A release that is due
+    /// is dropped.
     Demote,
     /// The application stops.
     Stop,
 }
 
 impl Overrun {
-    /// What to do about a job. O(1).
+    /// What to do about a job with a fault. O(1).
     pub const fn remedy(self, trouble: Trouble) -> Remedy {
         match (self, trouble) {
             (Self::RunOn | Self::SkipNext, Trouble::UsedUp) => Remedy::Tell,
@@ -73,7 +75,8 @@ impl Overrun {
     }
 }
 
-/// What a job may have of the core: all the time that it has it, spinning for a resource included. Each step O(1).
+/// How much of the core a job may use: all the time that it occupies it counts, spinning for a resource included.
+/// Each step O(1).
 ///
 /// ```
 /// use taut_policy::Budget;
@@ -95,12 +98,12 @@ impl Overrun {
 pub struct Budget {
     whole: u64,
     used: u64,
-    /// Since when it runs.
+    /// Since when the job runs.
     since: Option<u64>,
 }
 
 impl Budget {
-    /// Of a job that has not run.
+    /// The budget of a job that has not run.
     pub const fn new(whole: Duration) -> Self {
         Self { whole: whole.as_ns(), used: 0, since: None }
     }
@@ -110,20 +113,20 @@ impl Budget {
         (self.used, self.since) = (0, None);
     }
 
-    /// The job runs from now on. If it does already, nothing changes.
+    /// The job runs from now on. Changes nothing if it already runs.
     pub const fn start(&mut self, now: Instant) {
         if self.since.is_none() {
             self.since = Some(now.as_ns());
         }
     }
 
-    /// The job runs no longer. If it does not, nothing changes.
+    /// The job stops running. Changes nothing if it does not run.
     pub const fn stop(&mut self, now: Instant) {
         (self.used, self.since) = (self.used(now).as_ns(), None);
     }
 
-    /// It has had the core for so long only, as somebody found who could tell: others had it meanwhile. Nothing changes if it
-    /// was not more.
+    /// Corrects the counted time to `used`, the time that the job has measurably had the core: other threads had it
+    /// in between. Changes nothing if `used` is not less than the counted time.
     pub const fn found(&mut self, used: Duration, now: Instant) {
         if used.as_ns() < self.used(now).as_ns() {
             self.used = used.as_ns();
@@ -133,7 +136,7 @@ impl Budget {
         }
     }
 
-    /// How long it has had the core.
+    /// How long the job has had the core.
     pub const fn used(&self, now: Instant) -> Duration {
         let runs = match self.since {
             Some(since) => now.as_ns().saturating_sub(since),
@@ -142,17 +145,18 @@ impl Budget {
         Duration::from_ns(self.used.saturating_add(runs))
     }
 
-    /// How much longer it may have the core.
+    /// How much longer the job may have the core.
     pub const fn left(&self, now: Instant) -> Duration {
         Duration::from_ns(self.whole.saturating_sub(self.used(now).as_ns()))
     }
 
-    /// Whether it may have no more.
+    /// Whether the budget is used up.
     pub const fn is_used_up(&self, now: Instant) -> bool {
         self.left(now).is_zero()
     }
 
-    /// When that is, or was, if it goes on running; none if it does not run, or that is past all instants.
+    /// The instant at which the budget is or was used up, if the job keeps running; none if it does not run, or if
+    /// that instant cannot be represented.
     pub const fn used_up(&self) -> Option<Instant> {
         let Some(since) = self.since else { return None };
         Instant::from_ns(since).checked_add(Duration::from_ns(self.whole.saturating_sub(self.used)))
@@ -223,7 +227,7 @@ mod tests {
         let mut last = Budget::new(Duration::MAX);
         last.start(at(1));
         assert_eq!(last.used_up(), None);
-        // Time that goes back counts as none.
+        // Time that goes backwards counts as none.
         assert_eq!(last.used(at(0)), Duration::ZERO);
     }
 }

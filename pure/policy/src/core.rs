@@ -4,10 +4,10 @@
 //! A core whose tasks also use global resources: bands above a local rule.
 //!
 //! ```text
-//! pinned      one task that spins or holds: nothing preempts it
-//! boosted     holders of resources that others wait for suspended: by rank, FIFO among equals
-//! local       everything else, by the local rule, which knows of the bands nothing: to it, a task that is boosted
-//!             without having waited goes on running, and one that waited is suspended until it is no longer boosted
+//! pinned      one task that spins for a resource or holds it: nothing preempts it
+//! boosted     holders of resources that other tasks wait for suspended: by rank, FIFO among equals
+//! local       all other tasks, by the local rule, which knows nothing of the bands: for it, a task that was boosted
+//!             without waiting keeps running, and a task that waited is suspended until it is no longer boosted
 //! ```
 
 use taut_time::Instant;
@@ -22,14 +22,14 @@ pub struct Core<L, Q, S> {
     local: L,
     boosted: Ranked<Q, S, NoResources>,
     pinned: bool,
-    /// What runs waited for a resource that it has just given back: to the local rule it is suspended until the next
-    /// decision.
+    /// The running task waited for a resource that it has just released: the local rule has it as suspended until the
+    /// next decision.
     returns: bool,
     running: Option<usize>,
 }
 
 impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Core<L, Q, S> {
-    /// For as many tasks as `local` has. The queue must take the ranks of the global rules.
+    /// A core with as many tasks as `local` has. The queue must take the ranks of the global rules.
     ///
     /// # Errors
     /// [`Misuse::Task`] if queue or slots have no place for `tasks`.
@@ -43,39 +43,39 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Core<L, Q, S> {
         &self.local
     }
 
-    /// The local rule, for what runs to lock and unlock while it is in no band: neither pinned nor boosted, now or since
-    /// the last decision. What the local rule then decides, this one does too. For those who know that it is so; all others
-    /// ask this one.
+    /// The local rule, for locks and unlocks of the running task while it is in no band: neither pinned nor boosted,
+    /// now or since the last decision. The core then decides as the local rule does. Only for callers that know this;
+    /// all others call the core itself.
     #[inline]
     pub fn local_mut(&mut self) -> &mut L {
         &mut self.local
     }
 
-    /// Whether what runs is pinned.
+    /// Whether the running task is pinned.
     pub fn is_pinned(&self) -> bool {
         self.pinned
     }
 
-    /// Whether what runs holds a resource that boosts it.
+    /// Whether the running task holds a resource that boosts it.
     #[inline]
     pub fn is_boosted(&self) -> bool {
         self.running.is_some() && self.running == self.boosted.running()
     }
 
-    /// Nothing preempts what runs from now on: it asks for a resource for which tasks spin.
+    /// Pins the running task: nothing preempts it from now on, because it asks for a resource for which tasks spin.
     ///
     /// # Errors
-    /// [`Misuse::State`] if nothing runs, or what runs is pinned or boosted.
+    /// [`Misuse::State`] if no task runs, or the running task is pinned or boosted.
     pub fn pin(&mut self) -> Result<usize, Misuse> {
         let task = self.ordinary()?;
         self.pinned = true;
         Ok(task)
     }
 
-    /// What runs may be preempted again: it has given the resource back.
+    /// The running task may be preempted again: it has released the resource.
     ///
     /// # Errors
-    /// [`Misuse::State`] if it is not pinned.
+    /// [`Misuse::State`] if the task is not pinned.
     pub fn unpin(&mut self) -> Result<(), Misuse> {
         if !self.pinned {
             return Err(Misuse::State);
@@ -84,22 +84,22 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Core<L, Q, S> {
         Ok(())
     }
 
-    /// A task has been granted a resource for which tasks are suspended: at once, as it runs, or after it waited.
+    /// A task has been granted a resource for which tasks are suspended: at once, while it runs, or after it waited.
     ///
     /// # Errors
-    /// [`Misuse::State`] if it neither runs unpinned nor is suspended, or is boosted already.
+    /// [`Misuse::State`] if the task neither runs unpinned nor is suspended, or is boosted already.
     pub fn boost(&mut self, task: usize, rank: u64) -> Result<(), Misuse> {
-        // That a task that does not run is suspended is found out when the local rule resumes it.
+        // If the task does not run, the local rule checks that it is suspended when it resumes it.
         if self.running == Some(task) && self.pinned {
             return Err(Misuse::State);
         }
         self.boosted.admit(task, State::Idle, rank)
     }
 
-    /// What runs gives back the resource that boosts it. Until the next decision it may only complete.
+    /// The running task releases the resource that boosts it. Until the next decision it may only complete.
     ///
     /// # Errors
-    /// [`Misuse::State`] if it is not boosted.
+    /// [`Misuse::State`] if the task is not boosted.
     pub fn unboost(&mut self) -> Result<usize, Misuse> {
         if !self.is_boosted() {
             return Err(Misuse::State);
@@ -112,11 +112,11 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Core<L, Q, S> {
     #[cold]
     fn back_to_local(&mut self) {
         self.returns = false;
-        // It is suspended there since it asked, so this cannot be refused.
+        // The local rule has the task as suspended since its request, so it cannot refuse this.
         let _ = self.running.map(|task| self.local.resume(task));
     }
 
-    /// What runs, if the local rule chose it.
+    /// The running task, if the local rule chose it.
     #[inline]
     fn ordinary(&self) -> Result<usize, Misuse> {
         let task = self.running.ok_or(Misuse::State)?;
@@ -137,7 +137,7 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Scheduler for Core<L, Q, S> {
     }
 
     fn resume(&mut self, task: usize) -> Result<(), Misuse> {
-        // A boosted one is resumed when it is no longer.
+        // A boosted task resumes when it is no longer boosted.
         self.boosted.in_state(task, State::Idle)?;
         self.local.resume(task)
     }
@@ -200,7 +200,7 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Locking for Core<L, Q, S> {
     }
 
     fn check_state(&self) -> Result<(), &'static str> {
-        // Whoever is granted a resource meanwhile waits until it is no longer pinned.
+        // A task that is granted a resource meanwhile waits until this one is no longer pinned.
         if self.pinned {
             return if self.running.is_some() { Ok(()) } else { Err("nothing runs and it is pinned") };
         }

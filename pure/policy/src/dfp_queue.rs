@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Deadline floor protocol with what runs at the head of the ready queue, as MaRTE OS has it. **Wrong for nested locks
-//! at equal deadlines**: kept for its experiments, beside [`SrpList`](crate::SrpList).
+//! Deadline floor protocol with the running task at the head of the ready queue, as in MaRTE OS. **Wrong for nested
+//! locks at equal deadlines**: kept for its experiments, beside [`SrpList`](crate::SrpList).
 //!
 //! ```text
-//! Rule        the head runs; a lock shortens its deadline to min(its own now, now + floor), where it stands; at the
-//!             unlock it has the deadline of before, is taken out and put in anew, behind its equals
+//! Rule        the head runs; a lock shortens its deadline in place to min(current deadline, now + floor); an unlock
+//!             restores the previous deadline, removes the task and inserts it again, behind its equals
 //! Status      unsound: see below
 //! Cost        on a list: release, unlock O(n), others O(1); on a heap: release, unlock, complete O(log n), lock O(1)
 //! Source      [Gutierrez13, Figure 4 and section 4.2]
 //! ```
 //!
-//! Any queue will do, as the order is that of deadlines alone. Otherwise it gives the schedules of [`Dfp`](crate::Dfp)
-//! without jitter, but for two things. Who comes back from an unlock stands behind its equals, which is not FIFO; and if
-//! it still holds an outer resource, an equal that arrived in the tick of the outer lock goes before it and locks what
-//! is held. [`Locking::lock`] then answers [`Answer::Broken`].
+//! Any queue will do, as the order is that of deadlines alone. The schedules are those of [`Dfp`](crate::Dfp) without
+//! jitter, but for two differences. After an unlock the task stands behind its equals, which is not FIFO. And if it
+//! still holds an outer resource, an equal that arrived in the tick of the outer lock goes before it and locks the
+//! held resource. [`Locking::lock`] then answers [`Answer::Broken`].
 //!
-//! Keeping what runs inside is what makes an unlock depend on how many tasks are ready. [`Dfp`](crate::Dfp) keeps it
-//! outside, and compares with the first.
+//! Keeping the running task in the queue makes the cost of an unlock depend on the number of ready tasks.
+//! [`Dfp`](crate::Dfp) keeps it outside, and compares it with the first.
 
 use taut_time::{Duration, Instant};
 
 use crate::queue::{End, ReadyQueue};
 use crate::{Answer, Locking, Misuse, Scheduler, Store};
 
-/// What the rule knows of a task.
+/// What the rule knows about a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DfpQueueTask {
     relative: u64,
@@ -46,14 +46,14 @@ impl DfpQueueTask {
     pub const EMPTY: Self = Self { relative: u64::MAX, absolute: u64::MAX, held: 0, state: State::Idle };
 }
 
-/// A resource: its floor, and who holds it.
+/// A resource: its floor and its holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DfpQueueResource {
     floor: u64,
     holder: u32,
-    /// The holder's deadline before.
+    /// The holder's deadline before the lock.
     before: u64,
-    /// Which one of its holder's it is, counted from 1.
+    /// Its nesting depth among the holder's resources, counted from 1.
     depth: u32,
 }
 
@@ -68,7 +68,7 @@ impl DfpQueueResource {
     }
 }
 
-/// EDF with deadline floors, what runs at the head of the queue.
+/// EDF with deadline floors, with the running task at the head of the queue.
 #[derive(Clone, Debug)]
 pub struct DfpQueue<Q, S, R> {
     queue: Q,
@@ -81,8 +81,8 @@ impl<Q: ReadyQueue, S: Store<DfpQueueTask>, R: Store<DfpQueueResource>> DfpQueue
     /// A task per relative deadline, and a resource per floor. The queue must take any rank.
     ///
     /// # Errors
-    /// [`Misuse::Task`] and [`Misuse::Resource`] if there is no place for all, [`Misuse::Rank`] if the queue has too few
-    /// ranks.
+    /// [`Misuse::Task`] and [`Misuse::Resource`] if there is no place for all, [`Misuse::Rank`] if the queue has too
+    /// few ranks.
     pub fn new(
         queue: Q,
         mut tasks: S,
@@ -106,7 +106,7 @@ impl<Q: ReadyQueue, S: Store<DfpQueueTask>, R: Store<DfpQueueResource>> DfpQueue
         Ok(Self { queue, tasks, resources, running: None })
     }
 
-    /// The ready queue, what runs at its head, to look at.
+    /// The ready queue, with the running task at its head, to look at.
     pub fn queue(&self) -> &Q {
         &self.queue
     }
@@ -188,7 +188,7 @@ impl<Q: ReadyQueue, S: Store<DfpQueueTask>, R: Store<DfpQueueResource>> Locking 
         let slot = &mut self.tasks.as_mut()[task];
         let inherited = now.as_ns().saturating_add(place.floor);
         let shortens = inherited < slot.absolute;
-        // Whoever was released before it since the last decision has to be decided about first.
+        // If a more urgent task was released since the last decision, the caller must decide first.
         if shortens && self.queue.first().is_none_or(|(first, _)| first != task) {
             return Err(Misuse::State);
         }

@@ -9,15 +9,15 @@ use crate::queue::ReadyQueue;
 use crate::ranked::{ByRank, NoResources, Ranked};
 use crate::{Misuse, Slot, Store};
 
-/// The ready job of the earliest absolute deadline runs; FIFO among equals.
+/// The ready job with the earliest absolute deadline runs; FIFO among equals.
 #[derive(Clone, Debug)]
 pub struct Edf<Q, S> {
     ranked: Ranked<Q, S, NoResources>,
 }
 
 impl<Q: ReadyQueue, S: Store<Slot>> Edf<Q, S> {
-    /// A task per relative deadline, which counts from the arrival. Instants past what 64 bits hold count as the last
-    /// one. The queue must take any rank, so it is no bitmap.
+    /// A task per relative deadline, which counts from the arrival. A deadline that does not fit into 64 bits counts
+    /// as the last instant. The queue must take any rank, so it cannot be a bitmap.
     ///
     /// # Errors
     /// [`Misuse::Task`] if queue or slots have no place for all, [`Misuse::Rank`] if the queue has too few ranks.

@@ -3,26 +3,26 @@
 
 use crate::{Misuse, Party, Store};
 
-/// Who holds a resource and who waits for it, first come, first served.
+/// The holder of a resource and its waiters, first come, first served.
 #[derive(Clone, Debug)]
 pub(crate) struct Fifo<S> {
-    /// A ring.
+    /// A ring buffer.
     places: S,
     first: usize,
     len: usize,
     pub(crate) holder: Option<Party>,
 }
 
-/// Who waits for a global resource.
+/// A task that waits for a global resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waiter {
     pub(crate) party: Party,
-    /// Of the rule's own: a priority, or when it asked.
+    /// For the rule: a priority, or the instant of the request.
     pub(crate) number: u64,
 }
 
 impl Waiter {
-    /// Nobody.
+    /// An empty place.
     pub const EMPTY: Self = Self { party: Party { core: 0, task: 0 }, number: 0 };
 }
 
@@ -31,7 +31,7 @@ impl<S: Store<Waiter>> Fifo<S> {
         Self { places, first: 0, len: 0, holder: None }
     }
 
-    /// Whether it is granted at once.
+    /// Returns whether the request is granted at once.
     pub(crate) fn request(&mut self, party: Party, number: u64) -> Result<bool, Misuse> {
         if self.holder == Some(party) {
             return Err(Misuse::Again);

@@ -9,14 +9,14 @@ use crate::queue::ReadyQueue;
 use crate::ranked::{ByRank, NoResources, Ranked};
 use crate::{Misuse, Slot, Store};
 
-/// The most urgent ready task runs; FIFO among equals, and who was preempted goes before them, as SCHED_FIFO has it.
+/// The most urgent ready task runs; FIFO among equals, and a preempted task goes before its equals, as in SCHED_FIFO.
 #[derive(Clone, Debug)]
 pub struct FixedPriority<Q, S> {
     ranked: Ranked<Q, S, NoResources>,
 }
 
 impl<Q: ReadyQueue, S: Store<Slot>> FixedPriority<Q, S> {
-    /// A task per priority, larger = more urgent. Ranks are counted from the largest, which is 0.
+    /// A task per priority, larger = more urgent. The largest priority has rank 0.
     ///
     /// # Errors
     /// [`Misuse::Task`] if queue or slots have no place for all, [`Misuse::Rank`] if the queue has too few ranks.

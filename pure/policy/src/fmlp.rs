@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Flexible multiprocessor locking protocol, long resources: tasks are suspended, in order of request.
+//! Flexible multiprocessor locking protocol, long resources: tasks suspend, in order of request.
 //!
 //! ```text
-//! Rule        who asks while another holds the resource is suspended; first come, first served; a holder is boosted,
-//!             and among the boosted of a core the one that asked first runs
-//! Needs       global sections not inside others, nor others inside them: groups are the caller's
+//! Rule        a task that asks while another holds the resource suspends; first come, first served; a holder is
+//!             boosted, and among the boosted tasks of a core the one that asked first runs
+//! Needs       global sections neither inside others nor around others: the caller forms groups
 //! Cost        O(1)
 //! Source      [Block07]; the order among the boosted is that of FMLP+ [Brandenburg11]
 //! ```
 //!
-//! Short resources are [`Msrp`](crate::Msrp): which resource is short is for the user to say.
+//! For short resources use [`Msrp`](crate::Msrp): the user decides which resource is short.
 
 use taut_time::Instant;
 
 use crate::fifo::{Fifo, Waiter};
 use crate::{Global, Grant, Misuse, Party, Request, Store};
 
-/// A global resource for which tasks are suspended in order of request.
+/// A global resource for which tasks suspend in order of request.
 #[derive(Clone, Debug)]
 pub struct FmlpLong<S> {
     fifo: Fifo<S>,
 }
 
 impl<S: Store<Waiter>> FmlpLong<S> {
-    /// Free. As many places are needed as tasks use it, less one.
+    /// A free resource. It needs as many places as tasks use it, less one.
     pub fn new(places: S) -> Self {
         Self { fifo: Fifo::new(places) }
     }

@@ -3,15 +3,15 @@
 
 //! Scheduling and locking rules as state machines: events in, decisions out.
 //!
-//! A rule knows no clock, no thread and no heap. Whoever drives it, virtual time or real threads, tells what happened
-//! and asks [`Scheduler::decide`] who runs; all storage is handed over at construction and never grows. One instance
-//! per core, and one per resource that several cores share:
+//! A rule knows no clock, no thread and no heap. The caller, a simulator or a dispatcher, reports events and calls
+//! [`Scheduler::decide`] to learn which task runs. All storage is passed in at construction and never grows. There is
+//! one instance per core, and one per resource that several cores share:
 //!
 //! ```text
 //!                    +---------------- Core ----------------+
 //!  release, complete |  pinned    spins or holds: stays     |        Msrp  Mpcp  FmlpLong
 //!  lock, unlock      |  boosted   holds what others wait for| <----  one per global resource:
-//!  decide -> who     |  local     one of the rules below    |        who waits, who is granted
+//!  decide -> task    |  local     one of the rules below    |        its waiters, and its holder
 //!                    +--------------------------------------+
 //! ```
 //!
@@ -24,27 +24,28 @@
 //! | [`Srp`] | deadline | stack resource policy | default under EDF |
 //! | [`SrpList`] | deadline | the same on one list | **wrong for nested locks**; kept for its experiments |
 //! | [`Dfp`] | deadline | deadline floor | as `Srp` in the worst case, other schedules |
-//! | [`DfpQueue`] | deadline | the same, what runs in the queue | **wrong for nested locks at equal deadlines**; kept for its experiments |
+//! | [`DfpQueue`] | deadline | the same on one queue | **wrong for nested locks at equal deadlines**; for experiments |
 //!
-//! | global rule | waits | order | holder |
+//! | global rule | a waiting task | order | holder |
 //! |---|---|---|---|
 //! | [`Msrp`], also for short resources of FMLP | spins, pinned | FIFO | pinned |
-//! | [`Mpcp`] | suspended | priority | boosted to a ceiling |
-//! | [`FmlpLong`] | suspended | FIFO | boosted, by order of request |
+//! | [`Mpcp`] | is suspended | priority | boosted to a ceiling |
+//! | [`FmlpLong`] | is suspended | FIFO | boosted, by order of request |
 //!
-//! [`AnyLocal`] is one of the local rules, chosen when it is set up.
+//! [`AnyLocal`] is one of the local rules, chosen at construction.
 //!
 //! | beside a rule | |
 //! |---|---|
-//! | [`server::Served`] | servers of requests, each a task to the rule |
-//! | [`Budget`], [`Overrun`] | how long a job may run, and what becomes of one that takes longer or is late |
+//! | [`server::Served`] | servers of requests; the rule sees each as a task |
+//! | [`Budget`], [`Overrun`] | how long a job may run, and what happens to a job that takes longer or is late |
 //! | [`Background`] | jobs below all others |
 //!
-//! **Indices.** A task is its position on its core, a resource its position among those that the core knows. Both are
-//! checked: a caller that breaks the rules gets [`Misuse`] and nothing has happened.
+//! **Indices.** A task is its position on its core, a resource its position among those that the core knows. Rules
+//! check both: a call that breaks the rules returns [`Misuse`] and changes nothing.
 //!
-//! **At one instant** tell all completions and unlocks first, then all releases, then ask once who runs; only what
-//! runs then may lock. Rules that compare with what runs are strict, so that among equals the holder goes on.
+//! **At one instant**, report all completions and unlocks first, then all releases, then call `decide` once; only the
+//! task that runs then may lock. Rules that compare with the running task do so strictly, so that among equals the
+//! holder continues.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), no_std)]
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Multiprocessor priority ceiling protocol: tasks are suspended for a global resource, by priority.
+//! Multiprocessor priority ceiling protocol: tasks suspend for a global resource, by priority.
 //!
 //! ```text
-//! Rule        who asks while another holds the resource is suspended; the most urgent one that waits is next, FIFO
-//!             among equals; a holder is boosted above every task, to the ceiling that the resource has on its core
+//! Rule        a task that asks while another holds the resource suspends; the most urgent waiter is next, FIFO among
+//!             equals; a holder is boosted above every task, to the ceiling that the resource has on its core
 //! Symbols     ceiling on a core: the largest priority among the users on other cores
-//! Needs       global sections not inside others, nor others inside them
-//! Cost        request O(those that wait); release O(1)
+//! Needs       global sections neither inside others nor around others
+//! Cost        request O(waiters); release O(1)
 //! Source      [Rajkumar90]; [Lakshmanan09] with suspension; local resources by the ceiling protocol
 //! ```
 
@@ -17,19 +17,19 @@ use taut_time::Instant;
 use crate::fifo::Waiter;
 use crate::{Global, Grant, Misuse, Party, Request, Store};
 
-/// A global resource for which tasks are suspended by priority.
+/// A global resource for which tasks suspend by priority.
 #[derive(Clone, Debug)]
 pub struct Mpcp<S, C> {
-    /// Who waits, the next one last.
+    /// The waiters; the next one is last.
     waiting: S,
     len: usize,
-    /// Per core.
+    /// The ceiling on each core.
     ceilings: C,
     holder: Option<Party>,
 }
 
 impl<S: Store<Waiter>, C: Store<u32>> Mpcp<S, C> {
-    /// Free. As many places are needed as tasks use it, less one; a ceiling per core, larger = more urgent.
+    /// A free resource. It needs as many places as tasks use it, less one; a ceiling per core, larger = more urgent.
     pub fn new(places: S, ceilings: C) -> Self {
         Self { waiting: places, len: 0, ceilings, holder: None }
     }
@@ -55,7 +55,7 @@ impl<S: Store<Waiter>, C: Store<u32>> Global for Mpcp<S, C> {
             return Err(Misuse::Resource);
         }
         let number = u64::from(priority);
-        // Those that are more urgent, or equal and came before, stay behind it in the slice.
+        // Equal waiters that came earlier, and more urgent ones, stay behind it in the slice.
         let mut at = self.len;
         while at > 0 && waiting[at - 1].number >= number {
             waiting[at] = waiting[at - 1];
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(resource.request(now, party(1, 0), 5), Ok(Request::Waits));
         assert_eq!(resource.pass(party(0, 0), party(9, 9)), Ok(()));
         assert_eq!(resource.holder(), Some(party(9, 9)));
-        // Who gave it away may ask again, and is more urgent.
+        // The task that passed the resource on may ask again, and is the more urgent of the two.
         assert_eq!(resource.request(now, party(0, 0), 6), Ok(Request::Waits));
         assert_eq!(resource.release(party(9, 9)), Ok(Some(granted(0, 0, 7))));
         assert_eq!(resource.release(party(0, 0)), Ok(Some(granted(1, 0, 8))));

@@ -4,10 +4,10 @@
 //! Multiprocessor stack resource policy: tasks spin for a global resource, in order of request.
 //!
 //! ```text
-//! Rule        who asks is pinned on its core, spins while another holds the resource, and stays pinned until it gives
-//!             it back; first come, first served; local resources by SRP, or the immediate ceiling
-//! Promise     at most one task per core asks, so at most cores − 1 are before one
-//! Needs       global sections not inside others, nor others inside them
+//! Rule        a task that asks is pinned on its core, spins while another holds the resource, and stays pinned until
+//!             it releases it; first come, first served; local resources by SRP, or the immediate ceiling
+//! Promise     at most one task per core asks, so at most cores − 1 are before a task
+//! Needs       global sections neither inside others nor around others
 //! Cost        O(1)
 //! Source      [Gai01]; FMLP has the same for short resources [Block07]
 //! ```
@@ -24,7 +24,7 @@ pub struct Msrp<S> {
 }
 
 impl<S: Store<Waiter>> Msrp<S> {
-    /// Free. As many places are needed as cores use it, less one.
+    /// A free resource. It needs as many places as cores use it, less one.
     pub fn new(places: S) -> Self {
         Self { fifo: Fifo::new(places) }
     }

@@ -5,22 +5,22 @@ use core::fmt;
 
 use taut_time::Instant;
 
-/// A call that the rules do not allow. The state is as before it.
+/// A call that the rules do not allow. It has changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misuse {
     /// There is no such task, or no place for it.
     Task,
-    /// There is no such resource, or no place for who waits for it.
+    /// There is no such resource, or no place for a waiter.
     Resource,
-    /// The task is not in a state in which this can happen to it: released twice, completed while it does not run.
+    /// The task is not in a state that allows the call: it is released twice, or completes while it does not run.
     State,
-    /// It suspends or completes while it holds a resource.
+    /// The task suspends or completes while it holds a resource.
     Holding,
-    /// It does not hold this resource, or took another later.
+    /// The task does not hold this resource, or has locked another one since.
     NotHolder,
-    /// It holds it already.
+    /// The task already holds the resource.
     Again,
-    /// A level below those that the ready queue has.
+    /// The ready queue has no such level.
     Rank,
 }
 
@@ -38,80 +38,80 @@ impl fmt::Display for Misuse {
     }
 }
 
-/// What came of asking for a local resource.
+/// The answer to a request for a local resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The task holds it.
     Granted,
-    /// The task waits; when it is next chosen to run, it holds the resource.
+    /// The task waits; when it next runs, it holds the resource.
     Waits,
-    /// Another holds it, although the rule promises that this cannot be: a ceiling that is too low, a release later
-    /// than its jitter bound, or a rule that is known to be wrong. Nothing has changed. Who wants to go on must have
-    /// a real mutex.
+    /// Another task holds the resource, although the rule rules this out: a ceiling is too low, a release was later
+    /// than its jitter bound, or the rule is known to be wrong. Nothing has changed. A caller that wants to continue
+    /// needs a real mutex.
     Broken,
 }
 
-/// Who runs on one core.
+/// Decides which task runs on one core.
 pub trait Scheduler {
-    /// A job of a task may run from now on. Its arrival is what deadlines count from.
+    /// A job of a task becomes ready. Its deadline counts from `arrival`.
     ///
     /// # Errors
-    /// [`Misuse::State`] if its last job is not complete.
+    /// [`Misuse::State`] if the task's last job is not complete.
     fn release(&mut self, task: usize, arrival: Instant) -> Result<(), Misuse>;
 
-    /// What runs stops until [`Scheduler::resume`]. Gives who it was.
+    /// The running task stops until [`Scheduler::resume`]. Returns the task.
     ///
     /// # Errors
-    /// [`Misuse::State`] if nothing runs, [`Misuse::Holding`].
+    /// [`Misuse::State`] if no task runs, [`Misuse::Holding`].
     fn suspend(&mut self) -> Result<usize, Misuse>;
 
-    /// A suspended task may run again.
+    /// A suspended task becomes ready again.
     ///
     /// # Errors
-    /// [`Misuse::State`] if it is not suspended.
+    /// [`Misuse::State`] if the task is not suspended.
     fn resume(&mut self, task: usize) -> Result<(), Misuse>;
 
-    /// The job that runs is done. Gives whose it was.
+    /// The running job is done. Returns its task.
     ///
     /// # Errors
-    /// [`Misuse::State`] if nothing runs, [`Misuse::Holding`].
+    /// [`Misuse::State`] if no task runs, [`Misuse::Holding`].
     fn complete(&mut self) -> Result<usize, Misuse>;
 
     /// The job of a suspended task is done without running again.
     ///
     /// # Errors
-    /// [`Misuse::State`] if it is not suspended.
+    /// [`Misuse::State`] if the task is not suspended.
     fn retire(&mut self, task: usize) -> Result<(), Misuse>;
 
-    /// Who runs from now on. To be asked after every event, or after all events of one instant.
+    /// The task that runs from now on. The caller asks after every event, or after all events of one instant.
     fn decide(&mut self) -> Option<usize>;
 
-    /// Who runs since the last decision, if it has neither suspended nor completed.
+    /// The task that runs since the last decision, if it has neither suspended nor completed.
     fn running(&self) -> Option<usize>;
 }
 
-/// A scheduler with locks that only tasks of its core use.
+/// A scheduler with locks for resources that only tasks of its core use.
 pub trait Locking: Scheduler {
-    /// What runs asks for a resource. [`Scheduler::decide`] must be asked next. Only [`Dfp`](crate::Dfp) looks at `now`:
-    /// its floors count from there.
+    /// The running task asks for a resource. The caller must call [`Scheduler::decide`] next. Only
+    /// [`Dfp`](crate::Dfp) uses `now`: its floors count from there.
     ///
     /// # Errors
-    /// [`Misuse::State`] if nothing runs, [`Misuse::Resource`], [`Misuse::Again`].
+    /// [`Misuse::State`] if no task runs, [`Misuse::Resource`], [`Misuse::Again`].
     fn lock(&mut self, now: Instant, resource: usize) -> Result<Answer, Misuse>;
 
-    /// What runs gives back the resource that it took last. [`Scheduler::decide`] must be asked next.
+    /// The running task releases the resource that it locked last. The caller must call [`Scheduler::decide`] next.
     ///
     /// # Errors
     /// [`Misuse::NotHolder`].
     fn unlock(&mut self, resource: usize) -> Result<(), Misuse>;
 
-    /// Who holds a resource.
+    /// The task that holds a resource.
     fn holder(&self, resource: usize) -> Option<usize>;
 
-    /// Whether the rule's own invariants hold; a text says which does not. For tests: it looks at everything.
+    /// Checks the rule's own invariants. For tests: it looks at the whole state.
     ///
     /// # Errors
-    /// The invariant that is broken.
+    /// The invariant that is broken, as a text.
     fn check_state(&self) -> Result<(), &'static str>;
 }
 
@@ -124,48 +124,49 @@ pub struct Party {
     pub task: usize,
 }
 
-/// Who has just been granted a global resource.
+/// A global resource has been granted to a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// Who.
+    /// The new holder.
     pub party: Party,
-    /// Where it stands among the boosted of its core: smaller runs first. Of no meaning where holders are pinned.
+    /// Its rank among the boosted tasks of its core: smaller runs first. Meaningless where holders are pinned.
     pub rank: u64,
 }
 
-/// What came of asking for a global resource.
+/// The answer to a request for a global resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Who asked holds it.
+    /// The requesting task holds it.
     Granted(Grant),
-    /// Who asked waits, as [`Global::SPINS`] says, until a release gives its grant.
+    /// The requesting task waits, as [`Global::SPINS`] says, until a release returns its grant.
     Waits,
 }
 
-/// Who holds a resource that several cores share, and who waits for it.
+/// The holder and the waiters of a resource that several cores share.
 pub trait Global {
-    /// Whether who asks is pinned on its core, spins until granted and holds pinned; otherwise it is suspended while
-    /// it waits and boosted while it holds.
+    /// If true, a requesting task is pinned on its core, spins until the grant, and stays pinned while it holds the
+    /// resource; otherwise it is suspended while it waits and boosted while it holds the resource.
     const SPINS: bool;
 
     /// Asks for the resource. `priority` is the task's own, larger = more urgent.
     ///
     /// # Errors
-    /// [`Misuse::Again`] if it holds it, [`Misuse::Resource`] if there is no place left to wait.
+    /// [`Misuse::Again`] if the task holds it, [`Misuse::Resource`] if there is no place left to wait.
     fn request(&mut self, now: Instant, party: Party, priority: u32) -> Result<Request, Misuse>;
 
-    /// The holder gives it back; who is granted now, if anyone waits.
+    /// The holder releases the resource. Returns the grant of the next waiter, if there is one.
     ///
     /// # Errors
     /// [`Misuse::NotHolder`].
     fn release(&mut self, party: Party) -> Result<Option<Grant>, Misuse>;
 
-    /// The holder passes it to `to`, which does not wait for it, whoever does: so that nobody is granted it yet. O(1).
+    /// The holder passes the resource to `to`, which is not a waiter; waiters stay waiting, and none is granted it
+    /// yet. O(1).
     ///
     /// # Errors
     /// [`Misuse::NotHolder`].
     fn pass(&mut self, party: Party, to: Party) -> Result<(), Misuse>;
 
-    /// Who holds it.
+    /// The holder.
     fn holder(&self) -> Option<Party>;
 }

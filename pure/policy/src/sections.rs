@@ -1,47 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a lock is under immediate ceilings, deadline floors and SRP: one text for all.
+//! Locks under immediate ceilings, deadline floors and SRP: one implementation for all three.
 //!
 //! ```text
-//! Bar         what is ready goes before what runs only if its key is below the bar:
+//! Ceiling     a ready task preempts the running one only if its key is below the ceiling:
 //!
-//!             rule        key                 bar                           limit of a resource
-//!             Immediate   rank                the rank of what runs         its ceiling's rank
-//!             Dfp         absolute deadline   the deadline of what runs     base + floor
+//!             rule        key                 ceiling                       limit of a resource
+//!             Immediate   rank                the rank of the running task  its ceiling's rank
+//!             Dfp         absolute deadline   the running task's deadline   base + floor
 //!             Srp         relative deadline   the system ceiling            its ceiling
 //!
-//! Lock        the bar becomes min(bar, limit); what it was is kept with the resource
-//! Unlock      of what the job took last: the bar is what it was
-//! Open        what runs holds nothing, nobody else holds anything, and next ≥ bar. So whatever it takes is free, and if
-//!             nothing else happens until it gives that back, it goes on: nothing of this has to be looked at then
-//! Light       a section that began while it was open is noted in one word. It is written where it belongs, the bar lowered
-//!             and the short way closed, as soon as anything happens to what is ready or to what limits count from. Mostly
-//!             nothing has when it ends
-//! Next        no key that could go before what runs is below `next`: as long as next ≥ bar, what runs goes on, and nobody
-//!             need look at what is ready. Only `decide` raises it
-//! Cost        O(1), and no more for what is ready
+//! Lock        sets the ceiling to min(ceiling, limit) and saves the previous ceiling with the resource
+//! Unlock      releases the resource that the job locked last and restores the previous ceiling
+//! Open        the fast path is open while no task, running or not, holds a resource, and next ≥ ceiling. Then every
+//!             resource is free, and the running task continues unless some event comes before its unlock: lock and
+//!             unlock need to look at none of this
+//! Uncontended a section that begins while the fast path is open: the lock notes it in one word. As soon as the ready
+//!             tasks change, or the base that limits count from, or the job locks another resource, the section is
+//!             recorded in its resource, the ceiling is lowered and the fast path closes. Mostly the section ends first
+//! Next        a lower bound on the keys of ready tasks that could preempt the running one: while next ≥ ceiling, the
+//!             running task continues, and no call needs to look at the ready tasks. Only `decide` raises it
+//! Cost        O(1), whatever the number of ready tasks
 //! ```
 
 use crate::{Answer, Misuse, Store};
 
 const NONE: u32 = u32::MAX;
 
-/// What was taken last: nothing, and the short way is open. As a position, like the next two, it is [`NONE`].
+/// `last`: the running task holds nothing and the fast path is open. As a position, this and the next two are
+/// [`NONE`].
 const FREE: u64 = u64::MAX;
-/// Nothing.
+/// `last`: the running task holds nothing.
 const NOTHING: u64 = FREE - UNCONTENDED;
-/// Nothing, as nothing runs.
+/// `last`: no task runs.
 const IDLE: u64 = NOTHING - UNCONTENDED;
-/// Added to the resource of a light section.
+/// Added to the resource of an uncontended section.
 const UNCONTENDED: u64 = 1 << 32;
 
-/// A resource as a light section notes it: made once, for [`AnyLocal::lock_uncontended`](crate::AnyLocal::lock_light).
+/// A resource as an uncontended section notes it: made once, for
+/// [`AnyLocal::lock_uncontended`](crate::AnyLocal::lock_uncontended).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uncontended(u64);
 
 impl Uncontended {
-    /// Of the resource at a position of its core.
+    /// For the resource at this position of its core.
     pub const fn new(resource: u32) -> Self {
         Self(resource as u64 | UNCONTENDED)
     }
@@ -54,15 +57,15 @@ impl Uncontended {
 
 /// A resource of one core, as its rule knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-// So that its place is found by a shift.
+// 32 bytes, so that a shift finds its place in the slice.
 #[repr(align(32))]
 pub struct LocalResource {
     /// Its ceiling or floor, as the rule counts it.
     pub(crate) limit: u64,
-    /// The bar before.
+    /// The ceiling before the lock.
     before: u64,
     holder: u32,
-    /// What its holder had taken last before it.
+    /// The resource that its holder locked last before it.
     below: u32,
 }
 
@@ -74,13 +77,13 @@ impl LocalResource {
         (self.holder != NONE).then_some(self.holder as usize)
     }
 
-    /// The bar before it was locked.
+    /// The ceiling before the resource was locked.
     pub(crate) fn before(&self) -> u64 {
         self.before
     }
 }
 
-/// What a job has taken last, while it does not run.
+/// The resource that a job locked last, while the job does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Last(u32);
 
@@ -92,26 +95,27 @@ impl Last {
     }
 }
 
-/// A core's resources, and what is looked at when what runs takes or gives back one.
+/// A core's resources, and the state that locks and unlocks of the running task look at.
 #[derive(Clone, Debug)]
 pub(crate) struct Sections<R> {
     resources: R,
-    /// What was taken last, [`NOTHING`], [`IDLE`], [`FREE`], or what is held by a light section and [`UNCONTENDED`].
+    /// The resource locked last, [`NOTHING`], [`IDLE`], [`FREE`], or the resource of an uncontended section plus
+    /// [`UNCONTENDED`].
     last: u64,
-    /// What limits count from in the short way.
+    /// The base that limits count from on the fast path.
     from: u64,
     next: u64,
-    /// But for what a light section makes of it.
+    /// Not lowered by an uncontended section.
     ceiling: u64,
-    /// What the bar is once what runs has given all back.
+    /// The ceiling after the running task has released everything.
     outer: u64,
     runner: u32,
-    /// How many hold something and do not run.
+    /// How many tasks hold something and do not run.
     others: u32,
 }
 
 impl<R: Store<LocalResource>> Sections<R> {
-    /// A resource per limit; nothing runs.
+    /// A resource per limit; no task runs.
     pub(crate) fn new(mut resources: R, limits: impl Iterator<Item = u64>) -> Result<Self, Misuse> {
         let places = resources.as_mut();
         if places.len() >= NONE as usize {
@@ -129,13 +133,13 @@ impl<R: Store<LocalResource>> Sections<R> {
         self.resources.as_ref()
     }
 
-    /// What is held.
+    /// The resources that are held.
     pub(crate) fn held(&self) -> impl Iterator<Item = LocalResource> + Clone {
         let uncontended = self.uncontended().and_then(|at| self.whole(at));
         self.resources().iter().copied().filter(|place| place.holder != NONE).chain(uncontended)
     }
 
-    /// What a light section holds.
+    /// The resource of the uncontended section, if there is one.
     fn uncontended(&self) -> Option<usize> {
         self.is_uncontended().then_some(self.last as u32 as usize)
     }
@@ -145,13 +149,13 @@ impl<R: Store<LocalResource>> Sections<R> {
         self.last >> 32 == UNCONTENDED >> 32
     }
 
-    /// A resource as it is written, if what runs holds nothing else.
+    /// A resource as recorded for an uncontended section, the only section of the running task.
     fn whole(&self, resource: usize) -> Option<LocalResource> {
         let place = self.resources().get(resource)?;
         Some(LocalResource { before: self.ceiling, holder: self.runner, below: NONE, ..*place })
     }
 
-    /// The bar.
+    /// The ceiling, with that of an uncontended section.
     #[inline(always)]
     pub(crate) fn ceiling(&self) -> u64 {
         if self.is_uncontended() { self.ceiling_of_uncontended() } else { self.ceiling }
@@ -163,7 +167,7 @@ impl<R: Store<LocalResource>> Sections<R> {
         uncontended.map_or(self.ceiling, |place| self.ceiling.min(self.from.saturating_add(place.limit)))
     }
 
-    /// What limits count from in the short way, from now on.
+    /// Sets the base that limits count from on the fast path.
     pub(crate) fn count_from(&mut self, from: u64) {
         if self.from != from {
             self.write();
@@ -171,13 +175,13 @@ impl<R: Store<LocalResource>> Sections<R> {
         }
     }
 
-    /// The short way is never opened: under a rule that has none.
+    /// Keeps the fast path closed forever, for a rule that has none.
     pub(crate) fn close_fast_path(&mut self) {
-        // As if another one always held something.
+        // As if another task always held something.
         self.others = 1;
     }
 
-    /// Opens the short way if it may be.
+    /// Opens the fast path if its conditions hold.
     #[inline(always)]
     pub(crate) fn open_fast_path(&mut self) {
         if self.last == NOTHING && self.others == 0 && self.next >= self.ceiling {
@@ -185,7 +189,7 @@ impl<R: Store<LocalResource>> Sections<R> {
         }
     }
 
-    /// A light section becomes one like all others.
+    /// Records an uncontended section like all others.
     #[inline(always)]
     fn write(&mut self) {
         if self.is_uncontended() {
@@ -208,25 +212,25 @@ impl<R: Store<LocalResource>> Sections<R> {
         (self.runner != NONE).then_some(self.runner as usize)
     }
 
-    /// What runs, or that nothing does.
+    /// The running task, or [`Misuse::State`] if there is none.
     #[inline]
     pub(crate) fn runner(&self) -> Result<usize, Misuse> {
         self.running().ok_or(Misuse::State)
     }
 
-    /// Whether something runs that nothing ready can go before.
+    /// Whether a task runs that no ready task can preempt.
     #[inline]
     pub(crate) fn goes_on(&self) -> bool {
         self.runner != NONE && self.next >= self.ceiling
     }
 
-    /// It has been decided who runs: nothing that is ready goes before it below this key.
+    /// Takes note of a decision: no ready task that could preempt the running one has a key below `next`.
     pub(crate) fn decided(&mut self, next: u64) {
         self.next = next;
         self.open_fast_path();
     }
 
-    /// What runs holds nothing, and stands here from now on.
+    /// Sets the ceiling of the running task; if it holds nothing, also the one that it returns to.
     pub(crate) fn settle_at(&mut self, ceiling: u64) {
         self.ceiling = ceiling;
         if !self.holds() {
@@ -234,7 +238,7 @@ impl<R: Store<LocalResource>> Sections<R> {
         }
     }
 
-    /// Something has happened to what is ready.
+    /// The set of ready tasks has changed.
     pub(crate) fn ask_anew(&mut self) {
         self.write();
         if self.last == FREE {
@@ -243,20 +247,20 @@ impl<R: Store<LocalResource>> Sections<R> {
         self.next = 0;
     }
 
-    /// A task runs, where none did, under this bar.
+    /// A task runs, where none did, under this ceiling.
     pub(crate) fn start(&mut self, task: usize, last: Last, ceiling: u64) {
         (self.runner, self.last, self.ceiling, self.outer) = (task as u32, last.widen(), ceiling, ceiling);
         if last != Last::NOTHING {
             self.others = self.others.saturating_sub(1);
         }
         let mut at = last.0;
-        // As many steps as it holds resources.
+        // As many steps as the task holds resources.
         while let Some(place) = self.resources.as_ref().get(at as usize) {
             (self.outer, at) = (place.before, place.below);
         }
     }
 
-    /// What runs does so no longer. It is in no light section: those are of who goes on.
+    /// The running task stops. It is in no uncontended section: in one, the running task always continues.
     pub(crate) fn stop(&mut self) -> Last {
         (self.runner, self.next) = (NONE, 0);
         let last = Last(core::mem::replace(&mut self.last, IDLE) as u32);
@@ -264,12 +268,13 @@ impl<R: Store<LocalResource>> Sections<R> {
         last
     }
 
-    /// Whether what runs holds anything.
+    /// Whether the running task holds a resource.
     pub(crate) fn holds(&self) -> bool {
         self.last < IDLE
     }
 
-    /// What runs takes a resource, if the short way is open: whether it is so; if not nothing has happened.
+    /// The running task locks a resource if the fast path is open. Returns whether it has; if not, nothing has
+    /// changed.
     #[inline(always)]
     pub(crate) fn lock_uncontended(&mut self, resource: Uncontended) -> bool {
         let uncontended = self.last == FREE && (resource.resource() as usize) < self.resources.as_ref().len();
@@ -279,7 +284,8 @@ impl<R: Store<LocalResource>> Sections<R> {
         uncontended
     }
 
-    /// What runs gives back all that it holds, which is this, and goes on: whether it is so; if not nothing has happened.
+    /// The running task releases this resource, if it is the only one that it holds, and continues. Returns whether
+    /// it has; if not, nothing has changed.
     #[inline(always)]
     pub(crate) fn unlock_uncontended(&mut self, resource: Uncontended) -> bool {
         let uncontended = self.last == resource.0;
@@ -289,7 +295,8 @@ impl<R: Store<LocalResource>> Sections<R> {
         uncontended
     }
 
-    /// What runs takes a resource; `limit` makes the limit from the resource's own, `None` where it does not fit.
+    /// The running task locks a resource. `limit` turns the resource's own limit into the ceiling; `None`, if that
+    /// does not fit, leaves the ceiling as it is.
     #[inline(always)]
     pub(crate) fn lock(
         &mut self,
@@ -314,29 +321,30 @@ impl<R: Store<LocalResource>> Sections<R> {
         Ok(Answer::Granted)
     }
 
-    /// What runs takes a resource, under a rule that has a short way.
+    /// The running task locks a resource, under a rule that has a fast path.
     pub(crate) fn lock_fast(&mut self, resource: usize) -> Result<Answer, Misuse> {
         let from = self.from;
         self.lock(resource, |limit| from.checked_add(limit))
     }
 
-    /// What runs gives back what it took last, and whether it goes on.
+    /// The running task releases the resource that it locked last. Returns whether it continues.
     pub(crate) fn unlock_fast(&mut self, resource: usize) -> Result<bool, Misuse> {
         let goes_on = self.unlock_and_look(resource);
         self.open_fast_path();
         goes_on
     }
 
-    /// What runs gives back what it took last.
+    /// The running task releases the resource that it locked last.
     ///
-    /// Of a section that is in no other, the bar and what was taken before are known without reading back what the lock
-    /// has just written: what is written then waits for nothing, and one section can overlap the next.
+    /// For an outermost section the previous ceiling and the previous `last` are known without loading the values
+    /// that the lock has just stored: the new stores depend on no load, and the processor can overlap one section
+    /// with the next.
     #[inline]
     pub(crate) fn unlock(&mut self, resource: usize) -> Result<(), Misuse> {
         self.unlock_and_look(resource).map(|_| ())
     }
 
-    /// The same, and whether it goes on.
+    /// As [`Self::unlock`], and returns whether the task continues.
     #[inline(always)]
     pub(crate) fn unlock_and_look(&mut self, resource: usize) -> Result<bool, Misuse> {
         let Some(place) = self.resources.as_mut().get_mut(resource).filter(|_| self.last == resource as u64)
@@ -351,7 +359,7 @@ impl<R: Store<LocalResource>> Sections<R> {
         Ok(self.next >= self.outer)
     }
 
-    /// Of a section inside of another.
+    /// Unlocks a section inside another.
     #[cold]
     #[inline(never)]
     fn unlock_inner(&mut self, resource: usize) -> bool {
@@ -361,7 +369,7 @@ impl<R: Store<LocalResource>> Sections<R> {
         self.goes_on()
     }
 
-    /// Of a light section, or of none.
+    /// Unlocks an uncontended section; else finds the error.
     #[cold]
     fn not_last(&mut self, resource: usize) -> Result<bool, Misuse> {
         match (self.running(), self.resources().get(resource)) {
@@ -380,7 +388,7 @@ impl<R: Store<LocalResource>> Sections<R> {
         self.resources().get(resource).map(|place| place.limit).ok_or(Misuse::Resource)
     }
 
-    /// Changes it, if nobody holds the resource.
+    /// Changes a resource's limit, if no task holds the resource.
     pub(crate) fn set_limit(&mut self, resource: usize, limit: u64) -> Result<(), Misuse> {
         let held = self.holder(resource).is_some();
         let place = self.resources.as_mut().get_mut(resource).ok_or(Misuse::Resource)?;
@@ -398,7 +406,8 @@ impl<R: Store<LocalResource>> Sections<R> {
         self.resources().get(resource)?.holder()
     }
 
-    /// That `next` is not above the key of what could go before what runs, and the bar not above what it was.
+    /// Checks that `next` is not above the key of the first ready task that could preempt the running one, and that
+    /// the ceiling is not above its previous value.
     pub(crate) fn check_next(&self, key: Option<u64>) -> Result<(), &'static str> {
         if self.last == FREE || self.uncontended().is_some() {
             let holders = self.resources().iter().filter(|place| place.holder != NONE);

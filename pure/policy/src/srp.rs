@@ -7,19 +7,19 @@
 //! Rule        let J be the first of the heap by (deadline, order of release) and S the top of the stack:
 //!             J starts if there is no S, or if d_J < d_S and level(J) > system ceiling; else S runs
 //! Symbols     d absolute deadline, D relative deadline; level: larger for smaller D; ceiling of a resource: the
-//!             largest level of its users; system ceiling: the largest ceiling of what is held
-//! Promise     no lock waits; a job that has started is only preempted by jobs that end before it goes on
+//!             largest level of its users; system ceiling: the largest ceiling of the held resources
+//! Promise     no lock waits; only jobs that end before it continues preempt a job that has started
 //! Needs       ceilings that are true; unlock in reverse order; no suspension inside a section
 //! Cost        release, start O(log n); lock, unlock, complete O(1)
 //! Source      [Baker91]; the order by two structures is ours
 //! ```
 //!
-//! Both comparisons are strict. With ≥ between level and ceiling, as a text on an implementation has it [Gutierrez13,
-//! expression 1], a task whose own level is the ceiling preempts the holder and locks what is held. Levels are kept as
-//! relative deadlines: level(J) > ceiling is D_J < the least D of the users.
+//! Both comparisons are strict. With ≥ between level and ceiling, as in a text on an implementation [Gutierrez13,
+//! expression 1], a task whose own level is the ceiling preempts the holder and locks the held resource. Levels are
+//! stored as relative deadlines: level(J) > ceiling is D_J < the least D of the users.
 //!
-//! A job that was suspended counts as not started when it may run again: it holds nothing, so the test keeps it out as
-//! long as it would keep out a new one.
+//! A job that resumes after a suspension counts as not started: it holds nothing, so the test keeps it out as long as
+//! it would keep out a new job.
 
 use taut_time::{Duration, Instant};
 
@@ -27,13 +27,13 @@ use crate::queue::{End, ReadyQueue};
 use crate::sections::{Last, Sections};
 use crate::{Answer, LocalResource, Locking, Misuse, Scheduler, Store};
 
-/// What the rule knows of a task, and a place of the stack.
+/// What the rule knows about a task, and a place of the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SrpTask {
     relative: u64,
     absolute: u64,
     state: State,
-    /// What it took last, while it does not run.
+    /// The resource that the task locked last, while it does not run.
     last: Last,
     /// The task at this height of the stack.
     stacked: u32,
@@ -62,7 +62,7 @@ impl SrpTask {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Srp<Q, S, R> {
-    /// The bar is the system ceiling: the least relative deadline among the users of what is held.
+    /// Its ceiling is the system ceiling: the least relative deadline among the users of held resources.
     pub(crate) sections: Sections<R>,
     unstarted: Q,
     tasks: S,
@@ -75,8 +75,8 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Srp<Q, S, R> {
     /// rank.
     ///
     /// # Errors
-    /// [`Misuse::Task`] and [`Misuse::Resource`] if there is no place for all, [`Misuse::Rank`] if the queue has too few
-    /// ranks.
+    /// [`Misuse::Task`] and [`Misuse::Resource`] if there is no place for all, [`Misuse::Rank`] if the queue has too
+    /// few ranks.
     pub fn new(
         unstarted: Q,
         mut tasks: S,
@@ -101,7 +101,7 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Srp<Q, S, R> {
         self.tasks.as_ref().get(task).map(|slot| slot.relative).ok_or(Misuse::Task)
     }
 
-    /// Changes it, of a task without a job.
+    /// Changes the relative deadline of a task that has no job.
     pub(crate) fn set_base(&mut self, task: usize, relative: u64) -> Result<(), Misuse> {
         let slot = self.tasks.as_mut().get_mut(task).ok_or(Misuse::Task)?;
         if slot.state != State::Idle {
@@ -124,7 +124,7 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Srp<Q, S, R> {
         &self.unstarted
     }
 
-    /// Jobs that have started, the last one first: what runs, whom it preempted, and so on.
+    /// Jobs that have started, the last one first: the running job, the job it preempted, and so on.
     pub fn started(&self) -> impl Iterator<Item = usize> + Clone {
         self.tasks.as_ref()[..self.height].iter().rev().map(|slot| slot.stacked as usize)
     }
@@ -151,7 +151,8 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Srp<Q, S, R> {
         Ok(())
     }
 
-    /// The first of the heap, unless it is due no sooner than the top of the stack: a ceiling alone keeps it out.
+    /// The first job of the heap, if its deadline is before that of the top of the stack: then only a ceiling keeps
+    /// it out.
     fn sooner(&self) -> Option<usize> {
         let (task, deadline) = self.unstarted.first()?;
         self.top().is_none_or(|top| deadline < self.task(top).absolute).then_some(task)
@@ -159,13 +160,13 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Srp<Q, S, R> {
 
     #[inline(never)]
     fn decide_anew(&mut self) -> Option<usize> {
-        // The key of the one that a ceiling alone keeps out, if there is one.
+        // The key of the job that only a ceiling keeps out, if there is one.
         let mut next = u64::MAX;
         if let Some(task) = self.sooner() {
             next = self.task(task).relative;
             if self.height == 0 || next < self.sections.ceiling() {
                 self.start(task);
-                // It was first of the heap: none of the rest is due sooner.
+                // It was the first of the heap: no job of the rest has an earlier deadline.
                 next = u64::MAX;
             }
         }
@@ -177,7 +178,7 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Srp<Q, S, R> {
         Some(top)
     }
 
-    /// The first of the heap goes to the top of the stack.
+    /// Moves the first job of the heap to the top of the stack.
     fn start(&mut self, task: usize) {
         self.unstarted.take_first();
         if let Some(running) = self.sections.running() {
@@ -189,7 +190,7 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Srp<Q, S, R> {
         self.height += 1;
     }
 
-    /// What runs, which is the top of the stack, leaves.
+    /// The running job, which is the top of the stack, leaves.
     fn leave(&mut self, to: State) -> Result<usize, Misuse> {
         let task = self.sections.runner()?;
         if self.sections.holds() {

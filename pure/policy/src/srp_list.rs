@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Stack resource policy on one list, as MaRTE OS has it. **Wrong for nested locks**: kept for its experiments.
+//! Stack resource policy on one list, as in MaRTE OS. **Wrong for nested locks**: kept for its experiments.
 //!
 //! ```text
-//! Rule        a job is put in from the tail, behind the first job T that it does not go before:
+//! Rule        a job is inserted from the tail, behind the first job T that it does not go before:
 //!             new before T  iff  d_new < d_T and (T holds nothing, or level(new) > level(T) now);
-//!             the head runs; a holder's level is at least the ceilings of what it holds; at an unlock the holder is
-//!             taken out and put in anew
+//!             the head runs; a holder's level is at least the ceilings of what it holds; an unlock removes the holder
+//!             and inserts it again
 //! Status      unsound: see below
 //! Cost        release, unlock O(n); lock, complete O(1)
 //! Source      [Gutierrez13, Figure 1 and Appendix A]
 //! ```
 //!
-//! Right as long as no section is inside another and no deadlines are equal: then it gives the schedules of
-//! [`Srp`](crate::Srp). With nested sections it does not: after the inner unlock the job still holds the outer resource,
-//! but the comparison looks at what the *other* job holds, so that one whom the outer ceiling keeps out is put before
-//! it, and locks what is held. [`Locking::lock`] then answers [`Answer::Broken`]. At equal deadlines an unlock puts the
-//! job behind its equals, which is no mistake but not FIFO.
+//! Correct as long as no section is inside another and no deadlines are equal: then the schedules are those of
+//! [`Srp`](crate::Srp). With nested sections they are not: after the inner unlock the job still holds the outer
+//! resource, but the comparison looks at what the *other* job holds. So a job that the outer ceiling should keep out
+//! is inserted before the holder, and locks the held resource. [`Locking::lock`] then answers [`Answer::Broken`]. At
+//! equal deadlines an unlock puts the job behind its equals, which is not a mistake but not FIFO.
 
 use taut_time::{Duration, Instant};
 
 use crate::queue::{List, Node, ReadyQueue};
 use crate::{Answer, Locking, Misuse, Scheduler, Store};
 
-/// What the rule knows of a task.
+/// What the rule knows about a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SrpListTask {
     relative: u64,
     absolute: u64,
-    /// As a relative deadline: its own, or the least of what it holds.
+    /// As a relative deadline: the least of the task's own and the ceilings of the resources that it holds.
     level: u64,
     held: u32,
     state: State,
@@ -48,14 +48,14 @@ impl SrpListTask {
         Self { relative: u64::MAX, absolute: u64::MAX, level: u64::MAX, held: 0, state: State::Idle };
 }
 
-/// A resource: its ceiling, and who holds it.
+/// A resource: its ceiling and its holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SrpListResource {
     ceiling: u64,
     holder: u32,
-    /// The holder's level before.
+    /// The holder's level before the lock.
     before: u64,
-    /// Which one of its holder's it is, counted from 1.
+    /// Its nesting depth among the holder's resources, counted from 1.
     depth: u32,
 }
 
@@ -106,7 +106,7 @@ impl<N: Store<Node>, S: Store<SrpListTask>, R: Store<SrpListResource>> SrpList<N
         Ok(Self { list, tasks, resources, running: None })
     }
 
-    /// The ready queue, what runs at its head, to look at.
+    /// The ready queue, with the running task at its head, to look at.
     pub fn queue(&self) -> &List<N> {
         &self.list
     }
@@ -144,7 +144,7 @@ impl<N: Store<Node>, S: Store<SrpListTask>, R: Store<SrpListResource>> SrpList<N
         Ok(task)
     }
 
-    /// Whether what runs holds anything.
+    /// Whether the running task holds a resource.
     pub(crate) fn holds(&self) -> bool {
         self.running.is_some_and(|task| self.tasks.as_ref()[task].held > 0)
     }

@@ -12,8 +12,9 @@ fn server(budget: u64, period: u64) -> AnyServer {
     Any::ConstantBandwidth(ConstantBandwidth::new(ns(budget), ns(period)).expect("fits"))
 }
 
-/// C_s = 2, T_s = 5, alone. A request of 5 at 1 is due at 6, from 3 on at 11, and from 5 on at 16; 1 is left at 6. At 7 that
-/// is less than the share of what is left until 16, so it stays; at 14 it is more, so all begins anew.
+/// C_s = 2, T_s = 5, alone. A request of 5 at 1 has the deadline 6, from 3 on 11, and from 5 on 16; a budget of 1 is
+/// left at 6. At 7 this is less than the server's share of the time until 16, so budget and deadline stay; at 14 it
+/// is more, so both are renewed.
 #[test]
 fn the_rules_one_by_one() {
     let mut server = ConstantBandwidth::new(ns(2), ns(5)).expect("fits");
@@ -35,13 +36,13 @@ fn the_rules_one_by_one() {
     server.pass(at(14), false);
     server.wake();
     assert_eq!(step(&mut server, 14, false), (false, 19, 2));
-    // Told late: each budget that it has taken moves the deadline.
+    // A late report: each budget that the server has used moves the deadline.
     assert_eq!(step(&mut server, 19, true), (true, 29, 1));
     assert!(server.is_ready(true) && !server.is_ready(false) && server.next(true).is_none());
 }
 
-/// Tasks and C_s / T_s that come to 1 at most: no task is late, whatever is requested, and a server whose requests keep to
-/// its share serves each within T_s. Above 1, some are late.
+/// Tasks and C_s / T_s add up to 1 at most: no task is late, whatever is requested, and a server whose requests keep
+/// to its share serves each within T_s. Above 1, some are late.
 #[test]
 fn a_share_is_a_share() {
     let mut seed = 0x0cb5_0001_u64;
@@ -61,7 +62,7 @@ fn a_share_is_a_share() {
             .collect();
         let period = 2 + below(9);
         let budget = 1 + below(period) / 2;
-        // In parts of 2520, which all up to 10 divide.
+        // In units of 1/2520, which every number up to 10 divides.
         let load =
             tasks.iter().map(|task| task.cost * 2520 / task.period).sum::<u64>() + budget * 2520 / period;
         let keeps = below(2) == 0;

@@ -14,7 +14,7 @@ use units::{
 };
 
 /// The smallest set whose schedules under SRP and DFP differ: C does not use the resource and its deadline is shorter
-/// than the floor, so SRP never holds it up; DFP does, as its deadline is not earlier than the lock's.
+/// than the floor, so SRP never delays it; DFP does, as C's deadline is not earlier than the holder's after the lock.
 #[test]
 fn smallest_set_on_which_srp_and_dfp_differ() {
     let jobs = [job(0, 4, &inside(0, 2)), job(1, 3, &inside(0, 1)), job(1, 2, &[Run])];
@@ -24,8 +24,8 @@ fn smallest_set_on_which_srp_and_dfp_differ() {
     assert_eq!(srp(&jobs).missed, dfp(&jobs).missed);
 }
 
-/// The one list of [Gutierrez13] is wrong for nested locks: when B gives R2 back at 10 it still holds R1, and A, which
-/// the ceiling of R1 should keep out, is put before it.
+/// The one list of [Gutierrez13] is wrong for nested locks: when B releases R2 at 10 it still holds R1, and A, which
+/// the ceiling of R1 should keep out, is inserted before it.
 #[test]
 fn one_list_breaks_on_nested_locks() {
     let a = [Lock(0), Run, Lock(1), Run, Unlock(1), Run, Unlock(0)];
@@ -37,8 +37,8 @@ fn one_list_breaks_on_nested_locks() {
     assert_eq!(srp(&jobs).schedule, ". . . . . B* B* B* B* B* B* A* A* A*");
 }
 
-/// With what runs inside of the queue: B, which arrived in the tick of A's outer lock and was told of a tick later, is due
-/// when A is. A's inner unlock puts A behind it, and B asks for what A holds.
+/// With the running task in the queue: B, which arrived in the tick of A's outer lock and is reported a tick later,
+/// has the same deadline as A. A's inner unlock puts A behind B, and B requests what A holds.
 #[test]
 fn a_floor_in_the_queue_breaks_on_nested_locks_at_equal_deadlines() {
     let a = [Run, Lock(0), Run, Run, Lock(1), Run, Unlock(1), Run, Unlock(0)];
@@ -49,8 +49,8 @@ fn a_floor_in_the_queue_breaks_on_nested_locks_at_equal_deadlines() {
     assert_eq!(dfp(&jobs).schedule, "A A* A* A* A* B* B*");
 }
 
-/// B was nominally released before A locked, and is recognised after it: without J its deadline is earlier than the
-/// floor, and it runs beside the holder.
+/// B was nominally released before A locked, and the release is recognised after it: without J, B's deadline is
+/// earlier than the floor, and B runs beside the holder.
 #[test]
 fn release_jitter_breaks_a_floor_without_it() {
     let mut jobs = [job(0, 20, &[Run, Lock(0), Run, Run, Unlock(0)]), job(0, 10, &inside(0, 1))];
@@ -62,7 +62,8 @@ fn release_jitter_breaks_a_floor_without_it() {
     assert_eq!(srp(&jobs).schedule, "A A* A* B*", "SRP looks at levels, which do not depend on it");
 }
 
-/// B arrives in the very tick of the lock, so its deadline equals the floor: the holder goes on, told before or after.
+/// B arrives in the very tick of the lock, so its deadline equals the floor: the holder continues, whether the
+/// release is reported before or after the lock.
 #[test]
 fn arrival_in_the_tick_of_the_lock_waits() {
     let jobs = [job(0, 20, &inside(0, 3)), job(0, 10, &[])];
@@ -81,16 +82,16 @@ fn arrival_in_the_tick_of_the_lock_waits() {
     assert_eq!(rule.decide(), Some(1));
 }
 
-/// A preempted holder whose floor equals a later arrival's deadline goes on before it.
+/// A preempted holder whose floor equals the deadline of a later arrival continues before it.
 #[test]
 fn a_preempted_holder_goes_before_its_equals() {
-    // A is due at 8 while it holds, C at 4, D at 8, B at 10.
+    // A's deadline is 8 while it holds, C's is 4, D's 8, B's 10.
     let jobs =
         [job(0, 20, &inside(0, 3)), job(2, 8, &inside(0, 1)), job(1, 3, &[Run, Run]), job(2, 6, &[Run])];
     assert_eq!(dfp(&jobs).schedule, "A* C C A* A* D B*");
 }
 
-/// [Gutierrez13, Appendix A], with B among the users of R1, as the described behaviour needs.
+/// [Gutierrez13, Appendix A], with B among the users of R1, as the described behaviour requires.
 #[test]
 fn gutierrez13_appendix_a() {
     let a = [vec![Run], inside(0, 7), vec![Run, Run]].concat();
@@ -102,7 +103,7 @@ fn gutierrez13_appendix_a() {
     }
 }
 
-/// With only A among the users, as the text of [Gutierrez13, Appendix A] has it, the ceiling is A's own and B preempts.
+/// With only A among the users, as in the text of [Gutierrez13, Appendix A], the ceiling is A's own and B preempts.
 #[test]
 fn gutierrez13_appendix_a_as_worded() {
     let a = [vec![Run], inside(0, 7), vec![Run, Run]].concat();
@@ -112,7 +113,7 @@ fn gutierrez13_appendix_a_as_worded() {
     }
 }
 
-/// [Sha90]: under the original protocol a middle task that uses nothing runs beside a holder that nobody waits for;
+/// [Sha90]: under the original protocol a middle task that uses nothing runs beside a holder for which no task waits;
 /// under the immediate one it waits. Both end at the same time.
 #[test]
 fn ceilings_original_and_immediate() {
@@ -123,7 +124,7 @@ fn ceilings_original_and_immediate() {
     assert_eq!(immediate(&jobs).schedule, "A A* A* A* C C* B B A");
 }
 
-/// Two tasks that nest the same resources the other way round do not deadlock.
+/// Two tasks that nest the same resources in opposite orders do not deadlock.
 #[test]
 fn crossed_nesting_does_not_deadlock() {
     let cross =
@@ -152,7 +153,7 @@ fn sets(nested: bool) -> impl Strategy<Value = Vec<Job>> {
 }
 
 proptest! {
-    // A third of the sets have equal deadlines, which some properties pass over.
+    // A third of the sets have equal deadlines, which some properties skip.
     #![proptest_config(ProptestConfig { max_global_rejects: 1 << 20, ..ProptestConfig::with_cases(400) })]
 
     #[test]
@@ -162,7 +163,7 @@ proptest! {
         }
     }
 
-    /// The one list equals the two structures as long as nothing nests and no deadlines are equal.
+    /// The one list equals the two structures as long as no sections nest and no deadlines are equal.
     #[test]
     fn one_list_is_right_without_nesting(jobs in sets(false)) {
         let mut due: Vec<_> = jobs.iter().map(|job| job.arrival + job.deadline).collect();
@@ -172,7 +173,7 @@ proptest! {
         prop_assert_eq!(srp_list(&jobs), srp(&jobs));
     }
 
-    /// With what runs inside of the queue the same schedules as with it outside, on the same terms.
+    /// With the running task in the queue the schedules are the same as with it outside, under the same conditions.
     #[test]
     fn a_floor_in_the_queue_is_right_without_nesting(jobs in sets(false)) {
         let mut due: Vec<_> = jobs.iter().map(|job| job.arrival + job.deadline).collect();
@@ -190,7 +191,7 @@ proptest! {
         prop_assert_eq!(srp(jobs).schedule, dfp(jobs).schedule);
     }
 
-    /// Releases told of late by at most J do not break a floor that knows J.
+    /// Releases reported at most J late do not break a floor that knows J.
     #[test]
     fn a_floor_with_jitter_holds(jobs in sets(true), late in prop::collection::vec(0_u64..4, TASKS)) {
         let mut jobs = jobs;

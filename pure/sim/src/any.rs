@@ -12,8 +12,8 @@ use taut_time::{Duration, Instant};
 
 use crate::{CoreRule, Fault, GlobalRule};
 
-/// Of each resource the largest priority, and the least relative deadline, of its users. Only local rules look at
-/// them, at those of local resources.
+/// For each resource, the largest priority and the least relative deadline of its users. Only local rules use them,
+/// for local resources.
 pub(crate) struct Users {
     ceilings: Vec<u32>,
     floors: Vec<Duration>,
@@ -35,7 +35,7 @@ impl Users {
     }
 }
 
-/// A core's rule, for the tasks of the set that are on it, in order.
+/// A core's rule, for the tasks of the set on that core, in order.
 pub(crate) fn core(set: &TaskSet, users: &Users, core: usize, rule: CoreRule) -> Result<AnyCore, Fault> {
     let tasks: Vec<_> = set.on_core(core).map(|task| &set.tasks()[task]).collect();
     let priorities: Vec<_> = tasks.iter().map(|task| task.priority).collect();
@@ -56,7 +56,7 @@ pub(crate) fn core(set: &TaskSet, users: &Users, core: usize, rule: CoreRule) ->
     AnyLocal::core(rule, of).map_err(|_| Fault::TooMany)
 }
 
-/// The rule of a global resource; of a local one it stands there unused.
+/// The rule of a global resource; unused for a local one.
 #[derive(Clone, Debug)]
 pub(crate) enum AnyGlobal {
     Msrp(Msrp<Box<[Waiter]>>),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! When jobs of a task arrive, and are released.
+//! The arrivals and releases of a task's jobs.
 
 use taut_model::{Arrivals, SetTask};
 
@@ -13,28 +13,29 @@ use crate::{Gaps, Jitter, Scenario, Shares, Start};
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     period: u64,
-    /// At most so much more between two.
+    /// The most that a gap between two arrivals may exceed the period.
     spread: u64,
     jitter: u64,
     pattern: Jitter,
     horizon: u64,
-    /// Which of the scenario's exact lists gives them instead.
+    /// The scenario's exact list that gives the arrivals instead, if there is one.
     list: Option<usize>,
-    /// Which of the scenario's lists gives the times from arrival to release.
+    /// The scenario's list that gives the times from arrival to release, if there is one.
     delays: Option<usize>,
-    /// The place of its task in the scenario's list of what comes to gaps.
+    /// The position of its task in the scenario's list of lengthened gaps.
     lengthened: Option<usize>,
-    /// How many there were.
+    /// How many arrivals there were.
     count: usize,
-    /// When the task's next job can arrive at the soonest, if that is not known: T after the last.
+    /// The earliest instant at which the task's next job can arrive, if the arrival itself is not known: T after the
+    /// last.
     soonest: Option<u64>,
     pub(crate) arrival: u64,
-    /// Never before an earlier one.
+    /// Never before an earlier release.
     pub(crate) release: u64,
 }
 
 impl Source {
-    /// At its first arrival, if there is one before the horizon.
+    /// A source at its first arrival, if that is before the horizon.
     pub(crate) fn new(
         task: &SetTask,
         at: usize,
@@ -87,18 +88,18 @@ impl Source {
         if self.count == 0 { 0 } else { self.arrival }
     }
 
-    /// An instant before which nothing arrives that is not released by now: of a periodic task its next arrival, of a
-    /// sporadic one what a driver can know of it.
+    /// An instant before which no job arrives that has not been released by now: the next arrival of a periodic task;
+    /// for a sporadic task, what a driver can know.
     pub(crate) fn next_from(&self, now: u64) -> u64 {
         self.soonest.map_or(self.arrival, |soonest| self.arrival.min(soonest.max(now)))
     }
 
-    /// Something else says when it arrives next, and that is all that is known of it.
+    /// The caller gives the next arrival; nothing else is known about it.
     pub(crate) fn set_next(&mut self, arrival: u64) {
         (self.soonest, self.arrival) = (None, arrival);
     }
 
-    /// To the next one.
+    /// Advances to the next arrival.
     pub(crate) fn advance(&mut self, scenario: &Scenario, random: &mut Random) {
         self.count += 1;
         self.soonest = self.soonest.map(|_| self.arrival.saturating_add(self.period));
@@ -119,7 +120,7 @@ impl Source {
         self.settle(scenario, random);
     }
 
-    /// The release of an arrival; none past the horizon.
+    /// Computes the release of an arrival; none at or past the horizon.
     fn settle(&mut self, scenario: &Scenario, random: &mut Random) {
         if self.arrival >= self.horizon {
             self.release = NEVER;
@@ -135,12 +136,12 @@ impl Source {
             (None, Jitter::First | Jitter::Full) => self.jitter,
             (None, Jitter::Random) => random.up_to(self.jitter),
         };
-        // That this fits is checked before a run.
+        // The simulation checks before a run that this fits.
         self.release = self.release.max(self.arrival.saturating_add(late));
     }
 }
 
-/// Where a list has what it says of a task; at its own position at best.
+/// The position of a task's entry in a list; tries the task's own position first.
 pub(crate) fn place<T>(list: &[(usize, T)], task: usize) -> Option<usize> {
     let own = list.get(task).is_some_and(|(whose, _)| *whose == task).then_some(task);
     own.or_else(|| list.iter().position(|(whose, _)| *whose == task))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! When each task is next released, the soonest first: a tournament. A change costs one comparison per level, whichever
-//! way it goes, and nothing moves.
+//! The next release of each task, the soonest first: a tournament tree. A change costs one comparison per level,
+//! whether the time grows or shrinks, and moves no entry.
 
 /// No release.
 pub(crate) const NEVER: u64 = u64::MAX;
@@ -10,9 +10,9 @@ pub(crate) const NEVER: u64 = u64::MAX;
 /// As many times as tasks.
 #[derive(Clone, Debug)]
 pub(crate) struct Calendar {
-    /// Times by task, up to a power of two.
+    /// The times by task, padded to a power of two.
     times: Box<[u64]>,
-    /// Who wins below each node; the root is 1, and the nodes at the bottom compare two tasks.
+    /// The winner below each node; the root is node 1, and the nodes at the bottom compare two tasks.
     winners: Box<[u32]>,
 }
 
@@ -42,7 +42,7 @@ impl Calendar {
         self.winners[node] = winner as u32;
         while node > 1 {
             let other = self.winners[node ^ 1] as usize;
-            // Of two at once the lower position, whichever side it came from.
+            // Among equal times the lower position wins, whichever side it came from.
             let (own, theirs) = (self.times[winner], self.times[other]);
             if theirs < own || (theirs == own && other < winner) {
                 winner = other;

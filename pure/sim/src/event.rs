@@ -3,41 +3,42 @@
 
 use taut_time::{Duration, Instant};
 
-/// What happened to a job. A vocabulary of its own: `taut-event` is the layout of recorded runs, of which only those of
-/// dispatchers know of preemption and locks; [`crate::replay`] joins the two.
+/// What happened to a job. This is a separate vocabulary: `taut-event` is the format of recorded runs, and there only
+/// dispatchers record preemptions and locks; [`crate::replay`] relates the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It may run from now on, unless an earlier job of its task is not complete.
+    /// It is ready from now on, unless an earlier job of its task is not complete.
     Release {
         /// When it arrived.
         arrival: Instant,
     },
-    /// It was dropped, as an earlier one is not complete, by its limit, or too many. In place of `Release`.
+    /// It is dropped, instead of a `Release`: an earlier job is not complete and the task's limit says so, or too
+    /// many jobs wait.
     Drop,
     /// It runs for the first time.
     Start,
-    /// Another goes on in its place.
+    /// Another job continues in its place.
     Preempt,
     /// It runs again.
     Resume,
-    /// It waits for a resource without running.
+    /// It waits for a resource and is suspended.
     Suspend(usize),
-    /// It waits for a resource and runs.
+    /// It waits for a resource and spins.
     Spin(usize),
     /// It holds a resource.
     Locked(usize),
-    /// It has given a resource back.
+    /// It has released a resource.
     Unlock(usize),
     /// It is done.
     Complete {
         /// From its arrival.
         response: Duration,
     },
-    /// It has used up its budget, and is not done.
+    /// It has used up its budget, and is not complete.
     Exhausted,
-    /// It is ended before it was done.
+    /// It is ended before it is complete.
     Kill,
-    /// It was done after its deadline. Follows its `Complete`.
+    /// It completed after its deadline. Follows its `Complete`.
     Miss,
 }
 
@@ -48,23 +49,24 @@ pub struct Event {
     pub at: Instant,
     /// The task: a position in the set.
     pub task: usize,
-    /// Which of its jobs, from 0, dropped ones included.
+    /// The job's number, counted from 0, dropped ones included.
     pub job: u64,
-    /// What.
+    /// What happened.
     pub kind: Kind,
 }
 
-/// Who is told of every event, in order. `()` is nobody, at no cost.
+/// Receives every event, in order. `()` ignores them, at no cost.
 pub trait Sink {
     /// An event.
     fn event(&mut self, event: Event);
 
-    /// Whether jobs have limits in the run. It stands here so that runs without them do not ask; nobody else's business.
+    /// Whether jobs have limits in the run. It is a constant of the sink, so that runs without limits do not check
+    /// for them. Internal to this crate.
     #[doc(hidden)]
     const LIMITED: bool = false;
 }
 
-/// Of a run in which jobs have limits, or do not keep to C.
+/// The sink of a run in which jobs have limits, or may exceed C.
 pub(crate) struct Watched<'a, S>(pub(crate) &'a mut S);
 
 impl<S: Sink> Sink for Watched<'_, S> {

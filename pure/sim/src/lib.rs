@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Seeded runs of task sets under policy, in virtual time.
+//! Runs of task sets under policy in virtual time, each determined by a seed.
 //!
-//! What is shown by a run is a lower bound: a response time that can happen. A claimed bound that a run exceeds is wrong;
-//! one that no run exceeds is not thereby right. [`Hunt`] searches for such runs.
+//! A run shows a lower bound: a response time that can happen. If a run exceeds a claimed bound, the bound is wrong;
+//! if no run does, it may still be wrong. [`Hunt`] searches for such runs.
 //!
 //! ```
 //! use taut_model::{Arrivals, Body, Scheduler, SetTask, TaskSet};
@@ -27,12 +27,12 @@
 //! assert_eq!(outcome.tasks[1].response_max, Duration::from_ms(4));
 //! ```
 //!
-//! Jobs may take longer than they say ([`Scenario::excess`]), and may have budgets ([`Simulation::limited`]): so a run shows
-//! whom a mistake delays, and whom not.
-//! [`replay`] runs what was recorded on threads once more, and says where the simulator decides otherwise.
+//! Jobs may exceed their declared cost ([`Scenario::excess`]), and may have budgets ([`Simulation::limited`]): so a
+//! run shows which tasks a faulty job delays, and which it does not. [`replay`] replays a run that was recorded on
+//! threads, and reports where the simulator decides otherwise.
 //!
-//! What tasks share in a run are resources. Channels are looked at by [`flow::Flows`], which listens to a run and says which
-//! job reads what, how old data are behind a chain, and whether a flow is preserved.
+//! In a run, tasks share resources. For channels there is [`flow::Flows`]: it listens to a run and reports which job
+//! reads which value, how old data are at the end of a chain, and whether a flow is preserved.
 #![forbid(unsafe_code)]
 
 mod any;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a job does, as a flat list.
+//! A job's program, as a flat list of steps.
 
 use taut_model::{Body, Segment, TaskSet};
 
@@ -13,7 +13,7 @@ use crate::{Fault, GlobalRule, Place, Placement};
 pub(crate) struct Op {
     pub(crate) what: What,
     pub(crate) resource: u32,
-    /// Of `Run`.
+    /// The length of a `Run`.
     pub(crate) time: u64,
 }
 
@@ -30,26 +30,26 @@ pub(crate) enum What {
 pub(crate) enum Guard {
     /// The core's rule.
     Local,
-    /// A global one for which tasks spin.
+    /// A global rule under which tasks spin.
     Spin,
-    /// A global one for which tasks are suspended.
+    /// A global rule under which tasks suspend.
     Suspend,
 }
 
-/// Sections of a body that leaves their places open.
+/// The sections of a body that does not fix their places.
 #[derive(Clone, Debug)]
 pub(crate) struct Open {
-    /// Execution outside of sections.
+    /// Execution outside of sections, in ns.
     rest: u64,
-    /// Guard, resource, length: in the order of the requests.
+    /// Guard, resource and length of each section, in the order of the requests.
     sections: Vec<(Guard, u32, u64)>,
-    /// In the order of the last job.
+    /// The same, in the order of the last job.
     ordered: Vec<(Guard, u32, u64)>,
-    /// Whether the scenario says where they are, of all jobs.
+    /// Whether the scenario fixes their places, for all jobs.
     pub(crate) exact: bool,
 }
 
-/// Most steps of all tasks' jobs together.
+/// The most steps of all tasks' jobs together.
 const OPS_MAX: usize = 1 << 20;
 
 pub(crate) fn guard(set: &TaskSet, rules: &[GlobalRule], resource: usize) -> Guard {
@@ -60,7 +60,8 @@ pub(crate) fn guard(set: &TaskSet, rules: &[GlobalRule], resource: usize) -> Gua
     }
 }
 
-/// Appends a task's job. Bodies that leave places open get room here, and a list of what is to be placed.
+/// Appends the program of a task's job. For a body that does not fix its places, reserves room and returns the
+/// sections to place.
 pub(crate) fn compile(body: &Body, guards: &[Guard], ops: &mut Vec<Op>) -> Result<Option<Open>, Fault> {
     let open = match body {
         Body::Segments(segments) => {
@@ -76,7 +77,7 @@ pub(crate) fn compile(body: &Body, guards: &[Guard], ops: &mut Vec<Op>) -> Resul
                     return Err(Fault::TooMany);
                 }
                 let length = request.length.as_ns();
-                // That the sections fit into the cost is what a set proves.
+                // The set guarantees that the sections fit into the cost.
                 rest -= length * u64::from(request.count);
                 let section = (guards[request.resource], request.resource as u32, length);
                 sections.extend(core::iter::repeat_n(section, count));
@@ -106,13 +107,13 @@ fn walk(segments: &[Segment], guards: &[Guard], ops: &mut Vec<Op>) {
 }
 
 impl Open {
-    /// To the order of the requests: a run knows nothing of the one before.
+    /// Restores the order of the requests, so that a run does not depend on the one before.
     pub(crate) fn reset(&mut self) {
         self.ordered.copy_from_slice(&self.sections);
         self.exact = false;
     }
 
-    /// Writes a job with its sections where they are said to be, into the room that `compile` made.
+    /// Writes a job with its sections at the given places, into the room that `compile` reserved.
     pub(crate) fn place_exactly(&mut self, places: &[Place], ops: &mut [Op]) {
         self.exact = true;
         let mut at = 0;
@@ -147,7 +148,7 @@ impl Open {
         put(Op { what: What::End, resource: 0, time: 0 });
     }
 
-    /// Writes a job with its sections in their places into the room that `compile` made.
+    /// Writes a job with its sections placed by a pattern, into the room that `compile` reserved.
     pub(crate) fn place(&mut self, placement: Placement, random: &mut Random, ops: &mut [Op]) {
         let count = self.sections.len() as u64;
         if placement == Placement::Random {
@@ -170,7 +171,7 @@ impl Open {
                 Placement::Back if index == 0 => self.rest,
                 Placement::Back => 0,
                 Placement::Even => share(index + 1) - share(index),
-                // Twice a fair share at most, so that later sections get theirs; at times nothing.
+                // At most twice a fair share, so that later sections get theirs; sometimes nothing.
                 Placement::Random => {
                     let fair = self.rest / (count + 1);
                     random.up_to(fair.saturating_mul(3)).saturating_sub(fair).min(left)
@@ -227,7 +228,7 @@ mod tests {
         let place = |resource, before| Place { resource, before: Duration::from_ns(before) };
         for (places, expected) in [
             (vec![place(1, 2), place(0, 5), place(0, 1)], vec![2, 4, 5, 3, 1, 3, 5]),
-            // The second section of resource 1 does not exist; those that are not given follow.
+            // Resource 1 has no second section; the sections that are not listed follow.
             (vec![place(1, 2), place(1, 1), place(0, 0)], vec![2, 4, 3, 3, 11]),
             // More execution than there is.
             (vec![place(0, 9), place(1, 9)], vec![9, 3, 4, 4, 3]),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Numbers that a seed determines: xoshiro256++ [Blackman 2021], seeded by SplitMix64 [Steele 2014].
+//! Pseudo-random numbers from a seed: xoshiro256++ [Blackman 2021], seeded by SplitMix64 [Steele 2014].
 
 /// A generator. Good for simulation, not for secrets.
 #[derive(Clone, Debug)]
@@ -30,12 +30,12 @@ impl Random {
         result
     }
 
-    /// 0 to `last`, each about equally likely: off by at most one part in 2⁶⁴ / (`last` + 1).
+    /// A number from 0 to `last`, each about equally likely: off by at most one part in 2⁶⁴ / (`last` + 1).
     pub(crate) fn up_to(&mut self, last: u64) -> u64 {
         ((u128::from(self.next()) * (u128::from(last) + 1)) >> 64) as u64
     }
 
-    /// One of them, if there are some.
+    /// A random element, if there is one.
     pub(crate) fn pick<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
         let last = of.len().checked_sub(1)?;
         of.get(self.up_to(last as u64) as usize)
@@ -46,7 +46,7 @@ impl Random {
 mod tests {
     use super::*;
 
-    /// First values for the state 1, 2, 3, 4, as the authors' program gives them.
+    /// The first values for the state 1, 2, 3, 4, as the authors' program prints them.
     #[test]
     fn blackman21_reference() {
         let mut random = Random { state: [1, 2, 3, 4] };

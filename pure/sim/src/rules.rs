@@ -6,7 +6,7 @@ use core::fmt;
 use taut_model::{Scheduler, TaskSet};
 use taut_time::Duration;
 
-/// What schedules a core and guards its local resources.
+/// The scheduler of a core, with its rule for local resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoreRule {
     /// Fixed priority, immediate ceiling.
@@ -17,13 +17,13 @@ pub enum CoreRule {
     Srp,
     /// EDF, stack resource policy on one list: wrong for nested locks.
     SrpList,
-    /// EDF, deadline floor. Its jitter is the longest of the core's tasks if it is not given.
+    /// EDF, deadline floor. If no jitter is given, it is the longest of the core's tasks.
     Dfp {
         /// J of the floor.
         jitter: Option<Duration>,
     },
-    /// EDF, deadline floor that counts from the next release that the rule has not been told of, not from the clock: so
-    /// it holds however late releases are told. Of a sporadic task that is the least that it can be.
+    /// EDF, deadline floor that counts from the next release not yet reported to the rule, not from the clock: so it
+    /// holds however late releases are reported. For a sporadic task this is the earliest possible one.
     DfpNext,
 }
 
@@ -33,23 +33,24 @@ impl CoreRule {
     }
 }
 
-/// What guards a resource that several cores use.
+/// The rule for a resource that several cores use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GlobalRule {
-    /// Spin in order of request, pinned. Also FMLP for short resources.
+    /// Tasks spin in order of request, pinned. Also FMLP for short resources.
     Msrp,
-    /// Suspended by priority, boosted to a ceiling.
+    /// Tasks suspend by priority; the holder is boosted to a ceiling.
     Mpcp,
-    /// Suspended in order of request, boosted.
+    /// Tasks suspend in order of request; the holder is boosted.
     FmlpLong,
 }
 
-/// The rules of a run. They say what schedules a core, whatever the set says: so one set can be run under several.
+/// The rules of a run. They determine how a core is scheduled, whatever the set says: so one set can run under
+/// several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Per core.
+    /// The rule of each core.
     pub cores: Vec<CoreRule>,
-    /// Per resource; of no meaning for local ones.
+    /// The rule of each resource; without meaning for local ones.
     pub resources: Vec<GlobalRule>,
 }
 
@@ -69,26 +70,26 @@ impl Rules {
     }
 }
 
-/// Why a set cannot be run.
+/// Why a set cannot run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// There is not one rule per core.
     Cores,
     /// There is not one rule per resource.
     Resources,
-    /// Tasks of this core may be suspended, which its rule does not bear: only [`CoreRule::Immediate`],
+    /// Tasks of this core may suspend, which its rule does not allow: only [`CoreRule::Immediate`],
     /// [`CoreRule::Original`] and [`CoreRule::Srp`] do.
     Suspends {
         /// The core.
         core: usize,
     },
-    /// What is said of a task's limits: there is no such task, its budget is 0, or it would be demoted under
+    /// A task's limit is not valid: there is no such task, its budget is 0, or its jobs would be demoted under
     /// [`CoreRule::SrpList`].
     Limit {
         /// The task.
         task: usize,
     },
-    /// There is too much of something to be counted: tasks, or sections of jobs.
+    /// There are too many tasks, or sections of jobs.
     TooMany,
     /// Times do not fit in 64 bits.
     Overflow,

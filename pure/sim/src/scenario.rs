@@ -5,16 +5,16 @@ use taut_time::Duration;
 
 use crate::random::Random;
 
-/// What is left open by a task set, decided: one run. The same set, rules and scenario give the same run.
+/// One run: fixes everything that a task set leaves open. The same set, rules and scenario give the same run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
-    /// Of all that is random.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// Nothing arrives at this time or later. What has arrived runs to its end.
+    /// Nothing arrives at this time or later. Jobs that have arrived run to their ends.
     pub horizon: Duration,
-    /// When first jobs arrive.
+    /// When the first jobs arrive.
     pub start: Start,
-    /// How far apart the arrivals of sporadic tasks are.
+    /// The gaps between arrivals of sporadic tasks.
     pub gaps: Gaps,
     /// How long after its arrival a job is released.
     pub jitter: Jitter,
@@ -22,26 +22,27 @@ pub struct Scenario {
     pub execution: Execution,
     /// Where the sections of [`Body::Anywhere`](taut_model::Body::Anywhere) are.
     pub placement: Placement,
-    /// All arrivals of some tasks, in order: a position in the set and the times.
+    /// For some tasks, all arrivals, in order: a position in the set and the times.
     pub exactly: Vec<(usize, Vec<Duration>)>,
-    /// Of some tasks, how long after its arrival each job is released, up to their jitter; 0 past the end of the list.
+    /// For some tasks, the time from each job's arrival to its release, up to their jitter; 0 past the end of the
+    /// list.
     pub delays: Vec<(usize, Vec<Duration>)>,
-    /// Of some tasks, where the sections of all their jobs are.
+    /// For some tasks, the places of the sections of all their jobs.
     pub placed: Vec<(usize, Vec<Place>)>,
-    /// Of some tasks, how much of C each job executes, instead of what `execution` says: the same share of every part.
+    /// For some tasks, the share of C that each job executes, instead of `execution`: the same share of every part.
     pub executions: Vec<(usize, Shares)>,
-    /// Of some sporadic tasks, what comes to T in each gap, as a share of it, instead of what `gaps` says.
+    /// For some sporadic tasks, the excess of each gap over T, as a share of T, instead of `gaps`.
     pub lengthened: Vec<(usize, Shares)>,
-    /// Of some tasks, jobs that do not keep to C: which, from 0 as they arrive, and how much more they execute after all
-    /// else, when they hold nothing.
+    /// For some tasks, jobs that exceed C: the job's number, from 0 in order of arrival, and how much longer it
+    /// executes, at its end, when it holds nothing.
     pub excess: Vec<(usize, Vec<(u64, Duration)>)>,
-    /// Instants of something happening after which the run is given up.
+    /// The number of events after which the run is given up.
     pub steps_max: u64,
 }
 
 impl Scenario {
-    /// The run that is worst for preemptive fixed priority without locks: all at once, as often, as long and as soon as
-    /// may be, sections first.
+    /// The worst run for preemptive fixed priority without locks: all tasks at once, as often, as long and as soon as
+    /// possible, sections first.
     pub fn worst(horizon: Duration) -> Self {
         Self {
             seed: 0,
@@ -61,7 +62,7 @@ impl Scenario {
         }
     }
 
-    /// One in which everything that may be is random.
+    /// A run in which everything that can be random is.
     pub fn random(horizon: Duration, seed: u64) -> Self {
         Self {
             seed,
@@ -75,24 +76,23 @@ impl Scenario {
     }
 }
 
-/// A section's place in a body that leaves it open. What does not fit is left out: a resource that the task does not
-/// ask for so often, or execution that it does not have; sections that are not given follow the last one.
+/// The place of a section in a body that does not fix it. What does not fit is ignored: a resource that the task does
+/// not request so often, or execution that it does not have; sections that are not listed follow the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The resource: a position in the set.
     pub resource: usize,
-    /// Execution since the section before.
+    /// Execution since the previous section.
     pub before: Duration,
 }
 
 /// Shares of a whole, job by job, in millionths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shares {
-    /// As recorded: of the first job, the second, and so on; past the end of the list again from its beginning. An empty
-    /// list is 0.
+    /// A recorded trace: the first job's share, the second's, and so on; the list repeats. An empty list is 0.
     Trace(Vec<u32>),
-    /// At random, by a distribution's quantiles in rising order: it is as likely to fall between any two that follow each
-    /// other, anywhere between them. One is always that, none is 0.
+    /// Random, by the quantiles of a distribution in ascending order: each interval between two neighbours is equally
+    /// likely, and so is each value in it. A list of one always gives that share; an empty one gives 0.
     Quantiles(Vec<u32>),
 }
 
@@ -100,7 +100,7 @@ impl Shares {
     /// All of the whole.
     pub const WHOLE: u32 = 1_000_000;
 
-    /// What was recorded, as shares of a whole; rounded up. A whole of 0 makes them 0.
+    /// Recorded times as shares of a whole, rounded up. If the whole is 0, they are 0.
     pub fn recorded(times: &[Duration], whole: Duration) -> Self {
         let share = |time: &Duration| {
             let share = u128::from(time.as_ns()) * u128::from(Self::WHOLE);
@@ -129,27 +129,28 @@ impl Shares {
     }
 }
 
-/// When first jobs arrive. A task with a given offset keeps it, but for `At`.
+/// When the first jobs arrive. A task with a fixed offset keeps it, except with `At`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Start {
     /// At 0.
     Synchronous,
-    /// Such that first jobs are released at once with [`Jitter::First`]: at the longest jitter of all less their own.
+    /// So that the first jobs are released at once with [`Jitter::First`]: each at the longest jitter of all tasks,
+    /// less its own.
     Critical,
     /// Anywhere in the first period.
     Random,
-    /// Then; a task past the end of the list at 0.
+    /// At the given times; a task past the end of the list arrives at 0.
     At(Vec<Duration>),
 }
 
-/// How far apart arrivals are. Periodic ones are always a period apart.
+/// The gaps between arrivals. Periodic tasks always have gaps of one period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gaps {
-    /// As little as may be.
+    /// As short as possible.
     Least,
-    /// A random time of up to so much of the period more.
+    /// Longer by a random time of up to this share of the period.
     UpTo {
-        /// Of the period, for each gap anew.
+        /// Percent of the period, for each gap anew.
         percent: u32,
     },
 }
@@ -159,7 +160,7 @@ pub enum Gaps {
 pub enum Jitter {
     /// At once.
     None,
-    /// J for first jobs, then 0: what is worst for others.
+    /// J for first jobs, then 0: the worst for other tasks.
     First,
     /// J always.
     Full,
@@ -167,24 +168,24 @@ pub enum Jitter {
     Random,
 }
 
-/// How long jobs execute, of what the body says; every part that is not empty takes 1 ns at least.
+/// How long jobs execute, relative to the body; every part that is not empty takes at least 1 ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Execution {
     /// All of it.
     Full,
-    /// So much of each part.
+    /// This share of each part.
     Scaled {
         /// 100 is all; more counts as 100.
         percent: u32,
     },
-    /// For each part anew.
+    /// A random share, for each part anew.
     Random {
-        /// At least so much; more than 100 counts as 100.
+        /// The least share; more than 100 counts as 100.
         least_percent: u32,
     },
 }
 
-/// Where the sections are of a body that leaves it open.
+/// The places of sections in a body that does not fix them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// One after the other at the start, in the order of the set's requests.
@@ -193,6 +194,6 @@ pub enum Placement {
     Back,
     /// With equal execution before, between and after.
     Even,
-    /// In any order with any execution between, for each job anew.
+    /// In a random order with random execution between them, for each job anew.
     Random,
 }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What an analysis assumes, and a run without it that is longer than the bound.
+//! An assumption of an analysis, and a run that violates it and exceeds the bound.
 
 use taut_analysis::multi::msrp_gai01;
 use taut_model::{Arrivals, Body, Resource, Scheduler, Segment, SetTask, TaskSet};
 use taut_sim::{CoreRule, GlobalRule, Rules, Scenario, Simulation, Start};
 use taut_time::Duration;
 
-/// MSRP needs immediate ceilings, or SRP, for local resources. Under the original ceilings a task starts beside the
-/// holder of a lock that it will ask for, so that it can be blocked twice: by a section that is not preempted when it
-/// arrives, and by the holder when it asks. The low task locks `local` at 0 for 5, the middle one takes `global` at 2 for 4, and
-/// the high one arrives at 3: it waits till 6, runs, asks at 7, and waits for the 4 that are left. Its bound is 2 + 5.
+/// MSRP needs immediate ceilings, or SRP, for local resources. Under the original ceilings a task can start while
+/// another task holds a lock that it will request. So it can be blocked twice: by a section that is not preempted
+/// when it arrives, and by the holder when it requests the lock. The low task locks `local` at 0 for 5, the middle
+/// one takes `global` at 2 for 4, and the high one arrives at 3: it waits until 6, runs, requests `local` at 7, and
+/// waits for the 4 that are left. Its bound is 2 + 5.
 #[test]
 fn msrp_needs_immediate_ceilings() {
     let ns = Duration::from_ns;

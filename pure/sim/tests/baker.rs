@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What Baker proves of the stack resource policy [Baker91], and the stack that gives it its name, seen in runs of random
-//! sets with nested sections, under EDF and under fixed priority: a job that has started waits for no resource, and before
-//! it starts at most one job that goes after it is in its way. The paper's own example was not seen in print.
+//! What Baker proves of the stack resource policy [Baker91], and the stack that gives it its name, observed in runs
+//! of random sets with nested sections, under EDF and under fixed priority: a job that has started waits for no
+//! resource, and before it starts at most one job that goes after it blocks it. We have not seen the paper's own
+//! example in print.
 
 mod random;
 
@@ -18,7 +19,8 @@ fn ns(ns: u64) -> Duration {
     Duration::from_ns(ns)
 }
 
-/// One core, 2 to 5 tasks, 3 resources, sections up to three deep, each of a resource of a higher number inside.
+/// One core, 2 to 5 tasks, 3 resources, sections up to three deep; each nested section has a resource of a higher
+/// number.
 fn set(random: &mut Random, scheduler: Scheduler) -> TaskSet {
     fn segments(random: &mut Random, from: usize) -> Vec<Segment> {
         let mut all = vec![Segment::Normal(ns(1 + random.below(5)))];
@@ -51,18 +53,18 @@ fn set(random: &mut Random, scheduler: Scheduler) -> TaskSet {
 
 /// A job under way.
 struct Job {
-    /// Small = goes first: its deadline, or what stands for its priority.
+    /// Smaller goes first: its deadline, or a number for its priority.
     rank: u64,
     started: bool,
-    /// Who ran between its release and its start, and goes after it.
+    /// The jobs that go after it and ran between its release and its start.
     lower: Vec<(usize, u64)>,
 }
 
-/// Follows a run.
+/// Follows the events of a run.
 #[derive(Default)]
 struct Watch {
     jobs: BTreeMap<(usize, u64), Job>,
-    /// Started and not complete, the latest last.
+    /// The jobs that have started and are not complete, the latest last.
     stack: Vec<(usize, u64)>,
     starts: u64,
     blocked: u64,
@@ -79,7 +81,7 @@ impl Watch {
                     Scheduler::Edf => arrival.as_ns() + task.deadline.as_ns(),
                     Scheduler::FixedPriority => u64::from(u32::MAX - task.priority),
                 };
-                // Who is on the core goes on until a decision is made at this instant; that is no time.
+                // The running job continues until the decision at this instant; that takes no time.
                 self.jobs.insert(id, Job { rank, started: false, lower: Vec::new() });
             }
             Kind::Start => {
@@ -87,7 +89,7 @@ impl Watch {
                 self.stack.push(id);
                 let job = self.jobs.get_mut(&id).expect("released");
                 job.started = true;
-                // At most one job of those that go after it was in its way.
+                // At most one job that goes after it has blocked it.
                 assert!(job.lower.len() <= 1, "{id:?} was blocked by {:?}", job.lower);
                 self.blocked += u64::from(!job.lower.is_empty());
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Deadline floors from the clock and from the next release: releases told late, and all small sets.
+//! Deadline floors from the clock and from the next release: late reports of releases, and all small sets.
 
 mod random;
 
@@ -97,20 +97,20 @@ fn releases_told_late_break_the_clock_and_not_the_next_release() {
     assert!(broken > 20 && jobs > 10_000, "{broken} {jobs}");
 }
 
-/// How long jobs that are due later run while one that is released waits.
+/// How long jobs with later deadlines run while a released job waits.
 #[derive(Default)]
 struct Waits {
-    /// Per task: when its job is due, and since when it waits.
+    /// Per task, the deadline of its job.
     due: Vec<Option<u64>>,
     running: Option<(usize, u64)>,
-    /// Per task, in all.
+    /// Per task, the time that it was blocked.
     blocked: Vec<u64>,
 }
 
 impl Waits {
     fn see(&mut self, set: &TaskSet, event: Event) {
         let now = event.at.as_ns();
-        // What ran until now, and who was kept waiting by it.
+        // The job that ran until now, and the jobs that waited for it.
         if let Some((runs, since)) = self.running {
             let own = self.due[runs];
             for task in 0..self.due.len() {
@@ -135,10 +135,10 @@ impl Waits {
     }
 }
 
-/// Execution, and a section behind it: resource and length.
+/// Execution, and a section after it: resource and length.
 type Piece = (u64, Option<(usize, u64)>);
 
-/// Three tasks of different deadlines, all that they may be in a few units of time.
+/// All sets of three tasks with different deadlines, in a few units of time.
 fn small() -> impl Iterator<Item = (TaskSet, Vec<u64>, Vec<u64>)> {
     let bodies: [&[Piece]; 4] = [
         &[(1, None)],
@@ -146,7 +146,7 @@ fn small() -> impl Iterator<Item = (TaskSet, Vec<u64>, Vec<u64>)> {
         &[(1, Some((0, 2)))],
         &[(1, Some((1, 1))), (0, Some((0, 1)))],
     ];
-    // Of each task: arrival 0 to 2, lateness 0 to 2, one of the bodies.
+    // For each task: arrival 0 to 2, lateness 0 to 2, one of the bodies.
     let choices = 3 * 3 * bodies.len() as u64;
     (0..choices.pow(3)).map(move |mut number| {
         let (mut tasks, mut arrivals, mut delays) = (Vec::new(), Vec::new(), Vec::new());
@@ -167,8 +167,8 @@ fn small() -> impl Iterator<Item = (TaskSet, Vec<u64>, Vec<u64>)> {
     })
 }
 
-/// All of them: nobody holds what another does, however late releases are told; and where none is, whoever is due first
-/// waits no longer than one section of a task with a longer deadline.
+/// All of them: no two jobs hold a resource at once, however late releases are reported; and if none is late, the job
+/// with the earliest deadline waits no longer than one section of a task with a longer deadline.
 #[test]
 fn all_small_sets() {
     let (mut sets, mut broken, mut blocked, mut longer) = (0_u64, 0_u64, 0_u64, 0_u64);
@@ -187,7 +187,7 @@ fn all_small_sets() {
                 let lower = (0..3).filter(|other| deadline(*other) > deadline(task));
                 let longest =
                     lower.flat_map(|other| set.requests(other)).map(|request| request.length.as_ns());
-                // What is released at the instant of a lock comes before it.
+                // A release at the instant of a lock comes before the lock.
                 let longest = longest.max().unwrap_or(0).saturating_sub(1);
                 assert!(
                     waits.blocked[task] <= longest,

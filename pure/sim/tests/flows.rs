@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Channels of runs: against the synchronous-reactive model, against the bounds of chains, buffers and queues, and by
-//! hand.
+//! Channels in runs: compared with the synchronous-reactive model, with the bounds of chains, buffers and queues, and
+//! with results by hand.
 
 mod random;
 
@@ -56,7 +56,7 @@ fn channel(writer: usize, readers: &[usize], mechanism: Mechanism) -> Channel {
 
 const NEWEST: Mechanism = Mechanism::Newest(SamplingPoint::Start);
 
-/// Values that jobs read, as far as they read one.
+/// The values that jobs have read; none where a job has read none.
 fn values(flows: &Flows, channel: usize, reader: usize) -> Vec<Option<u64>> {
     let value = |got| match got {
         Got::Value(job) => Some(job),
@@ -66,10 +66,10 @@ fn values(flows: &Flows, channel: usize, reader: usize) -> Vec<Option<u64>> {
     flows.reads(channel, reader).expect("there").into_iter().map(|read| value(read.got)).collect()
 }
 
-/// [Han14, Fig. 1]: a block of a short period feeds one of twice that; a more urgent task delays both. The copy known
-/// here has lost the figure's numbers; these are own. From 0 on runs what is more urgent, until 1500; then the writer's
-/// first job, until 2000, when its second one comes, until 2500. Only then does the reader's first job start, which
-/// should read what the first one wrote.
+/// [Han14, Fig. 1]: a block of a short period feeds one of twice that; a more urgent task delays both. The copy that
+/// we have lacks the figure's numbers; these are our own. From 0 the more urgent task runs, until 1500; then the
+/// writer's first job, until 2000, when its second one arrives, which runs until 2500. Only then does the reader's
+/// first job start; it should read the value of the writer's first job.
 #[test]
 fn han14_figure_1() {
     let set = set(vec![task(0, 3, 1500, 16_000), task(0, 2, 500, 2000), task(0, 1, 500, 4000)]);
@@ -92,7 +92,8 @@ fn han14_figure_1() {
     assert_eq!((flows.buffers(1), flows.buffers(2)), (Some(2), Some(2)));
 }
 
-/// A reader that is more urgent has a unit delay: not the newest value, though that may be complete.
+/// A reader more urgent than its writer has a unit delay: it does not read the newest value, even if that is
+/// complete.
 #[test]
 fn a_more_urgent_reader_reads_the_one_before() {
     let mut fast = task(0, 2, 100, 1000);
@@ -177,7 +178,7 @@ fn scenario(random: &mut Random) -> Scenario {
     scenario
 }
 
-/// All others read what one writes.
+/// All other tasks read what one task writes.
 fn everyone(case: &Case, writer: usize, mechanism: Mechanism) -> Channel {
     let readers: Vec<_> = (0..case.set.tasks().len()).filter(|reader| *reader != writer).collect();
     channel(writer, &readers, mechanism)
@@ -211,7 +212,7 @@ fn flows_are_preserved_on_one_core() {
     assert!(direct[2] > 100 && direct[3] > 100 && differ[2] > direct[2]);
 }
 
-/// On several cores a value of the model may not be there yet; where it is, it is the right one.
+/// On several cores a value of the model may not be there yet; if it is, it is the right one.
 #[test]
 fn flows_on_several_cores_wait_or_are_preserved() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
@@ -231,7 +232,7 @@ fn flows_on_several_cores_wait_or_are_preserved() {
     assert!(early > 100);
 }
 
-/// What is read in logical execution time depends on nothing but arrivals.
+/// In logical execution time, the values that are read depend on arrivals only.
 #[test]
 fn logical_time_is_deterministic() {
     let mut random = Random(77);
@@ -272,7 +273,7 @@ fn logical_time_by_hand() {
     assert_eq!(values(&flows, 1, 1), [None, None, Some(0), Some(0), Some(1)]);
 }
 
-/// Never more buffers at once than the analysis counts, and at times as many.
+/// A run never uses more buffers at once than the analysis counts, and sometimes as many.
 #[test]
 fn buffers_are_never_more_than_counted() {
     let mut random = Random(0xdead_beef);
@@ -325,10 +326,10 @@ fn buffers_are_never_more_than_counted() {
     assert!(attained[..2].iter().all(|count| *count > 20));
 }
 
-/// With as many buffers as are counted nothing is overwritten that is read; with fewer, things are.
+/// With as many buffers as the analysis counts, no value is overwritten while it is read; with fewer, some are.
 #[test]
 fn too_few_buffers_in_turn_are_seen() {
-    // The reader's job takes from 0 to 4000, while jobs of the writer begin at 1000, 2000 and 3000.
+    // The reader's job lasts from 0 to 4000, and jobs of the writer begin at 1000, 2000 and 3000.
     let set = set(vec![task(0, 2, 500, 1000), task(0, 1, 1900, 8000)]);
     for (buffers, expected) in [(3, Got::Overwritten(0)), (4, Got::Value(0))] {
         let tccp = |preserving| channel(0, &[1], Mechanism::Tccp { buffers, preserving });
@@ -340,7 +341,7 @@ fn too_few_buffers_in_turn_are_seen() {
     }
 }
 
-/// How near runs come to a bound: the largest share in percent.
+/// How near runs come to a bound: the largest share, in percent.
 #[derive(Debug, Default)]
 struct Nearest(u64);
 
@@ -363,7 +364,8 @@ fn chains_never_exceed_their_bounds() {
         let tasks = case.set.tasks();
         let preserved = round % 3 == 1;
         let mechanism = if preserved { Mechanism::Dbp } else { NEWEST };
-        // Behind a channel that would have to wait nothing is said: preserved flows stay on their core, or go up.
+        // A channel whose reader would have to wait gives no measurement: preserved flows stay on their core, or go
+        // up.
         let joins = |from: usize, to: usize| {
             !preserved || tasks[from].core == tasks[to].core || tasks[to].priority > tasks[from].priority
         };
@@ -431,12 +433,12 @@ fn chains_never_exceed_their_bounds() {
     }
 }
 
-/// A sensor, a controller and an actuator, alone on their cores, each complete 100 after it starts.
+/// A sensor, a controller and an actuator, alone on their cores; each completes 100 after it starts.
 #[test]
 fn a_chain_by_hand() {
     let set = set(vec![task(0, 3, 100, 1000), task(1, 2, 100, 1000), task(2, 1, 100, 1000)]);
     let mut scenario = Scenario::worst(ns(10_000));
-    // Each runs just before the one is done whose value it would read.
+    // Each runs just before the job completes whose value it would read.
     scenario.start = Start::At(vec![ns(180), ns(270), ns(360)]);
     let channels = vec![channel(0, &[1], NEWEST), channel(1, &[2], NEWEST)];
     let flows = run(&set, channels.clone(), &scenario);
@@ -466,7 +468,7 @@ fn queues_by_hand() {
     ];
     let flows = run(&set, channels.map(|how| channel(0, &[1], how)).to_vec(), &Scenario::worst(ns(12_000)));
     assert_eq!(values(&flows, 0, 1), [0, 1, 2, 3, 4, 5].map(Some));
-    // Sends at 100, 1100, ..; at 100, 2100, .. just behind them a take: at 4100 there are 2 and 3 when 4 comes.
+    // Sends at 100, 1100, ..; a take just after those at 100, 2100, ..: at 4100, values 2 and 3 wait when 4 is sent.
     assert_eq!(values(&flows, 1, 1), [0, 1, 2, 3, 5, 7].map(Some));
     assert_eq!(values(&flows, 2, 1), [0, 1, 3, 5, 7, 9].map(Some));
     let got: Vec<_> = flows.reads(3, 1).expect("there").into_iter().map(|read| read.got).collect();
@@ -477,7 +479,8 @@ fn queues_by_hand() {
     assert_eq!((flows.buffers(0), flows.agreement(0, 0)), (None, None));
 }
 
-/// What is sent behind the reader's last job waits or is lost as well, and a job that comes before any value finds none.
+/// Values sent after the reader's last job wait or are lost as well, and a job that starts before any value finds
+/// none.
 #[test]
 fn queues_before_and_behind_the_reader() {
     let queue = Mechanism::Queue(Queue { capacity: 3, sends: 1, takes: 1, full: Full::Refuse });
@@ -487,9 +490,9 @@ fn queues_before_and_behind_the_reader() {
         let Fill { most, lost, empty } = flows.fill(0).expect("a queue");
         (most, lost, empty)
     };
-    // One take of the first, at 100; eleven more are sent.
+    // One take, of the first value, at 100; eleven more are sent.
     assert_eq!(fill(2, 1, 12_000), (3, 8, 0));
-    // The reader is first: at 0 there is nothing; at 6000 three wait and three are lost.
+    // The reader is first: at 0 there is nothing; at 6000 three values wait and three are lost.
     assert_eq!(fill(1, 2, 6000), (3, 3 + 5, 1));
 }
 

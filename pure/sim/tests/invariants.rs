@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Random sets under all rules, with what must always hold asserted at every event.
+//! Random sets under all rules, with the invariants asserted at every event.
 
 use proptest::prelude::*;
 use taut_model::{Arrivals, Body, Request, Resource, Scheduler, Segment, SetTask, TaskSet};
@@ -15,17 +15,17 @@ fn ns(ns: u64) -> Duration {
     Duration::from_ns(ns)
 }
 
-/// What must hold of any run.
+/// Checks what must hold in any run.
 struct Checker<'a> {
     set: &'a TaskSet,
     rules: &'a Rules,
     scenario: &'a Scenario,
     now: u64,
-    /// Per resource.
+    /// The holder of each resource.
     holder: Vec<Option<usize>>,
-    /// Per core.
+    /// The running task of each core.
     running: Vec<Option<usize>>,
-    /// Per task: what it spins for, since when it runs, how long it has executed.
+    /// Per task: whether it spins, since when it runs, how long it has executed.
     spins: Vec<bool>,
     since: Vec<u64>,
     executed: Vec<u64>,
@@ -55,7 +55,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A ceiling keeps out who may ask for what another holds, unless it holds something global, above all ceilings.
+    /// A ceiling keeps out the users of a resource that another task holds, except a task that holds a global
+    /// resource: that is above all ceilings.
     fn may_run(&self, task: usize) {
         let own = &self.set.tasks()[task];
         if self.holder.iter().enumerate().any(|(at, who)| *who == Some(task) && !self.set.is_local(at)) {
@@ -134,7 +135,7 @@ const LOCAL: usize = 2;
 const GLOBAL: usize = 2;
 const CORES: usize = 4;
 
-/// Positions: each core's local resources, then the global ones.
+/// Positions: the local resources of each core, then the global ones.
 fn local(core: usize, which: usize) -> usize {
     core * LOCAL + which
 }
@@ -189,7 +190,7 @@ fn task(core: usize) -> impl Strategy<Value = SetTask> {
     )
 }
 
-/// Sets of 1 to 4 cores. A global resource may be used on one core only, and is local then.
+/// Sets of 1 to 4 cores. A global resource that only one core uses is local.
 fn sets() -> impl Strategy<Value = TaskSet> {
     let on = |core| prop::collection::vec(task(core), 0..4);
     (1..=CORES, on(0), on(1), on(2), on(3)).prop_filter_map("nesting", |(cores, a, b, c, d)| {
@@ -238,7 +239,7 @@ const CORE_RULES: [CoreRule; 5] = [
 ];
 const GLOBAL_RULES: [GlobalRule; 3] = [GlobalRule::Msrp, GlobalRule::Mpcp, GlobalRule::FmlpLong];
 
-/// R = w + J, w = C + Σ ⌈(w + J_j) / T_j⌉ · C_j over the more urgent, if it is no more than T.
+/// R = w + J, w = C + Σ ⌈(w + J_j) / T_j⌉ · C_j over the more urgent tasks, if it is no more than T.
 fn response(set: &TaskSet, task: usize) -> Option<u64> {
     let own = &set.tasks()[task];
     let urgent = || {
@@ -260,7 +261,7 @@ fn response(set: &TaskSet, task: usize) -> Option<u64> {
     }
 }
 
-/// Tasks that share nothing, each of its own priority.
+/// Tasks that share nothing, each with its own priority.
 fn independent() -> impl Strategy<Value = TaskSet> {
     let task = (1_u64..12, 10_u64..80, 0_u64..12);
     prop::collection::vec(task, 1..7).prop_map(|tasks| {
@@ -281,7 +282,7 @@ fn independent() -> impl Strategy<Value = TaskSet> {
 
 proptest! {
     /// Without sharing, the worst scenario attains the response-time equation with jitter [Audsley93], and no other
-    /// exceeds it.
+    /// scenario exceeds it.
     #[test]
     fn the_critical_instant_is_the_equation(set in independent(), scenario in scenarios()) {
         let mut simulation = Simulation::new(&set, &Rules::of(&set, GlobalRule::Mpcp)).expect("fits");
@@ -304,7 +305,7 @@ proptest! {
         for core in CORE_RULES {
             for global in GLOBAL_RULES {
                 let rules = Rules::all(&set, core, global);
-                // Some rules do not bear suspension.
+                // Some rules do not allow suspension.
                 let Ok(mut simulation) = Simulation::new(&set, &rules) else {
                     prop_assert!(matches!(core, CoreRule::Dfp { .. } | CoreRule::DfpNext), "it bears suspension");
                     continue;

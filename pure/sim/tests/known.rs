@@ -50,7 +50,7 @@ fn starts(times: &[u64], horizon: u64) -> Scenario {
     Scenario { start: at, ..Scenario::worst(units(horizon)) }
 }
 
-/// Runs once, and gives the responses in units beside what happened.
+/// Runs once, and returns the responses in units, the outcome, and the events.
 fn play(set: &TaskSet, rules: &Rules, scenario: &Scenario) -> (Vec<u64>, Outcome, Vec<String>) {
     let mut log = Vec::new();
     let mut simulation = Simulation::new(set, rules).expect("fits");
@@ -77,9 +77,9 @@ fn play(set: &TaskSet, rules: &Rules, scenario: &Scenario) -> (Vec<u64>, Outcome
     (responses, outcome, log)
 }
 
-/// [Lakshmanan09] charges a task that waits for remote sections with a jitter of its remote blocking; its jobs come
-/// closer than that. Task 1 is suspended five times, each time just while task 0 does not run, ends at 19959, and its
-/// next job runs without waiting: task 2 is preempted by both. The equation bounds task 2 by 12000.
+/// [Lakshmanan09] charges a task that waits for remote sections with a jitter equal to its remote blocking; its jobs
+/// come closer than that. Task 1 suspends five times, each time just while task 0 does not run, ends at 19959, and
+/// its next job runs without waiting: both preempt task 2. The equation bounds task 2 by 12000.
 #[test]
 fn mpcp_suspension_exceeds_the_published_jitter_term() {
     let sections =
@@ -111,7 +111,8 @@ fn mpcp_suspension_exceeds_the_published_jitter_term() {
     assert!(!outcome.missed());
 }
 
-/// Three cores ask at 2, 3 and 4 for what a fourth holds from 1 to 6: spinning by order of request, nobody preempts.
+/// Tasks of three cores request at 2, 3 and 4 a resource that a task of a fourth core holds from 1 to 6: they spin in
+/// order of request, and nothing preempts them.
 #[test]
 fn msrp_spins_in_order_and_pinned() {
     let set = set(
@@ -122,7 +123,7 @@ fn msrp_spins_in_order_and_pinned() {
             task(1, 2, 100, segments(&[run(2), section(0, 2), run(1)])),
             task(2, 9, 100, segments(&[run(3), section(0, 3)])),
             task(3, 5, 100, segments(&[run(4), section(0, 1)])),
-            // Released while the other of its core spins: waits until that has given the resource back.
+            // Released while the other task of its core spins: it waits until that task has released the resource.
             task(1, 7, 100, segments(&[run(1)])),
         ],
     );
@@ -147,7 +148,7 @@ fn msrp_spins_in_order_and_pinned() {
     );
 }
 
-/// The same under MPCP: the most urgent that waits is next, whoever waits lets others run, and a holder preempts them.
+/// The same under MPCP: the most urgent waiter is next, a waiting task lets others run, and a holder preempts them.
 #[test]
 fn mpcp_waits_by_priority_and_holds_boosted() {
     let set = set(
@@ -185,7 +186,7 @@ fn mpcp_waits_by_priority_and_holds_boosted() {
     );
 }
 
-/// And under FMLP's long resources: suspended as under MPCP, but served in order of request.
+/// The same under FMLP for long resources: tasks suspend as under MPCP, but get the resource in order of request.
 #[test]
 fn fmlp_long_waits_in_order_and_holds_boosted() {
     let set = set(
@@ -204,10 +205,10 @@ fn fmlp_long_waits_in_order_and_holds_boosted() {
     assert_eq!(responses, [7, 15, 11, 12, 11]);
 }
 
-/// Two holders on one core: MPCP runs the one of the higher ceiling, FMLP the one that asked first.
+/// Two holders on one core: MPCP runs the one with the higher ceiling, FMLP the one that requested first.
 #[test]
 fn boosted_tasks_of_one_core() {
-    // r0 is also used by the least urgent elsewhere, r1 by the most urgent: r1 has the higher ceiling on core 0.
+    // On other cores the least urgent task uses r0 and the most urgent one r1: r1 has the higher ceiling on core 0.
     let set = set(
         3,
         2,
@@ -216,20 +217,22 @@ fn boosted_tasks_of_one_core() {
             task(0, 6, 100, segments(&[run(1), section(1, 4)])),
             task(1, 1, 100, segments(&[section(0, 2)])),
             task(2, 9, 100, segments(&[section(1, 3)])),
-            // More urgent than all, but on core 0 itself: of no account for the ceiling there.
+            // More urgent than all, but on core 0 itself: it does not count for the ceiling there.
             task(0, 10, 100, segments(&[section(0, 1)])),
         ],
     );
     let late = starts(&[1, 1, 0, 0, 30], 50);
     let (mpcp, ..) = play(&set, &Rules::of(&set, GlobalRule::Mpcp), &late);
     let (fmlp, ..) = play(&set, &Rules::of(&set, GlobalRule::FmlpLong), &late);
-    // From 1: t1 is more urgent, runs 1..2 and asks for r1, waits until 3. t0 asks for r0 at 2, granted at once.
-    // MPCP: at 3 t1 preempts t0 until 7, t0 ends at 2 + 4 + 4 = 10. FMLP: t1 asked at 2 like t0, but t0 runs: until 6.
+    // From 1: t1 is more urgent, runs 1..2, requests r1 and waits until 3. t0 requests r0 at 2, and is granted it at
+    // once. MPCP: at 3 t1 preempts t0 until 7, t0 ends at 2 + 4 + 4 = 10. FMLP: t1 requested at 2 like t0, but t0
+    // runs: until 6.
     assert_eq!((mpcp[0], mpcp[1]), (9, 6));
     assert_eq!((fmlp[0], fmlp[1]), (5, 9));
 }
 
-/// Local locks: the original ceiling lets a middle task run beside a holder, the immediate one does not.
+/// Local locks: the original ceiling lets a middle task run while another task holds the resource, the immediate one
+/// does not.
 #[test]
 fn ceilings_on_one_core() {
     let set = set(
@@ -251,14 +254,14 @@ fn ceilings_on_one_core() {
     assert!(log.contains(&"6 t0 lock r0".to_owned()), "{log:?}");
 }
 
-/// A job that arrives before the last one of its task is complete waits for it, and its response counts from its arrival.
+/// A job that arrives before the last one of its task is complete waits for it; its response counts from its arrival.
 #[test]
 fn jobs_of_a_task_queue_up() {
     let mut only = task(0, 1, 4, segments(&[run(9)]));
     only.deadline = units(9);
     let set = set(1, 0, vec![only]);
     let (responses, outcome, _) = play(&set, &Rules::of(&set, GlobalRule::Msrp), &starts(&[0], 12));
-    // Done at 9, 18 and 27 of 0, 4 and 8.
+    // The jobs of 0, 4 and 8 complete at 9, 18 and 27.
     assert_eq!(responses, [19]);
     let of = outcome.tasks[0];
     assert_eq!((of.released, of.completed, of.missed, of.dropped), (3, 3, 2, 0));
@@ -268,7 +271,7 @@ fn jobs_of_a_task_queue_up() {
     assert!(of.dropped > 300 && of.released == of.completed);
 }
 
-/// With jitter, a response counts from the arrival, and another name is for what counts from the release.
+/// With jitter, a response time counts from the arrival; a separate figure counts from the release.
 #[test]
 fn two_response_times() {
     let mut first = task(0, 2, 10, segments(&[run(2)]));
@@ -282,7 +285,7 @@ fn two_response_times() {
     assert_eq!(us(outcome.tasks[1].response_max), 5, "released with the first, which arrived before");
 }
 
-/// A(D2, r8, R1{R2}) and B(D11, r5, R1{R2}): when B gives R2 back at 10, the one list lets A ask for R1, which B holds.
+/// A(D2, r8, R1{R2}) and B(D11, r5, R1{R2}): when B releases R2 at 10, the one list lets A request R1, which B holds.
 #[test]
 fn the_one_list_breaks_on_nested_locks() {
     let inner = |length| Segment::Section { resource: 1, inside: vec![run(length)] };
@@ -317,7 +320,7 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(simulation.run(&scenario, &mut ()).map(|outcome| outcome.end), Ok(End::Steps));
 }
 
-/// Exact delays stand in for the scenario's jitter; a job past the list has none, and none is longer than J.
+/// Exact delays replace the scenario's jitter; a job past the end of the list has none, and none is longer than J.
 #[test]
 fn jobs_are_as_late_as_is_said() {
     let late = SetTask { jitter: units(4), ..task(0, 2, 10, segments(&[run(2)])) };
@@ -334,7 +337,7 @@ fn jobs_are_as_late_as_is_said() {
     assert_eq!(outcome.end, End::Complete);
 }
 
-/// Execution times and gaps as they were recorded, and by a distribution.
+/// Execution times and gaps from a recording, and from a distribution.
 #[test]
 fn recorded_and_distributed_times() {
     let ns = Duration::from_ns;
@@ -366,7 +369,7 @@ fn recorded_and_distributed_times() {
         lengthened: vec![(0, Shares::recorded(&[ns(50), ns(0)], ns(100)))],
         ..Scenario::worst(ns(600))
     };
-    // Longer than C is C; lists begin again.
+    // A time longer than C counts as C; the lists repeat.
     assert_eq!(run(&recorded), (vec![0, 150, 250, 400, 500], vec![40, 10, 40, 40, 10]));
     let half = vec![(0, Shares::Quantiles(vec![0, 250_000, 500_000]))];
     let distributed = Scenario { executions: half.clone(), lengthened: half, ..Scenario::worst(ns(400_000)) };
@@ -375,6 +378,6 @@ fn recorded_and_distributed_times() {
     assert!(gaps.iter().all(|gap| (100..=150).contains(gap)));
     let short = responses.iter().filter(|response| **response <= 10).count();
     assert!(responses.iter().all(|response| *response <= 20));
-    // Half of all below the quantile in the middle.
+    // Half of all are below the middle quantile.
     assert!((2 * short).abs_diff(responses.len()) * 5 < responses.len(), "{short} of {}", responses.len());
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Budgets: what becomes of jobs that take longer than they may, by hand, and that others never notice more than a budget.
+//! Budgets: what happens to jobs that take longer than they may, by hand; and that other tasks never notice more than
+//! a budget.
 
 mod random;
 
@@ -57,7 +58,7 @@ fn a_manifest_has_the_same_words() {
     }
 }
 
-/// What happened, in words, and what came of it.
+/// The events in words, and the outcome.
 fn ran(set: &TaskSet, limits: &[(usize, Limit)], scenario: &Scenario) -> (String, Outcome) {
     let rules = Rules::of(set, GlobalRule::Msrp);
     let mut simulation = Simulation::new(set, &rules).expect("fits").limited(&rules, limits).expect("fits");
@@ -75,7 +76,7 @@ fn ran(set: &TaskSet, limits: &[(usize, Limit)], scenario: &Scenario) -> (String
     (log.join(", "), outcome)
 }
 
-/// a has 2 of 10 and takes 8 at first; b below it has 5 of 10.
+/// a has a budget of 2 in 10, and its first job takes 8; b below it has 5 in 10.
 #[test]
 fn every_policy_by_hand() {
     let set = set(Scheduler::FixedPriority, vec![task(2, 10, plain(2)), task(1, 10, plain(5))]);
@@ -114,7 +115,7 @@ fn every_policy_by_hand() {
     assert_eq!(outcome.tasks[1].missed, 1, "and without a budget b is late");
 }
 
-/// A job that is complete just as its budget is used up has kept it.
+/// A job that completes just as its budget is used up has kept its budget.
 #[test]
 fn a_budget_that_is_just_enough() {
     let set = set(Scheduler::FixedPriority, vec![task(2, 10, plain(3)), task(1, 10, plain(5))]);
@@ -126,7 +127,7 @@ fn a_budget_that_is_just_enough() {
     }
 }
 
-/// No budgets: a, between b and c, is not done when its next release falls due at 10.
+/// No budgets: a, between b and c, is not complete when its next release is due at 10.
 #[test]
 fn late_releases_by_hand() {
     let set = set(
@@ -158,9 +159,9 @@ fn parts(parts: &[(Option<usize>, u64)]) -> Body {
     Body::Segments(parts.iter().map(part).collect())
 }
 
-/// The budget of a, 2, ends within its first section: it goes on to its end. Its second section is in the background: it
-/// is lifted for it, so b, which comes at 9 and uses the resource, waits for it, and c, which does not and is more
-/// urgent than both, does not.
+/// The budget of a, 2, ends within its first section: a continues to the end of the section. Its second section is in
+/// the background: a is lifted for it. So b, which arrives at 9 and uses the resource, waits for it; c, which does
+/// not use it and is more urgent than both, does not wait.
 #[test]
 fn sections_are_not_cut() {
     let mut tasks = vec![
@@ -182,7 +183,7 @@ fn sections_are_not_cut() {
     assert_eq!(found, format!("{first}{rest}"));
 }
 
-/// A drawn set of up to five tasks, each with sections of up to two resources if `sections`.
+/// A random set of up to five tasks, each with sections of up to two resources if `sections`.
 fn drawn(random: &mut Random, scheduler: Scheduler, sections: bool) -> TaskSet {
     let count = 2 + random.below(4);
     let tasks = (0..count).map(|at| {
@@ -227,7 +228,7 @@ fn scenario(random: &mut Random, set: &TaskSet, faulty: &[bool]) -> Scenario {
     scenario
 }
 
-/// The longest section of a task that may keep one of some priority waiting.
+/// The longest section of a task that may block a task of some priority.
 fn blocks(set: &TaskSet, task: usize, priority: u32) -> u64 {
     let ceiling =
         |resource: usize| set.users(resource).map(|user| set.tasks()[user].priority).max().unwrap_or(0);
@@ -235,8 +236,8 @@ fn blocks(set: &TaskSet, task: usize, priority: u32) -> u64 {
     blocks.map(|request| request.length.as_ns()).max().unwrap_or(0)
 }
 
-/// The bound of a task, if those that go wrong take their budgets, and `more` of their longest section each: that which
-/// the budget ends in, or one in the background.
+/// The bound of a task if the faulty tasks take their budgets and `more` times their longest sections: the section in
+/// which the budget ends, or one in the background.
 fn bound(set: &TaskSet, task: usize, budgets: &[Option<u64>], more: u64) -> Option<Duration> {
     let own = &set.tasks()[task];
     let longest = |at: usize| set.requests(at).iter().map(|one| one.length.as_ns()).max().unwrap_or(0);
@@ -261,8 +262,8 @@ fn bound(set: &TaskSet, task: usize, budgets: &[Option<u64>], more: u64) -> Opti
     verdict.holds().then(|| verdict.bound().map(|bound| bound.from_arrival)).flatten()
 }
 
-/// Tasks that go wrong, with a budget of up to C and any policy that isolates, never delay others beyond the bounds that
-/// are computed with the budget, and a section, as C. Without budgets they do.
+/// Faulty tasks, with budgets of up to C and any policy that isolates, never delay others beyond the bounds computed
+/// with the budget plus a section as C. Without budgets they do.
 #[test]
 fn who_goes_wrong_does_not_delay_others() {
     let mut random = Random(0x0b0d_6e75);
@@ -287,7 +288,7 @@ fn who_goes_wrong_does_not_delay_others() {
         let mut limited = fresh.clone().limited(&rules, &limits).expect("fits");
         let mut fresh = fresh;
         let isolated = limited.run(&scenario, &mut ()).expect("fits").clone();
-        // A second run is as the first: nothing is left behind.
+        // A second run equals the first: no state is left behind.
         assert_eq!(*limited.run(&scenario, &mut ()).expect("fits"), isolated);
         let free = fresh.run(&scenario, &mut ()).expect("fits");
         assert_eq!(isolated.end, End::Complete);
@@ -316,7 +317,8 @@ fn who_goes_wrong_does_not_delay_others() {
     assert!(blocked > 0, "a budget alone leaves sections out");
 }
 
-/// Under EDF: a load of budgets up to 1 misses nothing, whoever goes wrong.
+/// Under EDF: with budgets that add up to a utilization of at most 1, no deadline is missed, whichever task is
+/// faulty.
 #[test]
 fn isolation_under_edf() {
     let mut random = Random(0x0edf_0b0d);
@@ -352,7 +354,7 @@ fn isolation_under_edf() {
     assert!(checked > 500 && broken > 100);
 }
 
-/// Limits that nobody reaches change nothing, whatever the policy.
+/// Limits that no job reaches change nothing, whatever the policy.
 #[test]
 fn limits_that_are_kept_change_nothing() {
     let mut random = Random(0x0077_1e55);
@@ -397,8 +399,8 @@ fn what_is_no_limit() {
     assert_eq!(refused((0, limit(Overrun::KillJob, 0))), None);
 }
 
-/// Two cores, local and global resources, any rules, any limits: nothing is refused, all jobs end, and none that keeps its
-/// budget is ended.
+/// Two cores, local and global resources, any rules, any limits: the rules refuse nothing, all jobs end, and no job
+/// that keeps its budget is ended early.
 #[test]
 fn limits_under_all_rules() {
     let mut random = Random(0x0611_0ba1);
@@ -419,7 +421,7 @@ fn limits_under_all_rules() {
         let mut limits = Vec::new();
         for (at, faulty) in faulty.iter().enumerate() {
             let policy = [0, 1, 2, 4].map(|at| POLICIES[at])[random.below(4) as usize];
-            // Those that do not go wrong may spin for longer than they execute.
+            // Tasks that are not faulty may spin for longer than they execute.
             let cost = if *faulty { 1 + random.below(set.cost(at).as_ns()) } else { 10_000 };
             limits.push((at, limit(policy, if random.below(4) == 0 { 0 } else { cost })));
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Wrong claims are found out, right ones are not.
+//! The search refutes wrong claims, and no right ones.
 
 use proptest::prelude::*;
 use taut_model::{Arrivals, Body, Request, Resource, Scheduler, Segment, SetTask, TaskSet};
@@ -37,10 +37,10 @@ fn set(scheduler: Scheduler, resources: usize, tasks: Vec<SetTask>) -> TaskSet {
     TaskSet::new(vec![scheduler; cores], (0..resources).map(resource).collect(), tasks).expect("valid")
 }
 
-/// The first witness, which must be what it says.
+/// The first witness, after a check that it is a true one.
 fn hunt(set: &TaskSet, rules: &Rules, claims: &[Option<Duration>], seed: u64, runs: u64) -> Option<Witness> {
     let mut hunt = Hunt::new(set, rules, claims, seed).expect("fits");
-    // Nothing claimed, nothing to do: it would never get to so many runs.
+    // Without claims there is nothing to do: the search would never reach that many runs.
     if claims.iter().all(Option::is_none) {
         return None;
     }
@@ -64,8 +64,8 @@ fn one(task: usize, claim: u64) -> Vec<Option<Duration>> {
     claims
 }
 
-/// The set of `mpcp_suspension_exceeds_the_published_jitter_term` without anything that says when: the equation of
-/// [Lakshmanan09] claims 12000 of task 2. With the jitter R - C of [Chen19] the bound is 22000.
+/// The set of `mpcp_suspension_exceeds_the_published_jitter_term` without fixed instants: the equation of
+/// [Lakshmanan09] claims 12000 for task 2. With the jitter R - C of [Chen19] the bound is 22000.
 #[test]
 fn lakshmanan09_claim_is_exceeded() {
     let tasks = vec![
@@ -89,7 +89,7 @@ fn lakshmanan09_claim_is_exceeded() {
     );
 }
 
-/// Bounds with a term left out.
+/// Bounds that lack a term.
 #[test]
 fn what_leaves_blocking_out_is_exceeded() {
     let fixed = Scheduler::FixedPriority;
@@ -119,11 +119,12 @@ fn what_leaves_blocking_out_is_exceeded() {
         ],
     );
     for (set, rules, claims) in [
-        // C + ΣC, no section of task 2.
+        // C + ΣC, without the section of task 2.
         (&local, Rules::all(&local, CoreRule::Immediate, GlobalRule::Msrp), one(0, 10)),
         (&local, Rules::all(&local, CoreRule::Immediate, GlobalRule::Msrp), one(1, 30)),
         (&local, Rules::all(&local, CoreRule::Original, GlobalRule::Msrp), one(0, 10)),
-        // No spinning; no pinned section of task 2; most of both. Each remote task comes once while a job is there.
+        // Without spinning; without the pinned section of task 2; most of both. Each remote task arrives once during
+        // a job.
         (&global, Rules::of(&global, GlobalRule::Msrp), one(0, 100)),
         (&global, Rules::of(&global, GlobalRule::Msrp), one(1, 300)),
         (&global, Rules::of(&global, GlobalRule::Msrp), one(0, 200)),
@@ -141,7 +142,7 @@ fn what_leaves_blocking_out_is_exceeded() {
     }
 }
 
-/// The same search again, run by run.
+/// The same search again gives the same runs.
 #[test]
 fn a_seed_is_a_search() {
     let tasks = vec![task(0, 2, 10, 100, &[(0, 1, 5)]), task(1, 1, 90, 900, &[(0, 2, 40)])];
@@ -156,7 +157,7 @@ fn a_seed_is_a_search() {
     assert_ne!(search(3).events, search(4).events);
 }
 
-/// R with jitter of [Audsley93]: exact for what shares nothing and ends before its next job arrives.
+/// R with jitter of [Audsley93]: exact for a task that shares nothing and completes before its next job arrives.
 fn exact(tasks: &[SetTask], cost: impl Fn(usize) -> u64, at: usize) -> Option<u64> {
     let jitter = |at: usize| tasks[at].jitter.as_ns();
     let mut window = cost(at);
@@ -177,7 +178,7 @@ fn exact(tasks: &[SetTask], cost: impl Fn(usize) -> u64, at: usize) -> Option<u6
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// It comes as far as may be, and not further.
+    /// The search reaches the exact bound, and does not exceed it.
     #[test]
     fn exact_bounds_are_reached_and_not_exceeded(
         tasks in prop::collection::vec((1..40_u64, 40..400_u64, 0..30_u64), 1..5),
@@ -204,7 +205,7 @@ proptest! {
         }
     }
 
-    /// Whatever is found is a run of the set, for all kinds of arrivals, bodies and rules.
+    /// Every witness is a run of the set, for all kinds of arrivals, bodies and rules.
     #[test]
     fn witnesses_are_runs_of_the_set(
         tasks in prop::collection::vec(
@@ -234,7 +235,7 @@ proptest! {
             })
             .collect();
         let set = set(Scheduler::FixedPriority, 2, tasks);
-        // What any of them exceeds sooner or later: its cost.
+        // A claim that every task exceeds sooner or later: its cost.
         for at in 0..set.tasks().len() {
             let mut claims = vec![None; set.tasks().len()];
             claims[at] = Some(set.cost(at));

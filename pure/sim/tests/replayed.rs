@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Records of a machine under the rules, replayed: equal, and not once something in them is changed.
+//! Replays records of a machine that runs under the rules: they are equal, and differ once a record is changed.
 
 mod machine;
 mod random;
@@ -13,7 +13,7 @@ use taut_sim::replay::{Flaw, Names, Replay, Replayed, Why};
 use taut_sim::{CoreRule, End};
 use taut_time::{Duration, Instant};
 
-/// Cases of a test; the long form asks for more.
+/// The number of cases of a test; the long form asks for more.
 fn cases(of: u64) -> u64 {
     std::env::var("REPLAY_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(of)
 }
@@ -32,7 +32,7 @@ fn replay(case: &Case, records: &[Record], slack: u64) -> Replayed {
     replay.run(records, &mut ()).expect("well-formed")
 }
 
-/// A replay for a person.
+/// A replay in readable form.
 fn reported(replayed: &Replayed) -> String {
     let names = |what: &str| (0..16).map(|at| format!("{what}{at}")).collect::<Vec<_>>();
     let (tasks, resources) = (names("t"), names("r"));
@@ -52,7 +52,7 @@ fn what_a_machine_records_is_what_is_simulated() {
         let replayed = replay(&case, &records, 0);
         assert!(replayed.is_equal(), "seed {seed}, {:?}:\n{}", case.rules, reported(&replayed));
         assert_eq!(replayed.reordered, 0);
-        // Releases behind a job that were dropped at the end are of no account.
+        // Releases behind a job that were dropped at the end do not count.
         assert_eq!(replayed.events() + machine.dropped, records.iter().filter(counts).count() as u64);
         events += replayed.events();
         jobs += replayed.cores.iter().map(|core| core.jobs).sum::<u64>();
@@ -73,7 +73,7 @@ fn what_is_changed_is_found_first() {
     for seed in 1..=cases(700) {
         let (case, records) = recorded(seed, 250);
         if !records.iter().any(|record| record.kind == Kind::Unlock) {
-            // What differs then may be for locks that were not recorded.
+            // A difference may then come from locks that were not recorded.
             continue;
         }
         for _ in 0..20 {
@@ -92,8 +92,8 @@ fn what_is_changed_is_found_first() {
     assert!(changed > 700, "{changed}");
 }
 
-/// Requests and unlocks of resources of several cores are recorded later than they happen, as `late` draws, but before what
-/// their core does next.
+/// Requests and unlocks of global resources are recorded later than they happen, by `late`, but before the next
+/// record of their core.
 fn record_late(case: &Case, records: &mut [Record], mut late: impl FnMut() -> u64) {
     let global = |record: &Record| {
         let lock = matches!(record.kind, Kind::Locked | Kind::Spin | Kind::Suspend | Kind::Unlock);
@@ -110,7 +110,7 @@ fn record_late(case: &Case, records: &mut [Record], mut late: impl FnMut() -> u6
     }
 }
 
-/// Instants of requests and unlocks that are read beside the step, as jobs on several cores do.
+/// The instants of requests and unlocks are read beside the step, as jobs on several cores do it.
 #[test]
 fn what_is_too_close_to_tell_is_told_by_who_holds() {
     let (mut reordered, mut differ) = (0, 0);
@@ -127,7 +127,7 @@ fn what_is_too_close_to_tell_is_told_by_who_holds() {
     assert!(reordered > 20 && differ > 10, "{reordered} {differ}");
 }
 
-/// The same where threads are stopped between a step and its record, for as long as it takes another core to do much.
+/// The same with threads that stall between a step and its record, for so long that another core does much.
 #[test]
 fn what_was_recorded_much_later_is_told_by_who_holds() {
     let mut reordered = 0;
@@ -143,14 +143,15 @@ fn what_was_recorded_much_later_is_told_by_who_holds() {
     assert!(reordered > 100, "{reordered}");
 }
 
-/// Locks that take steps, with threads that are stopped between any two of them: several may ask at once, what was given
-/// back is let go later, and who takes a free one may do so for another.
+/// Locks that take steps, with threads that stall between any two steps: several threads may request a lock at once,
+/// a resource is released later than its unlock is recorded, and a thread that takes a free lock may do so for
+/// another one.
 #[test]
 fn what_threads_do_at_a_lock_is_told_by_who_holds() {
     let (mut reordered, mut waited) = (0, 0);
     for seed in 1..=cases(3_000) {
         let case = case(&mut Random(seed * 7919));
-        // A thread that is stopped anywhere is told later than any clock promises.
+        // A thread that stalls anywhere receives releases later than any clock promises.
         if case.rules.cores.iter().any(|rule| matches!(rule, CoreRule::Dfp { .. })) {
             continue;
         }
@@ -165,7 +166,7 @@ fn what_threads_do_at_a_lock_is_told_by_who_holds() {
     assert!(reordered > 100 && waited > 1_000, "{reordered} {waited}");
 }
 
-/// However close: a holder beside another is a difference.
+/// However close the instants: a holder beside another is a difference.
 #[test]
 fn slack_is_no_licence() {
     let (mut found, slack) = (0, 1_000_000);
@@ -175,7 +176,7 @@ fn slack_is_no_licence() {
             matches!(record.kind, Kind::Spin | Kind::Suspend) && !case.set.is_local(record.value as usize)
         };
         let Some(at) = records.iter().position(waits) else { continue };
-        // Who waits at the end may have come later, as close as this is.
+        // A task that waits at the end may have come later, as close as this is.
         let (subject, from) = (records[at].subject, records[at].at);
         let comes = |record: &Record| {
             matches!(record.kind, Kind::Locked | Kind::Granted)
@@ -201,7 +202,7 @@ fn a_recording_may_end_anywhere_and_begin_late() {
     let mut skipped = 0;
     for seed in 1..=cases(300) {
         let (case, records) = recorded(seed, 300);
-        // As a drain that was killed: each ring as far as that instant.
+        // As with a drain that was killed: each ring up to that instant.
         let mut random = Random(seed);
         let last = records.iter().map(|record| record.at.as_ns()).max().unwrap_or(0);
         let cut = |from: u64, until: u64| {
@@ -219,7 +220,7 @@ fn a_recording_may_end_anywhere_and_begin_late() {
         killed.extend(cut(0, until));
         let replayed = replay(&case, &killed, 0);
         assert!(replayed.is_equal(), "seed {seed}: {}", reported(&replayed));
-        // Decided, and not recorded by then: no more than what follows from one instant.
+        // Decided, and not recorded by then: only what follows from one instant.
         assert!(replayed.pending.iter().all(|event| event.at.as_ns() < until));
         let from = 1_000 + random.below(last.saturating_sub(1_000) / 2 + 1);
         let replayed = replay(&case, &cut(from, u64::MAX), 0);
@@ -240,7 +241,7 @@ fn what_is_lost_is_not_compared() {
         let Some(&gone) = own.get(own.len() / 2) else { continue };
         let told_at = own[(own.len() / 2 + 5).min(own.len() - 1)];
         let record = records[told_at];
-        // A dispatcher's ring tells of its core, a thread's of its task.
+        // A dispatcher's ring reports losses of its core, a thread's ring losses of its task.
         let (kind, subject) = if seed % 2 == 0 { (Kind::CoreLost, 0) } else { (Kind::Lost, record.subject) };
         records.insert(told_at + 1, Record { kind, subject, value: 1, job: 0, ..record });
         records.remove(gone);
@@ -254,7 +255,7 @@ fn what_is_lost_is_not_compared() {
     assert!(lost > 200, "{lost}");
 }
 
-/// Locks may be left out of a recording: then nothing that follows from them is a difference.
+/// A recording may lack locks: then no consequence of a lock is a difference.
 #[test]
 fn locks_that_are_not_recorded_are_told() {
     let (mut told_of, mut equal) = (0, 0);
@@ -273,7 +274,7 @@ fn locks_that_are_not_recorded_are_told() {
     assert!(told_of > 30 && equal > 30, "{told_of} {equal}");
 }
 
-/// Whatever the bytes are: an answer.
+/// Whatever the bytes are, the replay returns.
 #[test]
 fn nonsense_is_answered() {
     let mut random = Random(0xBAD);
@@ -309,7 +310,8 @@ fn nonsense_is_answered() {
     assert!(malformed > 100 && differ > 50, "{malformed} {differ}");
 }
 
-/// A floor from the clock, and a release that is told later than J says: two would hold, and that is what is said.
+/// A floor from the clock, and a release that is reported later than J says: two jobs would hold the resource, and
+/// the replay says so.
 #[test]
 fn a_clock_that_knows_nothing_of_lateness_breaks() {
     use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
@@ -337,7 +339,7 @@ fn a_clock_that_knows_nothing_of_lateness_breaks() {
         record(0, Kind::Release, 0, 10),
         record(11, Kind::Start, 0, 0),
         record(100, Kind::Locked, 0, 0),
-        // It was due at 90, before the lock, and is told at 120.
+        // It was due at 90, before the lock, and is reported at 120.
         record(90, Kind::Release, 1, 30),
         record(121, Kind::Preempt, 0, 0),
         record(122, Kind::Start, 1, 0),
@@ -347,13 +349,13 @@ fn a_clock_that_knows_nothing_of_lateness_breaks() {
         |rule| Replay::of(&set, &Rules::all(&set, rule, GlobalRule::Msrp), &records).expect("well-formed");
     let broken = with(CoreRule::Dfp { jitter: None }).difference.expect("broken");
     assert_eq!((broken.recorded.0, broken.refused), (7, Some(End::Broken { task: 1, resource: 0 })));
-    // With the next release it would not have come to that.
+    // With the next release this would not have happened.
     let kept = with(CoreRule::DfpNext).difference.expect("the holder goes on");
     assert_eq!((kept.recorded.0, kept.simulated, kept.held[0]), (5, None, Some((0, 0))));
 }
 
-/// Two ask at once for what nobody has; the one that is recorded first waits, for the other one, more urgent, is granted it. As
-/// close as the slack that is what happened, and 1 ns further apart there was nobody to wait for.
+/// Two tasks request a free resource at once; the one that is recorded first waits, because the other one is more
+/// urgent and gets it. Within the slack this is what happened; 1 ns further apart, there was no task to wait for.
 #[test]
 fn who_waits_for_a_rival_is_as_close_as_the_slack() {
     use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};

@@ -40,9 +40,9 @@ fn server(kind: Kind, priority: u32, budget: u64, period: u64) -> Server {
 
 const KINDS: [Kind; 3] = [Kind::Polling, Kind::Deferrable, Kind::Sporadic];
 
-/// C_s = 2, T_s = 5, the most urgent; requests of 1 at 1 and of 3 at 7. The polling one looks at 5, 10, 15. The
-/// deferrable one serves at once, 1 at 1, and from 7 on 2, and the last at 10. The sporadic one has used 1 at 1, which
-/// is back at 6; so it has 2 at 7, and again at 12.
+/// C_s = 2, T_s = 5, the most urgent; requests of 1 at 1 and of 3 at 7. The polling server looks at 5, 10, 15. The
+/// deferrable one serves at once: 1 at 1, and from 7 on 2, and the rest at 10. The sporadic one has used 1 at 1,
+/// which comes back at 6; so it has 2 at 7, and again at 12.
 #[test]
 fn three_servers_by_hand() {
     let requests = [(1, 1), (7, 3)].map(|(at, cost)| Request { arrival: ns(at), cost: ns(cost) });
@@ -56,8 +56,8 @@ fn three_servers_by_hand() {
     }
 }
 
-/// Two budgets follow each other: 2 at the end of a period, 2 at the start of the next. Less urgent tasks see that of a
-/// deferrable server alone.
+/// Two budgets follow each other: 2 at the end of a period, 2 at the start of the next. Only a deferrable server does
+/// this to less urgent tasks.
 #[test]
 fn a_deferrable_server_serves_back_to_back() {
     let requests = [Request { arrival: ns(3), cost: ns(4) }];
@@ -140,7 +140,8 @@ fn requests_and_tasks_never_exceed_their_bounds() {
             let mut scenario = Scenario::random(ns(1500), random.below(1 << 40));
             scenario.execution =
                 Execution::Random { least_percent: if random.below(2) == 0 { 100 } else { 10 } };
-            // Every request up to its jitter early, at times all of a burst at once, none before another.
+            // Every request arrives up to its jitter early, sometimes a whole burst at once, none before an earlier
+            // one.
             let offset = jitter + random.below(between);
             let early = random.below(3);
             let mut last = 0;

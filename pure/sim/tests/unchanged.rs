@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Runs are what they were: digests of drawn runs, recorded before servers were driven by `taut_policy` and before there
-//! were budgets. A change that means to alter runs records them anew: the failing test prints them.
+//! Runs do not change: digests of random runs, recorded before `taut_policy` drove the servers and before there were
+//! budgets. A change that is meant to alter runs records them anew: the failing test prints them.
 
 mod random;
 
@@ -12,7 +12,7 @@ use taut_sim::server::{self, Kind, Request, Server};
 use taut_sim::{CoreRule, Event, Execution, GlobalRule, Rules, Scenario, Simulation};
 use taut_time::Duration;
 
-/// FNV-1a, of numbers.
+/// FNV-1a over numbers.
 struct Digest(u64);
 
 impl Digest {
@@ -42,12 +42,12 @@ fn task(core: usize, priority: u32, cost: u64, period: u64, jitter: u64) -> SetT
     }
 }
 
-/// A server between up to four tasks, with requests of any load: bursts, pauses, and more than it can serve.
+/// A server among up to four tasks, with requests of any load: bursts, pauses, and more than it can serve.
 fn served(random: &mut Random, kind: Kind) -> Digest {
     let tasks = (0..1 + random.below(4))
         .map(|at| {
             let period = 6 + random.below(40);
-            // Two may have one priority; none has the server's.
+            // Two tasks may have the same priority; none has the server's.
             let priority = [1, 2, 2, 4, 5][((at + random.below(2)) % 5) as usize];
             task(0, priority, 1 + random.below(period / 3), period, random.below(5))
         })

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Immediate ceiling: a holder runs at the ceiling from the lock to the unlock.
+//! Immediate ceiling: a holder runs at the resource's ceiling from the lock to the unlock.
 //!
 //! ```text
-//! Rule        at a lock the job's priority becomes max(its own now, ceiling); at the unlock what it was before
-//! Promise     no lock waits: while one holds a resource, nobody who may ask for it can run
+//! Rule        at a lock the job's priority becomes max(current priority, ceiling); at the unlock, its previous value
+//! Promise     no lock waits: while a task holds a resource, no other user of the resource can run
 //! Needs       ceilings that are true; unlock in reverse order; no suspension inside a section
 //! Cost        lock, unlock O(1); decide as the ready queue
 //! Source      [Sha90]; POSIX calls it PTHREAD_PRIO_PROTECT, and under fixed priority it is what SRP [Baker91] comes to
@@ -23,7 +23,7 @@ use crate::{Answer, LocalResource, Locking, Misuse, Slot, Store};
 #[repr(C)]
 pub struct Immediate<Q, S, R> {
     pub(crate) ranked: Ranked<Q, S, R>,
-    /// The priority from which ranks count.
+    /// The priority that has rank 0.
     pub(crate) top: u32,
 }
 
@@ -31,8 +31,8 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Immediate<Q, S, R> 
     /// A task per priority and a resource per ceiling, larger = more urgent.
     ///
     /// # Errors
-    /// [`Misuse::Task`] and [`Misuse::Resource`] if there is no place for all, [`Misuse::Rank`] if the queue has too few
-    /// ranks.
+    /// [`Misuse::Task`] and [`Misuse::Resource`] if there is no place for all, [`Misuse::Rank`] if the queue has too
+    /// few ranks.
     pub fn new(
         ready: Q,
         slots: S,

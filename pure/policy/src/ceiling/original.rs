@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Priority ceiling protocol as published: who is refused a lock lends its priority to who is in the way.
+//! Priority ceiling protocol as published: a task that is refused a lock lends its priority to the task that blocks
+//! it.
 //!
 //! ```text
-//! Rule        a job gets a free resource if its priority now is above the ceiling of every resource that others hold;
-//!             else it waits, and the holder of the highest such ceiling runs at its priority at least
+//! Rule        a job gets a free resource if its current priority is above the ceiling of every resource that other
+//!             jobs hold; else it waits, and the holder of the highest such ceiling runs at least at its priority
 //! Promise     at most one wait per job, of one section of a less urgent task; no deadlock
 //! Needs       ceilings that are true; unlock in reverse order
-//! Cost        lock O(resources); unlock O(tasks); decide as the ready queue, and a lock for each that waited
+//! Cost        lock O(resources); unlock O(tasks); decide as the ready queue, and a lock for each task that waited
 //! Source      [Sha90]
 //! ```
 //!
-//! Who waits stays chosen by priority: at an unlock all whom the holder kept waiting become ready again, and ask anew
-//! when they are chosen. So a task that waited and runs again holds what it asked for.
+//! The scheduler chooses waiting tasks by priority: an unlock makes all waiting tasks ready again, and each asks anew
+//! when it is chosen. So a task that waited and runs again holds the resource that it asked for.
 
 use taut_time::Instant;
 
@@ -26,7 +27,7 @@ use crate::{Answer, LocalResource, Locking, Misuse, Slot, Store};
 #[derive(Clone, Debug)]
 pub struct Original<Q, S, R> {
     ranked: Ranked<Q, S, R>,
-    /// The priority from which ranks count.
+    /// The priority that has rank 0.
     pub(crate) top: u32,
 }
 
@@ -36,8 +37,8 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Original<Q, S, R> {
     /// A task per priority and a resource per ceiling, larger = more urgent.
     ///
     /// # Errors
-    /// [`Misuse::Task`] and [`Misuse::Resource`] if there is no place for all, [`Misuse::Rank`] if the queue has too few
-    /// ranks.
+    /// [`Misuse::Task`] and [`Misuse::Resource`] if there is no place for all, [`Misuse::Rank`] if the queue has too
+    /// few ranks.
     pub fn new(
         ready: Q,
         slots: S,
@@ -53,8 +54,8 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Original<Q, S, R> {
         Ok(Self { ranked, top })
     }
 
-    /// Who is in the way of a task that asks for a resource: the holder of the highest ceiling among those that others
-    /// hold, unless the task is above it.
+    /// The task that blocks a request of `task`: the holder of the highest ceiling among the resources that other
+    /// tasks hold, unless `task` is above that ceiling.
     fn obstacle(&self, task: usize) -> Option<usize> {
         let others = |place: &&LocalResource| place.holder().is_some_and(|holder| holder != task);
         let resources = self.ranked.sections.resources().iter();
@@ -62,14 +63,15 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Original<Q, S, R> {
         if self.ranked.rank(task) < highest.limit { None } else { highest.holder() }
     }
 
-    /// What runs takes a resource, and stands where it stood.
+    /// The running task takes a resource and keeps its priority.
     fn take(&mut self, task: usize, resource: usize) -> Result<Answer, Misuse> {
         self.ranked.slot_mut(task).aux = NOTHING;
         self.ranked.sections.lock(resource, |_| None)
     }
 
-    /// What runs waits for `resource` because of `holder`, who inherits. A holder that is in the way waits for nobody
-    /// itself ([Sha 1990]: no transitive blocking); where ceilings are not true it may, and then inherits all the same.
+    /// The running task waits for `resource` because of `holder`, which inherits its priority. Such a holder does not
+    /// wait itself ([Sha 1990]: no transitive blocking); if ceilings are not true it may, and then inherits all the
+    /// same.
     fn wait(&mut self, task: usize, resource: usize, holder: usize) {
         self.ranked.stop();
         let slot = self.ranked.slot_mut(task);
@@ -104,7 +106,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> ByRank for Original
     }
 
     fn choose(&mut self) -> Option<usize> {
-        // Each round but the last makes a task wait, so there are at most as many as tasks.
+        // Each round but the last makes a task wait, so there are at most as many rounds as tasks.
         loop {
             let task = self.ranked.decide()?;
             let wanted = self.ranked.slot(task).aux;
@@ -113,7 +115,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> ByRank for Original
             }
             match self.obstacle(task) {
                 None => {
-                    // Nobody else holds it, nor does this task, which waited for it.
+                    // No other task holds it, nor does this task, which waited for it.
                     let _ = self.take(task, wanted as usize);
                     return Some(task);
                 }
@@ -146,7 +148,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Locking for Origina
         let task = self.ranked.sections.runner()?;
         self.ranked.sections.settle_at(self.ranked.slot(task).base);
         self.ranked.sections.ask_anew();
-        // Those that still cannot go on find out when they are chosen, and lend their priority again.
+        // Tasks that still cannot continue find out when they are chosen, and lend their priority again.
         for waiting in 0..self.ranked.slots.as_ref().len() {
             let slot = self.ranked.slot_mut(waiting);
             if slot.state == State::Blocked {

@@ -5,7 +5,7 @@ use super::list::Ends;
 use super::{End, NONE, Node, ReadyQueue};
 use crate::{Misuse, Store};
 
-/// The most levels that a [`Bitmap`] has.
+/// The largest number of levels that a [`Bitmap`] has.
 pub const LEVELS_MAX: usize = 256;
 
 const WORDS: usize = LEVELS_MAX / 64;
@@ -15,11 +15,12 @@ const WORDS: usize = LEVELS_MAX / 64;
 pub struct Level(Ends);
 
 impl Level {
-    /// None.
+    /// No task.
     pub const EMPTY: Self = Self(Ends::EMPTY);
 }
 
-/// A list per rank, and a bit per list that says whether it has a task. What Linux has for real-time priorities.
+/// A list per rank, and a bit per list that says whether the list has a task. Linux uses this for real-time
+/// priorities.
 #[derive(Clone, Debug)]
 pub struct Bitmap<L, S> {
     words: [u64; WORDS],

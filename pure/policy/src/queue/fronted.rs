@@ -4,21 +4,21 @@
 use super::{End, NONE, ReadyQueue};
 use crate::Misuse;
 
-/// Any queue, and a place before it for one task that goes before all in it.
+/// Any queue, with a place in front of it for one task that goes before all tasks in it.
 ///
-/// Whoever comes first and is taken next does not pass through the queue, up and down again: a job that preempts as it is
-/// released, the job that it preempts, a release that is due next and then again. Those are O(1), whatever the queue is;
-/// else it costs what the queue costs, and a comparison.
+/// A task that becomes the first and is taken next does not move up and down through the queue: a job that preempts
+/// at its release, the job that it preempts, a release that is due next, and next again. These cost O(1) with every
+/// queue; all else costs what the queue costs, and a comparison.
 #[derive(Clone, Debug)]
 pub struct Fronted<Q> {
     rest: Q,
-    /// Before all of the rest; [`NONE`] if nobody stands here, although there may be a rest.
+    /// Goes before all of the rest; [`NONE`] if the front place is empty, even if there is a rest.
     task: u32,
     rank: u64,
 }
 
 impl<Q: ReadyQueue> Fronted<Q> {
-    /// With an empty queue.
+    /// With an empty queue `rest`.
     pub fn new(rest: Q) -> Self {
         Self { rest, task: NONE, rank: 0 }
     }
@@ -60,7 +60,7 @@ impl<Q: ReadyQueue> ReadyQueue for Fronted<Q> {
             return Err(Misuse::State);
         }
         if let Some((front, rank)) = front {
-            // It stood before all of these.
+            // It was before all tasks of the rest.
             self.rest.insert(front, rank, End::Front)?;
         }
         (self.task, self.rank) = (task as u32, rank);

@@ -4,18 +4,18 @@
 use super::{End, NONE, ReadyQueue};
 use crate::{Misuse, Store};
 
-/// A place of the heap, and where a task stands in it.
+/// An entry of the heap, and the position of one task's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeapSlot {
     entry: Entry,
-    /// Of the task with this slot's position: its entry's position.
+    /// For the task with this slot's index: the position of its entry.
     place: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
     rank: u64,
-    /// Among equals; counts up at the back and down at the front, and would need centuries to wrap.
+    /// The order among equal ranks; counts up at the back and down at the front. It would take centuries to wrap.
     order: i64,
     task: u32,
 }
@@ -27,11 +27,11 @@ impl Entry {
 }
 
 impl HeapSlot {
-    /// In no heap.
+    /// A slot of an empty heap.
     pub const EMPTY: Self = Self { entry: Entry { rank: 0, order: 0, task: NONE }, place: NONE };
 }
 
-/// A binary heap that keeps the order of insertion among equals, and in which each task can be found.
+/// A binary heap that keeps the order of insertion among equals and can find each task.
 #[derive(Clone, Debug)]
 pub struct Heap<S> {
     slots: S,
@@ -47,7 +47,7 @@ impl<S: Store<HeapSlot>> Heap<S> {
         Self { slots, len: 0, back: 0, front: 0 }
     }
 
-    /// Puts an entry where a hole is, or higher.
+    /// Puts an entry into the hole, or higher.
     fn rise(slots: &mut [HeapSlot], mut hole: usize, entry: Entry) {
         while hole > 0 {
             let parent = (hole - 1) / 2;
@@ -60,7 +60,7 @@ impl<S: Store<HeapSlot>> Heap<S> {
         Self::put(slots, hole, entry);
     }
 
-    /// Puts an entry where a hole is, or lower.
+    /// Puts an entry into the hole, or lower.
     fn sink(slots: &mut [HeapSlot], len: usize, mut hole: usize, entry: Entry) {
         loop {
             let mut child = 2 * hole + 1;

@@ -14,7 +14,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// In no list.
+    /// A node in no list.
     pub const EMPTY: Self = Self { rank: 0, next: NONE, previous: NONE, queued: false };
 
     pub(super) fn queued(&self) -> bool {
@@ -26,7 +26,8 @@ impl Node {
     }
 }
 
-/// The ends of a list whose nodes stand in a slice: several lists may share one, as each task is in one at most.
+/// The ends of a list whose nodes are in a slice: several lists may share one slice, as each task is in at most one
+/// list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ends {
     pub(super) head: u32,
@@ -36,7 +37,7 @@ pub(super) struct Ends {
 impl Ends {
     pub(super) const EMPTY: Self = Self { head: NONE, tail: NONE };
 
-    /// Puts a task that is in no list right behind another, or at the head.
+    /// Inserts a task that is in no list right behind another, or at the head if `behind` is [`NONE`].
     pub(super) fn link(&mut self, nodes: &mut [Node], task: usize, rank: u64, behind: u32) {
         let next = if behind == NONE { self.head } else { nodes[behind as usize].next };
         nodes[task] = Node { rank, next, previous: behind, queued: true };
@@ -50,7 +51,7 @@ impl Ends {
         }
     }
 
-    /// Takes a task of this list out.
+    /// Removes a task of this list.
     pub(super) fn unlink(&mut self, nodes: &mut [Node], task: usize) {
         let Node { next, previous, .. } = nodes[task];
         match previous {
@@ -65,7 +66,7 @@ impl Ends {
     }
 }
 
-/// A doubly linked list. What MaRTE OS has for SRP [Gutierrez 2013].
+/// A doubly linked list. MaRTE OS uses one for SRP [Gutierrez 2013].
 #[derive(Clone, Debug)]
 pub struct List<S> {
     nodes: S,
@@ -79,8 +80,8 @@ impl<S: Store<Node>> List<S> {
         Self { nodes, ends: Ends::EMPTY }
     }
 
-    /// Looks from the tail to the head for the first task that the new one does not go before, and puts it behind
-    /// that. `before` says whether the new one goes before another; it need not be an order.
+    /// Searches from the tail to the head for the first task that the new one does not go before, and inserts it
+    /// behind that task. `before` says whether the new task goes before another; it need not be an order.
     ///
     /// # Errors
     /// As [`ReadyQueue::insert`].

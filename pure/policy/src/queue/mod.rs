@@ -8,7 +8,7 @@
 //! | [`List`] | O(n) | O(1) | O(1) | O(1) | any |
 //! | [`Heap`] | O(log n) | O(1) | O(log n) | O(log n) | any |
 //! | [`Bitmap`] | O(1) | O(1) | O(1) | O(1) | below 256 |
-//! | [`Fronted`] | O(1) if it goes before all, and the last one that did has been taken | O(1) | O(1) of that one | | |
+//! | [`Fronted`] | O(1) if it goes before all and the front place is free | O(1) | O(1) for the front | | |
 
 mod bitmap;
 mod fronted;
@@ -22,45 +22,46 @@ pub use list::{List, Node};
 
 use crate::Misuse;
 
-/// Where a task is put among those of its own rank.
+/// Where a task goes among those of its own rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Behind all: it has just come.
+    /// Behind all: it has just become ready.
     Back,
-    /// Before all: it ran, and lost the core to a smaller rank.
+    /// Before all: it ran, and lost the core to a task of smaller rank.
     Front,
 }
 
-/// Tasks that may run, each at most once.
+/// A set of ready tasks; each is in at most once.
 pub trait ReadyQueue {
-    /// Tasks are 0 to this − 1.
+    /// Tasks are 0 to `capacity` − 1.
     fn capacity(&self) -> usize;
 
-    /// Ranks are 0 to this − 1.
+    /// Ranks are 0 to `ranks` − 1.
     fn ranks(&self) -> u64 {
         u64::MAX
     }
 
-    /// Whether a task is in.
+    /// Whether a task is in the queue.
     fn contains(&self, task: usize) -> bool;
 
-    /// Puts a task in.
+    /// Inserts a task.
     ///
     /// # Errors
-    /// [`Misuse::Task`] if there is no such task, [`Misuse::State`] if it is in, [`Misuse::Rank`] if there is no such
-    /// rank.
+    /// [`Misuse::Task`] if there is no such task, [`Misuse::State`] if it is in the queue, [`Misuse::Rank`] if there
+    /// is no such rank.
     fn insert(&mut self, task: usize, rank: u64, end: End) -> Result<(), Misuse>;
 
     /// The first task and its rank.
     fn first(&self) -> Option<(usize, u64)>;
 
-    /// Takes the first task out.
+    /// Removes and returns the first task and its rank.
     fn take_first(&mut self) -> Option<(usize, u64)>;
 
-    /// Takes a task out, and says whether it was in.
+    /// Removes a task; returns whether it was in the queue.
     fn remove(&mut self, task: usize) -> bool;
 
-    /// The first task's rank becomes `rank` if that is less than it was: so it stays the first. Nothing else moves.
+    /// Lowers the first task's rank to `rank` if that is less than its current one: so it stays the first. Nothing
+    /// else moves.
     fn hasten_first(&mut self, rank: u64);
 }
 
@@ -73,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    /// What each queue must equal: a list that is sorted anew.
+    /// The reference that each queue must equal: a list, sorted after each insertion.
     #[derive(Default)]
     struct Plain(Vec<(u64, i64, usize)>, i64);
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Constant bandwidth server, under EDF: its budget is always there, and its deadline pays for it.
+//! Constant bandwidth server, under EDF: its budget is always available, and its deadline pays for it.
 //!
 //! ```text
-//! Rule        when requests begin to wait at r: if c · T_s ≥ (d − r) · C_s, d = r + T_s and c = C_s; else c and d stay.
-//!             c goes down while requests are served; when it is used up, c = C_s at once and d = d + T_s
-//! Symbols     C_s budget, T_s period, c what is left, d absolute deadline
-//! Promise     it asks for no more than C_s / T_s: with it, EDF keeps all deadlines if loads and C_s / T_s come to at
-//!             most 1, whatever the requests are
+//! Rule        when requests begin to wait at r: if c · T_s ≥ (d − r) · C_s, d = r + T_s and c = C_s; else c and d
+//!             stay. c decreases while requests are served; when it is used up, c = C_s at once and d = d + T_s
+//! Symbols     C_s budget, T_s period, c the remaining budget, d absolute deadline
+//! Promise     it demands no more than C_s / T_s: EDF keeps all deadlines if all utilizations and C_s / T_s add up to
+//!             at most 1, whatever the requests are
 //! Needs       nothing while no request waits. A rule that counts deadlines from arrivals, with T_s for the server
 //! Cost        each step O(1)
 //! Source      [Abeni98]
@@ -29,7 +29,7 @@ pub struct ConstantBandwidth {
 }
 
 impl ConstantBandwidth {
-    /// C_s and T_s.
+    /// A server with budget C_s and period T_s.
     ///
     /// # Errors
     /// [`Unfit::Budget`].
@@ -38,7 +38,7 @@ impl ConstantBandwidth {
         Ok(Self { budget, period, left: budget, deadline: 0, now: 0 })
     }
 
-    /// d: the deadline of its turn.
+    /// d: the deadline of the server's turn.
     pub fn deadline(&self) -> Instant {
         Instant::from_ns(self.deadline)
     }

@@ -4,10 +4,10 @@
 //! Deferrable server: keeps its budget until its period ends.
 //!
 //! ```text
-//! Rule        when a period begins, the budget is C_s, whatever was left; it goes down while requests are served
+//! Rule        when a period begins, the budget becomes C_s, whatever is left; it decreases while requests are served
 //! Symbols     C_s budget, T_s period
-//! Promise     others see a periodic task of C_s and T_s with jitter T_s − C_s at most: two budgets back to back, one at
-//!             the end of a period and one at the beginning of the next
+//! Promise     to others the server looks like a periodic task of C_s and T_s with jitter T_s − C_s at most: two
+//!             budgets back to back, one at the end of a period and one at the beginning of the next
 //! Needs       nothing while no request waits
 //! Cost        each step O(1)
 //! Source      [Lehoczky87], [Strosnider95]
@@ -25,7 +25,8 @@ pub struct Deferrable {
 }
 
 impl Deferrable {
-    /// C_s, T_s, and when the first whole period begins. Until then it has a budget, too.
+    /// A server with budget C_s and period T_s; its first whole period begins at `start`. It has a budget before
+    /// that, too.
     ///
     /// # Errors
     /// [`Unfit::Budget`].

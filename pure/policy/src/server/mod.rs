@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Aperiodic servers: a budget per period for requests that promise nothing of when they come.
+//! Aperiodic servers: a budget per period for requests that may arrive at any time.
 //!
 //! | server | budget | under | looks to less urgent tasks like |
 //! |---|---|---|---|
-//! | [`Polling`] | full when a period begins; given up when the server has the core and finds no request | fixed priority | a periodic task |
-//! | [`Deferrable`] | full when a period begins; kept until the next does | fixed priority | one with jitter T_s − C_s |
-//! | [`Sporadic`] | what is used comes back a period after the server, backlogged, could begin to use it | fixed priority | a periodic task |
-//! | [`ConstantBandwidth`] | always there; each time it is used up, the deadline moves by a period | EDF | a load of C_s / T_s |
+//! | [`Polling`] | full when a period begins; given up when the server runs and finds no request | fixed priority | a periodic task |
+//! | [`Deferrable`] | full when a period begins; kept until it ends | fixed priority | one with jitter T_s − C_s |
+//! | [`Sporadic`] | what is used comes back a period after the backlogged server could begin to use it | fixed priority | a periodic task |
+//! | [`ConstantBandwidth`] | always available; each time it is used up, the deadline moves by a period | EDF | a utilization of C_s / T_s |
 //!
-//! A [`Server`] knows its budget and the time. [`Served`] puts servers beside the tasks of a core: to the rule of the
-//! core each is one more task.
+//! A [`Server`] knows its budget and the time. [`Served`] puts servers beside the tasks of a core: the core's rule
+//! sees each server as one more task.
 //!
 //! ```text
 //! requests  ---> waiting? --+
@@ -21,16 +21,16 @@
 //!                         <-+---------------------------------- decide
 //! ```
 //!
-//! **A turn of a server is a job of the rule.** It is released when the server has both budget and something to do, and
-//! complete when one of them ends while it runs; it never suspends. So a rule needs to know nothing of servers, a
-//! server that has not run yet is no special case, and under EDF each turn has the deadline of its budget. A server
-//! that loses the core keeps its turn. A polling one is released with every budget, as it looks for requests when it
-//! gets the core, not before.
+//! **A turn of a server is a job of the rule.** The turn is released when the server has both a budget and requests,
+//! and completes when one of them ends while the server runs; it never suspends. So a rule need not know about
+//! servers, a server that has not run yet is no special case, and under EDF each turn has the deadline of its budget.
+//! A server that is preempted keeps its turn. A polling server is released with every budget: it looks for requests
+//! when it gets the core, not before.
 //!
-//! **Late is charged.** A driver that comes late lets a server run for longer than it may. What it took too much is
-//! taken from what comes back next, so that others lose no more than once.
+//! **Overruns are charged.** If the driver calls late, a server runs for longer than it may. The excess is taken from
+//! the next replenishments, so that others lose no more than once.
 //!
-//! Requests use no locks of tasks, as their length is not bounded.
+//! Requests do not use the locks of tasks, as their length is not bounded.
 
 mod constant_bandwidth;
 mod deferrable;
@@ -51,18 +51,18 @@ use taut_time::{Duration, Instant};
 
 use crate::Store;
 
-/// No instant: what would come then never comes.
+/// No instant: an event at this instant never comes.
 const NEVER: u64 = u64::MAX;
 
-/// Places for parts of a [`Sporadic`] server's budget where nobody has a reason for another number.
+/// The default number of places for a [`Sporadic`] server's replenishments.
 pub const REPLENISHMENTS: usize = 16;
 
-/// Why there is no such server.
+/// Why a server cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfit {
     /// Not 0 < C_s ≤ T_s.
     Budget,
-    /// There is no place for a part of the budget.
+    /// There is no place for a replenishment.
     Replenishments,
 }
 
@@ -77,56 +77,58 @@ impl fmt::Display for Unfit {
 
 impl core::error::Error for Unfit {}
 
-/// C_s and T_s, in ns, if they fit each other.
+/// C_s and T_s, in ns, if 0 < C_s ≤ T_s.
 fn figures(budget: Duration, period: Duration) -> Result<(u64, u64), Unfit> {
     let fits = !budget.is_zero() && budget <= period;
     if fits { Ok((budget.as_ns(), period.as_ns())) } else { Err(Unfit::Budget) }
 }
 
-/// How a budget is lost and comes back. Told of time in order; an instant before the last one counts as that.
+/// How a budget is consumed and replenished. The driver reports time in order; an instant before the last one counts
+/// as the last one.
 ///
-/// All steps are O(1), but for those that [`Sporadic`] names.
+/// All steps are O(1), except those that [`Sporadic`] names.
 pub trait Server {
-    /// Time has come to `now`; `ran` says whether the server has had the core since the last call. Says whether its turn
-    /// has ended: what it might use at a stretch is used up.
+    /// Time advances to `now`; `ran` says whether the server has had the core since the last call. Returns whether
+    /// its turn has ended, because it has used up what it may use at a stretch.
     fn pass(&mut self, now: Instant, ran: bool) -> bool;
 
-    /// At this instant requests wait, and none did just before.
+    /// Requests wait from this instant on, and none did just before.
     fn wake(&mut self);
 
-    /// At this instant it has the core, and no request waits.
+    /// The server has the core at this instant, and no request waits.
     fn find_none(&mut self);
 
-    /// Whether it asks for the core, if requests wait or not.
+    /// Whether the server asks for the core; `backlog` says whether requests wait.
     fn is_ready(&self, backlog: bool) -> bool;
 
-    /// How long it may run from this instant on, if nothing takes the core from it.
+    /// How long the server may run from this instant on, if it is not preempted.
     fn left(&self) -> Duration;
 
-    /// When it asks for the core if it does not now, as far as time alone decides.
+    /// The instant at which the server asks for the core, if it does not now and only time passes; none if time alone
+    /// does not make it ask.
     fn next(&self, backlog: bool) -> Option<Instant>;
 
-    /// From when the deadline of its next turn counts, a period before it.
+    /// The instant that the deadline of its next turn counts from: one period before that deadline.
     fn arrival(&self) -> Instant;
 
-    /// The instant that it was told of last.
+    /// The last instant that the driver has reported.
     fn now(&self) -> Instant;
 }
 
-/// Any server, for cores that have several kinds.
+/// Any of the servers, for cores that have several kinds.
 #[derive(Clone, Debug)]
 pub enum Any<P> {
-    /// A polling one.
+    /// A polling server.
     Polling(Polling),
-    /// A deferrable one.
+    /// A deferrable server.
     Deferrable(Deferrable),
-    /// A sporadic one.
+    /// A sporadic server.
     Sporadic(Sporadic<P>),
-    /// A constant bandwidth one.
+    /// A constant bandwidth server.
     ConstantBandwidth(ConstantBandwidth),
 }
 
-/// Calls the server that there is.
+/// Forwards a call to the chosen server.
 macro_rules! each {
     ($self:ident, $server:ident => $call:expr) => {
         match $self {

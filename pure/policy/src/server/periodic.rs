@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A budget that is full whenever a period begins: what polling and deferrable servers share.
+//! A budget that is full whenever a period begins: the common part of polling and deferrable servers.
 
 use taut_time::{Duration, Instant};
 
 use super::{NEVER, Unfit, figures};
 
-/// The budget of a period, and when the next begins.
+/// The budget of a period, and the beginning of the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Periodic {
     budget: u64,
     period: u64,
     pub(super) left: u64,
-    /// What it took too much, to be kept back from budgets to come.
+    /// What the server has overrun, to be deducted from later budgets.
     owed: u64,
     /// When the next period begins.
     next: u64,
@@ -32,14 +32,15 @@ impl Periodic {
         self.left = self.left.saturating_sub(ran);
     }
 
-    /// To an instant at which a period begins.
+    /// Replenishes the budget when a period begins.
     fn replenish(&mut self) {
         let kept = self.owed.min(self.budget);
         self.left = self.budget - kept;
         self.owed -= kept;
     }
 
-    /// Says whether something ran, and the budget is used up. O(1), however many periods have begun since.
+    /// Returns whether the server ran and has used up its budget. O(1), however many periods have begun since the
+    /// last call.
     pub(super) fn pass(&mut self, now: Instant, ran: bool) -> bool {
         let now = now.as_ns().max(self.now);
         if self.next <= now && self.next != NEVER {
@@ -47,7 +48,7 @@ impl Periodic {
                 self.charge(self.next - self.now.min(self.next));
             }
             let whole = (now - self.next) / self.period;
-            // In each whole period that went by it had a budget, and ran all the time or not at all.
+            // In each whole period that passed, the server had a budget, and ran all the time or not at all.
             self.owed = if ran {
                 self.owed.saturating_add(whole.saturating_mul(self.period - self.budget))
             } else {
@@ -64,27 +65,28 @@ impl Periodic {
         ran && self.left == 0
     }
 
-    /// How long it may run from now on: past the beginning of the next period, if the budget lasts until then.
+    /// How long the server may run from now on: past the beginning of the next period, if the budget lasts until
+    /// then.
     pub(super) fn stretch(&self) -> Duration {
         let to_next = self.next - self.now.min(self.next);
         let stretch = if self.left == 0 || self.left < to_next || self.next == NEVER {
             self.left
         } else {
-            // Nothing is owed while something is left.
+            // Nothing is owed while some budget is left.
             to_next.saturating_add(self.budget)
         };
         Duration::from_ns(stretch)
     }
 
-    /// When the next period begins in which there is a budget.
+    /// The beginning of the next period that has a budget.
     pub(super) fn next(&self) -> Option<Instant> {
-        // Periods whose budgets are kept back whole bring nothing.
+        // A period whose whole budget is deducted brings nothing.
         let empty = (self.owed / self.budget).saturating_mul(self.period);
         let next = self.next.saturating_add(empty);
         (next != NEVER).then(|| Instant::from_ns(next))
     }
 
-    /// When this period began.
+    /// The beginning of this period.
     pub(super) fn begun(&self) -> Instant {
         Instant::from_ns(self.next.saturating_sub(self.period))
     }

@@ -4,12 +4,12 @@
 //! Polling server: looks for requests once a period.
 //!
 //! ```text
-//! Rule        when a period begins, the budget is C_s, whatever was left; when the server has the core and no request
-//!             waits, what is left is given up. It asks for the core while it has a budget, even if nothing waits: so
-//!             it looks when it first gets the core, which more urgent tasks may put off
+//! Rule        when a period begins, the budget becomes C_s, whatever is left; when the server has the core and no
+//!             request waits, it gives up the rest. It asks for the core while it has a budget, even if no request
+//!             waits: so it looks for requests when it first gets the core, which more urgent tasks may delay
 //! Symbols     C_s budget, T_s period
-//! Promise     others see a periodic task of C_s and T_s at most
-//! Needs       to be told when each period begins: O(1) every T_s, requests or none
+//! Promise     to others the server looks like a periodic task of C_s and T_s at most
+//! Needs       the driver to report the beginning of each period: O(1) every T_s, even without requests
 //! Cost        each step O(1)
 //! Source      [Lehoczky87]; [Sprunt89] has the same
 //! ```
@@ -26,7 +26,7 @@ pub struct Polling {
 }
 
 impl Polling {
-    /// C_s, T_s, and when the first period begins. Until then there is no budget.
+    /// A server with budget C_s and period T_s; its first period begins at `start`. It has no budget before that.
     ///
     /// # Errors
     /// [`Unfit::Budget`].

@@ -8,13 +8,13 @@ use taut_time::{Duration, Instant};
 use super::Server;
 use crate::{Misuse, Scheduler, Store};
 
-/// A server on a core: its budget, and how many requests it has.
+/// A server on a core: its budget, and the number of its requests.
 #[derive(Clone, Debug)]
 pub struct ServerEntry<B> {
     server: B,
-    /// Requests that are not served, the one in service included.
+    /// Requests that are not complete, the one in service included.
     backlog: u64,
-    /// The rule has a job of it.
+    /// Whether the rule has a job of this server.
     turn: bool,
 }
 
@@ -24,18 +24,18 @@ impl<B> ServerEntry<B> {
         Self { server, backlog: 0, turn: false }
     }
 
-    /// Its budget.
+    /// The server's budget.
     pub fn server(&self) -> &B {
         &self.server
     }
 
-    /// How many requests it has that are not served, the one in service included.
+    /// How many of its requests are not complete, the one in service included.
     pub fn backlog(&self) -> u64 {
         self.backlog
     }
 }
 
-/// Who has the core.
+/// What runs on the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// A task.
@@ -44,10 +44,10 @@ pub enum Turn {
     Server(usize),
 }
 
-/// Servers beside the tasks of a core. To its rule, server k is the task that comes k after the last one.
+/// Servers beside the tasks of a core. In the core's rule, server k is the task at k places after the last task.
 ///
-/// Whoever drives it asks [`Served::decide`] after all that happens at one instant, and once more at
-/// [`Served::next`] at the latest. Later is safe for others: what a server uses too much it gets less of.
+/// The driver calls [`Served::decide`] after all events of one instant, and again at [`Served::next`] at the latest.
+/// A later call is safe for others: what a server overruns is deducted from its later budget.
 ///
 /// ```
 /// use taut_policy::queue::{List, Node};
@@ -56,7 +56,7 @@ pub enum Turn {
 /// use taut_time::{Duration, Instant};
 ///
 /// let at = Instant::from_ns;
-/// // Task 0 of priority 1; a server of priority 2, with 2 every 5.
+/// // Task 0 of priority 1; a server of priority 2, with 2 ns every 5 ns.
 /// let rule = FixedPriority::new(List::new([Node::EMPTY; 2]), [Slot::EMPTY; 2], &[1, 2]).unwrap();
 /// let server = Deferrable::new(Duration::from_ns(2), Duration::from_ns(5), at(0)).unwrap();
 /// let mut core = Served::new(rule, 1, [ServerEntry::new(server)]);
@@ -78,7 +78,7 @@ pub struct Served<S, B, V> {
 }
 
 impl<S: Scheduler, B: Server, V: Store<ServerEntry<B>>> Served<S, B, V> {
-    /// Servers on a core whose rule knows `tasks` tasks, and after them one for each server.
+    /// Servers on a core whose rule has `tasks` tasks, followed by one task for each server.
     pub fn new(rule: S, tasks: usize, entries: V) -> Self {
         Self { rule, servers: Servers::new(tasks, entries) }
     }
@@ -88,8 +88,8 @@ impl<S: Scheduler, B: Server, V: Store<ServerEntry<B>>> Served<S, B, V> {
         &self.rule
     }
 
-    /// The core's rule, to tell it what happens to tasks. Who runs is for [`Served::decide`], and servers' own places in
-    /// the rule are not to be touched: otherwise what servers use is counted wrongly.
+    /// The core's rule, to report events of tasks to it. The caller asks [`Served::decide`] which task runs, and does
+    /// not touch the servers' places in the rule: otherwise the servers' consumption is counted wrongly.
     pub fn rule_mut(&mut self) -> &mut S {
         &mut self.rule
     }
@@ -137,7 +137,7 @@ impl<S: Scheduler, B: Server, V: Store<ServerEntry<B>>> Served<S, B, V> {
     }
 }
 
-/// The servers of a core, apart from its rule: for who also does other things with that.
+/// The servers of a core without its rule, for callers that also use the rule for other things.
 #[derive(Clone, Debug)]
 pub struct Servers<B, V> {
     tasks: usize,
@@ -146,7 +146,8 @@ pub struct Servers<B, V> {
 }
 
 impl<B: Server, V: Store<ServerEntry<B>>> Servers<B, V> {
-    /// Servers on a core whose rule, the same in every call, knows `tasks` tasks, and after them one for each server.
+    /// Servers on a core whose rule has `tasks` tasks, followed by one task for each server. Every call must get the
+    /// same rule.
     pub fn new(tasks: usize, entries: V) -> Self {
         Self { tasks, entries, kind: PhantomData }
     }
@@ -156,12 +157,12 @@ impl<B: Server, V: Store<ServerEntry<B>>> Servers<B, V> {
         self.entries.as_ref().get(server)
     }
 
-    /// How many there are.
+    /// How many servers there are.
     pub fn count(&self) -> usize {
         self.entries.as_ref().len()
     }
 
-    /// A server has one request more. As a step of the server.
+    /// A server gets one more request. Costs a step of the server.
     ///
     /// # Errors
     /// [`Misuse::Task`] if there is no such server.
@@ -172,28 +173,29 @@ impl<B: Server, V: Store<ServerEntry<B>>> Servers<B, V> {
         self.pass(rule, server, now)?;
         let entry = &mut self.entries.as_mut()[server];
         entry.backlog += 1;
-        // A turn that nobody asks for any more still waits for the core: as if somebody had asked all along.
+        // A turn whose requests are all gone may still wait for the core: then it counts as if requests had waited
+        // all along.
         if entry.backlog == 1 && !entry.turn {
             entry.server.wake();
         }
         Ok(())
     }
 
-    /// The request that runs is done. Gives whose it was. As two steps of the rule and the server.
+    /// The running request is done. Returns its server. Costs two steps of the rule and the server.
     ///
     /// # Errors
-    /// [`Misuse::State`] if none runs.
+    /// [`Misuse::State`] if no request runs.
     pub fn served(&mut self, rule: &mut impl Scheduler, now: Instant) -> Result<usize, Misuse> {
         let server = self.running(rule).ok_or(Misuse::State)?;
         self.withdraw(rule, server, now)?;
         Ok(server)
     }
 
-    /// A server has one request less: another than the one that runs, or one that was done without its budget. As two
-    /// steps of the rule and the server.
+    /// A server has one request less: one that does not run, or that was served without the server's budget. Costs
+    /// two steps of the rule and the server.
     ///
     /// # Errors
-    /// [`Misuse::Task`] if there is no such server, [`Misuse::State`] if it has none.
+    /// [`Misuse::Task`] if there is no such server, [`Misuse::State`] if it has no request.
     pub fn withdraw(&mut self, rule: &mut impl Scheduler, server: usize, now: Instant) -> Result<(), Misuse> {
         let entry = self.entries.as_ref().get(server).ok_or(Misuse::Task)?;
         let backlog = entry.backlog.checked_sub(1).ok_or(Misuse::State)?;
@@ -207,12 +209,13 @@ impl<B: Server, V: Store<ServerEntry<B>>> Servers<B, V> {
         Ok(())
     }
 
-    /// Others, of whom the rule does not know, had the core for so long since the server that has it was told of time last:
-    /// it has used the rest only. Which part of the time was whose nobody knows; what was the server's counts as the
-    /// last. Nothing changes if a task has the core. As two steps of the server, and one of the rule.
+    /// Threads that the rule does not know had the core for `others` since the last report of time to the running
+    /// server: the server is charged for the rest only. When within that time they ran is not known; the server's
+    /// share counts as the last part. Changes nothing if a task has the core. Costs two steps of the server, and one
+    /// of the rule.
     ///
     /// # Errors
-    /// What the rule refuses: it does not know all servers, or they were touched.
+    /// What the rule refuses: it does not have all servers, or the caller has touched their places.
     pub fn pass_beside(
         &mut self,
         rule: &mut impl Scheduler,
@@ -226,10 +229,11 @@ impl<B: Server, V: Store<ServerEntry<B>>> Servers<B, V> {
         self.pass(rule, server, now)
     }
 
-    /// Who has the core from now on. As a step of each server, and two of the rule for each that begins or ends its turn.
+    /// Decides what runs on the core from now on. Costs a step of each server, and two of the rule for each server
+    /// that begins or ends its turn.
     ///
     /// # Errors
-    /// What the rule refuses: it does not know all servers, or they were touched.
+    /// What the rule refuses: it does not have all servers, or the caller has touched their places.
     pub fn decide(&mut self, rule: &mut impl Scheduler, now: Instant) -> Result<Option<Turn>, Misuse> {
         for server in 0..self.entries.as_ref().len() {
             self.pass(rule, server, now)?;
@@ -239,7 +243,7 @@ impl<B: Server, V: Store<ServerEntry<B>>> Servers<B, V> {
                 entry.turn = true;
             }
         }
-        // Each time round ends a turn.
+        // Each iteration that does not return ends a turn.
         loop {
             let Some(chosen) = rule.decide() else { return Ok(None) };
             let Some(server) = chosen.checked_sub(self.tasks) else { return Ok(Some(Turn::Task(chosen))) };
@@ -252,8 +256,8 @@ impl<B: Server, V: Store<ServerEntry<B>>> Servers<B, V> {
         }
     }
 
-    /// When to decide again at the latest, if nothing happens before: a budget is used up, or comes back and is asked
-    /// for. O(servers) steps of servers.
+    /// The instant at which the driver must decide again at the latest, if no event comes before: a budget is used
+    /// up, or comes back while the server wants it. Costs O(servers) steps of servers.
     pub fn next(&self, rule: &impl Scheduler) -> Option<Instant> {
         let running = self.running(rule);
         let entries = self.entries.as_ref().iter().enumerate();
@@ -269,13 +273,13 @@ impl<B: Server, V: Store<ServerEntry<B>>> Servers<B, V> {
         next.min()
     }
 
-    /// The first server that has requests, whether it has a budget or not: for who lets them have a core that nobody wants.
-    /// One that is done there is [`Servers::withdraw`]n. O(servers).
+    /// The first server that has requests, with or without a budget: for a dispatcher that gives an otherwise idle
+    /// core to requests. When such a request is done, the dispatcher calls [`Servers::withdraw`]. O(servers).
     pub fn spare(&self) -> Option<usize> {
         self.entries.as_ref().iter().position(|entry| entry.backlog > 0)
     }
 
-    /// Whether the rule has a job of a server.
+    /// Whether the rule has a job of this server.
     pub fn has_turn(&self, server: usize) -> bool {
         self.entry(server).is_some_and(|entry| entry.turn)
     }
@@ -285,7 +289,7 @@ impl<B: Server, V: Store<ServerEntry<B>>> Servers<B, V> {
         rule.running()?.checked_sub(self.tasks)
     }
 
-    /// Takes a server to `now`.
+    /// Advances a server to `now`.
     fn pass(&mut self, rule: &mut impl Scheduler, server: usize, now: Instant) -> Result<(), Misuse> {
         let ran = self.running(rule) == Some(server);
         let is_over = self.entries.as_mut()[server].server.pass(now, ran);

@@ -23,11 +23,11 @@ pub enum Step {
 }
 pub use Step::{Lock, Run, Unlock};
 
-/// One job, that of the task with its position.
+/// One job, of the task at the job's position.
 #[derive(Clone, Debug)]
 pub struct Job {
     pub arrival: u64,
-    /// When the rule is told.
+    /// When its release is reported to the rule.
     pub reported: u64,
     pub deadline: u64,
     pub steps: Vec<Step>,
@@ -37,27 +37,28 @@ pub fn job(arrival: u64, deadline: u64, steps: &[Step]) -> Job {
     Job { arrival, reported: arrival, deadline, steps: steps.to_vec() }
 }
 
-/// `length` units inside of a resource.
+/// `length` units inside a section.
 pub fn inside(resource: usize, length: usize) -> Vec<Step> {
     [vec![Lock(resource)], vec![Run; length], vec![Unlock(resource)]].concat()
 }
 
-/// What a run was.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// A letter per unit, with a star if it holds something, `.` if nothing runs; up to a break of mutual exclusion.
+    /// A letter per unit, with a star if the job holds something, `.` if no job runs; ends where mutual exclusion
+    /// breaks.
     pub schedule: String,
-    /// When and who asked for what another held.
+    /// When a job requested a resource that another one held, and which job.
     pub broken: Option<(u64, usize)>,
     pub missed: Vec<bool>,
 }
 
-/// Asserts the rule's invariants after each step, if it keeps them.
+/// Runs the jobs, and asserts the rule's invariants after each step if `keeps_invariants`.
 pub fn run(rule: &mut impl Locking, jobs: &[Job], keeps_invariants: bool) -> Ran {
     run_from(rule, jobs, keeps_invariants, |now| now)
 }
 
-/// The same, and floors count from what `base` makes of the clock.
+/// As [`run`], with floors that count from `base` of the clock.
 fn run_from(rule: &mut impl Locking, jobs: &[Job], keeps_invariants: bool, base: impl Fn(u64) -> u64) -> Ran {
     let mut at = vec![0; jobs.len()];
     let mut holds = vec![Vec::new(); jobs.len()];
@@ -77,7 +78,7 @@ fn run_from(rule: &mut impl Locking, jobs: &[Job], keeps_invariants: bool, base:
             let Some(task) = decided else { break None };
             match jobs[task].steps.get(at[task]) {
                 Some(&Lock(resource)) if rule.holder(resource) == Some(task) => {
-                    // It waited, and runs again.
+                    // It has waited, and runs again.
                     holds[task].push(resource);
                     at[task] += 1;
                 }
@@ -132,7 +133,7 @@ pub fn deadlines(jobs: &[Job]) -> Vec<Duration> {
     jobs.iter().map(|job| ns(job.deadline)).collect()
 }
 
-/// Per resource, the least relative deadline of those that use it.
+/// For each resource, the least relative deadline of its users.
 pub fn floors(jobs: &[Job]) -> Vec<Duration> {
     let users = |resource| jobs.iter().filter(move |job| job.steps.contains(&Lock(resource)));
     let floor = |resource| users(resource).map(|job| ns(job.deadline)).min().unwrap_or(Duration::MAX);
@@ -164,7 +165,7 @@ pub fn dfp_with(jobs: &[Job], jitter: u64) -> Ran {
     run(&mut rule.expect("fits"), jobs, true)
 }
 
-/// Floors from the next release that the rule has not been told of.
+/// Floors count from the next release not yet reported to the rule.
 pub fn dfp_next(jobs: &[Job]) -> Ran {
     let (slots, resources) = ([Slot::EMPTY; TASKS], [LocalResource::EMPTY; RESOURCES]);
     let rule = Dfp::new(heap(), slots, &deadlines(jobs), resources, &floors(jobs), Duration::ZERO);
@@ -175,7 +176,7 @@ pub fn dfp_next(jobs: &[Job]) -> Ran {
     run_from(&mut rule.expect("fits"), jobs, true, next)
 }
 
-/// On a list and on a heap, which must run alike.
+/// On a list and on a heap, which must give the same run.
 pub fn dfp_queue(jobs: &[Job]) -> Ran {
     let (tasks, resources) = ([DfpQueueTask::EMPTY; TASKS], [DfpQueueResource::EMPTY; RESOURCES]);
     let (deadlines, floors) = (deadlines(jobs), floors(jobs));
@@ -191,7 +192,7 @@ pub fn dfp(jobs: &[Job]) -> Ran {
     dfp_with(jobs, 0)
 }
 
-/// Deadline-monotonic priorities and the ceilings that follow.
+/// Deadline-monotonic priorities, and the ceilings that follow from them.
 pub fn priorities(jobs: &[Job]) -> (Vec<u32>, Vec<u32>) {
     let of = |deadline: u64| 1000 - u32::try_from(deadline).expect("small");
     let ceiling = |floor: &Duration| if *floor == Duration::MAX { 0 } else { of(floor.as_ns()) };

@@ -3,32 +3,33 @@
 
 //! How many buffers a run needs at once.
 //!
-//! What was there before the first value takes a buffer too. At one instant jobs complete before others begin.
+//! The initial value takes a buffer too. At one instant, completions come before beginnings.
 
 use super::record::{Job, Passed};
 use super::{Flows, Got, Mechanism, SamplingPoint, reads};
 use crate::calendar::NEVER;
 
-/// What was there before the first value.
+/// The initial value.
 const INITIAL: usize = usize::MAX;
 
-/// In the order in which they come at one instant.
+/// In the order in which steps of one instant happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// A reader's job is complete: of the reader, and what it held.
+    /// A reader's job completes and gives up the value that it held.
     Leaves(usize),
-    /// A job of the writer is complete.
+    /// A job of the writer completes.
     Wrote(usize),
-    /// A job of the writer begins: it is activated, where flows are preserved, else it runs.
+    /// A job of the writer begins: at its activation where the mechanism preserves flows, else when it starts.
     Writes(usize),
-    /// A reader's job begins, and holds this.
+    /// A reader's job begins and holds this value.
     Holds(usize),
 }
 
 impl Flows {
-    /// Buffers that hold something which somebody reads or may still read, or are written, at most at once: of a state
-    /// object that readers ask for themselves (DBP), of flow-preserving DBP, and of TCCP, where it is what lies in turn
-    /// between the oldest that is read and the newest that is written. None for others, and if there is no such channel.
+    /// The largest number of buffers in use at once: buffers that a reader reads or may still read, or that the
+    /// writer writes. Known for a state object whose readers sample at their first instruction (DBP), for
+    /// flow-preserving DBP, and for TCCP, where it counts the buffers, in turn, from the oldest that is read to the
+    /// newest that is written. None for other mechanisms, and if there is no such channel.
     pub fn buffers(&self, channel: usize) -> Option<u64> {
         let of = self.channels.get(channel)?;
         let from = self.jobs(of.writer);
@@ -49,7 +50,7 @@ impl Flows {
         }
     }
 
-    /// From what each job of a reader holds to what was begun last before it completed.
+    /// The most values from the one that a reader's job holds to the last one begun before that job completes.
     fn in_turn(&self, channel: usize, reader: usize, begin: impl Fn(&Job) -> u64) -> u64 {
         let of = &self.channels[channel];
         let to = self.jobs(reader);

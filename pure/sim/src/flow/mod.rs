@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Channels between the tasks of a run: which job reads what which job wrote, and what follows of it.
+//! Channels between the tasks of a run: which job reads the value of which job, and the consequences.
 //!
-//! [`Flows`] listens to a run of a [`Simulation`], which knows nothing of channels, and notes when each job arrived, was
-//! released, started and completed. Everything else is found from these four instants afterwards: so one run answers
-//! for all mechanisms, and a run without channels costs nothing more.
+//! [`Flows`] listens to a run of a [`Simulation`], which knows nothing about channels, and records when each job
+//! arrived, was released, started and completed. It derives all else from these four instants afterwards: so one run
+//! answers for all mechanisms, and a run without channels costs nothing extra.
 //!
-//! | asked | answered by |
+//! | question | answered by |
 //! |---|---|
 //! | which job reads what | [`Flows::reads`] |
 //! | whether that is what the synchronous-reactive model reads | [`Flows::agreement`] |
-//! | how many buffers are needed at once | [`Flows::buffers`] |
-//! | how many values wait in a queue, and are lost | [`Flows::fill`] |
+//! | how many buffers are in use at once | [`Flows::buffers`] |
+//! | how many values wait in a queue, and how many are lost | [`Flows::fill`] |
 //! | how old data are at the end of a chain, and how long it takes to react | [`Flows::measure`] |
 //!
-//! A job reads at its first instruction and writes at its last. At one instant come, in this order: what is written,
-//! activations, those of writers first, and first instructions. A reader on another core than its writer does not wait
-//! for it: where a mechanism would have it wait, the read is [`Got::NotYet`].
+//! A job reads at its first instruction and writes at its last. At one instant the order is: writes, activations
+//! (writers first), first instructions. A reader on another core than its writer does not wait for it: where a
+//! mechanism would have it wait, the read is [`Got::NotYet`].
 
 mod buffers;
 mod path;
@@ -39,40 +39,41 @@ pub use reference::{Agreement, Difference};
 use crate::{Fault, Outcome, Scenario, Simulation, Sink};
 use record::{Job, Record};
 
-/// What one task writes and others read.
+/// A channel that one task writes and others read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Channel {
-    /// Who writes, in every job: a position in the set.
+    /// The task that writes, in every job: a position in the set.
     pub writer: usize,
-    /// Who reads, in every job, each once. A queue has one.
+    /// The tasks that read, in every job, each listed once. A queue has one.
     pub readers: Vec<usize>,
-    /// What gets from one to the others, and when.
+    /// Which value gets from the writer to the readers, and when.
     pub mechanism: Mechanism,
 }
 
 /// Which value a job reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
-    /// The newest that is complete: state objects that readers look at for themselves, whatever protects them.
+    /// The newest complete value: state objects that readers sample themselves, whatever protects them.
     Newest(SamplingPoint),
-    /// What the synchronous-reactive model reads, kept for as long as somebody does: flow-preserving DBP [Han14, II-C].
+    /// The value that the synchronous-reactive model reads, kept as long as a job reads it: flow-preserving DBP
+    /// [Han14, II-C].
     Dbp,
-    /// Buffers in turn, protected by time alone: TCCP [Han14, II-B and II-C].
+    /// Buffers used in turn, protected by timing alone: TCCP [Han14, II-B and II-C].
     Tccp {
-        /// How many.
+        /// The number of buffers.
         buffers: u64,
-        /// Whether indices are fixed at activations, by the model; else the newest complete value is taken at the first
-        /// instruction.
+        /// Whether activations fix the indices, as in the model; else a job takes the newest complete value at its
+        /// first instruction.
         preserving: bool,
     },
-    /// Logical execution time: read at the release, written when this is over. A job that is late writes when it
-    /// completes.
+    /// Logical execution time: a job reads at its release, and its value appears when the logical execution time is
+    /// over. The value of a late job appears when the job completes.
     Logical(Until),
     /// Every value in order.
     Queue(Queue),
 }
 
-/// When a job looks which value is newest.
+/// When a job determines which value is newest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SamplingPoint {
     /// At its first instruction.
@@ -81,16 +82,16 @@ pub enum SamplingPoint {
     Activation,
 }
 
-/// How long a job takes logically, from its arrival.
+/// A job's logical execution time, from its arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// D.
+    /// D, the relative deadline.
     Deadline,
-    /// T.
+    /// T, the period.
     Period,
 }
 
-/// Why channels do not fit a set, or were not run.
+/// Why channels do not fit a set, or a run did not happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowFault {
     /// There is no such task.
@@ -103,27 +104,27 @@ pub enum FlowFault {
         /// The channel.
         channel: usize,
     },
-    /// A queue has other than one reader, or no room, or nothing is sent or taken.
+    /// A queue has other than one reader, no room, or a job sends or takes nothing.
     Queue {
         /// The channel.
         channel: usize,
     },
-    /// It has no buffer.
+    /// The channel has no buffer.
     NoBuffer {
         /// The channel.
         channel: usize,
     },
-    /// Tasks of equal priority read each other's values without a delay: the model has no order for them.
+    /// Tasks of equal priority read each other's values without a delay: the model cannot order them.
     Loop,
-    /// The simulation is one of another number of tasks.
+    /// The simulation has another number of tasks.
     Tasks,
-    /// More jobs may come than are recorded: [`JOBS_MAX`].
+    /// The run may have more jobs than [`JOBS_MAX`], the most that are recorded.
     TooManyJobs,
-    /// The set cannot be run so.
+    /// The simulation cannot run the set.
     Run(Fault),
 }
 
-/// Most jobs of all tasks in a run that is recorded.
+/// The most jobs of all tasks in a recorded run.
 pub const JOBS_MAX: u64 = 1 << 23;
 
 impl fmt::Display for FlowFault {
@@ -150,12 +151,12 @@ impl fmt::Display for FlowFault {
 
 impl core::error::Error for FlowFault {}
 
-/// Channels over the tasks of a set, and what was noted of the last run.
+/// Channels over the tasks of a set, and the record of the last run.
 #[derive(Clone, Debug)]
 pub struct Flows {
     tasks: Vec<Task>,
     channels: Vec<Channel>,
-    /// Tasks in an order in which every one comes behind those whose values of the same instant it reads.
+    /// The tasks in an order in which each comes after the tasks whose values of the same instant it reads.
     order: Vec<usize>,
     record: Record,
 }
@@ -168,10 +169,10 @@ struct Task {
 }
 
 impl Flows {
-    /// Sets up.
+    /// Checks that the channels fit the set.
     ///
     /// # Errors
-    /// What does not fit together.
+    /// The reason why they do not fit.
     pub fn new(set: &TaskSet, channels: Vec<Channel>) -> Result<Self, FlowFault> {
         let count = set.tasks().len();
         for (channel, of) in channels.iter().enumerate() {
@@ -205,8 +206,8 @@ impl Flows {
         &self.channels
     }
 
-    /// Runs, notes what there is to note for the channels, and tells `sink` of every event. Memory for all jobs is taken
-    /// before the run starts.
+    /// Runs the simulation, records what the channels need, and passes every event to `sink`. Allocates memory for
+    /// all jobs before the run starts.
     ///
     /// # Errors
     /// [`FlowFault::Tasks`], [`FlowFault::TooManyJobs`], [`FlowFault::Run`].
@@ -223,7 +224,7 @@ impl Flows {
         simulation.run(scenario, &mut record::Both { record: &mut self.record, sink }).map_err(FlowFault::Run)
     }
 
-    /// What each job of a reader that has started has read, in order; none if there is no such channel or reader.
+    /// What each started job of a reader has read, in order; none if there is no such channel or reader.
     pub fn reads(&self, channel: usize, reader: usize) -> Option<Vec<Read>> {
         let of = self.channels.get(channel).filter(|of| of.readers.contains(&reader))?;
         let (from, to) = (self.jobs(of.writer), self.jobs(reader));
@@ -245,7 +246,7 @@ impl Flows {
         self.record.jobs(task)
     }
 
-    /// Whether a reader is more urgent than its writer, so that the model has a unit delay between them.
+    /// Whether a reader is more urgent than its writer: then the model has a unit delay between them.
     fn is_above(&self, writer: usize, reader: usize) -> bool {
         is_above(&self.tasks, writer, reader)
     }

@@ -1,52 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Data age and reaction time along a chain of tasks and channels, as a run shows them.
+//! Data age and reaction time along a chain of tasks and channels, as observed in a run.
 //!
-//! The first task's jobs sample the outside when they arrive; the last task's completions are the output. What a job
-//! makes of what it reads is as old as that. A job that finds a queue empty writes nothing: what it wrote before stays.
+//! Jobs of the first task sample the environment when they arrive; completions of the last task are the outputs. A
+//! job's result is as old as the data that the job has read. A job that finds a queue empty writes nothing: its last
+//! result stays.
 
 use taut_time::Duration;
 
 use super::{FlowFault, Flows, Got, reads};
 use crate::calendar::NEVER;
 
-/// A chain: from a task through channels from one task to the next.
+/// A chain of tasks, each connected to the next by a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// Where it begins: a position in the set.
+    /// The first task: a position in the set.
     pub first: usize,
-    /// Each channel, a position in the list, and the task that reads it.
+    /// Each channel, by its position in the list, and the task that reads it.
     pub hops: Vec<(usize, usize)>,
 }
 
-/// What a run showed of a chain. None where nothing got through.
+/// What a run showed of a chain. A time is none if no data got through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measured {
-    /// The longest time from the arrival of a job that sampled to the last output made of its sample (last to last).
+    /// The longest time from the arrival of a sampling job to the last output that uses its sample (last to last).
     pub until_output: Option<Duration>,
-    /// The longest time from such an arrival until that output was replaced by the next.
+    /// The longest time from such an arrival until the next output replaces that output.
     pub until_replaced: Option<Duration>,
-    /// The longest time from an event just behind a sampling to the first output that knows of it, or of something
-    /// newer (first to first).
+    /// The longest time from an event just after a sampling to the first output that reflects it, or something newer
+    /// (first to first).
     pub reaction: Option<Duration>,
-    /// The same for an event just before a sampling: from a job's arrival to the first output as new as its sample.
+    /// The same for an event just before a sampling: from a job's arrival to the first output at least as new as its
+    /// sample.
     pub reaction_to_arrival: Option<Duration>,
-    /// Outputs made of a sample.
+    /// Outputs that use a sample.
     pub outputs: u64,
-    /// Reads of what was not there yet or was overwritten. Nothing is measured of what came of them.
+    /// Reads of values that were not complete or were overwritten. Data that depend on them are not measured.
     pub spoilt: u64,
 }
 
-/// The oldest and the newest sample in something: positions of jobs of the first task.
+/// The oldest and the newest sample that a value depends on: positions of jobs of the first task.
 type Samples = Option<(usize, usize)>;
 
 impl Flows {
     /// Measures along a chain.
     ///
     /// # Errors
-    /// [`FlowFault::NoTask`] with the first channel that does not begin where the chain is, or does not end where it
-    /// goes on.
+    /// [`FlowFault::NoTask`] with the first channel that does not begin at the current task of the chain, or does not
+    /// lead to its next one.
     pub fn measure(&self, path: &Path) -> Result<Measured, FlowFault> {
         if path.first >= self.tasks.len() {
             return Err(FlowFault::NoTask { channel: path.hops.first().map_or(0, |hop| hop.0) });
@@ -92,7 +94,7 @@ impl Flows {
             let time = Duration::from_ns(to - sampled[from].arrival);
             *longest = Some(longest.map_or(time, |longest| longest.max(time)));
         };
-        // The output that is there, and the first sample that none knows of yet.
+        // The current output, and the first sample that no output reflects yet.
         let mut there: Samples = None;
         let mut unknown = 0;
         let jobs = jobs.iter().zip(made.0.iter().zip(made.1)).take_while(|(job, _)| job.complete != NEVER);

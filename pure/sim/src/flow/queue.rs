@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A queue: every value, in order, one reader.
+//! A queue: every value, in order, for one reader.
 
 use std::collections::VecDeque;
 
@@ -9,32 +9,32 @@ use super::record::Job;
 use super::{Flows, Got, Mechanism};
 use crate::calendar::NEVER;
 
-/// A queue's shape. A job sends when it completes, and takes when it starts, whatever waits then.
+/// A queue's parameters. A job sends when it completes, and takes what is there when it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {
-    /// Most values that wait.
+    /// The most values that may wait.
     pub capacity: usize,
     /// Values sent per job.
     pub sends: u32,
     /// Values taken per job at most.
     pub takes: u32,
-    /// What a value finds no room does.
+    /// What happens to a value that finds no room.
     pub full: Full,
 }
 
-/// What becomes of a value for which there is no room.
+/// What happens when there is no room for a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
-    /// It is lost.
+    /// The new value is lost.
     Refuse,
-    /// The oldest is lost for it.
+    /// The oldest value is lost.
     Replace,
 }
 
 /// How full a queue was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fill {
-    /// Most values that waited at once.
+    /// The most values that waited at once.
     pub most: usize,
     /// Values that were lost.
     pub lost: u64,
@@ -49,7 +49,7 @@ impl Queue {
 }
 
 impl Flows {
-    /// How full a queue was; none if that is no queue.
+    /// How full a queue was; none if the channel is not a queue.
     pub fn fill(&self, channel: usize) -> Option<Fill> {
         let of = self.channels.get(channel)?;
         let Mechanism::Queue(queue) = of.mechanism else { return None };

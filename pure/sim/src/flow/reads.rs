@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Which job reads what: one pass over both tasks' jobs.
+//! Which job reads which value: one pass over the jobs of both tasks.
 
 use super::record::Passed;
 use super::{Channel, Flows, Mechanism, SamplingPoint, Until, queue};
@@ -10,29 +10,29 @@ use crate::calendar::NEVER;
 /// What a job has read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
-    /// The reader's job, as [`crate::Event::job`].
+    /// The reader's job, numbered as in [`crate::Event::job`].
     pub job: u64,
-    /// What: the writer's jobs by the same count.
+    /// What it got, with the writer's jobs numbered in the same way.
     pub got: Got<u64>,
 }
 
-/// What a read gave. `J` says which job of the writer.
+/// What a read returned. `J` identifies a job of the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Got<J> {
-    /// What was there before the writer's first value; of a queue, that it was empty.
+    /// The initial value; for a queue, that it was empty.
     Nothing,
     /// A value.
     Value(J),
-    /// Several of a queue, in order from one job's to another's.
+    /// Several values of a queue, in order, from one job's to another's.
     Several {
         /// The oldest.
         first: J,
         /// The newest.
         last: J,
     },
-    /// That job's, which was not complete when the reader started: it would have to wait.
+    /// That job's value, which was not complete when the reader started: the reader would have to wait.
     NotYet(J),
-    /// That job's, over which another one was written before the reader was done.
+    /// That job's value, which another value overwrote before the reader completed.
     Overwritten(J),
 }
 
@@ -48,9 +48,9 @@ impl<J> Got<J> {
     }
 }
 
-/// Tells `found` what each job of a reader that has started has read, by positions among the released jobs of both.
-/// `wrote` says whether a job of the writer has something to send; it matters to queues alone, as a job that does not
-/// write leaves a state as it was.
+/// Reports to `found` what each started job of a reader has read, by positions among the released jobs of both tasks.
+/// `wrote` says whether a job of the writer sends something; it matters for queues only, as a job that does not write
+/// leaves a state unchanged.
 pub(super) fn each(
     flows: &Flows,
     channel: &Channel,
@@ -73,7 +73,7 @@ pub(super) fn each(
         Mechanism::Dbp | Mechanism::Tccp { preserving: true, .. } => {
             let mut activated = Passed::new(from, |job| job.release);
             for (at, job) in to {
-                // With a unit delay, the one before the last.
+                // With a unit delay, the value before the last.
                 let got = match some(activated.by(job.release).saturating_sub(above.into())) {
                     Got::Value(value) if from[value].complete > job.start => Got::NotYet(value),
                     Got::Value(value) => {
@@ -124,7 +124,7 @@ pub(super) fn each(
     }
 }
 
-/// The job that writes the same buffer next.
+/// The job that next writes the same buffer.
 fn behind(value: usize, buffers: u64) -> Option<usize> {
     value.checked_add(usize::try_from(buffers).ok()?)
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What is noted during a run.
+//! The record of a run.
 
 use super::{FlowFault, JOBS_MAX, Task};
 use crate::calendar::NEVER;
 use crate::{Event, Kind, Scenario, Sink};
 
-/// A job that was released. Instants that did not come are [`NEVER`]. In the order of jobs each of them only grows.
+/// A released job. An instant that did not come is [`NEVER`]. From job to job each instant only grows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Job {
-    /// Which of its task, dropped ones included.
+    /// Its number within its task, dropped jobs included.
     pub(super) number: u64,
     pub(super) arrival: u64,
     pub(super) release: u64,
@@ -39,9 +39,9 @@ impl Record {
         &self.tasks[task].jobs
     }
 
-    /// Forgets the last run, and takes memory for all jobs that may come.
+    /// Clears the last run, and reserves memory for all jobs that may come.
     pub(super) fn reset(&mut self, tasks: &[Task], scenario: &Scenario) -> Result<(), FlowFault> {
-        // Every release is a step, and after the last one all of that instant still come.
+        // Every release is a step, and after the last step all releases of that instant still come.
         let steps = scenario.steps_max.saturating_add(tasks.len() as u64);
         let most = |at: usize, task: &Task| {
             let list = scenario.exactly.iter().find(|(task, _)| *task == at);
@@ -91,7 +91,7 @@ impl Record {
     }
 }
 
-/// The record, and whoever else listens.
+/// The record, and the caller's sink.
 pub(super) struct Both<'a, S> {
     pub(super) record: &'a mut Record,
     pub(super) sink: &'a mut S,
@@ -104,7 +104,7 @@ impl<S: Sink> Sink for Both<'_, S> {
     }
 }
 
-/// How many of a task's jobs had something behind them, asked in the order of time.
+/// Counts the jobs of a task for which a given instant has passed; the queries come in the order of time.
 pub(super) struct Passed<'a, F> {
     jobs: &'a [Job],
     instant: F,
@@ -116,7 +116,7 @@ impl<'a, F: Fn(&Job) -> u64> Passed<'a, F> {
         Self { jobs, instant, count: 0 }
     }
 
-    /// At `now`, what happens then included.
+    /// The count at `now`, including what happens at `now`.
     pub(super) fn by(&mut self, now: u64) -> usize {
         while self.jobs.get(self.count).is_some_and(|job| (self.instant)(job) <= now) {
             self.count += 1;

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The synchronous-reactive model [Han14, I-B and Fig. 1]: at each instant all blocks that are due compute, in the
-//! order of their dependencies, in no time.
+//! The synchronous-reactive model [Han14, I-B and Fig. 1]: at each instant all due blocks compute, in the order of
+//! their dependencies, in no time.
 //!
-//! A block here is a task, due when its jobs are released. A reader of lower priority than its writer depends on it
-//! directly; between a writer and a more urgent reader is a unit delay, which runs with the writer: at an instant at
-//! which the writer is due, it gives what the writer gave the time before, and keeps that until the writer is due
-//! again. The interpreter below knows nothing of buffers and nothing of when jobs run.
+//! A block here is a task; it is due when its jobs are released. A reader of lower priority than its writer depends
+//! on it directly. Between a writer and a more urgent reader is a unit delay, which runs with the writer: at an
+//! instant at which the writer is due, the delay outputs the writer's previous value, and keeps it until the writer
+//! is due again. The interpreter below knows nothing about buffers or about when jobs run.
 
 use super::{Channel, Flows, Got, Read, Task, is_above, reads};
 use crate::calendar::NEVER;
 
-/// What a run read against what the model reads.
+/// The reads of a run, compared with those of the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Agreement {
-    /// Reads in all.
+    /// All reads.
     pub reads: u64,
-    /// Of these, of the same value.
+    /// Reads of the same value as in the model.
     pub same: u64,
-    /// The first that is not.
+    /// The first read of another value.
     pub first: Option<Difference>,
 }
 
 impl Agreement {
-    /// Whether all are.
+    /// Whether all reads agree.
     pub fn holds(&self) -> bool {
         self.reads == self.same
     }
@@ -33,15 +33,15 @@ impl Agreement {
 /// A read of another value than the model's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// What was read.
+    /// The read of the run.
     pub read: Read,
-    /// The writer's job that the model reads; none for what was there before the first.
+    /// The writer's job whose value the model reads; none for the initial value.
     pub expected: Option<u64>,
 }
 
 impl Flows {
-    /// Compares what a reader has read with what the model reads; none if there is no such channel or reader. For
-    /// states: a queue is no part of the model.
+    /// Compares the reads of a reader with those of the model; none if there is no such channel or reader. For
+    /// states: the model has no queues.
     pub fn agreement(&self, channel: usize, reader: usize) -> Option<Agreement> {
         let of = self.channels.get(channel).filter(|of| of.readers.contains(&reader))?;
         let expected = self.interpret(of.writer, reader);
@@ -66,19 +66,19 @@ impl Flows {
         Some(agreement)
     }
 
-    /// Runs the model, and says which job of `writer` each job of `reader` reads.
+    /// Runs the model, and returns which job of `writer` each job of `reader` reads.
     fn interpret(&self, writer: usize, reader: usize) -> Vec<Option<usize>> {
         let above = self.is_above(writer, reader);
         let mut expected = Vec::with_capacity(self.jobs(reader).len());
         let mut due = vec![0; self.tasks.len()];
-        // What the writer's block gives, and the delay behind it.
+        // The output of the writer's block, and that of the delay behind it.
         let (mut output, mut delayed) = (None, None);
         let release = |task: usize, at: usize| self.jobs(task).get(at).map_or(NEVER, |job| job.release);
         loop {
             let now = [writer, reader].map(|task| release(task, due[task])).into_iter().min();
             let now = now.filter(|now| *now != NEVER);
             let Some(now) = now else { return expected };
-            // Delays give what they have kept before anything computes.
+            // Delays output their stored values before any block computes.
             let mut at = due[writer];
             let mut kept = output;
             while release(writer, at) == now {
@@ -100,7 +100,7 @@ impl Flows {
     }
 }
 
-/// Tasks in an order of their direct dependencies; none if there is a loop of them.
+/// The tasks in an order of their direct dependencies; none if these form a loop.
 pub(super) fn order(tasks: &[Task], channels: &[Channel]) -> Option<Vec<usize>> {
     let edges = || {
         let of = |channel: &Channel| {

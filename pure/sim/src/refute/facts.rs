@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a set leaves open, and who matters to whom.
+//! What a set leaves open, and which tasks affect which.
 
 use taut_model::{Arrivals, Body, Segment, TaskSet};
 use taut_time::Duration;
@@ -10,10 +10,10 @@ use crate::program::{self, Guard};
 use crate::random::Random;
 use crate::{CoreRule, Place, Rules, Scenario};
 
-/// Most arrivals of a task in a search.
+/// The most arrivals of a task in a search.
 const ARRIVALS_MAX: usize = 4096;
 
-/// A task, for the search.
+/// A task, as the search sees it.
 #[derive(Clone, Debug)]
 pub(super) struct Fact {
     pub(super) core: usize,
@@ -24,27 +24,27 @@ pub(super) struct Fact {
     pub(super) jitter: u64,
     /// C.
     pub(super) cost: u64,
-    /// Whether it may be suspended for a resource of several cores.
+    /// Whether it may suspend for a resource that several cores share.
     pub(super) suspends: bool,
-    /// Whether its core is scheduled by deadlines.
+    /// Whether its core runs EDF.
     pub(super) edf: bool,
-    /// How many of its core, in the order of urgency, are as urgent as it or more.
+    /// How many tasks of its core are at least as urgent, itself included.
     urgent: usize,
-    /// Sections whose places are open: resource and length.
+    /// Sections without fixed places: resource and length.
     open: Vec<(usize, u64)>,
-    /// Of a body that leaves none open.
+    /// Sections with fixed places: resource, and the execution before them.
     places: Vec<(usize, u64)>,
-    /// What an open body executes outside of sections.
+    /// What a body without fixed places executes outside of sections.
     rest: u64,
 }
 
-/// A set, for the search.
+/// A set, as the search sees it.
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
     pub(super) tasks: Vec<Fact>,
     /// Per core, its tasks, the most urgent first.
     cores: Vec<Vec<usize>>,
-    /// Per resource, who uses it.
+    /// The users of each resource.
     pub(super) users: Vec<Vec<usize>>,
 }
 
@@ -59,7 +59,7 @@ impl Facts {
                 CoreRule::Srp | CoreRule::SrpList | CoreRule::Dfp { .. } | CoreRule::DfpNext
             )
         };
-        // The less the more urgent.
+        // Smaller = more urgent.
         let urgency = |at: usize| {
             let task = &set.tasks()[at];
             if is_edf(task.core) { task.deadline.as_ns() } else { u64::from(u32::MAX - task.priority) }
@@ -101,19 +101,19 @@ impl Facts {
         Self { tasks, cores, users }
     }
 
-    /// Of a task's core, who may run in its place; itself too.
+    /// The tasks of its core that may run in its place, itself included.
     pub(super) fn rivals(&self, task: usize) -> &[usize] {
         let Fact { core, edf, urgent, .. } = self.tasks[task];
         if edf { &self.cores[core] } else { &self.cores[core][..urgent] }
     }
 
-    /// Of a task's core, who is less urgent.
+    /// The tasks of its core that are less urgent.
     pub(super) fn lower(&self, task: usize) -> &[usize] {
         let Fact { core, urgent, .. } = self.tasks[task];
         &self.cores[core][urgent..]
     }
 
-    /// How long a job executes before a request of this resource, one of them at random.
+    /// How long a job executes before a request for this resource, one of its requests at random.
     pub(super) fn before(
         &self,
         task: usize,
@@ -145,14 +145,14 @@ impl Facts {
         found
     }
 
-    /// The resources of a task's requests, in no order.
+    /// The resource of one of the task's requests, at random.
     pub(super) fn any_resource(&self, task: usize, random: &mut Random) -> Option<usize> {
         let fact = &self.tasks[task];
         let list = if fact.open.is_empty() { &fact.places } else { &fact.open };
         random.pick(list).map(|(resource, _)| *resource)
     }
 
-    /// Places of a task's sections, in one of the ways that have shown to matter.
+    /// Places for a task's sections, by one of the patterns that have turned out to matter.
     pub(super) fn places(&self, task: usize, way: Way, random: &mut Random) -> Vec<Place> {
         let fact = &self.tasks[task];
         let mut places: Vec<_> = fact
@@ -185,7 +185,7 @@ impl Facts {
         places
     }
 
-    /// Whether there is a choice of places.
+    /// Whether the task's sections have no fixed places.
     pub(super) fn is_open(&self, task: usize) -> bool {
         !self.tasks[task].open.is_empty()
     }
@@ -195,7 +195,7 @@ impl Facts {
         self.tasks[task].rest
     }
 
-    /// Lets a task arrive then, as near as its kind allows. Other arrivals give way: by being left out, or moved.
+    /// Lets a task arrive at `at`, or as near as its pattern allows. Arrivals in the way are moved or dropped.
     pub(super) fn put(&self, task: usize, at: u64, move_others: bool, scenario: &mut Scenario) {
         let Fact { period, arrivals, .. } = self.tasks[task];
         let horizon = scenario.horizon.as_ns();
@@ -208,7 +208,7 @@ impl Facts {
             Arrivals::Periodic => fill(list, if move_others { at } else { at % period }, period, horizon),
             Arrivals::Sporadic if move_others => {
                 let place = list.partition_point(|time| time.as_ns() < at);
-                // The one that is nearest moves here, and pushes the rest.
+                // The next arrival moves here, and pushes the others.
                 if place < list.len() {
                     list[place] = Duration::from_ns(at);
                 } else {
@@ -237,7 +237,7 @@ impl Facts {
         }
     }
 
-    /// Lets a task arrive from then on as often as it may, keeping what comes a period before.
+    /// Lets a task arrive from `from` on as often as it may, keeping arrivals a period or more before.
     pub(super) fn dense(&self, task: usize, from: u64, scenario: &mut Scenario) {
         let Fact { period, arrivals, .. } = self.tasks[task];
         let horizon = scenario.horizon.as_ns();
@@ -257,7 +257,7 @@ impl Facts {
         }
     }
 
-    /// Lets nothing of a task arrive in a stretch; of a periodic one nothing at all.
+    /// Removes a task's arrivals in an interval; all arrivals if it is periodic.
     pub(super) fn silence(&self, task: usize, from: u64, to: u64, scenario: &mut Scenario) {
         let list = &mut scenario.exactly[task].1;
         match self.tasks[task].arrivals {
@@ -267,7 +267,7 @@ impl Facts {
         }
     }
 
-    /// Nothing arrives but what must, sections come first.
+    /// A scenario in which only phased tasks arrive, and sections come first.
     pub(super) fn silent(&self, horizon: u64) -> Scenario {
         let mut scenario = Scenario::worst(Duration::from_ns(horizon));
         for (at, fact) in self.tasks.iter().enumerate() {
@@ -283,7 +283,7 @@ impl Facts {
     }
 }
 
-/// Where sections are.
+/// Where a task's sections are.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Way {
     First,
@@ -307,7 +307,7 @@ fn fill(list: &mut Vec<Duration>, from: u64, period: u64, horizon: u64) {
     }
 }
 
-/// Each section's resource and how much is executed before it.
+/// Appends each section's resource and the execution before it.
 fn requests(segments: &[Segment], at: &mut u64, places: &mut Vec<(usize, u64)>) {
     for segment in segments {
         match segment {

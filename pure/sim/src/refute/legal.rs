@@ -6,10 +6,10 @@ use taut_time::Duration;
 
 use crate::{Place, Scenario};
 
-/// Whether the exact times and places of a scenario are ones that the set allows: what [`Simulation::run`] leaves to its
-/// caller. Tasks without exact times are as the scenario's other fields say, and these always give such.
+/// Whether the set allows the exact times and places of a scenario: [`Simulation::run`] leaves this check to its
+/// caller. For tasks without exact times the scenario's other fields always give legal ones.
 ///
-/// A periodic task may begin at any time. Of what ends before the horizon nothing is asked.
+/// A periodic task may begin at any time. Arrivals may end before the horizon.
 ///
 /// [`Simulation::run`]: crate::Simulation::run
 pub fn is_legal(set: &TaskSet, scenario: &Scenario) -> bool {

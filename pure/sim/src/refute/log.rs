@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a run shows to the search.
+//! What the search notes of a run.
 
 use crate::{Event, Kind, Sink};
 
-/// Most marks of a run.
+/// The most checkpoints of a run.
 const MARKS_MAX: usize = 1 << 14;
 
-/// An instant worth a thought.
+/// An instant at which a change of the scenario may have an effect.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Checkpoint {
     pub(super) at: u64,
     pub(super) task: usize,
-    /// The resource that it asks for, or else it starts, goes on, stops or ends.
+    /// The resource that the task requests; none if it starts, continues, stops or ends.
     pub(super) asks: Option<usize>,
 }
 
-/// The instants of a run, and the worst job of the task that is looked at.
+/// The checkpoints of a run, and the worst job of the task in focus.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Log {
     pub(super) marks: Vec<Checkpoint>,
     focus: usize,
     waits: Vec<bool>,
-    /// The worst job's arrival and end.
+    /// The worst job's arrival and completion.
     pub(super) arrival: u64,
     pub(super) end: u64,
 }

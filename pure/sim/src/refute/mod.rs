@@ -3,15 +3,17 @@
 
 //! A search for a run that exceeds claimed bounds.
 //!
-//! It goes in rounds, each against one task's claim, and starts a round from a guess at what is bad:
-//! - *critical*: all that may run in its place is released with it, one that should wait has just entered a section;
-//! - *late*: first the response of one rival that may be suspended is made as long as may be, by others that ask for what
-//!   it needs just before it does; then the task arrives where the rival's pushed execution meets its next job. The more
-//!   a rival executes, the sooner it is chosen: it is the largest term of the response;
+//! The search goes in rounds. Each is against one task's claim and starts from a guess at a bad scenario:
+//! - *critical*: all tasks that may run in its place are released with it, and a less urgent task has just entered a
+//!   section;
+//! - *late*: the search first makes the response of one rival that may suspend as long as possible, by other tasks
+//!   that request its resources just before it does; then the task arrives where the rival's delayed execution meets
+//!   its next job. A rival that executes more is chosen more often: it is the largest term of the response;
 //! - *random*, and the *best* run so far.
 //!
-//! From there small changes are kept if the response does not become shorter, or at times a little. What is found is a
-//! [`Witness`], made as small as its excess allows. Nothing found is no proof.
+//! The search then makes small changes, and keeps a change if the response does not become shorter, or sometimes if
+//! it becomes a little shorter. A run that exceeds the claim becomes a [`Witness`], made as small as its excess
+//! allows. A search that finds nothing proves nothing.
 
 mod facts;
 mod legal;
@@ -31,13 +33,13 @@ use facts::Facts;
 use log::Log;
 use round::Round;
 
-/// Runs of a step, unless they are long.
+/// The number of runs in a step, unless they are long.
 const STEP_RUNS: u64 = 64;
 /// Events after which a step ends.
 const STEP_EVENTS: u64 = 1 << 17;
-/// Ends of rounds that are kept.
+/// How many ends of rounds are kept.
 const BEST_MAX: usize = 128;
-/// Changes without a longer response after which a round goes on, or ends.
+/// How many changes without a longer response end the first part of a round, or the round.
 const STALE_MAX: u64 = 400;
 
 /// A run that exceeds a claim.
@@ -47,25 +49,25 @@ pub struct Witness {
     pub task: usize,
     /// Which of its jobs, from 0.
     pub job: u64,
-    /// The bound that was claimed of its response, from the arrival.
+    /// The claimed bound of its response time, from the arrival.
     pub claimed: Duration,
     /// Its response.
     pub reached: Duration,
-    /// The run: with the same set and rules it gives the same response.
+    /// The run: with the same set and rules it gives the same response time.
     pub scenario: Scenario,
 }
 
-/// A claim and the longest response from an arrival that a run showed.
+/// A claim, and the longest response time from an arrival that a run has shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Best {
     /// The claim, if there is one.
     pub claimed: Option<Duration>,
-    /// The longest response so far.
+    /// The longest response time so far.
     pub reached: Duration,
 }
 
 impl Best {
-    /// What was reached of the claim, in thousandths.
+    /// The longest response as a share of the claim, in thousandths.
     pub fn permille(&self) -> Option<u64> {
         let claimed = self.claimed?;
         let share = u128::from(self.reached.as_ns()) * 1000 / u128::from(claimed.as_ns().max(1));
@@ -78,17 +80,17 @@ impl Best {
 pub struct Progress {
     /// Runs so far.
     pub runs: u64,
-    /// What these took from their calendars.
+    /// The events that these took from their calendars.
     pub events: u64,
     /// Per task.
     pub tasks: Vec<Best>,
-    /// At most one per task, in the order in which they were found.
+    /// At most one witness per task, in the order in which they were found.
     pub witnesses: Vec<Witness>,
     /// A run that ended as none should: jobs waited for each other, or a rule failed.
     pub stuck: Option<(End, Scenario)>,
 }
 
-/// A search. It ends when its caller wants it to: there is no clock here.
+/// A search. The caller decides when it ends: it has no clock.
 ///
 /// ```
 /// use taut_model::{Arrivals, Body, Scheduler, SetTask, TaskSet};
@@ -120,20 +122,21 @@ pub struct Hunt {
     simulation: Simulation,
     random: Random,
     progress: Progress,
-    /// Where rounds against some tasks have ended, the oldest first.
+    /// The ends of rounds against some tasks, the oldest first.
     best: Vec<(usize, Duration, Scenario)>,
     round: Option<Round>,
-    /// The run under way, and what it shows.
+    /// The current run, and its log.
     trial: Scenario,
     log: Log,
 }
 
 impl Hunt {
-    /// Prepares a search; as many claims as tasks, those past the end of the list are none. That no deadline is missed is
-    /// claimed by giving the deadlines. The same seed gives the same search.
+    /// Prepares a search. There is one claim per task; tasks past the end of the list have none. To claim that no
+    /// deadline is missed, give the deadlines. The same seed gives the same search.
     ///
     /// # Errors
-    /// What does not fit together, as [`Simulation::new`]; `Overflow` if a period or claim is longer than 2⁵⁸ ns.
+    /// The reason why set and rules do not fit, as [`Simulation::new`]; `Overflow` if a period or claim is longer
+    /// than 2⁵⁸ ns.
     pub fn new(set: &TaskSet, rules: &Rules, claims: &[Option<Duration>], seed: u64) -> Result<Self, Fault> {
         let simulation = Simulation::new(set, rules)?;
         let facts = Facts::of(set, rules);
@@ -161,12 +164,13 @@ impl Hunt {
         })
     }
 
-    /// How far it is.
+    /// How far the search is.
     pub fn progress(&self) -> &Progress {
         &self.progress
     }
 
-    /// Goes on for some runs: a few milliseconds for most sets, and some hundred for one in which something is found. Without effect once every claim is exceeded.
+    /// Continues for some runs: a few milliseconds for most sets, some hundred for one in which it finds something.
+    /// Has no effect once every claim is exceeded.
     pub fn step(&mut self) -> &Progress {
         let (runs, events) = (self.progress.runs + STEP_RUNS, self.progress.events + STEP_EVENTS);
         while self.progress.runs < runs && self.progress.events < events {
@@ -174,7 +178,7 @@ impl Hunt {
             self.trial.clone_from(&round.scenario);
             moves::change(&self.facts, round.focus, &round.log, &mut self.trial, &mut self.random);
             let response = self.run(round.focus);
-            // A little shorter at times: others may follow that make it longer.
+            // Sometimes accepts a slightly shorter response: later changes may make it longer.
             let floor = if self.random.up_to(63) == 0 {
                 round.response.as_ns() / 32 * 31
             } else {
@@ -202,7 +206,7 @@ impl Hunt {
         &self.progress
     }
 
-    /// Keeps where a round has ended, for another to go on from.
+    /// Keeps the end of a round, for another round to continue from.
     fn keep(&mut self, round: Round) {
         let Round { task, response, scenario, .. } = round;
         match self.best.iter_mut().find(|(whose, ..)| *whose == task) {
@@ -217,7 +221,7 @@ impl Hunt {
         }
     }
 
-    /// Runs the trial, and takes notes. Gives the longest response of a task.
+    /// Runs the trial, and logs it. Returns the longest response of the task in focus.
     fn run(&mut self, focus: usize) -> Duration {
         self.log.start(focus, self.facts.tasks.len());
         self.progress.runs += 1;
@@ -245,7 +249,7 @@ impl Hunt {
         response
     }
 
-    /// Keeps the trial as what exceeds a task's claim.
+    /// Keeps the trial as a witness against a task's claim.
     fn witness(&mut self, task: usize) {
         let Some(claimed) = self.progress.tasks[task].claimed else { return };
         if self.progress.witnesses.iter().any(|witness| witness.task == task) {
@@ -257,7 +261,7 @@ impl Hunt {
             self.progress.events += events;
             self.progress.witnesses.push(witness);
         } else {
-            // No run of the set: something periodic had ended too soon.
+            // The set does not allow this run: a periodic task stopped too early.
             self.progress.tasks[task].reached = claimed;
             self.best.retain(|(whose, ..)| *whose != task);
         }

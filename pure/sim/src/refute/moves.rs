@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Small changes of a scenario, each with an idea of what makes a response longer.
+//! Small changes of a scenario, each based on an idea of what makes a response longer.
 
 use taut_model::Arrivals;
 use taut_time::Duration;
@@ -11,7 +11,7 @@ use super::log::{Checkpoint, Log};
 use crate::Scenario;
 use crate::random::Random;
 
-/// Changes a scenario. `log` is what its run showed, `focus` whose response should become longer.
+/// Changes a scenario. `log` is the log of its run, `focus` the task whose response is to become longer.
 pub(super) fn change(facts: &Facts, focus: usize, log: &Log, scenario: &mut Scenario, random: &mut Random) {
     match random.up_to(19) {
         0..=6 => request(facts, focus, log, scenario, random),
@@ -26,7 +26,8 @@ pub(super) fn change(facts: &Facts, focus: usize, log: &Log, scenario: &mut Scen
     }
 }
 
-/// Just before a request of the focus' core, another user of the resource asks for it: one, or one of each core.
+/// Lets another user of a resource request it just before a request on the core in focus: one user, or one of each
+/// core.
 fn request(facts: &Facts, focus: usize, log: &Log, scenario: &mut Scenario, random: &mut Random) {
     let core = facts.tasks[focus].core;
     let is_ours = |mark: &Checkpoint| mark.asks.is_some() && facts.tasks[mark.task].core == core;
@@ -51,7 +52,7 @@ fn request(facts: &Facts, focus: usize, log: &Log, scenario: &mut Scenario, rand
     }
 }
 
-/// Lets a task ask for a resource just before an instant.
+/// Lets a task request a resource just before an instant.
 fn ask(facts: &Facts, task: usize, resource: usize, at: u64, scenario: &mut Scenario, random: &mut Random) {
     if facts.is_open(task) && random.up_to(3) == 0 {
         first(task, resource, scenario);
@@ -59,7 +60,7 @@ fn ask(facts: &Facts, task: usize, resource: usize, at: u64, scenario: &mut Scen
     let Some(before) = facts.before(task, resource, scenario, random) else { return };
     let Some(arrival) = at.checked_sub(before.saturating_add(1)) else { return };
     facts.put(task, arrival, random.up_to(2) == 0, scenario);
-    // Now and then with nothing in its way.
+    // Sometimes with no rival in its way.
     if random.up_to(3) == 0 {
         for other in facts.rivals(task).iter().filter(|other| **other != task) {
             let from = arrival.saturating_sub(facts.tasks[*other].cost);
@@ -68,7 +69,7 @@ fn ask(facts: &Facts, task: usize, resource: usize, at: u64, scenario: &mut Scen
     }
 }
 
-/// The sections of a resource come first.
+/// Moves a section of the resource to the front of the job.
 fn first(task: usize, resource: usize, scenario: &mut Scenario) {
     let places = &mut scenario.placed[task].1;
     let Some(found) = places.iter().position(|place| place.resource == resource) else { return };
@@ -76,7 +77,7 @@ fn first(task: usize, resource: usize, scenario: &mut Scenario) {
     places[0].before = Duration::ZERO;
 }
 
-/// The focus arrives when something happens on its core.
+/// Lets the task in focus arrive when something happens on its core.
 fn victim(facts: &Facts, focus: usize, log: &Log, scenario: &mut Scenario, random: &mut Random) {
     let core = facts.tasks[focus].core;
     let Some(mark) = sample(log, random, |mark| facts.tasks[mark.task].core == core) else { return };
@@ -91,7 +92,8 @@ fn victim(facts: &Facts, focus: usize, log: &Log, scenario: &mut Scenario, rando
     facts.put(focus, at, random.up_to(1) == 0, scenario);
 }
 
-/// A rival arrives with the focus, or when something happens, and then as often as it may.
+/// Lets a rival arrive with the task in focus, or when something happens, and sometimes from then on as often as it
+/// may.
 fn rival(facts: &Facts, focus: usize, log: &Log, scenario: &mut Scenario, random: &mut Random) {
     let Some(&rival) = random.pick(facts.rivals(focus)).filter(|rival| **rival != focus) else { return };
     let core = facts.tasks[focus].core;
@@ -111,7 +113,7 @@ fn rival(facts: &Facts, focus: usize, log: &Log, scenario: &mut Scenario, random
     }
 }
 
-/// One that should wait is in a section just before the focus, or one that runs in its place, comes.
+/// Lets a less urgent task be in a section just before the task in focus arrives, or something happens on its core.
 fn below(facts: &Facts, focus: usize, log: &Log, scenario: &mut Scenario, random: &mut Random) {
     let Some(&lower) = random.pick(facts.lower(focus)) else { return };
     let Some(resource) = facts.any_resource(lower, random) else { return };
@@ -125,7 +127,7 @@ fn below(facts: &Facts, focus: usize, log: &Log, scenario: &mut Scenario, random
     }
 }
 
-/// Other places of a task's sections.
+/// Changes the places of a task's sections.
 fn place(facts: &Facts, scenario: &mut Scenario, random: &mut Random) {
     let task = random.up_to(facts.tasks.len() as u64 - 1) as usize;
     if !facts.is_open(task) {
@@ -147,7 +149,7 @@ fn place(facts: &Facts, scenario: &mut Scenario, random: &mut Random) {
     }
 }
 
-/// A task keeps away: altogether, or for some time.
+/// Removes a task's arrivals: all, or those of some time.
 fn quiet(facts: &Facts, log: &Log, scenario: &mut Scenario, random: &mut Random) {
     let task = random.up_to(facts.tasks.len() as u64 - 1) as usize;
     let at = sample(log, random, |_| true).map_or(0, |mark| mark.at);
@@ -160,7 +162,7 @@ fn quiet(facts: &Facts, log: &Log, scenario: &mut Scenario, random: &mut Random)
     facts.silence(task, from, to, scenario);
 }
 
-/// All arrivals of a task come sooner or later.
+/// Shifts all arrivals of a task.
 fn shift(facts: &Facts, scenario: &mut Scenario, random: &mut Random) {
     let task = random.up_to(facts.tasks.len() as u64 - 1) as usize;
     let scale = random.up_to(20);
@@ -187,7 +189,7 @@ fn shift(facts: &Facts, scenario: &mut Scenario, random: &mut Random) {
     }
 }
 
-/// Other times from arrivals to releases.
+/// Changes a task's times from arrival to release.
 fn delay(facts: &Facts, scenario: &mut Scenario, random: &mut Random) {
     let task = random.up_to(facts.tasks.len() as u64 - 1) as usize;
     let (jitter, jobs) = (facts.tasks[task].jitter, scenario.exactly[task].1.len());
@@ -209,19 +211,19 @@ fn delay(facts: &Facts, scenario: &mut Scenario, random: &mut Random) {
     }
 }
 
-/// A task arrives as often as it may.
+/// Lets a task arrive as often as it may.
 fn refill(facts: &Facts, scenario: &mut Scenario, random: &mut Random) {
     let task = random.up_to(facts.tasks.len() as u64 - 1) as usize;
     let from = random.up_to(facts.tasks[task].period);
     facts.dense(task, from, scenario);
 }
 
-/// An instant, or the one before or after.
+/// An instant, or the one just before or after.
 fn near(at: u64, random: &mut Random) -> u64 {
     (at + random.up_to(2)).saturating_sub(1)
 }
 
-/// A mark of some kind, sooner one from the worst job's time; the others of a long run are many.
+/// A checkpoint that `wanted` accepts, preferably from the worst job's time: a long run has many others.
 fn sample(log: &Log, random: &mut Random, wanted: impl Fn(&Checkpoint) -> bool) -> Option<Checkpoint> {
     let from = log.marks.partition_point(|mark| mark.at < log.arrival);
     let to = log.marks.partition_point(|mark| mark.at <= log.end);

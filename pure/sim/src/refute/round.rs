@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Where a round begins.
+//! The beginnings of rounds.
 
 use taut_model::Arrivals;
 use taut_time::Duration;
@@ -13,14 +13,14 @@ use crate::{Execution, Scenario};
 
 /// Events after which a run is given up.
 const RUN_EVENTS: u64 = 1 << 20;
-/// The longest stretch, in ns, that is looked at: so that no sum overflows.
+/// The longest busy stretch in a scenario, in ns: so that no sum overflows.
 const STRETCH_MAX: u64 = 1 << 60;
 
-/// Changes to one scenario, against one task.
+/// Changes to one scenario, against one task's claim.
 #[derive(Clone, Debug)]
 pub(super) struct Round {
     pub(super) task: usize,
-    /// Whose response is made longer: the task's, or first a rival's.
+    /// The task whose response becomes longer: the round's task, or first a rival.
     pub(super) focus: usize,
     pub(super) scenario: Scenario,
     pub(super) log: Log,
@@ -29,14 +29,14 @@ pub(super) struct Round {
 }
 
 impl Hunt {
-    /// A round against a claim that holds as yet, if there is one.
+    /// A round against a claim that no run has exceeded yet, if there is one.
     pub(super) fn start(&mut self) -> Option<Round> {
         let holds = |at: &usize| {
             self.progress.tasks[*at].claimed.is_some()
                 && !self.progress.witnesses.iter().any(|witness| witness.task == *at)
         };
         let open: Vec<usize> = (0..self.facts.tasks.len()).filter(holds).collect();
-        // Of three, the one whose claim is nearest; or just any.
+        // Of three candidates, the one nearest to its claim; or just any.
         let nearest = self.random.up_to(1) == 0;
         let mut task = *self.random.pick(&open)?;
         for _ in 0..2 {
@@ -61,7 +61,7 @@ impl Hunt {
         Some(Round { task, focus, scenario: self.trial.clone(), log: self.log.clone(), response, stale: 0 })
     }
 
-    /// A rival that may be suspended, the sooner the more it executes.
+    /// A rival that may suspend; one that executes more is more likely.
     fn late_rival(&mut self, task: usize) -> Option<usize> {
         let tasks = &self.facts.tasks;
         let suspends = |at: &&usize| **at != task && tasks[**at].suspends;
@@ -76,7 +76,7 @@ impl Hunt {
         None
     }
 
-    /// Where a rival alone with its own rivals begins.
+    /// The initial scenario in which only a rival and its own rivals arrive.
     fn late(&mut self, task: usize, rival: usize, claimed: u64) -> Scenario {
         let jitter = self.facts.tasks[rival].jitter;
         let horizon = 2 * self.facts.tasks[rival].period + jitter + claimed + claimed / 4;
@@ -89,7 +89,7 @@ impl Hunt {
         scenario
     }
 
-    /// The rival of a round is late: now the task meets it and its next job.
+    /// The rival of a round is late: now the task arrives where it meets the rival and its next job.
     pub(super) fn meet(&mut self, round: Round) -> Round {
         let Round { task, mut scenario, log, .. } = round;
         let at = self.random.pick(&log.marks).map_or(0, |mark| mark.at);
@@ -99,7 +99,7 @@ impl Hunt {
         Round { task, focus: task, scenario: self.trial.clone(), log: self.log.clone(), response, stale: 0 }
     }
 
-    /// All rivals at once with the task, and often something in a section just before.
+    /// All rivals arrive together with the task, and often a less urgent task is in a section just before.
     fn critical(&mut self, task: usize, claimed: u64) -> Scenario {
         let tasks = &self.facts.tasks;
         let own = &tasks[task];
@@ -111,7 +111,7 @@ impl Hunt {
             _ => 0,
         };
         let start = longest.saturating_mul(2) + lead;
-        // Where later jobs of a busy stretch may be worse: some stretches are long.
+        // Later jobs of a busy stretch may be worse: some stretches are long.
         let stretch = claimed.max(own.period) + claimed / 4;
         let times =
             if own.edf || claimed > own.period { [1, 1, 8, 64][self.random.up_to(3) as usize] } else { 1 };
@@ -143,7 +143,7 @@ impl Hunt {
         scenario
     }
 
-    /// Whatever may be.
+    /// A random scenario.
     fn anything(&mut self, task: usize, claimed: u64) -> Scenario {
         let own = &self.facts.tasks[task];
         let mut scenario = self.facts.silent(own.period.saturating_mul(2).saturating_add(claimed));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What of a run matters to its excess.
+//! Reduces a run to what matters to its excess.
 
 use taut_model::{Arrivals, TaskSet};
 use taut_time::{Duration, Instant};
@@ -9,9 +9,9 @@ use taut_time::{Duration, Instant};
 use super::{Witness, is_legal};
 use crate::{Event, Execution, Kind, Scenario, Simulation};
 
-/// Most runs for one witness.
+/// The most runs for one witness.
 const RUNS_MAX: u64 = 4000;
-/// What they may take from their calendars.
+/// The most events that they may take from their calendars.
 const EVENTS_MAX: u64 = 1 << 23;
 
 struct Shrink<'a> {
@@ -23,10 +23,11 @@ struct Shrink<'a> {
     events: u64,
 }
 
-/// A job of the task: which, its response, when it ended.
+/// A job of the task: its number, its response, its completion.
 type Worst = (u64, Duration, Instant);
 
-/// Leaves out what does not matter. None if it is no run of the set, or exceeds nothing. Beside it, runs and events.
+/// Leaves out what does not matter. None if the set does not allow the run, or it exceeds no claim. Returns the
+/// witness, and the runs and events that this took.
 pub(super) fn shrink(
     set: &TaskSet,
     simulation: &mut Simulation,
@@ -37,7 +38,7 @@ pub(super) fn shrink(
     let mut shrink = Shrink { set, simulation, task, claimed, runs: 0, events: 0 };
     let mut best = found.clone();
     let mut worst = shrink.exceeds(&best)?;
-    // 1. Nothing after the worst job's end, and full execution.
+    // 1. Nothing after the worst job's completion, and full execution.
     let mut less = best.clone();
     less.horizon = Duration::from_ns(worst.2.as_ns() + 1);
     for (_, times) in &mut less.exactly {
@@ -83,7 +84,7 @@ pub(super) fn shrink(
             part /= 2;
         }
     }
-    // 4. From 0 on, if nothing has a given offset.
+    // 4. Shifted to begin at 0, if no task has a fixed offset.
     let first = best.exactly.iter().filter_map(|(_, times)| times.first()).min().copied();
     let phased = set.tasks().iter().any(|task| matches!(task.arrivals, Arrivals::Phased(_)));
     if let Some(first) = first.filter(|_| !phased) {
@@ -100,7 +101,7 @@ pub(super) fn shrink(
 }
 
 impl Shrink<'_> {
-    /// Keeps a smaller one if it exceeds the claim too. It may exceed it by less.
+    /// Keeps a smaller scenario if it also exceeds the claim, even if by less.
     fn keep(&mut self, best: &mut Scenario, worst: &mut Worst, less: Scenario) -> bool {
         if self.runs >= RUNS_MAX || self.events >= EVENTS_MAX || less == *best {
             return false;
@@ -128,7 +129,7 @@ impl Shrink<'_> {
         (is_legal(self.set, scenario) && self.goes_on(scenario, worst.2)).then_some(worst)
     }
 
-    /// Whether periodic tasks that have begun go on until then.
+    /// Whether periodic tasks that have begun continue until `end`.
     fn goes_on(&self, scenario: &Scenario, end: Instant) -> bool {
         scenario.exactly.iter().all(|(at, times)| {
             let task = &self.set.tasks()[*at];

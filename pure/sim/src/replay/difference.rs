@@ -6,50 +6,51 @@ use taut_time::Instant;
 
 use crate::{End, Event, Kind};
 
-/// The first record that the simulator does not say.
+/// The first record that the simulator does not produce.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The core.
     pub core: usize,
     /// How many records of that core are equal before it.
     pub index: u64,
-    /// What was recorded, and its position in what was given.
+    /// The record, with its position among those given.
     pub recorded: (usize, Record),
-    /// What is simulated in its place; nothing if the jobs that run just go on.
+    /// The simulated event in its place; none if the running jobs just continue.
     pub simulated: Option<Event>,
-    /// Why a rule refused what was recorded, if one did: [`End::Broken`] is one job beside another with a resource.
+    /// Why a rule refused the record, if one did: [`End::Broken`] means that a job would use a resource beside its
+    /// holder.
     pub refused: Option<End>,
-    /// What is equal on that core before, the last at the end: the record, and what is simulated.
+    /// The equal records of that core before the difference, the last at the end, with their simulated events.
     pub before: Vec<(Record, Event)>,
-    /// What is recorded on that core behind the difference.
+    /// The records of that core after the difference.
     pub recorded_after: Vec<Record>,
-    /// What else is simulated on that core at that instant.
+    /// The other simulated events of that core at that instant.
     pub simulated_after: Vec<Event>,
-    /// Per core, who is there by then in the simulation.
+    /// Per core, the state of its jobs in the simulation.
     pub cores: Vec<CoreState>,
-    /// Per resource, who holds it by then in the simulation: task and job.
+    /// Per resource, its holder in the simulation: task and job.
     pub held: Vec<Option<(usize, u64)>>,
 }
 
-/// Who is on a core: task and job.
+/// The jobs on a core: task and job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CoreState {
-    /// Runs, or spins.
+    /// The job that runs or spins.
     pub runs: Option<(usize, u64)>,
-    /// May run.
+    /// The jobs that are ready.
     pub ready: Vec<(usize, u64)>,
-    /// Waits without running, and for which resource.
+    /// The jobs that wait without running, each with its resource.
     pub waits: Vec<(usize, u64, usize)>,
 }
 
-/// What tasks and resources are called, to tell people of a difference.
+/// The names of tasks and resources, for a readable report.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'a> {
     /// By position in the set.
     pub tasks: &'a [String],
     /// By position in the set.
     pub resources: &'a [String],
-    /// From which on times are counted.
+    /// The instant that reported times count from.
     pub begin: Instant,
 }
 
@@ -63,7 +64,7 @@ impl Names<'_> {
         self.resources.get(at).map_or("?", |name| name)
     }
 
-    /// A record in words, as in `log 3 is preempted`.
+    /// A record in words, such as `log 3 is preempted`.
     pub fn record(&self, record: &Record) -> String {
         let job = self.job((record.subject.into(), record.job));
         let resource = || self.resource(usize::try_from(record.value).unwrap_or(usize::MAX));
@@ -108,7 +109,7 @@ impl Names<'_> {
         }
     }
 
-    /// When a record's event was, in ns: of a release when its core was told.
+    /// The instant of a record's event, in ns since `begin`; for a release, the instant of its delivery to the core.
     pub fn when(&self, record: &Record) -> u64 {
         let delivered = if record.kind == Delivered::Release { record.value } else { 0 };
         record.at.as_ns().saturating_add(delivered).saturating_sub(self.begin.as_ns())
@@ -116,7 +117,7 @@ impl Names<'_> {
 }
 
 impl Difference {
-    /// What is simulated in its place, in words.
+    /// The simulated event in place of the record, in words.
     pub fn instead(&self, names: &Names<'_>) -> String {
         match (&self.simulated, self.refused) {
             (_, Some(End::Broken { task, resource })) => {
@@ -135,8 +136,8 @@ impl Difference {
         }
     }
 
-    /// A table for people: what was recorded and what is simulated around the difference, in µs, then who is where.
-    /// Every line ends with a line break.
+    /// A table for readers: the recorded and the simulated events around the difference, in µs, then the state of
+    /// each core. Every line ends with a line break.
     pub fn table(&self, names: &Names<'_>) -> String {
         let micros = |ns: u64| format!("{}.{:03}", ns / 1_000, ns % 1_000);
         let record = |record: &Record| (micros(names.when(record)), names.record(record));

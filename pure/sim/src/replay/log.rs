@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Records, core by core, as a replay takes them.
+//! The records of each core, in the form that a replay takes.
 
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,16 +15,16 @@ use crate::Fault;
 use crate::program::Guard;
 use crate::run::END_OF_TIME;
 
-/// What records say that cannot be.
+/// Records that cannot be true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed {
-    /// The record: a position in what was given; none if it is none of theirs.
+    /// The record: a position among those given; none if the flaw is not in a record.
     pub record: Option<usize>,
-    /// What is wrong.
+    /// The flaw.
     pub flaw: Flaw,
 }
 
-/// What is wrong with records.
+/// A flaw in records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
     /// There is no such task in the set.
@@ -33,9 +33,9 @@ pub enum Flaw {
     Resource(u64),
     /// There is no such core in the set.
     Core(usize),
-    /// This task uses a resource that its set does not say of it.
+    /// The set does not declare that this task uses this resource.
     Undeclared(usize, usize),
-    /// Later than any clock: 2⁶² ns or more.
+    /// A time later than any clock: 2⁶² ns or more.
     Time,
     /// The set cannot be run under the rules.
     Rules(Fault),
@@ -67,12 +67,12 @@ impl fmt::Display for Flaw {
 
 impl core::error::Error for Malformed {}
 
-/// A record of a core.
+/// A record, assigned to a core.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item {
-    /// Its position in what was given.
+    /// Its position among the records given.
     pub(super) record: usize,
-    /// Never before one that the core wrote earlier.
+    /// Never before an earlier item of the core.
     pub(super) at: u64,
     pub(super) task: usize,
     pub(super) job: u64,
@@ -81,42 +81,43 @@ pub(super) struct Item {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    /// Its core is told of a job that arrived then.
+    /// The job's release is delivered to its core; the value is the job's arrival.
     Delivered(u64),
-    /// It was not told of one that arrived then, and will not be.
+    /// The job is dropped and never delivered; the value is its arrival.
     Skip(u64),
-    /// Its core is told that it was granted.
+    /// The grant of a resource is delivered to the job's core.
     Granted(usize),
-    /// It asks, and is granted: at once, or after it waited.
+    /// The job requests a resource and is granted it: at once, or after it waited.
     Locked(usize),
     Spin(usize),
     Suspend(usize),
     Unlock(usize),
     Complete,
-    /// Its budget is used up, its core has found.
+    /// The core has found that the job's budget is used up.
     UsedUp,
-    /// A turn of a server, by position, begins or ends with time, and it may use so much at once.
+    /// A turn of a server, by position, begins or ends as time passes; the server may use so many ns at a stretch.
     Turn(usize, u64),
-    /// Others had the core for so long (ns) in a server's turn.
+    /// Other threads had the core for so many ns during a server's turn.
     Beside(u64),
-    /// Another job of its task is due, and this one is demoted; whether a calendar said so.
+    /// The next job of the task is due, and this one is demoted; whether a calendar released the next one.
     Late(bool),
     Start,
     Preempt,
     Resume,
-    /// Its level is this from now on.
+    /// The task has this level from now on.
     Level(u64),
-    /// The ceiling or floor of a resource of its core is this from now on.
+    /// A resource of the core has this ceiling or floor from now on.
     Ceiling(usize, u64),
-    /// Its core has looked at its calendar.
+    /// The core has looked at its calendar.
     Looked,
-    /// It says nothing that was not said before.
+    /// Adds nothing to earlier records.
     Nothing,
     End(Why),
 }
 
 impl Item {
-    /// Whether its core looks at its calendar: for what is not in it, it need not. `timed` are the tasks that are.
+    /// Whether the core has looked at its calendar for this. It need not for tasks outside the calendar; `timed` says
+    /// which tasks are in it.
     pub(super) fn looks(&self, timed: &[bool]) -> bool {
         match self.what {
             What::Looked | What::Late(true) => true,
@@ -127,44 +128,45 @@ impl Item {
 }
 
 impl What {
-    /// Its job asks, and does not have it at once.
+    /// The job requests a resource and does not get it at once.
     pub(super) fn waits(self) -> bool {
         matches!(self, Self::Spin(_) | Self::Suspend(_))
     }
 
-    /// Something that a core is told and that no job of it does.
+    /// The core receives this; it is not an action of one of its jobs.
     pub(super) fn is_delivered(self) -> bool {
         matches!(self, Self::Delivered(_) | Self::Granted(_) | Self::UsedUp | Self::Late(_) | Self::Turn(..))
     }
 }
 
-/// All that a run's cores wrote.
+/// All records of a run, by core.
 #[derive(Clone, Debug)]
 pub(super) struct Log {
     /// Per core.
     pub(super) items: Vec<Vec<Item>>,
-    /// Per core, whether a dispatcher wrote something.
+    /// Per core, whether a dispatcher recorded something.
     pub(super) dispatched: Vec<bool>,
-    /// Per core, records that are left out at its beginning.
+    /// Per core, how many records are left out at its beginning.
     pub(super) before: Vec<u64>,
-    /// Per task, whether a calendar says when its jobs arrive.
+    /// Per task, whether a calendar determines its arrivals.
     pub(super) timed: Vec<bool>,
-    /// Per task, when its jobs arrive that its core is told of or that are dropped, in that order.
+    /// Per task, the arrivals of its jobs that are delivered or dropped, in that order.
     pub(super) arrivals: Vec<Vec<u64>>,
-    /// Per task, how many of these come before the records.
+    /// Per task, how many of these come before the items that are kept.
     pub(super) arrived: Vec<usize>,
-    /// Per core, when it had looked at its calendar last before its records.
+    /// Per core, when it last looked at its calendar before its items.
     pub(super) looked: Vec<u64>,
-    /// Per core, whether its jobs may lock, and no lock was recorded anywhere.
+    /// Per core, whether its jobs may lock although no lock was recorded anywhere.
     pub(super) silent: Vec<bool>,
-    /// Per core, the cores that it shares resources with, itself included.
+    /// Per core, the lowest core that shares resources with it, directly or through others.
     pub(super) component: Vec<usize>,
-    /// Per global resource, who comes to hold it, in that order, then who still waits at the end: core and place of the
-    /// request among its items.
+    /// Per global resource, the requests in the order in which they come to hold it, then those that still wait at
+    /// the end: the core, and the position among its items.
     pub(super) holds: Vec<Vec<(usize, usize)>>,
-    /// Of these, how many come to hold it.
+    /// How many of these come to hold it.
     pub(super) sure: Vec<usize>,
-    /// Which of its resource's holds a request came to, by core and place; none of one that still waits at the end.
+    /// The position of a request, by core and position there, in its resource's `holds`; none if it still waits at
+    /// the end.
     pub(super) ranks: BTreeMap<(usize, usize), usize>,
 }
 
@@ -202,7 +204,7 @@ impl Log {
                 if uses { Ok(position) } else { Err(wrong(Flaw::Undeclared(task, position))) }
             };
             let subject = usize::from(record.subject);
-            // What nobody uses keeps nobody out.
+            // A resource without users keeps no task out.
             let first = |resource: usize| users.get(resource).map(|users| users.first().copied());
             let task = match record.kind {
                 Kind::Ceiling => match first(subject) {
@@ -234,7 +236,7 @@ impl Log {
                     log.put(core, Item { record: at, at: at_time, task: 0, job: 0, what });
                     continue;
                 }
-                // A server is no task.
+                // A server is not a task, so its core is not known.
                 Kind::Budget | Kind::Beside => {
                     for core in (0..cores).filter(|_| time < END_OF_TIME) {
                         log.put(

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Which core's next record comes first.
+//! Chooses the core whose next record comes first.
 
 use super::log::{Item, What};
 use super::replayer::{Replayer, Reservation};
 use crate::{GlobalRule, Sink};
 
-/// What comes before an item: by core and place.
+/// What comes before an item, by core and position.
 #[derive(Clone, Copy, Debug)]
 enum Before {
-    /// Another one, and all of its core that is before it.
+    /// Another item, and all items of its core before it.
     Goes(usize, usize),
-    /// That another one asks; that it has it is recorded in its turn.
+    /// The request of another item; the record that it holds the resource comes in its turn.
     LinesUp(usize, usize),
 }
 
 impl<S: Sink> Replayer<'_, S> {
-    /// The core whose next record is to be taken.
+    /// The core whose next record the replay takes.
     pub(super) fn next_core(&mut self) -> Option<usize> {
         while let Some(&(core, place)) = self.first.last() {
             if self.cursors[core].next <= place && self.item(core).is_some() {
@@ -27,7 +27,7 @@ impl<S: Sink> Replayer<'_, S> {
         }
         let next = (0..self.cursors.len()).filter_map(|core| Some((self.item(core)?.at, core))).min();
         let mut core = next?.1;
-        // At most twice as often as there are cores: one that goes first or is lined up is not asked for again.
+        // At most two rounds per core: an item that goes first, or is lined up, is not returned again.
         while let Some(before) = self.before(core) {
             self.reordered += 1;
             match before {
@@ -46,7 +46,8 @@ impl<S: Sink> Replayer<'_, S> {
         if cursor.found.stop.is_some() { None } else { self.log.items[core].get(cursor.next).copied() }
     }
 
-    /// What of another core the next of this core may have come after, and did, as the resource shows.
+    /// What must come before the next item of this core: an item of another core that may have come first, and did,
+    /// as the order of the holders shows.
     fn before(&self, core: usize) -> Option<Before> {
         let item = self.item(core)?;
         if let What::Locked(resource) | What::Granted(resource) = item.what
@@ -56,21 +57,22 @@ impl<S: Sink> Replayer<'_, S> {
         }
         let rank = self.log.ranks.get(&(core, self.cursors[core].next)).copied();
         let (resource, rank) = match item.what {
-            // One that waited has asked before.
+            // A job that waited has requested before.
             What::Locked(resource) => (resource, rank?),
             What::Spin(resource) | What::Suspend(resource) => {
                 (resource, rank.unwrap_or(self.log.sure[resource]))
             }
             _ => return None,
         };
-        // Those that come to hold it before this one.
+        // The requests that come to hold it before this one.
         let holds = self.log.holds[resource].iter().take(rank).skip(self.turn(resource)).copied();
         let holds = || {
             holds.clone().filter_map(|(core, place)| Some((core, place, self.log.items[core].get(place)?)))
         };
         let priority = |item: &Item| self.set.tasks()[item.task].priority;
         let queues = |asks: &Item| !self.by_priority(resource) || priority(asks) == priority(&item);
-        // One that would not be next if this one had asked before: so this asks when that one has it.
+        // A request that would not be next if this one had come first: so this one comes while that job holds the
+        // resource.
         let had_it = |asks: &Item| !item.what.waits() || !queues(asks) && priority(asks) < priority(&item);
         let has_holder = self.has_holder(resource);
         let waits_for =
@@ -82,7 +84,8 @@ impl<S: Sink> Replayer<'_, S> {
             let (other, place, asks) = holds().next()?;
             return self.may_go(core, item, other, place, asks).then_some(Before::Goes(other, place));
         }
-        // In a queue, requests come in the order of the holds. One that came to hold it before it looked has waited too.
+        // In a queue, requests come in the order of the holders. A job that came to hold it before it looked has
+        // waited too.
         holds().filter(|(.., asks)| queues(asks)).find_map(|(other, place, asks)| {
             if !self.may_go(core, item, other, place, asks) {
                 None
@@ -94,7 +97,7 @@ impl<S: Sink> Replayer<'_, S> {
         })
     }
 
-    /// Whether a request may come before an item of another core, and has not.
+    /// Whether the request of another core may come before this item, and has not come yet.
     fn may_go(&self, core: usize, item: Item, other: usize, place: usize, asks: &Item) -> bool {
         other != core
             && !self.has_asked(&(other, place))
@@ -112,7 +115,8 @@ impl<S: Sink> Replayer<'_, S> {
         self.first.iter().any(|(busy, _)| *busy == core)
     }
 
-    /// How many have come to hold a resource, in the simulation: told or not.
+    /// How many jobs have come to hold a resource in the simulation, whether their cores have received the grants or
+    /// not.
     fn turn(&self, resource: usize) -> usize {
         self.grants[resource] + usize::from(self.simulation.on_the_way(resource).is_some())
     }
@@ -121,26 +125,28 @@ impl<S: Sink> Replayer<'_, S> {
         self.held[resource].is_some() || self.simulation.on_the_way(resource).is_some()
     }
 
-    /// Whether nobody may have what is given back now before one has asked for it that has not yet.
+    /// Whether no job may have the resource that is released now, because the request of its next holder has not come
+    /// yet.
     pub(super) fn is_to_be_reserved(&self, resource: usize) -> bool {
         let turn = self.turn(resource);
         match self.log.holds[resource].get(turn..) {
             None | Some([]) => false,
-            // Who of those that wait at the end is next, nobody knows.
+            // It is not known which of the requests that wait at the end is next.
             Some(next) if turn >= self.log.sure[resource] => !next.iter().any(|next| self.has_asked(next)),
             Some([next, ..]) => !self.has_asked(next),
         }
     }
 
-    /// Whether the next of a core may be the request for which a resource was kept.
+    /// Whether the next item of a core may be the request for which a resource is reserved.
     pub(super) fn is_heir(&self, core: usize, resource: usize) -> bool {
         let turn = self.turn(resource);
         let next = self.log.holds[resource].get(turn);
         turn >= self.log.sure[resource] || next == Some(&(core, self.cursors[core].next))
     }
 
-    /// Whether the next of a core may ask and wait, although nobody has a resource: who gave it back may not have let it go
-    /// yet, or somebody asks at the same time, who sees to it that the first of all has it.
+    /// Whether the next request of a core may wait although no job holds the resource: the job that unlocked it may
+    /// not have released it yet, or another job requests it at the same time, and gives it to the first of all
+    /// waiters.
     pub(super) fn may_find_it_reserved(&self, core: usize, resource: usize, reserved: Reservation) -> bool {
         let place = self.cursors[core].next;
         let Some((from, until)) = self.span(core, place) else { return false };
@@ -157,7 +163,7 @@ impl<S: Sink> Replayer<'_, S> {
         }
         let rivals = |other: usize| {
             let items = &self.log.items[other];
-            // From the first that may have come as late as this one.
+            // From the first item that may have come as late as this one.
             let first = items.partition_point(|item| item.at < from);
             (first..items.len())
                 .map(move |place| (place, items[place]))
@@ -179,7 +185,7 @@ impl<S: Sink> Replayer<'_, S> {
         })
     }
 
-    /// From when to when a request may have come: after the one before it on its core, and before its record.
+    /// The interval in which a request may have come: after the previous item of its core, and before its own record.
     fn span(&self, core: usize, place: usize) -> Option<(u64, u64)> {
         let items = &self.log.items[core];
         let before = place.checked_sub(1).map_or(0, |before| items[before].at);
@@ -190,7 +196,8 @@ impl<S: Sink> Replayer<'_, S> {
         self.rules.resources[resource] == GlobalRule::Mpcp
     }
 
-    /// Where another core's holder gives a resource back: it may have done so before it looked at the clock.
+    /// The item in which a holder on another core unlocks a resource: it may have released it before it read the
+    /// clock.
     fn unlock_of(&self, resource: usize, core: usize, at: u64) -> Option<Before> {
         let task =
             self.held[resource].map(|(task, _)| task).or_else(|| self.simulation.on_the_way(resource))?;
@@ -206,7 +213,7 @@ impl<S: Sink> Replayer<'_, S> {
     }
 }
 
-/// Whether its instant is when it was recorded. What was dropped has that of its arrival.
+/// Whether the item's instant is that of its record. A dropped job has that of its arrival.
 fn is_clock(item: &Item) -> bool {
     !matches!(item.what, What::Skip(_) | What::Nothing)
 }

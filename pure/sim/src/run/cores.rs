@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Who executes on a core, and what it asks for and gives back.
+//! What executes on a core, and its locks and unlocks.
 
 use taut_policy::{Answer, AnyLocal, Grant, Locking, Party, Request, Scheduler};
 use taut_time::Instant;
@@ -12,7 +12,7 @@ use crate::program::{Guard, What};
 use crate::{End, Kind, Sink};
 
 impl Simulation {
-    /// What executes on a core has ended its step.
+    /// The task that executes on a core has finished its step.
     pub(super) fn ended(&mut self, core: usize, moment: &mut Moment<'_, impl Sink>) -> Result<(), Halt> {
         let task = self.state.current[core] as usize;
         self.state.outcome.events += 1;
@@ -29,7 +29,7 @@ impl Simulation {
         self.close(core, task, moment)
     }
 
-    /// Unlocks and completes as far as the job is there.
+    /// Executes the unlocks and the completion at which the job has arrived.
     pub(super) fn close(
         &mut self,
         core: usize,
@@ -65,7 +65,7 @@ impl Simulation {
         }
     }
 
-    /// Others may have a global resource from now on.
+    /// Releases a global resource to the next waiter, if there is one.
     pub(super) fn release_reservation(
         &mut self,
         (task, party): (usize, Party),
@@ -79,7 +79,8 @@ impl Simulation {
         }
     }
 
-    /// A task that waits has been granted a global resource. Its core is told at once, or when whoever drives says so.
+    /// A waiting task has been granted a global resource. Its core receives the grant at once, or in a driven run
+    /// when the driver says so.
     fn granted(
         &mut self,
         grant: Grant,
@@ -95,7 +96,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// The core of a task that waits is told that it has been granted a global resource.
+    /// The core of a waiting task receives the grant of a global resource.
     pub(super) fn give(
         &mut self,
         grant: Grant,
@@ -163,7 +164,7 @@ impl Simulation {
         }
     }
 
-    /// Another task executes on a core.
+    /// Another task executes on a core from now on.
     pub(super) fn switch(
         &mut self,
         core: usize,
@@ -193,19 +194,20 @@ impl Simulation {
         let waited = core::mem::take(&mut live.waits);
         self.emit(task, kind, moment);
         if waited {
-            // For a local resource: it runs, so it holds it.
+            // It waited for a local resource: it runs, so it holds it.
             self.emit(task, Kind::Locked(self.op(task).resource as usize), moment);
             self.step(task, moment.scenario);
         }
     }
 
-    /// The invariants of a core's rule; of one that is known to be wrong a run ends where it breaks mutual exclusion.
+    /// Checks the invariants of a core's rule; a run under a rule that is known to be wrong ends where it breaks
+    /// mutual exclusion.
     fn check(&self, core: usize) -> Result<(), &'static str> {
         let rule = &self.state.cores[core];
         if matches!(rule.local(), AnyLocal::SrpList(_)) { Ok(()) } else { rule.check_state() }
     }
 
-    /// What deadline floors count from.
+    /// The instant that deadline floors count from.
     fn floors_from(&self, core: usize, now: u64) -> Instant {
         if !self.from_next[core] {
             return Instant::from_ns(now);

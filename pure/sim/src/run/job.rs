@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A job from its release to its end.
+//! A job from its release to its completion.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use crate::program::What;
 use crate::{Event, Execution, Kind, Placement, Scenario, Shares, Sink};
 
 impl Simulation {
-    /// To the next step, which takes as long as the scenario says.
+    /// Advances to the next step, which takes as long as the scenario says.
     pub(super) fn step(&mut self, task: usize, scenario: &Scenario) {
         self.state.live[task].at += 1;
         self.load(task, scenario);
@@ -93,7 +93,7 @@ impl Simulation {
         self.begin(task, arrived, moment.now, moment.scenario)
     }
 
-    /// A job of a task that has no other may run.
+    /// A job becomes ready; its task has no other.
     pub(super) fn begin(
         &mut self,
         task: usize,
@@ -157,7 +157,7 @@ impl Simulation {
         self.leave(core, task, moment)
     }
 
-    /// A job that has the core is no more; the next of its task may begin.
+    /// The job on the core is over; the next one of its task may begin.
     #[inline]
     pub(super) fn leave(
         &mut self,
@@ -174,7 +174,7 @@ impl Simulation {
             let before = usize::from(live.first);
             live.first = (live.first + 1) % BACKLOG_MAX as u8;
             match self.state.beyond.get_mut(task).and_then(VecDeque::pop_front) {
-                // It stands where the last one does of a full ring.
+                // It takes the place of the first: the last place of a full ring.
                 Some(next) => self.state.waiting[task][before] = next,
                 None => live.behind -= 1,
             }

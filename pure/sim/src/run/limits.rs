@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Jobs that take longer than they may, and what becomes of them: budgets, as [`taut_policy::Overrun`] has it.
+//! Jobs that take longer than they may: budgets, and the reactions of [`taut_policy::Overrun`].
 //!
-//! A safe point is wherever a job runs and holds nothing. What runs meanwhile without limits does not come here.
+//! A safe point is any point at which a job runs and holds nothing. Runs without limits skip this code.
 
 use taut_policy::queue::{List, Node};
 use taut_policy::{Background, Budget, Misuse, Overrun, Remedy, Scheduler, Trouble};
@@ -14,17 +14,17 @@ use crate::calendar::NEVER;
 use crate::program::What;
 use crate::{CoreRule, End, Fault, Kind, Rules, Scenario, Sink};
 
-/// What a task may have, and what happens if that is not enough.
+/// A task's budget, and the reaction to an overrun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// What becomes of a job that uses up its budget, or is late.
+    /// What happens to a job that uses up its budget, or is late.
     pub overrun: Overrun,
-    /// How long a job may have its core, spinning included; as long as it likes if there is none.
+    /// How long a job may have its core, spinning included; unlimited if none.
     pub budget: Option<Duration>,
 }
 
 impl Limit {
-    /// What a manifest says.
+    /// The limit that a manifest gives.
     pub fn of(overrun: taut_model::Overrun, budget: Option<Duration>) -> Self {
         let overrun = match overrun {
             taut_model::Overrun::RunOn => Overrun::RunOn,
@@ -37,16 +37,16 @@ impl Limit {
     }
 }
 
-/// Of a task: its limit, and what its job has of it.
+/// A task's limit, and the state of its job.
 #[derive(Clone, Debug)]
 struct Limited {
     limit: Limit,
     budget: Budget,
-    /// That it is used up has been told.
+    /// The exhaustion of the budget has been reported.
     reported: bool,
-    /// What is to be done at the next safe point: to end it, or to demote it.
+    /// What to do at the next safe point: end the job, or demote it.
     due: Option<Remedy>,
-    /// It is back from the background, to ask for a resource.
+    /// The job is back from the background, to request a resource.
     lifted: bool,
 }
 
@@ -59,7 +59,7 @@ impl Limited {
 
 type AnyBackground = Background<List<Box<[Node]>>>;
 
-/// With nobody there.
+/// An empty background.
 fn empty(tasks: usize) -> AnyBackground {
     Background::new(List::new(vec![Node::EMPTY; tasks].into()))
 }
@@ -68,19 +68,20 @@ fn empty(tasks: usize) -> AnyBackground {
 #[derive(Clone, Debug)]
 pub(super) struct Limits {
     tasks: Vec<Option<Limited>>,
-    /// Per core.
+    /// The background of each core.
     background: Vec<AnyBackground>,
-    /// Per core, what is left of the step that executes when the budget ends.
+    /// Per core, the rest of the executing step after the end of the budget.
     cut: Vec<u64>,
-    /// Something else says when a budget is used up, and ends jobs.
+    /// A driver says when a budget is used up, and ends jobs.
     driven: bool,
 }
 
 impl Simulation {
-    /// Says what tasks may have. Others, and all if this is not said, run on: what comes meanwhile waits.
+    /// Sets the limits of tasks. Other tasks, and all tasks without this call, run on: jobs that are released
+    /// meanwhile wait.
     ///
     /// # Errors
-    /// [`Fault::Limit`]: there is no such task, its budget is 0, or its core's rule does not bear that it is demoted.
+    /// [`Fault::Limit`]: there is no such task, its budget is 0, or its core's rule does not allow demotion.
     pub fn limited(mut self, rules: &Rules, limits: &[(usize, Limit)]) -> Result<Self, Fault> {
         let mut tasks = vec![None; self.tasks.len()];
         for (task, limit) in limits.iter().copied() {
@@ -98,10 +99,11 @@ impl Simulation {
         Ok(self)
     }
 
-    /// Before a run.
+    /// Prepares a run.
     pub(super) fn reset_limits(&mut self) {
         let Some(limits) = &mut self.limits else { return };
-        // `cut` may keep what the run before left: a core's first job takes it away, as any that gets the core.
+        // `cut` may keep a value of the previous run: the first job on a core clears it, as every job does that gets
+        // the core.
         limits.tasks.iter_mut().flatten().for_each(|task| *task = Limited::new(task.limit));
         if self.state.outcome.end != End::Complete {
             limits.background = self.members.iter().map(|core| empty(core.len())).collect();
@@ -112,7 +114,7 @@ impl Simulation {
         self.limits.as_mut()?.tasks[task].as_mut()
     }
 
-    /// A release of a task falls due whose last job is not complete. Whether it is dropped.
+    /// A release is due while the task's last job is not complete. Returns whether it is dropped.
     #[cold]
     pub(super) fn is_late(&mut self, task: usize, now: u64) -> Result<bool, Halt> {
         let Some(limited) = self.limit_mut(task) else { return Ok(false) };
@@ -130,7 +132,7 @@ impl Simulation {
         Ok(matches!(remedy, Remedy::Drop | Remedy::Demote))
     }
 
-    /// What executes is looked at anew.
+    /// Interrupts the step that executes, so that the core looks at the task again.
     fn pause(&mut self, core: usize, task: usize, now: u64) {
         let boundary = self.state.boundary[core];
         if self.state.current[core] as usize == task && boundary != NEVER {
@@ -139,7 +141,7 @@ impl Simulation {
         }
     }
 
-    /// A job may run, and may execute more than it may.
+    /// A job begins; it may execute longer than it should.
     #[cold]
     pub(super) fn begin_limited(&mut self, task: usize, job: u64, scenario: &Scenario) {
         let lists = scenario.excess.iter().filter(|(whose, _)| *whose == task);
@@ -169,7 +171,7 @@ impl Simulation {
         }
     }
 
-    /// A job has the core from now on, or has it no longer.
+    /// A job gets the core, or loses it.
     pub(super) fn runs_limited(&mut self, task: usize, runs: bool, moment: &Moment<'_, impl Sink>) {
         let Some(limited) = self.limit_mut(task) else { return };
         if runs {
@@ -179,7 +181,7 @@ impl Simulation {
         }
     }
 
-    /// Who runs, with the background.
+    /// The task that runs from now on, by the rule or in the background.
     #[cold]
     pub(super) fn decide_limited(&mut self, core: usize, now: u64) -> Result<Option<usize>, Halt> {
         let Some(mut limits) = self.limits.take() else {
@@ -199,7 +201,7 @@ impl Simulation {
         chosen
     }
 
-    /// What runs, by the rule or in the background, is done.
+    /// The running job, by the rule or in the background, is complete.
     #[cold]
     pub(super) fn finish_limited(&mut self, core: usize) -> Result<usize, Misuse> {
         let rule = &mut self.state.cores[core];
@@ -209,7 +211,7 @@ impl Simulation {
         }
     }
 
-    /// What executes ends its step, or its budget if that comes before.
+    /// Ends the executing step early if the budget ends before it.
     #[cold]
     pub(super) fn cut(&mut self, core: usize, task: usize) {
         let boundary = self.state.boundary[core];
@@ -223,13 +225,14 @@ impl Simulation {
         }
     }
 
-    /// What is left of a core's step past the end of a budget; it is taken away.
+    /// Takes and returns the rest of a core's step after the end of a budget.
     #[cold]
     pub(super) fn uncut(&mut self, core: usize) -> u64 {
         self.limits.as_mut().map_or(0, |limits| core::mem::take(&mut limits.cut[core]))
     }
 
-    /// What is to run goes on if it may. If something is done about it, that is to be decided anew.
+    /// Applies the limit of the chosen task. Returns whether that changed something, so that the core must decide
+    /// again.
     #[cold]
     pub(super) fn relieve(
         &mut self,
@@ -285,8 +288,8 @@ impl Simulation {
         Ok(true)
     }
 
-    /// Whoever drives says that what has its core has used up its budget. A job that is to end goes to the background until
-    /// it does. Gives whether it has its core.
+    /// The driver says that the job on a core has used up its budget. A job that is to end goes to the background
+    /// until it does. Returns whether the job has its core.
     pub(crate) fn has_used_up(
         &mut self,
         now: u64,
@@ -309,8 +312,8 @@ impl Simulation {
         })
     }
 
-    /// Whoever drives says that a release of a task falls due whose last job is not complete. Gives whether that is dropped,
-    /// and the late job goes to the background.
+    /// The driver says that a release is due while the task's last job is not complete. Returns whether the release
+    /// is dropped and the late job goes to the background.
     pub(crate) fn is_demoted_late(&mut self, task: usize) -> bool {
         let Some(limited) = self.limit_mut(task) else { return false };
         let demotes = limited.limit.overrun.remedy(Trouble::Due) == Remedy::Demote;
@@ -320,7 +323,7 @@ impl Simulation {
         demotes
     }
 
-    /// What has the core asks for a resource: in the background it goes back to its place in the rule first.
+    /// The job on the core requests a resource: from the background, it first goes back to its place in the rule.
     pub(super) fn lift(&mut self, core: usize, task: usize) -> Result<(), Halt> {
         let Some(limits) = self.limits.as_mut().filter(|limits| limits.driven) else { return Ok(()) };
         let (background, rule) = (&mut limits.background[core], &mut self.state.cores[core]);
@@ -331,7 +334,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Whether a job holds something.
+    /// Whether a job holds a resource.
     fn holds(&self, task: usize) -> bool {
         let (begin, at) = (self.fixed[task].begin as usize, self.state.live[task].at as usize);
         let passed = self.ops.get(begin..at).unwrap_or(&[]);
@@ -339,7 +342,7 @@ impl Simulation {
         count(|what| matches!(what, What::Lock(_))) > count(|what| matches!(what, What::Unlock(_)))
     }
 
-    /// A job is at its end, and goes on all the same if the scenario says so.
+    /// A job is at its end. If the scenario gives it an excess, it executes that, and this returns true.
     #[cold]
     pub(super) fn exceeds(&mut self, task: usize) -> bool {
         let excess = core::mem::take(&mut self.state.excess[task]);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The run: a calendar of releases, and for each core when what executes there ends.
+//! The run: a calendar of releases, and for each core the end of the step that executes there.
 //!
-//! At one instant come, in this order, what ends by then (sections, jobs), releases, and, core by core, who runs and
-//! what it asks for. So a job that ends when another is released does not wait for it, and one that would lock at that
-//! instant does not lock before it.
+//! At one instant the order is: ends of sections and jobs, releases, and then, core by core, the decision and the
+//! locks of the chosen task. So a job that ends when another is released does not wait for it, and a task that would
+//! lock at that instant does not lock before the release.
 
 mod cores;
 mod driven;
@@ -32,37 +32,37 @@ use crate::{CoreRule, End, Event, Fault, Kind, Outcome, Placement, Rules, Scenar
 
 pub(crate) use driven::{Act, CoreStatus, END_OF_TIME};
 
-/// Jobs of a task that may wait behind one that is not complete; those that come then are dropped, unless something else
-/// drives the run: then it has dropped what is not to come.
+/// The most jobs of a task that may wait behind one that is not complete. Further jobs are dropped, except in a
+/// driven run: there the driver drops the jobs that must not come.
 pub const BACKLOG_MAX: usize = 8;
 
 /// No task.
 const NONE: u32 = u32::MAX;
 
-/// The step of a job that goes on past its end.
+/// The step of a job that continues past its end.
 const EXTRA: u32 = 0;
 
-/// A set under rules, to be run as often as one likes. All memory is taken at the set-up: events take none, and a run
-/// takes some only after one that did not come to its end.
+/// A set under rules; it can run any number of times. Construction allocates all memory: events allocate none, and a
+/// run allocates only if the run before did not complete.
 #[derive(Clone, Debug)]
 pub struct Simulation {
     tasks: Vec<SetTask>,
-    /// Per task, where its job is among `ops`, and its position on its core.
+    /// Per task, the position of its job in `ops`, its core, its position there, and its deadline and priority.
     fixed: Vec<Fixed>,
     open: Vec<Option<Open>>,
     ops: Vec<Op>,
-    /// Per core, its tasks.
+    /// The tasks of each core.
     members: Vec<Vec<u32>>,
     fresh: (Vec<AnyCore>, Vec<AnyGlobal>),
     /// Per core, whether deadline floors count from the next release.
     from_next: Vec<bool>,
-    /// Per resource.
+    /// The guard of each resource.
     guards: Vec<Guard>,
-    /// The longest that everything may take that is released at once.
+    /// The longest execution of all jobs that may be pending at once, in ns.
     work_max: u128,
-    /// What tasks may have, if that is said of some.
+    /// The limits of tasks, if any task has one.
     limits: Option<Box<limits::Limits>>,
-    /// Servers, of a run that something else drives.
+    /// The servers of a driven run.
     serving: Option<Box<serving::Serving>>,
     state: State,
 }
@@ -76,33 +76,33 @@ struct Fixed {
     priority: u32,
 }
 
-/// What changes during a run.
+/// The state of a run.
 #[derive(Clone, Debug)]
 struct State {
     cores: Vec<AnyCore>,
     globals: Vec<AnyGlobal>,
     /// Per core, the task that executes or spins.
     current: Vec<u32>,
-    /// Per core, when what executes ends its step.
+    /// Per core, the instant at which the executing step ends.
     boundary: Vec<u64>,
-    /// Cores on which something has happened at this instant, a bit each.
+    /// Cores on which something has happened at this instant, one bit each.
     touched: Vec<u64>,
     live: Vec<Live>,
     waiting: Vec<[Arrived; BACKLOG_MAX]>,
-    /// Per task, those that wait behind as many; empty where those are dropped.
+    /// In a driven run, per task, the jobs that do not fit into `waiting`; empty in other runs, which drop them.
     beyond: Vec<VecDeque<Arrived>>,
     sources: Vec<Source>,
     calendar: Calendar,
     random: Random,
     /// Jobs that are released and not complete.
     open: u64,
-    /// Per task, how much more than it may its job executes at its end.
+    /// Per task, how much longer than C its job executes at its end.
     excess: Vec<u64>,
-    /// A resource that nobody may have yet when it is given back, or may have again when it is asked for.
+    /// A resource that becomes reserved with the unlock, or whose reservation ends with the request.
     keeps: Option<usize>,
-    /// Whether who asks has asked before.
+    /// Whether the request of the task is already queued.
     looks: bool,
-    /// Per task, what it was granted and its core has not been told; empty where cores are told at once.
+    /// Per task, a grant that its core has not received; empty where cores receive grants at once.
     on_the_way: Vec<Option<(Grant, usize, Guard)>>,
     outcome: Outcome,
 }
@@ -118,16 +118,16 @@ struct Arrived {
 #[derive(Clone, Copy, Debug, Default)]
 struct Live {
     now: Arrived,
-    /// Of the step that it is at.
+    /// The rest of its current step.
     remaining: u64,
-    /// How much of each part it executes, in millionths, if the scenario says so of its task.
+    /// The share of each part that it executes, in millionths, if the scenario gives one.
     share: Option<u32>,
     at: u32,
     active: bool,
     started: bool,
-    /// It spins, or waits for a local resource.
+    /// The job spins, or waits for a local resource.
     waits: bool,
-    /// Jobs behind it, from `first` of the ring.
+    /// Jobs that wait behind it, from `first` of the ring.
     behind: u8,
     first: u8,
     /// Jobs that have arrived.
@@ -146,23 +146,23 @@ impl<S: Sink> Moment<'_, S> {
         Instant::from_ns(self.now)
     }
 
-    /// Whether some task has a limit, or some job executes more than it may.
+    /// Whether some task has a limit, or some job exceeds C.
     const fn is_limited(&self) -> bool {
         S::LIMITED
     }
 }
 
-/// Has what was given back and nobody may have yet.
+/// The holder of a reserved resource.
 const KEEPER: Party = Party { core: usize::MAX, task: usize::MAX };
 
-/// Why a run is given up.
+/// Why a run ends early.
 type Halt = End;
 
 impl Simulation {
-    /// Sets up.
+    /// Checks and prepares a set under rules.
     ///
     /// # Errors
-    /// What does not fit together.
+    /// The reason why set and rules do not fit together.
     pub fn new(set: &TaskSet, rules: &Rules) -> Result<Self, Fault> {
         if rules.cores.len() != set.cores().len() {
             return Err(Fault::Cores);
@@ -243,15 +243,15 @@ impl Simulation {
         })
     }
 
-    /// Tasks of its set.
+    /// The number of tasks of the set.
     pub(crate) fn task_count(&self) -> usize {
         self.tasks.len()
     }
 
-    /// Runs, and tells `sink` of every event.
+    /// Runs a scenario, and passes every event to `sink`.
     ///
     /// # Errors
-    /// [`Fault::Overflow`] if horizon, jitter and all work together do not fit in 64 bits.
+    /// [`Fault::Overflow`] if the sum of horizon, jitter and all work does not fit in 64 bits.
     pub fn run(&mut self, scenario: &Scenario, sink: &mut impl Sink) -> Result<&Outcome, Fault> {
         let latest = self.tasks.iter().map(|task| task.jitter.as_ns()).max().unwrap_or(0);
         let excess =
@@ -279,7 +279,7 @@ impl Simulation {
     fn reset(&mut self, scenario: &Scenario, latest: u64) {
         self.reset_limits();
         let state = &mut self.state;
-        // A run that came to its end has left all rules as they were.
+        // A completed run leaves all rules in their initial state.
         if state.outcome.end != End::Complete {
             state.cores.clone_from(&self.fresh.0);
             state.globals.clone_from(&self.fresh.1);
@@ -355,7 +355,7 @@ impl Simulation {
     }
 }
 
-/// What a rule refuses ends the run.
+/// A refusal of a rule ends the run.
 fn refused<T>(result: Result<T, Misuse>, task: usize) -> Result<T, Halt> {
     result.map_err(|_| End::Misuse { task })
 }

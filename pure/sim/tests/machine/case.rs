@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Sets and rules, drawn.
+//! Random sets and rules.
 
 use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
 use taut_sim::{CoreRule, GlobalRule, Rules};
@@ -13,17 +13,17 @@ fn ns(ns: u64) -> Duration {
     Duration::from_ns(ns)
 }
 
-/// A random set, rules that it can be run under, and how the machine is.
+/// A random set, rules under which it can run, and the machine's behaviour.
 pub struct Case {
     pub set: TaskSet,
     pub rules: Rules,
-    /// The longest from an arrival until its core is told.
+    /// The longest time from an arrival until its core receives the release.
     pub late: u64,
-    /// Whether what arrives while an earlier job runs is dropped.
+    /// Whether a job that arrives while an earlier one runs is dropped.
     pub skips: bool,
 }
 
-/// 1 to 3 cores with up to 4 tasks and 2 resources each, and up to 2 that cores share.
+/// 1 to 3 cores with up to 4 tasks and 2 resources each, and up to 2 resources that cores share.
 pub fn case(random: &mut Random) -> Case {
     loop {
         let cores = 1 + random.below(3) as usize;
@@ -66,7 +66,7 @@ pub fn case(random: &mut Random) -> Case {
             cores: (0..cores).map(|_| core_rules[random.below(5) as usize]).collect(),
             resources: set.resources().iter().map(|_| global_rules[random.below(3) as usize]).collect(),
         };
-        // Some rules do not bear suspension.
+        // Some rules do not allow suspension.
         if taut_sim::Simulation::new(&set, &rules).is_ok() {
             return Case { set, rules, late, skips: random.below(2) == 0 };
         }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Records, changed.
+//! Changes in records.
 
 use taut_event::{Kind, Record};
 
 use super::Case;
 use crate::random::Random;
 
-/// What a recording has to say to the rules.
+/// Whether a record matters to the rules.
 pub fn counts(record: &&Record) -> bool {
     !matches!(record.kind, Kind::Begin | Kind::Skip | Kind::Overrun | Kind::Looked)
 }
@@ -30,12 +30,12 @@ fn is_decision(kind: Kind) -> bool {
     matches!(kind, Kind::Start | Kind::Preempt | Kind::Resume)
 }
 
-/// When it was; of a release when its core was told.
+/// The instant of a record; of a release, when its core received it.
 pub fn instant(record: &Record) -> u64 {
     record.at.as_ns() + if record.kind == Kind::Release { record.value } else { 0 }
 }
 
-/// Changes something. Gives which record then is the first that is wrong, if the change makes one.
+/// Changes something. Returns which record then is the first wrong one, if the change makes one wrong.
 pub fn change(random: &mut Random, case: &Case, records: &mut Vec<Record>) -> Option<usize> {
     let core = random.below(case.set.cores().len() as u64) as usize;
     let own = of_core(case, records, core);
@@ -43,7 +43,7 @@ pub fn change(random: &mut Random, case: &Case, records: &mut Vec<Record>) -> Op
     let (&at, &next) = (own.get(place)?, own.get(place + 1)?);
     let record = records[at];
     match random.below(5) {
-        // Two in the other order, of which one is a decision, and none a release that may make no difference.
+        // Swaps two records, of which one is a decision, and none a release, whose order may make no difference.
         0 if [record.kind, records[next].kind].into_iter().any(is_decision)
             && ![record.kind, records[next].kind].into_iter().any(is_told) =>
         {
@@ -58,12 +58,12 @@ pub fn change(random: &mut Random, case: &Case, records: &mut Vec<Record>) -> Op
             records[at].subject = *other as u16;
             Some(at)
         }
-        // A lock that is not there to be had.
+        // A lock that cannot be had.
         2 if matches!(record.kind, Kind::Suspend | Kind::Spin) => {
             records[at].kind = Kind::Locked;
             Some(at)
         }
-        // One that is, and is not given.
+        // A lock that can be had, and is not granted.
         3 if record.kind == Kind::Locked => {
             let before = place.checked_sub(1).map(|before| records[own[before]].kind);
             let waited = matches!(before, Some(Kind::Resume)) || {
@@ -77,7 +77,7 @@ pub fn change(random: &mut Random, case: &Case, records: &mut Vec<Record>) -> Op
             records[at].kind = Kind::Suspend;
             Some(at)
         }
-        // A decision that is not made: found where the next one of that core should not be, unless that is told of at
+        // A decision that is not made: found at the next record of that core, unless the core receives that record at
         // the same instant.
         4 if record.kind == Kind::Preempt && records[next].kind == Kind::Start => {
             let found = own[place + 2..].iter().copied().find(|at| {

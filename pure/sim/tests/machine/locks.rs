@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a job asks for, and gives back.
+//! Requests and unlocks of jobs.
 
 use taut_event::Kind;
 use taut_model::Arrivals;
@@ -12,10 +12,10 @@ use taut_time::Instant;
 use super::Machine;
 
 impl Machine<'_> {
-    /// What deadline floors count from.
+    /// The instant that deadline floors count from.
     fn base(&self, core: usize) -> u64 {
         if self.case.rules.cores[core] == CoreRule::DfpNext {
-            // Of a task that no calendar knows, when its core looked last.
+            // For a task outside the calendar: when its core last looked.
             let next = |task: &usize| match self.case.set.tasks()[*task].arrivals {
                 Arrivals::Sporadic => self.reported[core],
                 _ => self.tasks[*task].arrival,

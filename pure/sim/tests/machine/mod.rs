@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A machine without threads that runs random jobs under the rules as an executor does, and records them: it is told of
-//! releases late and several at once, takes time for every switch, and learns of grants a while after they were given.
+//! A machine without threads that runs random jobs under the rules as an executor does, and records them: it receives
+//! releases late and several at once, takes time for every switch, and receives grants a while after they were given.
 
 #![allow(unreachable_pub, reason = "a module of tests")]
 
@@ -25,28 +25,28 @@ pub use rules::{Bands, Shared};
 
 use crate::random::Random;
 
-/// Jobs that may wait behind one: more than a simulation that drives itself lets wait.
+/// Jobs that may wait behind one: more than a simulation allows that is not driven.
 const BEHIND_MAX: usize = BACKLOG_MAX + 12;
 
 /// A job under way.
 struct Job {
     number: u64,
-    /// Outermost first.
+    /// The resources that it holds, outermost first.
     held: Vec<usize>,
     wants: Option<usize>,
     started: bool,
-    /// Steps until it is done.
+    /// Steps until it is complete.
     left: u64,
 }
 
 struct Task {
-    /// Of the next job that was not told.
+    /// The arrival of the next job that is not delivered.
     arrival: u64,
     number: u64,
     job: Option<Job>,
-    /// Released behind that one: number and arrival.
+    /// Jobs released behind that one: number and arrival.
     behind: VecDeque<(u64, u64)>,
-    /// Granted, and its core has not been told; from when on it may be.
+    /// A grant that its core has not received: resource, rank, and the earliest instant of its delivery.
     on_the_way: Option<(usize, u64, u64)>,
 }
 
@@ -58,13 +58,13 @@ pub struct Machine<'a> {
     globals: Vec<Shared>,
     members: Vec<Vec<usize>>,
     current: Vec<Option<usize>>,
-    /// Per core, until when it is at something.
+    /// Per core, until when it is busy.
     busy: Vec<u64>,
-    /// Per core, when it looked at its calendar last.
+    /// Per core, when it last looked at its calendar.
     reported: Vec<u64>,
     tasks: Vec<Task>,
     rings: Vec<Vec<Record>>,
-    /// Told and dropped jobs, to see that the machine does something.
+    /// Counts of events, to check that the machine does something.
     pub preempted: u64,
     pub waited: u64,
     pub dropped: u64,
@@ -73,14 +73,14 @@ pub struct Machine<'a> {
     pub deep: u64,
     stops: bool,
     stopping: bool,
-    /// Whether locks of several cores take steps, and others come in between.
+    /// Whether locks of global resources take steps, with other cores in between.
     by_steps: bool,
-    /// One step in how many.
+    /// One step in how many a stalled thread takes.
     stalls: u64,
     locks: Vec<steps::Lock>,
-    /// Per core, what it is at: of which task and resource.
+    /// Per core, its current step at a lock, with task and resource.
     at: Vec<Option<(usize, usize, steps::Step)>>,
-    /// Per task, when it asked last.
+    /// Per task, when it last requested a resource.
     asked: Vec<u64>,
 }
 
@@ -124,18 +124,18 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// With locks of several cores as threads have them, step by step.
+    /// With locks of global resources as threads execute them, step by step.
     pub fn by_steps(self) -> Self {
         Self { by_steps: true, ..self }
     }
 
-    /// So many steps. Gives the records as a drain writes them: a piece of one ring, then of another.
+    /// Runs so many steps. Returns the records as a drain writes them: a piece of one ring, then of another.
     pub fn run(&mut self, steps: u64) -> Vec<Record> {
         for step in 0..steps {
-            // Every other one is stopped in an orderly way: what has begun ends.
+            // Every other machine stops in an orderly way: jobs that have begun run to their ends.
             self.stopping = self.stops && step > steps * 3 / 4;
             self.now += 1 + self.random.below(12);
-            // What may not wait any longer.
+            // Releases that may not wait any longer.
             for core in 0..self.cores.len() {
                 let late = |task: &usize| self.tasks[*task].arrival + self.case.late / 2 <= self.now;
                 if !self.stopping && self.members[core].iter().any(late) {
@@ -151,7 +151,7 @@ impl<'a> Machine<'a> {
                 continue;
             }
             if self.at[core].is_some() {
-                // Its thread may be stopped here, for long.
+                // Its thread may stall here, for long.
                 if self.random.below(self.stalls) == 0 {
                     self.step(core);
                 }
@@ -184,7 +184,7 @@ impl<'a> Machine<'a> {
         all
     }
 
-    /// Waits until a core is at nothing.
+    /// Waits until a core is not busy.
     fn free(&mut self, core: usize) {
         self.now = self.now.max(self.busy[core] + 1);
     }
@@ -205,14 +205,15 @@ impl<'a> Machine<'a> {
         self.members[core].iter().position(|member| *member == task).expect("of that core")
     }
 
-    /// The dispatcher is told of some jobs that are due, or of all, and decides.
+    /// The dispatcher receives some of the due jobs, or all, and decides.
     fn report(&mut self, core: usize, all: bool) {
         let (mut reported, mut looked) = (false, false);
         for task in self.members[core].clone() {
             while self.tasks[task].arrival < self.now && (all || self.random.below(2) == 0) {
                 let (mut arrival, number) = (self.tasks[task].arrival, self.tasks[task].number);
                 if self.case.set.tasks()[task].arrivals == Arrivals::Sporadic {
-                    // What no calendar knows arrives when it is told, or a while before: not before the last look.
+                    // A job outside the calendar arrives when it is delivered, or a while before: not before the last
+                    // look.
                     let asked = self.random.below(2) == 0;
                     arrival = if asked { arrival.max(self.reported[core]) } else { self.now };
                 } else {
@@ -251,7 +252,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// The rule is told of a job of a task that has no other.
+    /// Releases a job of a task that has no other to the rule.
     fn open(&mut self, core: usize, task: usize, number: u64, arrival: u64) {
         let local = self.local(task);
         self.cores[core].release(local, Instant::from_ns(arrival)).expect("idle");
@@ -298,7 +299,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// A grant has come to a core.
+    /// A grant reaches a core.
     fn deliver(&mut self, core: usize) {
         for task in self.members[core].clone() {
             let Some((resource, rank, from)) = self.tasks[task].on_the_way else { continue };
@@ -321,7 +322,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// What runs does something: what it may, and what it likes.
+    /// The running job acts: a random action among those that it may take.
     fn act(&mut self, core: usize) {
         let Some(task) = self.current[core] else { return };
         let job = self.tasks[task].job.as_ref().expect("it runs");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The rules, set up as an executor does: by itself, from the set.
+//! The rules, set up as an executor does it: separately, from the set.
 
 use taut_model::TaskSet;
 use taut_policy::ceiling::{Immediate, Original};
@@ -15,7 +15,7 @@ use taut_time::{Duration, Instant};
 
 type Queue = Heap<Vec<HeapSlot>>;
 
-/// A core with its bands, whatever its rule.
+/// A core with its bands, for any local rule.
 pub trait Bands: Locking {
     fn pin(&mut self) -> Result<usize, Misuse>;
     fn unpin(&mut self) -> Result<(), Misuse>;
@@ -89,7 +89,7 @@ pub(super) fn core(set: &TaskSet, rules: &Rules, core: usize) -> Box<dyn Bands> 
     }
 }
 
-/// A resource of several cores.
+/// A global resource.
 pub enum Shared {
     Msrp(Msrp<Vec<Waiter>>),
     Mpcp(Mpcp<Vec<Waiter>, Vec<u32>>),
@@ -117,7 +117,7 @@ impl Shared {
         matches!(self, Self::Msrp(_))
     }
 
-    /// The rank if it is granted at once.
+    /// The rank, if the request is granted at once.
     pub fn request(&mut self, now: Instant, party: Party, priority: u32) -> Option<u64> {
         let answer = match self {
             Self::Msrp(rule) => rule.request(now, party, priority),
@@ -130,7 +130,7 @@ impl Shared {
         }
     }
 
-    /// Who is granted next.
+    /// The next holder, with its rank.
     pub fn release(&mut self, party: Party) -> Option<(Party, u64)> {
         let next = match self {
             Self::Msrp(rule) => rule.release(party),

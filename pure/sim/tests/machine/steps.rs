@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The lock of a resource of several cores as threads have it: step by step, and others in between. As `taut-lock` does it:
-//! who finds it free while others ask takes it on behalf of all, and gives it to the first of them; and as `taut-exec`
-//! records it: an unlock before it, what comes of a request after it.
+//! The lock of a global resource as threads execute it: step by step, with others in between. As in `taut-lock`, a
+//! thread that finds the lock free while others request it takes it on behalf of all, and gives it to the first of
+//! them; and as in `taut-exec`, an unlock is recorded before it happens, and the result of a request after it.
 
 use taut_event::Kind;
 use taut_sim::GlobalRule;
@@ -13,14 +13,14 @@ use super::{Job, Machine};
 /// A lock.
 #[derive(Default)]
 pub(super) struct Lock {
-    /// A task, or one that chooses.
+    /// A task that holds it, or one that chooses the next holder.
     holder: Option<usize>,
     /// Task, urgency, ticket.
     waiting: Vec<(usize, u32, u64)>,
     tickets: u64,
 }
 
-/// What a core is at, of a lock.
+/// A core's step at a lock.
 #[derive(Clone, Copy)]
 pub(super) enum Step {
     Ask,
@@ -42,7 +42,7 @@ impl Lock {
 }
 
 impl Machine<'_> {
-    /// The next step of a core that is at a lock. Gives whether it was at one.
+    /// Executes the next step of a core at a lock. Returns whether the core was at one.
     pub(super) fn step(&mut self, core: usize) -> bool {
         let Some((task, resource, step)) = self.at[core] else { return false };
         let rule = self.case.rules.resources[resource];
@@ -82,7 +82,7 @@ impl Machine<'_> {
                 self.record(core, task, resource, granted);
                 return true;
             }
-            // One step, as who spins next is known.
+            // One step, as the next spinner is known.
             Step::Leave if spins => {
                 lock.holder = None;
                 if let Some(next) = lock.best() {
@@ -122,7 +122,7 @@ impl Machine<'_> {
         self.tasks[next].on_the_way = Some((resource, self.rank(next, resource), from));
     }
 
-    /// How a holder stands among the boosted of its core.
+    /// A holder's rank among the boosted tasks of its core.
     fn rank(&self, task: usize, resource: usize) -> u64 {
         let set = &self.case.set;
         let elsewhere = set.users(resource).filter(|user| set.tasks()[*user].core != set.tasks()[task].core);
@@ -135,7 +135,7 @@ impl Machine<'_> {
         }
     }
 
-    /// A job asks: with this it is at the lock.
+    /// A job requests a resource: its core is at the lock from now on.
     pub(super) fn ask(&mut self, core: usize, task: usize, resource: usize) {
         if self.case.rules.resources[resource] == GlobalRule::Msrp {
             self.cores[core].pin().expect("it runs");
@@ -144,7 +144,7 @@ impl Machine<'_> {
         self.at[core] = Some((task, resource, Step::Ask));
     }
 
-    /// A job gives back: recorded before anybody may have it.
+    /// A job unlocks a resource: recorded before any task may have it.
     pub(super) fn leave(&mut self, core: usize, task: usize, resource: usize) {
         self.note(core, Kind::Unlock, task, resource as u64);
         self.at[core] = Some((task, resource, Step::Leave));
