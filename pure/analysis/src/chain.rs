@@ -9,10 +9,10 @@
 //!             its data; R_i response time from arrival; W_i what the channel in front of task i adds
 //!             queue   W as [`crate::queue::wait`] says: a periodic reader's period (one value a job), nothing for
 //!                     a triggered reader whose gap is not longer than the writer's period
-//!             state   W = T, the time in which the writer is certain to write something newer: a value may be read
-//!                     until that has replaced it. The writer's period, or behind a queue, which it may find
-//!                     empty, that of the task that fills the queue
-//! Assumes     A1 a job takes its input after its arrival and sends what it made of it before it completes
+//!             state   W = T, the time within which the writer is certain to write a newer value: until then, the old
+//!                     one may be read. T is the writer's period; if the writer takes its input from a queue, which it
+//!                     may find empty, T is the period of the task that fills the queue
+//! Assumes     A1 a job takes its input after its arrival and sends its result before it completes
 //!             A2 the assumptions of the queue   A3 the writer of a state is periodic
 //! Verdict     sufficient
 //! Cost        one pass
@@ -20,15 +20,15 @@
 //!             systems", DAC 2007, Σ (T_i + R_i)
 //! ```
 //!
-//! **Why.** Say P_i bounds the time from the first arrival to the arrival of the job of task i that uses the data;
-//! it completes by P_i + R_i. Queue: that job sends within R_i of its arrival, and the reader's job arrives within
-//! W of that: P_{i+1} = P_i + R_i + W. State: the value of a job that arrived at A is replaced by
-//! A + T + R_i, so whoever reads it arrived before: P_{i+1} = P_i + R_i + T. If the writer takes its input from a
-//! queue, a T later the next value is in the queue, and gets through by the same bound.
+//! **Why.** Let P_i bound the time from the first arrival to the arrival of the job of task i that uses the data;
+//! that job completes by P_i + R_i. Queue: that job sends within R_i of its arrival, and the reader's job arrives
+//! within W after that: P_{i+1} = P_i + R_i + W. State: the value of a job that arrived at A is replaced by
+//! A + T + R_i, so a job that reads it arrived before that time: P_{i+1} = P_i + R_i + T. If the writer takes its
+//! input from a queue, the next value is in the queue T later, and gets through by the same bound.
 //!
-//! **Age, not reaction.** The bound is about data that arrive at the end, the oldest of them. A reader of a state
-//! that runs less often than its writer never sees some values: nothing is said about when a change of the input
-//! shows for the first time. That is [`reaction`]; [`data_age`] is the age with what is known of how states are read.
+//! **Age, not reaction.** The bound covers data that reach the end, the oldest of them. A reader of a state that runs
+//! less often than its writer never sees some values, so the bound does not say when a change of the input first
+//! shows. [`reaction`] does; [`data_age`] bounds the age with knowledge of how states are read.
 
 pub mod data_age;
 pub mod end_to_end;
@@ -39,14 +39,15 @@ use taut_time::Duration;
 use crate::queue::{self, Reader, Writer};
 use crate::{Assumption, Overflow, Verdict};
 
-/// A channel of a chain, with the task that writes and the one that reads it.
+/// A channel of a chain, with its writer and its reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// Every value, in order.
     Queue(Writer, Reader),
     /// The latest value.
     State {
-        /// T: the writer's period; if it takes its input from a queue, the T of the task that fills it.
+        /// T: the writer's period; if the writer takes its input from a queue, the T of the task that fills the
+        /// queue.
         period: Duration,
         /// Whether the task with that T is periodic.
         periodic: bool,
@@ -55,16 +56,16 @@ pub enum Link {
     },
 }
 
-/// What one link adds.
+/// What one link adds to the age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// W: in the channel.
+    /// W: the wait in the channel.
     pub wait: Duration,
-    /// R: in the task that reads it.
+    /// R: the response time of the reader.
     pub response: Duration,
 }
 
-/// L in parts.
+/// L and its terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Age {
     /// L.

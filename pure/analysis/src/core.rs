@@ -10,9 +10,9 @@ use crate::uni::fp::{arbitrary, blocking, preemptive};
 use crate::uni::utilisation::Utilisation;
 use crate::{Overflow, Verdict, Why};
 
-/// Execution time of the platform probe: the thread on every real-time core, more urgent than all tasks, that
-/// sleeps for [`PROBE_PERIOD`] and logs how late the machine woke it. One clock read and one store in a ring; the
-/// two context switches are charged on top, as for every job.
+/// Execution time of the platform probe: a thread on every real-time core, more urgent than all tasks. It sleeps for
+/// [`PROBE_PERIOD`] and logs how late the machine wakes it. One clock read and one store in a ring; the two context
+/// switches are charged on top, as for every job.
 pub const PROBE_COST: Duration = Duration::from_us(10);
 /// How often the platform probe wakes.
 pub const PROBE_PERIOD: Duration = Duration::from_ms(1);
@@ -28,87 +28,90 @@ pub struct CoreTask {
     pub period: Duration,
     /// D, from the arrival.
     pub deadline: Duration,
-    /// J, without the machine's part.
+    /// J, without the release overhead of the machine.
     pub jitter: Duration,
-    /// How much sooner than T after the one before another job can run, for those below: a server's, beyond its J.
+    /// How much sooner than T after its predecessor a job can run, as less urgent tasks see it: the back-to-back
+    /// effect of a server, on top of its J.
     pub back_to_back: Duration,
-    /// S: its longest section that a more urgent task must wait for.
+    /// S: its longest section that blocks more urgent tasks.
     pub non_preemptive: Duration,
-    /// Larger = more urgent. Equal counts as more urgent, for each of the two.
+    /// Larger = more urgent. Of two tasks with equal priority, each counts as more urgent than the other.
     pub priority: u8,
     /// When its jobs arrive.
     pub release: preemptive::Release,
 }
 
-/// One core with its tasks, the machine's overheads and the platform probe: what is put into
-/// [`preemptive::response`], or for a deadline longer than the period into [`arbitrary::response`].
+/// One core with its tasks, the machine's overheads and the platform probe: the input of [`preemptive::response`], or
+/// for a deadline longer than the period of [`arbitrary::response`].
 ///
 /// | term | charged as |
 /// |---|---|
-/// | context switch x | C' = C + 2x, for every job: one to it, one from it |
+/// | context switch x | C' = C + 2x, for every job: one switch to it, one from it |
 /// | release y | J' = J + y: timer expiry to first instruction |
 /// | kernel blocking k | B = S + k |
-/// | back to back z | J'' = J' + z where it interferes, J' where it is asked about |
+/// | back to back z | J'' = J' + z for a task that interferes, J' for the task under analysis |
 /// | probe | a task, C = [`PROBE_COST`], T = [`PROBE_PERIOD`], above all others |
 #[derive(Clone, Debug)]
 pub struct Core {
     tasks: Vec<CoreTask>,
-    /// The same, charged; the probe is last.
+    /// The same tasks with overheads charged; the probe is last.
     charged: Vec<preemptive::Task>,
     overheads: Overheads,
     switches: Duration,
 }
 
-/// A part of a bound.
+/// What a term of a bound stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BoundTerm {
-    /// Its own execution.
+    /// The task's own execution.
     Own,
     /// The longest non-preemptive section of this less urgent task.
     Section(usize),
-    /// The kernel keeps the core.
+    /// Blocking by the kernel.
     Kernel,
-    /// Jobs of this task, which is more urgent or as urgent.
+    /// Interference by jobs of this task, which is at least as urgent.
     Interference(usize),
-    /// Jobs of the platform probe.
+    /// Interference by jobs of the platform probe.
     Probe,
     /// Context switches of all jobs in the busy window.
     Switches,
-    /// With a deadline longer than the period: what is left, when it arrives, of jobs that came before, and what more
-    /// urgent ones add; `count` is how many of those before are its own. Stands for interference, and may be zero.
+    /// For a deadline longer than the period: the work of earlier jobs that is left when the job arrives, and the
+    /// interference that more urgent jobs add. `count` is how many of the earlier jobs are the task's own. This term
+    /// replaces the interference terms, and may be zero.
     Backlog,
-    /// With known phases: jitter, blocking and all that is more urgent, together.
+    /// With known phases: jitter, blocking and interference together.
     InPhase,
-    /// Its own release jitter.
+    /// The task's own release jitter.
     Jitter,
-    /// From the timer's expiry to its first instruction.
+    /// Release overhead: from the timer's expiry to the job's first instruction.
     Release,
 }
 
-/// A part of a bound, with its length.
+/// A term of a bound, with its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Term {
-    /// Which.
+    /// What it stands for.
     pub kind: BoundTerm,
-    /// How many times, where it is counted.
+    /// How often it occurs, if it is counted.
     pub count: Option<u64>,
-    /// How long in all.
+    /// Its length in all.
     pub time: Duration,
 }
 
-/// A bound on a response time, in parts.
+/// A bound on a response time, with its terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
     /// From the release to the completion.
     pub from_release: Duration,
-    /// From the arrival to the completion: what a deadline is about.
+    /// From the arrival to the completion: the time that a deadline limits.
     pub from_arrival: Duration,
-    /// What it is made of; parts of zero length are left out. They sum to `from_arrival`, exactly.
+    /// What the bound is made of; terms of zero length are left out, except [`BoundTerm::Own`] and
+    /// [`BoundTerm::Backlog`]. They sum to `from_arrival`, exactly.
     pub terms: Vec<Term>,
 }
 
 impl Core {
-    /// Charges overheads and probe to tasks.
+    /// Charges the overheads to the tasks and adds the probe.
     ///
     /// # Errors
     /// [`Overflow`] if a cost or jitter with its overhead does not fit in 64 bits.
@@ -145,8 +148,8 @@ impl Core {
         Utilisation::fit(self.charged.iter().map(|task| (task.cost, task.period))).unwrap_or(false)
     }
 
-    /// U of what a task may have to wait for, itself and the probe included; `None` if a period is zero. Above 1
-    /// the task's deadline cannot be kept for ever, whatever its length.
+    /// U of the task, of all tasks that are at least as urgent, and of the probe; `None` if a period is zero. Above 1
+    /// the task cannot keep its deadline for ever, however long the deadline is.
     pub fn utilisation_at(&self, task: usize) -> Option<Utilisation> {
         let level = self.higher(task).chain([task, self.tasks.len()]);
         Utilisation::of(level.map(|i| (self.charged[i].cost, self.charged[i].period)))
@@ -172,7 +175,7 @@ impl Core {
         Ok(verdict.map(|r| Bound { from_release: r.from_release, from_arrival: r.from_arrival, terms }))
     }
 
-    /// The bound of a task whose jobs may wait for the one before.
+    /// The bound of a task whose jobs may wait for earlier jobs of the same task.
     fn waiting(
         &self,
         task: usize,
@@ -190,7 +193,7 @@ impl Core {
                 };
                 let mut terms = self.terms(task, higher, section, &first)?;
                 if r.job > 1 {
-                    // Its window begins before it arrives, and by then part of all of that is done.
+                    // The busy window begins before the job arrives, so part of this work is done by then.
                     let sum = terms.iter().try_fold(Duration::ZERO, |sum, term| sum.checked_add(term.time));
                     let time = r.from_arrival.saturating_sub(sum.ok_or(Overflow)?);
                     terms.push(Term { kind: BoundTerm::Backlog, count: Some(r.job - 1), time });
@@ -206,9 +209,10 @@ impl Core {
         }))
     }
 
-    /// Whether all tasks keep their deadlines; stops at the first that is not shown to. Faster than asking for each.
+    /// Whether all tasks keep their deadlines. Stops at the first task for which that is not shown. Faster than a
+    /// call of [`Core::response`] for each task.
     pub fn holds(&self) -> bool {
-        // The least urgent one first: it has most to wait for, and where anything is late it usually is.
+        // The least urgent task first: it suffers the most interference, so if any task is late, this one usually is.
         let least = (0..self.tasks.len()).min_by_key(|&task| self.tasks[task].priority);
         if !least.is_none_or(|task| self.keeps(task)) {
             return false;
@@ -220,8 +224,9 @@ impl Core {
             let higher: Vec<usize> = self.higher(task).collect();
             let Ok((subject, _, above)) = self.question(task, &higher) else { return false };
             let priority = self.tasks[task].priority;
-            // The task before and all above it are above this one, so its window is longer by this one's cost at
-            // least, unless less blocks it or they are as urgent.
+            // The previous task and all tasks above it interfere with this one, so this task's window is longer than
+            // the previous one by at least this task's cost, unless its blocking is less or the two tasks are equally
+            // urgent.
             let least = match before {
                 Some((window, blocking, above)) if subject.blocking >= blocking && priority < above => {
                     window.checked_add(subject.task.cost).unwrap_or(window)
@@ -239,7 +244,7 @@ impl Core {
         })
     }
 
-    /// Whether a task keeps its deadline, without the terms of its bound.
+    /// Whether a task keeps its deadline; computes no terms.
     fn keeps(&self, task: usize) -> bool {
         let higher: Vec<usize> = self.higher(task).collect();
         let Ok((subject, _, above)) = self.question(task, &higher) else { return false };
@@ -249,7 +254,7 @@ impl Core {
         preemptive::response(&subject, &above).is_ok_and(|verdict| verdict.holds())
     }
 
-    /// Whether the test is exact for a task: a bound past its deadline means that some run misses it.
+    /// Whether the test is exact for a task: then a bound past its deadline means that some run misses it.
     ///
     /// # Errors
     /// [`Overflow`] as for [`Core::response`].
@@ -259,13 +264,14 @@ impl Core {
         Ok(preemptive::is_exact(&subject, &above))
     }
 
-    /// More urgent or as urgent tasks.
+    /// The other tasks that are at least as urgent.
     pub fn higher(&self, task: usize) -> impl Iterator<Item = usize> + '_ {
         let priority = self.tasks[task].priority;
         (0..self.tasks.len()).filter(move |&j| j != task && self.tasks[j].priority >= priority)
     }
 
-    /// Tasks that it interferes with: less urgent ones, and as urgent ones, since a tie counts against both.
+    /// The tasks with which it interferes: less urgent ones, and equally urgent ones, since a tie counts against
+    /// both.
     pub fn lower(&self, task: usize) -> impl Iterator<Item = usize> + '_ {
         let priority = self.tasks[task].priority;
         (0..self.tasks.len()).filter(move |&j| j != task && self.tasks[j].priority <= priority)
@@ -281,9 +287,9 @@ impl Core {
         let others = self.tasks.iter().enumerate().filter(|&(j, _)| below[j]);
         let section = blocking::longest(others.map(|(j, other)| (j, other.non_preemptive)));
         let blocking = section.time.checked_add(self.overheads.kernel_blocking).ok_or(Overflow)?;
-        // A section is in the way at the critical instant if its task's phase is free.
+        // A section can begin just before the critical instant if its task's phase is free.
         let free = |j: usize| self.tasks[j].release == preemptive::Release::Free;
-        // A tie counts against both, and no run need decide it against this one every time.
+        // A tie counts against both tasks, but no run has to decide every tie against this one.
         let untied = higher.iter().all(|&j| self.tasks[j].priority > self.tasks[task].priority);
         let late = self.tasks[task].jitter.checked_add(self.overheads.release).ok_or(Overflow)?;
         let subject = preemptive::Subject {

@@ -7,32 +7,33 @@
 //! Equation    service   persistent scope + Σ tasks of it
 //!             task      persistent scope + release scope
 //!             channel   Mechanism::bytes(payload + stamp, slots, claims) + a line if it releases a task
-//!             runtime   (tasks + cores) · (stack + ring), dispatched cores · (stack + 4 rings), a stack and one for its
-//!                       signal handlers if there is a safe state, locks between cores, and synchronous flows
-//!             lock      a line, and one for each party: each core that spins for it, each task that is suspended
+//!             runtime   (tasks + cores) · (stack + ring), dispatched cores · (stack + 4 rings), a stack and one for
+//!                       its signal handlers if there is a safe state, locks between cores, and synchronous flows
+//!             lock      a line, and one for each party: each core that spins for it, each task that suspends for it
 //!             flow      what activates its object's instances, and its calendar: 2304 bytes, and 256 for each member
 //! Assumes     A1 nothing is allocated after boot: a scope and a channel are as large as they ever get
-//! Verdict     exact: it is what is mapped, alignment included; of flows an upper bound, from the heap
+//! Verdict     exact: the bytes that are mapped, alignment included; for flows an upper bound on bytes of the heap
 //! Cost        one pass
 //! Source      scopes and their bounds: [Yan18] RTDroid, chapter 5; sizes of objects: taut-share's own formulas
 //! ```
 //!
-//! Every object starts at a multiple of [`LINE_BYTES`], so sizes are counted rounded up to it.
+//! Every object starts at a multiple of [`LINE_BYTES`], so sizes are rounded up to it.
 
 use taut_model::{Class, LINE_BYTES, Mechanism, Model, Payload, STAMP_BYTES, Service, ServiceId, Size, Task};
 
 use crate::Overflow;
 
-/// Stack of a real-time thread. Locked and prefaulted, so all of it counts.
+/// Stack of a real-time thread. It is locked and prefaulted, so all of it counts.
 pub const STACK_BYTES: u64 = 256 << 10;
 /// Trace ring of a real-time thread.
 pub const RING_BYTES: u64 = 64 << 10;
-/// What a core on which a dispatcher decides has besides: its thread's stack, and a ring of four times the size.
+/// What a core with a dispatcher needs in addition: the stack of the dispatcher's thread, and a ring of four times
+/// the size.
 pub const DISPATCHER_BYTES: u64 = STACK_BYTES + 4 * RING_BYTES;
-/// What the thread that brings outputs to rest has: its stack, and the stack on which its signal handlers run.
+/// What the thread that brings outputs to rest needs: its stack, and the stack of its signal handlers.
 pub const SAFE_STATE_BYTES: u64 = STACK_BYTES + (64 << 10);
 
-/// Rounded up to where the next object may start.
+/// Rounds up to where the next object may start.
 ///
 /// # Errors
 /// [`Overflow`].
@@ -63,7 +64,8 @@ pub fn service(model: &Model, id: ServiceId, service: &Service) -> Result<u64, O
     Ok(bytes)
 }
 
-/// A channel's object: slots for stamped values, places for readers that claim, and the line that wakes a receiver.
+/// A channel's object: slots for stamped values, a place for each reader that claims, and the line that wakes a
+/// receiver.
 ///
 /// # Errors
 /// [`Overflow`].
@@ -79,9 +81,9 @@ pub fn channel(
     sum([aligned(object)?, if triggers { LINE_BYTES } else { 0 }])
 }
 
-/// Stacks and trace rings: one of each per real-time task, per best-effort task in a server, and per core for its platform
-/// probe; [`DISPATCHER_BYTES`] for each of so many dispatched cores; and [`SAFE_STATE_BYTES`] if the application has a safe
-/// state.
+/// Stacks and trace rings: one of each per real-time task, per best-effort task in a server, and per core for its
+/// platform probe. Adds [`DISPATCHER_BYTES`] for each of `dispatched` cores, and [`SAFE_STATE_BYTES`] if the
+/// application has a safe state.
 ///
 /// # Errors
 /// [`Overflow`].
@@ -97,7 +99,7 @@ pub fn runtime(model: &Model, dispatched: usize) -> Result<Size, Overflow> {
     sum([threads, dispatchers, safe_state]).map(Size::from_bytes)
 }
 
-/// The words of a lock between cores, beside what it guards.
+/// The words of a lock between cores, without the data that it guards.
 ///
 /// # Errors
 /// [`Overflow`].
@@ -105,8 +107,8 @@ pub fn lock(parties: u64) -> Result<u64, Overflow> {
     parties.checked_add(1).and_then(|lines| lines.checked_mul(LINE_BYTES)).ok_or(Overflow)
 }
 
-/// What makes the activations of a synchronous flow, of a writer and so many readers, beside the channel's object: no less
-/// than is taken at boot, which a test of `taut-run` weighs.
+/// What activates the members of a synchronous flow, one writer and `readers` readers, in addition to the channel's
+/// object. No less than boot takes, which a test of `taut-run` checks.
 ///
 /// # Errors
 /// [`Overflow`].

@@ -17,31 +17,31 @@
 //! Assumes     A1 one writer, one reader, first in first out, empty at the start
 //!             A2 writer jobs arrive T_w or more apart, send within R_w of their arrival, jobs in order
 //!             A3 a reader's job takes until it has m values or the queue is empty
-//!             A4 a periodic reader's jobs arrive every T_r; a triggered one's at a send or as long as values
-//!                wait, but T_r or more after the arrival before: then at exactly T_r
+//!             A4 a periodic reader's jobs arrive every T_r; a triggered reader's job arrives at a send or while values
+//!                wait, T_r or more after the previous arrival: if that gap delays it, exactly T_r after
 //! Verdict     sufficient; exact for one value a job and free phases (test: some run attains it)
 //! Cost        a pass over j, of about (R_w + R_r + 2 T_r) / T_w + m / g
 //! Source      own; the form is that of arrival and service curves, [LeBoudec01] "Network Calculus"
 //! ```
 //!
-//! **Wait.** The time from the arrival A of the writer's job to the arrival of the reader's job that takes its
-//! value is at most R_w + W. Let u be the send that found the queue empty last before ours, of a job that arrived
-//! at A₀ ≥ u − R_w, j jobs before ours: A ≥ A₀ + j T_w, and at most n (j + 1) values were sent since u. While they
-//! wait, each reader's job takes m of them; the k-th that arrives after u does so by u + k T_r. So ours arrives by
-//! u + ⌈n (j + 1) / m⌉ T_r ≤ A + R_w + ⌈n (j + 1) / m⌉ T_r − j T_w. Put T_w ≥ n T_r / m: what is left is
-//! T_r (n + (−n (j + 1) mod m)) / m, and a residue of multiples of n modulo m is at most m − g.
-//! A triggered reader arrives at once unless its gap makes it wait: in a chain of arrivals that are exactly T_r
-//! apart, the first one at a send of a job j before ours, each takes at least one value, so ours arrives by
-//! A − j T_w + R_w + (n (j + 1) − 1) T_r ≤ A + R_w + (n − 1) T_r.
+//! **Wait.** The time from the arrival A of the writer's job to the arrival of the reader's job that takes its value
+//! is at most R_w + W. Let u be the last send before ours that found the queue empty. A job that arrived at
+//! A₀ ≥ u − R_w, j jobs before ours, made it: A ≥ A₀ + j T_w, and at most n (j + 1) values were sent since u. While
+//! they wait, each reader's job takes m of them; the k-th reader's job that arrives after u does so by u + k T_r. So
+//! the job that takes our value arrives by u + ⌈n (j + 1) / m⌉ T_r ≤ A + R_w + ⌈n (j + 1) / m⌉ T_r − j T_w. With
+//! T_w ≥ n T_r / m, at most T_r (n + (−n (j + 1) mod m)) / m is left, and a residue of multiples of n modulo m is at
+//! most m − g. A triggered reader's job arrives at once unless its gap delays it. In a chain of arrivals exactly T_r
+//! apart, the first at a send of a job j jobs before ours, each job takes at least one value. So the job that takes
+//! ours arrives by A − j T_w + R_w + (n (j + 1) − 1) T_r ≤ A + R_w + (n − 1) T_r.
 //!
-//! **Lifetime.** At a send of job A', values still wait only of jobs with A + R_w + W + R_r ≥ A': those of
-//! ⌊(R_w + W + R_r) / T_w⌋ + 1 jobs at T_w apart.
+//! **Lifetime.** At a send of job A', only values of jobs with A + R_w + W + R_r ≥ A' still wait: those of
+//! ⌊(R_w + W + R_r) / T_w⌋ + 1 jobs that are T_w apart.
 //!
-//! **Backlog.** At a send j jobs after the one at u, at most n (j + 1) values came since u, and it is s_j or later
-//! than u. Of the reader's jobs that arrive in (u, u + s_j − R_r), at least ⌈(s_j − R_r) / T_r⌉ − 1, each has taken
-//! m. From where the maximum's inner term counts on, adding m / g to j adds no more values than takes.
+//! **Backlog.** A send j jobs after the send at u happens at u + s_j or later, and at most n (j + 1) values were sent
+//! since u. At least ⌈(s_j − R_r) / T_r⌉ − 1 reader's jobs arrive in (u, u + s_j − R_r), and each has taken m values.
+//! Once the inner term of the maximum is above 0, adding m / g to j adds no more values than takes.
 //!
-//! **Latency.** As for the wait, but from our send, which is not before A, and not before u.
+//! **Latency.** As for the wait, but counted from our send, which is not before A, and not before u.
 
 pub mod overflow;
 
@@ -74,7 +74,7 @@ pub struct Reader {
     pub triggered: bool,
 }
 
-/// Values that can wait at most: a queue of that capacity is never found full.
+/// The most values that can wait: a queue of that capacity is never full at a send.
 ///
 /// # Errors
 /// [`Overflow`].
@@ -139,12 +139,12 @@ impl Figures {
         }
     }
 
-    /// Whether the reader is released at once but for its gap.
+    /// Whether the queue releases the reader, and only the reader's gap can delay it.
     fn follows(&self) -> bool {
         self.triggered && self.n * self.tr <= self.tw
     }
 
-    /// W for a reader of any kind, rounded up.
+    /// W for any reader, rounded up.
     fn wait_any(&self) -> u128 {
         let factor = self.n + self.m - greatest_common_divisor(self.n, self.m);
         (self.tr * factor).div_ceil(self.m)
@@ -157,7 +157,7 @@ impl Figures {
     }
 }
 
-/// The longest pass over j: past it the lifetime bound is the answer.
+/// The longest pass over j; beyond it the lifetime bound is the answer.
 const BACKLOG_STEPS_MAX: u128 = 1 << 16;
 
 fn backlog(q: &Figures, otherwise: u128) -> u128 {

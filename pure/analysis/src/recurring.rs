@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The least fixed point of a busy window, for streams as frequent as a nanosecond beside ones as rare as an hour.
+//! The least fixed point of a busy window, for streams with gaps from a nanosecond to an hour side by side.
 //!
 //! ```text
 //! Equation    the least w = F + Σ_k max(1, ⌈w / G_k⌉) · c_k
-//! Symbols     [ns] w window, F what is there at the start, G_k the least time between two of a stream, c_k cost of one
-//! Cost        a step goes to where all that is frequent is served, so that only rare arrivals cost steps; limited
+//! Symbols     [ns] w window, F work at the start, G_k least time between two arrivals of a stream, c_k cost of one
+//! Cost        a step jumps to where all frequent streams are served, so that only rare arrivals cost steps; limited
 //! ```
 
 use taut_time::Duration;
@@ -14,7 +14,7 @@ use taut_time::Duration;
 use crate::Overflow;
 use crate::wide::{count, ns};
 
-/// Something that comes again.
+/// A stream of arrivals.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recurring {
     /// G, more than 0.
@@ -28,13 +28,14 @@ pub(crate) struct Recurring {
 pub(crate) enum Least {
     /// w.
     Found(u64, u32),
-    /// w is past the limit: what the limit asks for, which is more than it and no more than w.
+    /// w is past the limit. The value is what the streams ask for at the limit: more than the limit, and no more than
+    /// w.
     Past(u64, u32),
-    /// It took too long.
+    /// The steps ran out.
     Steps,
 }
 
-/// w, if it is at most `limit`, in at most `steps_max` steps.
+/// The least w, if it is at most `limit`, in at most `steps_max` steps.
 pub(crate) fn least(
     at_start: u128,
     streams: impl Iterator<Item = Recurring> + Clone,
@@ -42,16 +43,16 @@ pub(crate) fn least(
     steps_max: u32,
 ) -> Result<Least, Overflow> {
     let limit = u128::from(limit);
-    // Costs that fit are what `ahead` needs.
+    // Checks that costs fit, which `ahead` needs.
     asked(at_start, streams.clone(), at_start)?;
-    // At a distance only rates count.
+    // Far from the start, only rates count.
     let mut w = at_start.max(ahead(at_start, streams.clone(), 0, u128::MAX)).min(limit + 1);
     for steps in 1..=steps_max {
         let next = asked(at_start, streams.clone(), w)?;
         if next == w && w <= limit {
             return Ok(Least::Found(count(w)?, steps));
         }
-        // Not before `next`, and not before the rates that are in force there allow.
+        // The window ends at `next` or later, and not before the rates at `next` allow.
         w = if next > limit { next } else { ahead(at_start, streams.clone(), w, next).max(next) };
         if w > limit {
             return Ok(Least::Past(count(asked(at_start, streams, limit)?)?, steps));
@@ -60,7 +61,7 @@ pub(crate) fn least(
     Ok(Least::Steps)
 }
 
-/// at_start + Σ ⌈w / gap⌉ · cost; a window is longer than nothing.
+/// at_start + Σ max(1, ⌈w / gap⌉) · cost.
 fn asked(at_start: u128, mut streams: impl Iterator<Item = Recurring>, w: u128) -> Result<u128, Overflow> {
     let sum = streams.try_fold(at_start, |sum, one| {
         let jobs = w.div_ceil(ns(one.gap)).max(1);
@@ -71,11 +72,11 @@ fn asked(at_start: u128, mut streams: impl Iterator<Item = Recurring>, w: u128) 
     Ok(sum)
 }
 
-/// A time before which no solution lies, if none lies before `next`: each term is at least what it is in `w`, and at
-/// least cost / gap of the window. As a function of the window that is convex, and above its tangent at `next`, so that
-/// it is solved no sooner than the tangent. 2⁶⁴, past all deadlines, if that never is.
+/// A time before which no solution lies, if none lies before `next`. Each term is at least its value at `w`, and at
+/// least cost / gap times the window. That lower bound is a convex function of the window, so it is above its tangent
+/// at `next`, and its fixed point is not before the tangent's. 2⁶⁴, past all deadlines, if the tangent has none.
 fn ahead(at_start: u128, streams: impl Iterator<Item = Recurring>, w: u128, next: u128) -> u128 {
-    // Of the tangent: its height at 0, and its slope in units of 2⁻⁶⁴, rounded down. All costs and sums are below 2⁶⁴,
+    // The tangent's height at 0, and its slope in units of 2⁻⁶⁴, rounded down. All costs and sums are below 2⁶⁴,
     // since `next` is.
     let (mut height, mut slope) = (at_start, 0u128);
     for one in streams {
@@ -103,7 +104,7 @@ mod tests {
     use super::*;
     use taut_time::Duration;
 
-    /// One value after the other.
+    /// Iterates one value after the other.
     fn plain(at_start: u128, recurring: &[Recurring], limit: u128) -> Option<u128> {
         let mut w = at_start;
         loop {
@@ -135,7 +136,7 @@ mod tests {
                 (Least::Found(found, _), Some(w)) => prop_assert_eq!(u128::from(found), w),
                 (Least::Past(late, _), None) => {
                     prop_assert!(late > limit);
-                    // No more than the truth, if there is one.
+                    // No more than the true window, if there is one.
                     if let Some(w) = plain(at_start, &list, 1_000_000) {
                         prop_assert!(u128::from(late) <= w);
                     }
@@ -145,7 +146,8 @@ mod tests {
         }
     }
 
-    /// 1 ns every 2 ns, and nearly all of the rest in pieces of most of an hour; and a stream that leaves a millionth.
+    /// 1 ns every 2 ns, and nearly all of the rest in pieces of about half an hour; and a stream that leaves a
+    /// millionth.
     #[test]
     fn one_nanosecond_beside_an_hour() {
         const HOUR: u64 = 3_600_000_000_000;
@@ -154,13 +156,13 @@ mod tests {
             let Ok(Least::Found(w, _)) = least(at_start.into(), streams, u64::MAX, 1_000) else { panic!() };
             w
         };
-        // 1 h + 0.49 h · 99 + ⌈w / 2⌉ ns, and the last piece has come.
+        // 1 h + 0.49 h · 99 + ⌈w / 2⌉ ns, and the last piece has arrived.
         let w = shown(HOUR, &[(2, 1), (HOUR, HOUR / 100 * 49)]);
         assert_eq!(w, HOUR + w.div_ceil(2) + HOUR / 100 * 49 * w.div_ceil(HOUR));
         assert!(w / HOUR >= 98, "{w}");
         let w = shown(HOUR, &[(1_000_000, 999_999)]);
         assert_eq!(w, HOUR * 1_000_000);
-        // As much comes as is served.
+        // As much arrives as is served.
         let full = recurring(&[(2, 1), (HOUR, HOUR / 2)]);
         assert!(matches!(least(1, full.into_iter(), HOUR, 1_000), Ok(Least::Past(late, _)) if late > HOUR));
     }

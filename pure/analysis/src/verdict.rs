@@ -3,32 +3,33 @@
 
 use core::fmt;
 
-/// What an analysis can say. `B` is what it bounds.
+/// The result of an analysis. `B` is the type of its bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict<B> {
     /// The limit holds in every run that the model allows, and here are the bounds.
     Schedulable(B),
-    /// The analysis could not show it. Nothing is said about real runs.
+    /// The analysis could not show that the limit holds. That says nothing about real runs.
     NotShown(Why<B>),
-    /// The theorem says nothing here: an assumption does not hold.
+    /// The theorem does not apply: an assumption does not hold.
     NotApplicable(Assumption),
-    /// Some run that the model allows breaks the limit; only an exact test says so. The value is past the limit,
-    /// and the truth is at least that.
+    /// Some run that the model allows breaks the limit; only an exact test says so. The value is past the limit, and
+    /// the true value is at least as large.
     Unschedulable(B),
 }
 
-/// Why nothing could be shown.
+/// Why the limit could not be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why<B> {
     /// The bound passes the limit: it is at least this value. The test is only sufficient here.
     Passes(B),
-    /// More arrives than is served, or what waits for each other grows without end: it is proven that there is no bound.
+    /// More work arrives than is served, or waits that depend on each other grow without end: it is proven that there
+    /// is no bound.
     Rate,
-    /// The iteration was given up after this many steps.
+    /// The iteration gave up after this many steps.
     Steps(u32),
 }
 
-/// What a theorem needs and an input did not have.
+/// An assumption of a theorem that an input does not satisfy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assumption {
     /// Every period, and every least time between arrivals, is more than zero.
@@ -45,25 +46,25 @@ pub enum Assumption {
     FixedPriority,
     /// The cores are scheduled by earliest deadline first.
     Edf,
-    /// 0 < F ≤ C: a job ends with a region that nothing interrupts, and has one.
+    /// 0 < F ≤ C: a job ends with a region, not empty, in which nothing preempts it.
     LastRegion,
     /// The tasks come in rate-monotonic order: the shorter the period, the more urgent.
     RateMonotonic,
     /// 0 < C_s ≤ R_s ≤ T_s: a server has a budget, and can use it up within a period.
     ServedInPeriod,
-    /// An event is periodic, or all of its activities are released before any of the next event's can be.
+    /// An event is periodic, or all of its activities are released before any activity of the next event can be.
     PeriodicEvent,
-    /// The activity that is asked about is there.
+    /// The activity that the caller asks about exists.
     KnownActivity,
-    /// The scenarios to look at are at most as many as the caller allows.
+    /// There are at most as many scenarios as the caller allows.
     FewScenarios,
-    /// The reader of a state is periodic: it looks again within a period.
+    /// The reader of a state is periodic: it reads again within a period.
     PeriodicReader,
     /// R ≤ T: a job of a task completes before the next one arrives.
     OneJobAtATime,
-    /// A part is not longer than the whole, and a time by which something is divided not zero.
+    /// A part is not longer than the whole, and a time that divides another is not zero.
     TimeOrder,
-    /// What is asked about is in the list.
+    /// The entry that the caller asks about is in the list.
     Listed,
 }
 
@@ -119,7 +120,7 @@ impl<B> Verdict<B> {
         self.bound().is_some()
     }
 
-    /// The same verdict about something that follows from `B`.
+    /// The same verdict with a value that is computed from the bound.
     pub fn map<C>(self, f: impl FnOnce(B) -> C) -> Verdict<C> {
         match self {
             Self::Schedulable(bound) => Verdict::Schedulable(f(bound)),

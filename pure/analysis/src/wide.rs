@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Integers wide enough for what 64-bit times are multiplied and added to.
+//! Integers wide enough for products and sums of 64-bit times.
 
 use taut_time::Duration;
 
@@ -12,12 +12,12 @@ pub(crate) fn ns(time: Duration) -> u128 {
     time.as_ns().into()
 }
 
-/// Back to a time.
+/// Converts nanoseconds back to a time.
 pub(crate) fn duration(ns: u128) -> Result<Duration, Overflow> {
     count(ns).map(Duration::from_ns)
 }
 
-/// Back to a number.
+/// Converts back to 64 bits.
 pub(crate) fn count(value: u128) -> Result<u64, Overflow> {
     u64::try_from(value).map_err(|_| Overflow)
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Reaction time and data age of chains against simulation: never exceeded, and come close to.
+//! Reaction time and data age of chains against simulation: never exceeded, and nearly reached.
 
 use std::collections::VecDeque;
 
@@ -37,11 +37,11 @@ struct Simulated {
     period: u64,
     jitter: u64,
     offset: u64,
-    /// Of the first one: not looked at.
+    /// Ignored for the first task.
     input: Input,
 }
 
-/// When the outside was sampled, and when the job that did so arrived.
+/// When the environment was sampled, and when the job that did so arrived.
 #[derive(Clone, Copy, Debug)]
 struct Token {
     sampled: u64,
@@ -53,12 +53,12 @@ struct Job {
     done: u64,
     cost: u64,
     read_at: u64,
-    /// Which job of the writer it reads, where that is fixed; from 1.
+    /// Which job of the writer it reads, if that is fixed; from 1.
     reported: Option<usize>,
     token: Option<Token>,
 }
 
-/// What a run showed. Responses are those of the run itself, so that bounds are asked of what really was.
+/// What a run showed. Responses are those of the run itself, so that bounds are computed from what really happened.
 #[derive(Debug, Default)]
 struct Seen {
     responses: Vec<u64>,
@@ -78,7 +78,7 @@ fn run(tasks: &[Simulated], end: u64, lazy: u64, draw: &mut Draw) -> Seen {
     let mut next: Vec<(u64, u64)> = tasks.iter().map(|task| draw_job(task, task.offset, draw)).collect();
     let mut last_release = vec![0; count];
     let mut last_arrival: Vec<Option<u64>> = vec![None; count];
-    // What each task wrote: the newest, all by job, and what waits.
+    // What each task wrote: the newest value, the values of all jobs, and the values that wait.
     let mut newest: Vec<Option<Token>> = vec![None; count];
     let mut by_job: Vec<Vec<Option<Token>>> = vec![Vec::new(); count];
     let mut waiting: Vec<VecDeque<Token>> = vec![VecDeque::new(); count];
@@ -118,7 +118,7 @@ fn run(tasks: &[Simulated], end: u64, lazy: u64, draw: &mut Draw) -> Seen {
             .filter_map(|core| {
                 let can = |&i: &usize| {
                     let job = ready[i].front();
-                    // Below the writer on another core it waits for the value.
+                    // A reader below the writer on another core waits for the value.
                     let complete = |reported| reported <= by_job[i - 1].len();
                     tasks[i].core == core && job.is_some_and(|job| job.reported.is_none_or(complete))
                 };
@@ -144,7 +144,7 @@ fn run(tasks: &[Simulated], end: u64, lazy: u64, draw: &mut Draw) -> Seen {
             let job = ready[i].pop_front().expect("it ran");
             let at = now + 1;
             seen.responses[i] = seen.responses[i].max(at - job.arrival);
-            // A job that writes nothing leaves the value before it.
+            // A job that writes nothing leaves the previous value.
             let before = by_job[i].last().copied().flatten();
             by_job[i].push(job.token.or(before));
             let Some(token) = job.token else { continue };
@@ -153,7 +153,7 @@ fn run(tasks: &[Simulated], end: u64, lazy: u64, draw: &mut Draw) -> Seen {
                 waiting[i].push_back(token);
             }
             if i + 1 == count {
-                // An event right behind the last sample that was known shows now for the first time.
+                // An event just after the last sample that was known shows now for the first time.
                 if known.is_none_or(|known| token.sampled > known) {
                     seen.reaction = seen.reaction.max(known.map_or(0, |known| at - known));
                     known = Some(token.sampled);
@@ -165,7 +165,7 @@ fn run(tasks: &[Simulated], end: u64, lazy: u64, draw: &mut Draw) -> Seen {
             }
         }
     }
-    // Who was starved has a long response, too.
+    // A starved task has a long response, too.
     for (response, jobs) in seen.responses.iter_mut().zip(&ready) {
         *response = jobs.iter().map(|job| end - job.arrival).fold(*response, u64::max);
     }
@@ -220,14 +220,14 @@ fn draw_chain(draw: &mut Draw, queues: bool) -> Vec<Simulated> {
             input,
         };
         if let (Some(writer), Input::Queue { triggered }) = (tasks.last(), input) {
-            // What is sent must be taken; triggered ones have no jitter of their own here.
+            // What is sent must be taken; triggered tasks have no jitter of their own here.
             task.period = task.period.min(writer.period);
             task.offset %= task.period;
             task.cost = task.cost.min(task.period);
             task.jitter = if triggered { 0 } else { task.jitter.min(task.period / 3) };
         }
         if let Some(writer) = tasks.last() {
-            // Who is told what comes out on one core runs below the writer, with a unit delay above it.
+            // On one core, a reader of a preserved flow runs below the writer, and one with a unit delay above it.
             let below = task.priority < writer.priority;
             if task.core == writer.core && (task.input == Input::Preserved) != below && is_told(task.input) {
                 task.input = if below { Input::Preserved } else { Input::Delayed };
@@ -242,7 +242,7 @@ fn is_told(input: Input) -> bool {
     matches!(input, Input::Preserved | Input::Delayed)
 }
 
-/// Whether the run keeps to one job at a time, which preserved flows need, and anything at all.
+/// Whether the run keeps to one job at a time, which preserved flows need, and has any output.
 fn is_settled(tasks: &[Simulated], seen: &Seen, end: u64) -> bool {
     seen.responses.iter().zip(tasks).all(|(&response, task)| response > 0 && response <= task.period)
         && seen.until_output > 0
@@ -281,11 +281,11 @@ fn no_run_reacts_later_or_shows_older_data() {
     }
     assert!(runs > 1_000, "{runs}");
     assert!(reactions.1 > 700 && ages.1 > 700 && replaced.1 > 500, "{reactions:?} {ages:?} {replaced:?}");
-    // Random runs come near to the bounds, so that these are no matter of generosity.
+    // Random runs come near the bounds, so the bounds give little away.
     assert!(reactions.0 * 3 > reactions.1 && ages.0 * 3 > ages.1, "{reactions:?} {ages:?} {replaced:?}");
 }
 
-/// Two tasks on two cores, all offsets: the worst of all is the bound of [Davare07] but for a tick.
+/// Two tasks on two cores, all offsets: the worst case is the bound of [Davare07], to within two ticks.
 #[test]
 fn two_tasks_at_all_offsets() {
     for (t1, t2) in [(3, 5), (5, 3), (4, 6), (7, 7)] {
@@ -377,18 +377,18 @@ fn by_hand() {
     assert_eq!(total(Reading::NewestBelowWriter), (10 + 2 + 4 + 3, 10 + 2 + 3));
     assert_eq!(total(Reading::Preserved), (10 + 2 + 4 + 3, 10 + 2 + 3));
     assert_eq!(total(Reading::PreservedDelayed), (10 + 10 + 2 + 4 + 3, 20 + 2 + 3));
-    // Every value, to a task that it releases: no sampling but the first one's.
+    // A queue gives every value to a task that it releases: the only sampling is that of the first task.
     let receiver = Task { arrivals: Arrivals::Sporadic, ..last };
     let queue = Hop { channel: Channel::Queue { sends: 1, takes: 1, triggered: true }, reader: receiver };
     assert_eq!(reaction(&first, &[queue]).expect("small").bound().expect("applies").total, ns(10 + 7 + 3));
     // Released by the event itself.
     let event = Task { arrivals: Arrivals::Sporadic, ..first };
     assert_eq!(reaction(&event, &[queue]).expect("small").bound().expect("applies").total, ns(7 + 3));
-    // The output stays until the first task's next job gets there.
+    // The output stays until the first task's next job gets through.
     let ages = data_age(&first, &[queue]).expect("small");
     assert_eq!(ages.bound().expect("applies").until_replaced, Some(ns(7 + 3 + 10)));
     assert_eq!(data_age(&event, &[queue]).expect("small").bound().expect("applies").until_replaced, None);
-    // A state behind it keeps its value for as long, however often its writer runs.
+    // A state behind the queue keeps its value for as long, however often its writer runs.
     let often = Hop { channel: Channel::Queue { sends: 1, takes: 1, triggered: false }, reader: last };
     let ages = data_age(&first, &[often, state(Reading::Newest, last)]).expect("small");
     assert_eq!(ages.bound().expect("applies").until_output, ns((7 + 4) + (10 + 3) + 3));
@@ -412,13 +412,13 @@ fn what_is_not_said() {
         };
         (reason(reacts), reason(ages))
     };
-    // A sporadic reader may never look; a sporadic writer may never replace.
+    // A sporadic reader may never look; a sporadic writer may never replace the value.
     assert_eq!(
         why(&first, &[state(Reading::Newest, sporadic(last))]),
         (Some(Assumption::PeriodicReader), None)
     );
     assert_eq!(why(&sporadic(first), &[newest]), (None, Some(Assumption::PeriodicWriter)));
-    // Nor one whose queue may be empty for ever.
+    // Nor may a writer whose queue may be empty for ever.
     assert_eq!(why(&sporadic(first), &[queue, newest]), (None, Some(Assumption::PeriodicWriter)));
     assert_eq!(why(&first, &[queue, newest]), (None, None));
     let triggered =

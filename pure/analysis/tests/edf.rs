@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Earliest deadline first: examples, every deadline one by one against the search, extremes.
+//! Earliest deadline first: examples, the search against every window one by one, extremes.
 
 use proptest::prelude::*;
 use taut_analysis::multi::{edf_msrp, msrp_gai01};
@@ -56,8 +56,8 @@ fn set(cores: usize, rows: &[Row]) -> TaskSet {
 }
 
 /// [Buttazzo11] G. C. Buttazzo, "Hard Real-Time Computing Systems", 3rd edition, section 4.6: three tasks with
-/// U = 11/12, where windows up to 25 have to be looked at; the busy window says that up to 16 is enough. Not seen in
-/// print: entered from memory, and computed by hand from the equation.
+/// U = 11/12, where windows up to 25 must be examined; by the busy window, up to 16 is enough. Not seen in print:
+/// entered from memory, and computed by hand from the equation.
 #[test]
 fn buttazzo11_example() {
     let rows = [(2, 6, 4, 0), (2, 8, 5, 0), (3, 9, 7, 0)];
@@ -69,8 +69,8 @@ fn buttazzo11_example() {
     assert_eq!((short.length, short.demand), (ns(6), ns(7)));
 }
 
-/// [ZhangBurns09] The eight tasks with which QPA is shown, and the same with two shorter deadlines: not seen in print, but
-/// both are the examples of another implementation (J. A. M. Santos Júnior, in Python, 2010), with these answers.
+/// [ZhangBurns09] The eight tasks that illustrate QPA, and the same with two shorter deadlines: not seen in print,
+/// but both are examples of another implementation (J. A. M. Santos Júnior, in Python, 2010), with these answers.
 #[test]
 fn zhang_burns09_example() {
     let rows = |a, b| {
@@ -95,8 +95,8 @@ fn zhang_burns09_example() {
     assert_eq!((short.length, short.demand), (ns(19), ns(20)));
 }
 
-/// [Gutierrez13] Appendix A, with the second task among the users of the resource, which it needs to be what the
-/// text describes. In the run shown the second keeps its deadline; released just after the lock it would not.
+/// [Gutierrez13] Appendix A, with the second task among the users of the resource, as the description in the text
+/// requires. In the run shown, the second task keeps its deadline; released just after the lock it would not.
 #[test]
 fn gutierrez13_appendix_a() {
     let rows = |section| {
@@ -121,7 +121,7 @@ fn blocking_after_the_busy_window() {
     assert!(found.horizon >= ns(150));
 }
 
-/// Two cores: the first task spins for 4, and is blocked by 4 + 3 of the second.
+/// Two cores: the first task spins for 4, and the second blocks it for 4 + 3.
 #[test]
 fn msrp_by_hand() {
     let rows = |deadline| {
@@ -143,7 +143,7 @@ fn msrp_by_hand() {
 fn assumptions_and_limits() {
     let hour = 3_600_000_000_000;
     assert!(test(&[]).holds());
-    // U = 1, exactly, and a hair above.
+    // U = 1, exactly, and slightly above.
     assert!(test(&[(1, 2, 2, 0), (hour / 2, hour, hour, 0)]).holds());
     assert!(test(&[(1, 3, 3, 0), (1, 3, 3, 0), (1, 3, 3, 0)]).holds());
     assert!(matches!(
@@ -163,14 +163,14 @@ fn assumptions_and_limits() {
     let (a, b) = (half(1 << 62), half(2 * 3u64.pow(38)));
     assert!(test(&[a, b]).holds());
     assert_eq!(demand(&tasks(&[a, (b.0, b.1, b.2 - 1, 0)]), true), Err(Overflow));
-    // U = 1, and every window is nearly full: the search would go on for some million steps.
+    // U = 1, and every window is nearly full: the search would take some million steps.
     let mut full: Vec<_> = (1..=20).map(|power| (1, 1 << power, 1 << power, 0)).collect();
     full.push((1 << 20, 1 << 40, (1 << 40) - 1, 0));
     assert!(matches!(test(&full), Verdict::NotShown(Why::Steps(_))));
     // Jitter up to the deadline leaves no time at all.
     assert!(matches!(test(&[(1, 10, 10, 10)]), Verdict::Unschedulable(_)));
     assert!(test(&[(1, 10, 10, 9)]).holds());
-    // More than fits.
+    // Values that do not fit.
     let max = u64::MAX;
     assert!(matches!(test(&[(max, max, max, 0), (max, max, max, 0)]), Verdict::Unschedulable(_)));
     assert!(test(&[(max / 2, max, max, 0), (max / 2, max, max, 0)]).holds());
@@ -196,7 +196,7 @@ fn what_protocols_do_not_cover() {
     assert_eq!(other, Verdict::NotApplicable(Assumption::FixedPriority));
 }
 
-/// b(t), word by word.
+/// b(t), literally.
 fn blocking(rows: &[Row], window: u64) -> u64 {
     let used = |resource| {
         rows.iter().any(|row| row.3 <= window && row.4.iter().any(|section| section.0 == resource))
@@ -269,7 +269,7 @@ proptest! {
         prop_assert_eq!(verdict.holds(), fits);
         prop_assert_eq!(matches!(verdict, Verdict::Unschedulable(_)), !test(&plain).holds());
         prop_assert_eq!(&dfp::core(&set, 0).unwrap(), &verdict);
-        // With no global resource, spinning is none.
+        // Without a global resource there is no spinning.
         prop_assert_eq!(edf_msrp::cores(&set).unwrap().holds(), fits);
     }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Response times under EDF: by hand, against every alignment of small sets, and against runs, one nanosecond after
-//! the other, of rules for local resources with jitter.
+//! Response times under EDF: by hand, against every alignment of small sets, and against tick-by-tick runs of the
+//! rules for local resources with jitter.
 
 use proptest::prelude::*;
 use taut_analysis::uni::edf::demand::{Task, demand};
@@ -42,8 +42,8 @@ fn bound(rows: &[Row], which: usize) -> Option<(u64, u64)> {
 
 #[test]
 fn the_worst_is_not_when_all_come_at_once() {
-    // At once, the second is done after 5. It is after 6 when it arrives 1 later than the first, which is due with it
-    // the second time: 2 + 2 of 7 are of the first.
+    // At once, the second responds in 5. It responds in 6 if it arrives 1 after the first, whose second job is then
+    // due at the same time: the first takes 2 + 2 of the 7.
     let rows = [(2, 4, 4, 0), (3, 7, 7, 0)];
     assert_eq!(bound(&rows, 0), Some((3, 3)));
     assert_eq!(bound(&rows, 1), Some((6, 6)));
@@ -82,7 +82,7 @@ fn ways_to_give_up() {
 }
 
 /// R and R' over all alignments: every task's first job arrives up to J before some instant, or up to T − J − 1 after
-/// it, then the others as soon as they may; none is released before the instant. Ties are against `which`.
+/// it, and its later jobs as soon as they may; none is released before the instant. Ties count against `which`.
 fn every_alignment(rows: &[Row], which: usize) -> (u64, u64) {
     // All times are 100 later, so that they are positive.
     const START: u64 = 100;
@@ -90,7 +90,7 @@ fn every_alignment(rows: &[Row], which: usize) -> (u64, u64) {
     let (mut arrival_max, mut release_max) = (0, 0);
     loop {
         let next = |at: usize, job: u64| START - rows[at].3 + first[at] + job * rows[at].1;
-        // Of each task, its job and what is left of it.
+        // Per task, its job and what is left of the job.
         let mut jobs: Vec<(u64, u64)> = rows.iter().map(|row| (0, row.0)).collect();
         for now in START.. {
             let ready = (0..rows.len()).filter(|&at| next(at, jobs[at].0) <= now);
@@ -123,7 +123,7 @@ fn every_alignment(rows: &[Row], which: usize) -> (u64, u64) {
     }
 }
 
-/// A job's body in a run: execution outside, then sections as (resource, length), each followed by one outside.
+/// A job's body in a run: execution outside, then the sections as (resource, length), then the rest outside.
 #[derive(Clone, Debug)]
 struct Locker {
     row: Row,
@@ -141,16 +141,16 @@ struct Job {
     arrival: u64,
     release: u64,
     due: u64,
-    /// Of each nanosecond, what is held.
+    /// Per nanosecond, the resource that is held.
     body: Vec<Option<usize>>,
     done: usize,
     started: bool,
-    /// Its deadline while it holds, under floors.
+    /// Its deadline while it holds a resource, under floors.
     floor: u64,
 }
 
-/// The longest response times of a run, tick by tick: nothing of the crates of rules is used. `None` if two jobs hold
-/// a resource at once.
+/// The longest response times of a run, tick by tick, without any code of the crates that implement the rules. `None`
+/// if two jobs hold a resource at once.
 fn ticks(lockers: &[Locker], guard: Guard, arrivals: &[Vec<(u64, u64, usize)>]) -> Option<Vec<(u64, u64)>> {
     let late = |l: &Locker| l.row.2 - l.row.3;
     let level = |l: &Locker| match guard {
@@ -183,7 +183,7 @@ fn ticks(lockers: &[Locker], guard: Guard, arrivals: &[Vec<(u64, u64, usize)>]) 
             return Some(worst);
         }
         let holds = |job: &Job| {
-            // Between ticks: it goes on with the resource that the last tick was in.
+            // Between ticks: the job holds the resource of its last tick if its next tick uses the same one.
             let at = job.done.checked_sub(1)?;
             let next = *job.body.get(job.done)?;
             job.body[at].filter(|&resource| next == Some(resource))
@@ -264,7 +264,7 @@ fn set(lockers: &[Locker]) -> TaskSet {
     TaskSet::new(vec![Scheduler::Edf], resources, lockers.iter().map(task).collect()).expect("valid")
 }
 
-/// At most one section a job, so that two never touch.
+/// At most one section per job, so that two never touch.
 fn some_lockers() -> impl Strategy<Value = Vec<Locker>> {
     let section = prop_oneof![1 => Just(vec![]), 3 => (0..2usize, 1..4u64).prop_map(|section| vec![section])];
     let locker = (section, 0..4u64, 0..20u64, 0..3u64, 15..60u64, 0..20u64);
@@ -278,7 +278,8 @@ fn some_lockers() -> impl Strategy<Value = Vec<Locker>> {
     prop::collection::vec(locker.prop_map(fill), 2..5)
 }
 
-/// Of each task: (its first arrival, and how late and how far into the job each of its two jobs is).
+/// Per task: its first arrival, and for each of its two jobs how late it is released and how far into it the section
+/// begins.
 type Course = Vec<Stretch>;
 type Stretch = (u64, [(u64, usize); 2]);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What is said to keep its deadlines under EDF does so in runs, with release jitter and sections.
+//! Sets that the analyses accept keep their deadlines under EDF in runs, with release jitter and sections.
 
 use taut_analysis::multi::edf_msrp;
 use taut_analysis::uni::edf::demand::Demand;
@@ -47,7 +47,7 @@ fn set(cores: usize, rows: &[Row]) -> TaskSet {
     TaskSet::new(vec![Scheduler::Edf; cores], resources, rows.iter().map(task).collect()).expect("valid")
 }
 
-/// Numbers that a seed determines: SplitMix64.
+/// A generator of numbers that a seed determines: SplitMix64.
 struct Numbers(u64);
 
 impl Numbers {
@@ -59,7 +59,7 @@ impl Numbers {
         from + (z ^ (z >> 31)) % (to - from + 1)
     }
 
-    /// Tasks of which some have jitter as long as their deadlines differ.
+    /// Tasks, some with jitter as long as the differences of their deadlines.
     fn rows(&mut self, cores: usize) -> Vec<Row> {
         let count = self.next(2, 3) as usize * cores + 1;
         let mut rows = Vec::new();
@@ -76,7 +76,7 @@ impl Numbers {
     }
 }
 
-/// Claims about a set: whether deadlines are kept, and response times, which hold past deadlines too.
+/// Claims about a set: whether deadlines are kept, and response times, which also hold past deadlines.
 type Claims = (bool, Vec<Response>);
 
 fn claims(responses: Result<Verdict<Vec<Response>>, Overflow>, holds: bool) -> Claims {
@@ -92,7 +92,7 @@ fn holds(verdict: Result<Verdict<Demand>, Overflow>) -> bool {
     verdict.expect("small").holds()
 }
 
-/// A run in which what is open is random. Whether a deadline is missed.
+/// A run in which all that is open is random. Returns whether a deadline is missed.
 fn run(simulation: &mut Simulation, set: &TaskSet, all: &[Response], numbers: &mut Numbers) -> bool {
     let jitters = [Jitter::Random, Jitter::First, Jitter::Full, Jitter::None];
     let placements =
@@ -115,8 +115,8 @@ fn run(simulation: &mut Simulation, set: &TaskSet, all: &[Response], numbers: &m
     outcome.missed()
 }
 
-/// Sets until so many are said to keep their deadlines; how many others there were, and in how many of these a run
-/// misses one.
+/// Runs sets until `accepted` of them are claimed to keep their deadlines: none of these may miss one. Of the other
+/// sets, more than half must miss one in a run.
 fn campaign(seed: u64, accepted: usize, cores: usize, rule: CoreRule, claims: impl Fn(&TaskSet) -> Claims) {
     let mut numbers = Numbers(seed);
     let (mut good, mut bad, mut shown) = (0, 0, 0);
@@ -156,8 +156,9 @@ fn msrp_with_jitter() {
     });
 }
 
-/// The third is released late, after the second has started above the section of the first, and is due before it: it
-/// waits for both. One section of 2 would leave it in time. With levels by D - J the second does not start.
+/// The third task is released late, after the second has started above the section of the first, and is due before
+/// the second: it waits for both. One section of 2 would leave it in time. With levels by D − J the second does not
+/// start.
 #[test]
 fn a_job_above_the_section_runs_to_its_end() {
     let rows =

@@ -18,7 +18,7 @@ fn ns(ticks: u64) -> Duration {
     Duration::from_ns(ticks)
 }
 
-/// Writer and reader alone on a core each, so that response times are known: jitter plus cost.
+/// Writer and reader are each alone on a core, so that response times are known: jitter plus cost.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
     tw: u64,
@@ -59,7 +59,7 @@ impl Pair {
     }
 }
 
-/// Arrivals every `period` after a random start, at times later if `sporadic`; release up to `jitter` later.
+/// Arrivals every `period` after a random start, sometimes later if `sporadic`; releases up to `jitter` later.
 fn jobs(period: u64, jitter: u64, sporadic: bool, end: u64, draw: &mut Draw) -> Vec<(u64, u64)> {
     let mut list: Vec<(u64, u64)> = Vec::new();
     let mut arrival = draw.pick(0, period);
@@ -95,15 +95,15 @@ fn no_run_needs_a_longer_queue_or_more_time() {
             single_full += u32::from(occupancy == values);
         }
     }
-    // Random runs do not find every worst case; that they find half says that little is given away.
+    // Random runs do not find every worst case; that they find about half says that the bounds give little away.
     assert!(full > 160 && slow > 130, "{full} {slow}");
     assert!(single_full * 10 > single * 8, "{single_full} of {single}");
 }
 
-/// The claim of exactness, one value a job: the run that the proof describes fills the queue.
+/// The claim of exactness, for one value per job: the run that the proof describes fills the queue.
 #[test]
 fn some_run_fills_the_queue() {
-    // Writer: late once, then early. Reader: reads just before the first send, then as late as it may.
+    // Writer: late once, then early. Reader: reads just before the first send, then as late as possible.
     let pair = Pair { tw: 8, rw: 3, n: 1, tr: 8, rr: 7, m: 1, triggered: false };
     let (writer, reader) = pair.ends();
     let bound = capacity(&writer, &reader).unwrap();
@@ -133,11 +133,11 @@ fn figures_by_hand() {
     assert_eq!(all(pair(8, 2, 1, 4, 1, 1, true)), (Some(1), Some(0), Some(1)));
     // Its gap equals the period: a late send delays the next arrival by as much.
     assert_eq!(all(pair(8, 2, 1, 8, 1, 1, true)), (Some(1), Some(0), Some(2 + 1)));
-    // Three values a job to a receiver that takes one: the last waits for two gaps.
+    // Three values per job to a receiver that takes one: the last waits for two gaps.
     assert_eq!(all(pair(30, 1, 3, 5, 1, 1, true)), (Some(3), Some(10), Some(10 + 1)));
     // Four jobs of the writer for one of the reader.
     assert_eq!(all(pair(2, 1, 1, 8, 4, 4, false)), (Some(7), Some(8), Some(8 + 4 + 1)));
-    // More than is taken.
+    // More is sent than taken.
     assert_eq!(all(pair(7, 1, 1, 8, 1, 1, false)), (None, None, None));
 }
 
@@ -159,7 +159,7 @@ fn no_run_makes_data_older() {
         let draw = &mut Draw::new(seed + 9_000);
         let first = Pair::draw(draw);
         let second = Pair::draw(draw);
-        // The middle task takes and sends one value a job, so that every value has one origin.
+        // The middle task takes and sends one value per job, so that every value has one origin.
         let (tw, rw) = (first.tw.max(first.tr), first.rw);
         let (tr, rr) = (first.tr, first.rr);
         let gap = second.tr.min(tr);
@@ -205,8 +205,8 @@ fn no_run_makes_data_older() {
     assert!(close * 2 > chains, "{close} of {chains}");
 }
 
-/// A state is read for as long as nothing replaces it. Its oldest reading is computed here directly: a writer's
-/// value of the job at 0, written at any time in [0, R_w], is read until the next one is there.
+/// A state is read until something replaces it. The oldest reading is computed here directly: the value of the
+/// writer's job at 0, written at any time in [0, R_w], is read until the next value is there.
 #[test]
 fn a_state_ages_by_a_period() {
     let (tw, rw, rr) = (10, 4, 3);

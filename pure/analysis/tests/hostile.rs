@@ -18,7 +18,7 @@ use taut_analysis::wait_free::{
 use taut_analysis::waiting::{m_d_1, m_g_1, m_m_1, m_m_s, m_p_1, p_p_1};
 use taut_time::Duration;
 
-/// Small, ordinary, around powers of two, and the ends.
+/// Small and ordinary numbers, numbers around powers of two, and the extremes.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![
         0..4_u64,
@@ -135,7 +135,8 @@ proptest! {
         let early = overflow::not_before(&writer, &reader, values);
         let late = overflow::certainly_by(&writer, &reader, values);
         if let (Ok(Verdict::Schedulable(early)), Ok(Verdict::Schedulable(late))) = (early, late) {
-            // What certainly happens is not excluded, and not before it can: from the arrival a job sends later.
+            // A certain overflow is not excluded, nor certain before it can happen: a job sends after the arrival
+            // from which `late` counts.
             prop_assert!(early.is_some_and(|early| early <= late));
         }
         let _ = overflow::suffices(&writer, &reader, values);
@@ -169,7 +170,7 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Those that iterate: some take their full number of steps.
+    /// Analyses that iterate: some take their full number of steps.
     #[test]
     fn retries_in_parallel(a in time(), b in time(), c in time(), d in time()) {
         let attempt = retries::Attempt { shortest: a.min(b), longest: a.max(b) };

@@ -10,7 +10,7 @@ use taut_analysis::multi::{mpcp_linear, mpcp_lnr09_sound};
 use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
 use taut_time::Duration;
 
-/// Core, priority, what is outside of sections, T, J, sections as (resource, how many, how long), in nanoseconds.
+/// Core, priority, cost outside of sections, T, J, sections as (resource, how many, how long), in nanoseconds.
 type Row = (usize, u32, u64, u64, u64, Vec<(usize, u32, u64)>);
 
 fn set(rows: &[Row]) -> TaskSet {
@@ -42,8 +42,8 @@ fn set(rows: &[Row]) -> TaskSet {
     TaskSet::new(vec![Scheduler::FixedPriority; 2], resources, tasks).expect("valid")
 }
 
-/// The three tasks of `sharing::by_hand`. The first waits for 5, and is then in the way of one section of 4. The second
-/// waits for 5; that the first is in the way counts once, as interference. The third waits for one section of each.
+/// The three tasks of `sharing::by_hand`. The first waits for 5, and then one section of 4 blocks it. The second
+/// waits for 5; the first delays it once, as interference. The third waits for one section of each.
 #[test]
 fn by_hand() {
     let rows = [

@@ -15,7 +15,7 @@ fn ns(time: Duration) -> u64 {
     time.as_ns()
 }
 
-/// Two or three transactions that are not overloaded, each priority once.
+/// Two or three transactions that are not overloaded, with distinct priorities.
 fn draw_set(draw: &mut Draw, jitter: u64, far: bool) -> Vec<Transaction> {
     loop {
         let mut priorities: Vec<u32> = (0..9).collect();
@@ -49,7 +49,7 @@ fn draw_set(draw: &mut Draw, jitter: u64, far: bool) -> Vec<Transaction> {
 }
 
 /// The longest times from an event to the end of each activity, tick by tick. `late` and `cost` give the release
-/// jitter and cost of a job; with `chain` an activity also waits for the one before.
+/// jitter and cost of a job; with `chain` an activity also waits for its predecessor.
 fn observe(
     set: &[Transaction],
     events: &[Vec<u64>],
@@ -115,7 +115,7 @@ fn exact_is_exact_and_the_others_above() {
     let mut above = [0; 3];
     for at in 0..300 {
         let set = draw_set(draw, 0, at % 2 == 0);
-        // All phasings: of the first to the others.
+        // All phasings of the others relative to the first.
         let mut seen: Vec<Vec<u64>> = set.iter().map(|t| vec![0; t.activities.len()]).collect();
         let count: u64 = set[1..].iter().map(|t| ns(t.period)).product();
         for code in 0..count {
@@ -166,7 +166,7 @@ fn no_run_exceeds_a_bound() {
             .iter()
             .filter_map(|&method| {
                 if chain {
-                    // A chain that holds itself up has no bound: give up at some deadline.
+                    // A chain that delays itself has no bound: give up at some deadline.
                     let mut set = set.clone();
                     let all = set.iter_mut().flat_map(|t| &mut t.activities);
                     all.for_each(|a| a.deadline = Duration::from_ns(2_000));
@@ -180,7 +180,7 @@ fn no_run_exceeds_a_bound() {
                 set.iter().enumerate().map(each).collect()
             })
             .collect();
-        // All methods apply, though some events may be late.
+        // All methods apply, although some events may be late.
         sporadic += u32::from(bounds.len() == 4 && set.iter().any(|t| !t.periodic));
         chains += u32::from(chain && !bounds.is_empty());
         for _ in 0..20 {
@@ -217,7 +217,7 @@ fn no_run_exceeds_a_bound() {
     assert!(tight > 2_000 && chains > 100 && sporadic > 50, "{tight} {chains} {sporadic}");
 }
 
-/// Each way to give no bound is told apart.
+/// Each reason for giving no bound is distinguished.
 #[test]
 fn ways_to_give_up() {
     let activity = |cost, priority, deadline| Activity {
@@ -247,10 +247,10 @@ fn ways_to_give_up() {
         assert_eq!(ask(method, &set), Verdict::NotApplicable(Assumption::PositivePeriod));
     }
     for method in methods {
-        // An equal's later job need not go first: nothing is said of any run.
+        // An equal's later job need not go first: the verdict says nothing about any run.
         let set = [transaction(5, vec![activity(3, 1, 5)]), transaction(20, vec![activity(4, 1, 9)])];
         assert!(matches!(ask(method, &set), Verdict::NotShown(Why::Passes(r)) if ns(r.from_event) == 10));
-        // Nothing to do, and released past the deadline all the same.
+        // No work, but a release past the deadline.
         let mut set = [transaction(9, vec![]), transaction(9, vec![activity(0, 1, 3)])];
         set[1].activities[0].offset = Duration::from_ns(4);
         assert!(!ask(method, &set).holds(), "{method:?}");
@@ -261,7 +261,7 @@ fn ways_to_give_up() {
     ];
     assert_eq!(ask(Method::Exact(2), &many), Verdict::NotApplicable(Assumption::FewScenarios));
     assert!(ask(Method::Exact(3), &many).holds());
-    // Released 5 to 12 after an event that may be late, T = 9; the next event's first comes 9 after.
+    // Released 5 to 12 after an event that may be late, T = 9; the next event's first activity comes 9 after.
     let mut late = many.clone();
     late[0].periodic = false;
     late[0].activities[0].offset = Duration::from_ns(5);
@@ -279,7 +279,7 @@ fn ways_to_give_up() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// What is hostile ends in an answer.
+    /// Any input ends with an answer.
     #[test]
     fn any_numbers_end(
         numbers in prop::collection::vec(

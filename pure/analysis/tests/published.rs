@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Examples from the literature, by name. Each says where its numbers were seen: in the work itself, or in what quotes
-//! it.
+//! Examples from the literature, by name. Each says where its numbers were seen: in the work itself, or in another
+//! that quotes it.
 
 mod rows;
 
@@ -14,8 +14,8 @@ use taut_analysis::{Assumption, Verdict};
 use taut_model::{Arrivals, Body, Resource, Scheduler, Segment, SetTask, TaskSet};
 use taut_time::Duration;
 
-/// [LiuLayland73] section 3, on their Figure 2, as printed: T = 2 and 5, C = 1 and 1. With the shorter period above, the
-/// second C may grow to 2 and no further; with the longer above, neither may grow.
+/// [LiuLayland73] section 3, on their Figure 2, as printed: T = 2 and 5, C = 1 and 1. With the shorter period more
+/// urgent, the second C may grow to 2 and no further; with the longer one more urgent, neither may grow.
 #[test]
 fn liu_layland73_two_tasks() {
     let fits = |rows: &[Row]| responses(rows).iter().all(Option::is_some);
@@ -36,8 +36,8 @@ fn burns_wellings_task_sets() {
     assert_eq!(responses(&prime), [Some(3), Some(6), Some(20)]);
 }
 
-/// [Sha90] the example on theorem 18, as printed: with these B all are in time, the second task at 150 exactly and the
-/// third at 300. Without B they are those of [ShaGoodenough90], where the utilisation bound no longer says yes.
+/// [Sha90] the example for theorem 18, as printed: with these B all tasks are in time, the second at 150 exactly and
+/// the third at 300. Without B the set is that of [ShaGoodenough90], which the utilisation bound no longer accepts.
 #[test]
 fn sha90_example() {
     let rows = |b: [u64; 3]| [(40, 100, 100, 0, b[0]), (40, 150, 150, 0, b[1]), (100, 350, 350, 0, b[2])];
@@ -106,9 +106,9 @@ fn lehoczky90_example() {
     }
 }
 
-/// [Lehoczky90] Example 2 in the crate response-time-analysis, and an example of MAST, which has its D and says the same
-/// four numbers: C = 52 and 52, T = 100 and 140, D = 110 and 154. With D > T neither the shorter period nor the shorter
-/// deadline first is right, and [Audsley91] finds the order that is.
+/// [Lehoczky90] Example 2 in the crate response-time-analysis, and an example of MAST, which has its D and gives the
+/// same four numbers: C = 52 and 52, T = 100 and 140, D = 110 and 154. With D > T, neither the shorter period first
+/// nor the shorter deadline first is right, and [Audsley91] finds the order that is.
 #[test]
 fn audsley91_finds_what_monotonic_orders_miss() {
     let rows = [(52, 100, 110, 0, 0), (52, 140, 154, 0, 0)];
@@ -130,7 +130,8 @@ fn audsley91_finds_what_monotonic_orders_miss() {
 }
 
 /// [Davis07] Table 2 and section 3.3, as printed: three messages of 1 ms, T = 2.5, 3.5 and 3.5 ms, D = 2.5, 3.25 and
-/// 3.25. Up to then CAN was analysed by the first job of the window, 3 ms for the last message; its second takes 3.5.
+/// 3.25. Earlier analyses of CAN used the first job of the window, 3 ms for the last message; its second job takes
+/// 3.5.
 #[test]
 fn davis07_example() {
     let rows =
@@ -159,7 +160,7 @@ fn davis07_deadline_order_is_not_optimal_without_preemption() {
     let us = |task, above: &[usize]| ask(task, above).bound().map(|r| r.from_arrival.as_ns() / 1_000);
     assert_eq!([us(0, &[]), us(1, &[0])], [Some(2_160), Some(3_240)]);
     assert!(matches!(ask(2, &[0, 1]), Verdict::Unschedulable(_)));
-    // When it starts, if it had the time.
+    // When it would start, given enough time.
     let patient = free((520, 4_500, 100_000, 0, 1_080)).1;
     let verdict = non_preemptive::response(&patient, &[free(rows[0]).0, free(rows[1]).0]).unwrap();
     let start = verdict.bound().map(|r| r.from_arrival.as_ns() / 1_000 - 520);
@@ -169,8 +170,8 @@ fn davis07_deadline_order_is_not_optimal_without_preemption() {
     assert_eq!(order, Some(vec![0, 2, 1]));
 }
 
-/// [Bril09]: T = 5 and 7, C = 2 and 1.2 + 3, the 3 without preemption, U = 1. The first job takes 6.2, as [Burns94] has
-/// it; the fifth takes 7. Not seen in print: entered as it is remembered, and all phases of it are run in `windows`.
+/// [Bril09]: T = 5 and 7, C = 2 and 1.2 + 3, the 3 without preemption, U = 1. The first job takes 6.2, as in
+/// [Burns94]; the fifth takes 7. Not seen in print: entered from memory, and `windows` runs all phases of such sets.
 #[test]
 fn bril09_example() {
     let (higher, region) = (free((2_000, 5_000, 5_000, 0, 0)).0, Duration::from_us(3_000));
@@ -182,11 +183,11 @@ fn bril09_example() {
     assert_eq!(first, Ok(Some(Duration::from_us(6_200))));
 }
 
-/// The shape of what befell Mars Pathfinder in 1997, as [Reeves97] tells it: a cycle of 125 ms; the task that hands on
-/// the bus's data, urgent, and the one for weather data, not urgent, share a lock inside the kernel's `select`, and tasks
-/// of medium urgency share nothing. The other times are ours. With ceilings the bus task waits for one section. Without,
-/// whoever is above the holder delays it as well, and no section bounds that: the medium tasks' jobs alone pass the
-/// deadline.
+/// The shape of what happened to Mars Pathfinder in 1997, as [Reeves97] reports it: a cycle of 125 ms; the urgent
+/// task that passes the bus's data on and the less urgent task for weather data share a lock inside the kernel's
+/// `select`; tasks of medium urgency share nothing. The other times are ours. With ceilings the bus task waits for
+/// one section. Without ceilings every task above the holder delays the bus task as well, and no section bounds that:
+/// the medium tasks' jobs alone pass the deadline.
 #[test]
 fn mars_pathfinder() {
     let ms = Duration::from_ms;
@@ -216,7 +217,8 @@ fn mars_pathfinder() {
     assert_eq!(blocking(2).of, None);
     let all = local_locks::responses(&set, 0).expect("small numbers");
     let ms_of = |at: usize| all[at].verdict.bound().map(|r| r.from_arrival.as_ns() / 1_000_000);
-    // Itself and the section; with two jobs of the bus task; two of the bus task, one of communication.
+    // Itself and the section; the same with two jobs of the bus task; two jobs of the bus task and one of
+    // communication.
     assert_eq!([ms_of(0), ms_of(1), ms_of(2)], [Some(15), Some(145), Some(145)]);
     let bus = |blocking| free((10_000, 125_000, 125_000, 0, blocking)).1;
     assert!(arbitrary::response(&bus(5_000), &[]).unwrap().holds());
@@ -224,7 +226,7 @@ fn mars_pathfinder() {
     assert!(!arbitrary::response(&bus(5_000 + medium), &[]).unwrap().holds());
 }
 
-/// A section inside another keeps out up to its own ceiling, the whole up to the outer one's.
+/// A section inside another blocks up to its own ceiling, the whole section up to the outer ceiling.
 #[test]
 fn nested_sections_block_by_their_own_ceilings() {
     let us = Duration::from_us;
@@ -259,13 +261,14 @@ fn nested_sections_block_by_their_own_ceilings() {
     }
 }
 
-/// [Audsley93], [Tindell94]: a task released by the end of another one inherits its response time as jitter. With
-/// T = 20 and J = 15, two of its jobs can be released 5 apart, which a test without jitter counts as one.
+/// [Audsley93], [Tindell94]: a task that the end of another task releases inherits that task's response time as
+/// jitter. With T = 20 and J = 15, two of its jobs can be released 5 apart, which a test without jitter counts as
+/// one.
 #[test]
 fn jitter_lets_two_jobs_come_close() {
     assert_eq!(responses(&[(2, 20, 20, 0, 0), (4, 30, 30, 0, 0)]), [Some(2), Some(6)]);
     assert_eq!(responses(&[(2, 20, 20, 15, 0), (4, 30, 30, 0, 0)]), [Some(17), Some(8)]);
-    // Its own jitter counts in what the deadline is about, and not from the release.
+    // Its own jitter counts towards the deadline, and not from the release.
     let found = verdicts(&[(2, 20, 20, 15, 0)]);
     let bound = found[0].bound().expect("schedulable");
     assert_eq!((bound.from_release, bound.from_arrival), (Duration::from_us(2), Duration::from_us(17)));

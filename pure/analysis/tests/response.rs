@@ -66,7 +66,7 @@ fn simulated(set: &[Ticks], jobs: Vec<Vec<(u64, u64)>>) -> Vec<Simulated> {
     set.iter().enumerate().zip(jobs).map(task).collect()
 }
 
-/// Everything is released at once after all jitter was used up, then as often as it may.
+/// Every task is released at once after all of its jitter, then as often as it may.
 fn critical_instant(set: &[Ticks], end: u64) -> Vec<Vec<(u64, u64)>> {
     let instant = set.iter().map(|t| t.jitter).max().unwrap_or(0);
     let jobs = |t: &Ticks| {
@@ -92,7 +92,7 @@ fn some_run_attains_the_bound() {
                     attained += 1;
                 }
                 Verdict::Unschedulable(_) => {
-                    // The run may end before the job does; then it is late as well.
+                    // The run may end before the job does; then the job is late as well.
                     let miss = seen.response[i] > task.deadline || seen.response[i] == 0;
                     assert!(miss, "{set:?} task {i}");
                     missed += 1;
@@ -342,7 +342,7 @@ fn a_tie_counts_against_both() {
     assert!(tied[1] >= below);
 }
 
-/// Of two equals each passes, by a bound that counts the other; a run has one of them second.
+/// Each of two equals passes its deadline, by a bound that counts the other; but in a run only one of them is second.
 #[test]
 fn a_tie_is_no_certain_miss() {
     let ms = Duration::from_ms;
@@ -364,7 +364,7 @@ fn a_tie_is_no_certain_miss() {
     assert!(matches!(response_on(&tasks, 1), Verdict::Unschedulable(_)));
 }
 
-/// Nothing to do and no time left after the jitter: it is done when it is released, at its deadline.
+/// No work, and no time left after the jitter: the job is done when it is released, at its deadline.
 #[test]
 fn a_job_without_work_is_done_in_time() {
     let ns = Duration::from_ns;
@@ -384,8 +384,9 @@ fn a_job_without_work_is_done_in_time() {
     assert!(matches!(ask(5, &[Task { cost: ns(1), ..task }]), Verdict::Unschedulable(_)));
 }
 
-/// Two tasks as urgent, C = 3 and 4, T = 5 and 20, D = 5 and 9. Served in order of arrival, the second is done by 7; the
-/// equation lets two jobs of the first go before it, which is 10. So a bound past the deadline proves nothing.
+/// Two equally urgent tasks, C = 3 and 4, T = 5 and 20, D = 5 and 9. Served in order of arrival, the second is done
+/// by 7; the equation counts two jobs of the first before it, which gives 10. So a bound past the deadline proves
+/// nothing.
 #[test]
 fn equals_are_not_said_to_be_late() {
     use taut_analysis::uni::fp::local_locks;
@@ -409,8 +410,8 @@ fn equals_are_not_said_to_be_late() {
     assert!(matches!(second(2), Verdict::Unschedulable(late) if late.from_arrival.as_ns() == 10));
 }
 
-/// The order by D − J is as good as any: checked against all orders of small sets with sections and jitter, some
-/// with fixed numbers.
+/// The order by D − J is as good as any: compared with all orders of small sets with sections and jitter, some with
+/// fixed numbers.
 #[test]
 fn no_order_is_better_than_the_assigned_one() {
     use taut_analysis::uni::fp::assignment::{Candidate, assign};
@@ -448,7 +449,7 @@ fn no_order_is_better_than_the_assigned_one() {
         }
         let assigned = passes(&tasks);
         assert_eq!(assigned, Core::new(tasks.clone(), OVERHEADS).unwrap().holds());
-        // Every order that keeps the fixed ones in theirs.
+        // Every order that keeps the tasks with fixed numbers in their order.
         let any = orders(count).into_iter().any(|order| {
             let respects = |a: usize, b: usize| match (fixed[order[a]], fixed[order[b]]) {
                 (Some(above), Some(below)) => above > below,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Servers against a simulation: between a more and a less urgent task, neither requests nor the less urgent task take
-//! longer than their bounds.
+//! Servers against a simulation, between a more and a less urgent task: neither requests nor the less urgent task
+//! take longer than their bounds.
 
 mod draw;
 
@@ -18,9 +18,9 @@ use taut_time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Looks when its period begins.
+    /// Looks for requests when its period begins.
     PollingEarly,
-    /// Looks when it first gets the core.
+    /// Looks for requests when it first gets the core.
     PollingLate,
     Deferrable,
     Sporadic,
@@ -31,7 +31,7 @@ const KINDS: [Kind; 4] = [Kind::PollingEarly, Kind::PollingLate, Kind::Deferrabl
 /// (C, T, phase).
 type Ticks = (u64, u64, u64);
 
-/// The longest times of requests and of the less urgent task.
+/// The longest response times of requests and of the less urgent task.
 fn observe(
     kind: Kind,
     high: Ticks,
@@ -158,7 +158,7 @@ fn no_run_exceeds_a_bound() {
             let burst = draw.pick(0, 2);
             let arrivals: Vec<(u64, u64)> = (0..40)
                 .scan(0, |last, k| {
-                    // Late by up to J each, in order; all late at first is a burst.
+                    // Each is late by up to J, in order; a burst, if all are late at first.
                     let late = match burst {
                         0 => jitter.saturating_sub(k * gap),
                         1 => draw.pick(0, jitter),
@@ -191,7 +191,8 @@ fn no_run_exceeds_a_bound() {
     assert!(light[2] > 5 && light[3] > 10, "{light:?}");
 }
 
-/// A periodic task in the place of a deferrable server is too small for those below: the reason for its jitter.
+/// A periodic task in place of a deferrable server interferes too little with less urgent tasks: the reason for the
+/// jitter.
 #[test]
 fn deferrable_servers_come_back_to_back() {
     let ns = Duration::from_ns;
@@ -200,13 +201,13 @@ fn deferrable_servers_come_back_to_back() {
     let periodic = alone(low, &[polling::interference(server)]).expect("bounded");
     let back_to_back = alone(low, &[deferrable::interference(server)]).expect("bounded");
     assert_eq!((periodic, back_to_back), (ns(6), ns(8)));
-    // Two budgets' worth of requests at the end of a period, just as the less urgent task comes.
+    // Requests for two budgets at the end of a period, just as the less urgent task arrives.
     let run = observe(Kind::Deferrable, (1, 1_000, 500), (2, 6, 0), &[(4, 4)], (4, 20, 4), 15);
     assert_eq!(run.1, 8);
 }
 
 /// The examples with servers that MAST 1.5.1 comes with: its results, as facts. Its sporadic server keeps one
-/// replenishment only, and its bound on requests to it (10) is not for the corrected rules.
+/// replenishment only, and its bound on requests to it (10) does not apply to the corrected rules.
 #[test]
 fn mast_examples_with_servers() {
     let ns = Duration::from_ns;
@@ -223,7 +224,7 @@ fn mast_examples_with_servers() {
     let above = [task(1, 5), sporadic::interference(server), task(2, 12)];
     assert_eq!(alone(task(2, 12), &above[..2]), Some(ns(5)));
     assert_eq!(alone(task(3, 15), &above), Some(ns(9)));
-    // A budget is always at hand: two requests in ten need two.
+    // There is always budget left: two requests in ten need two.
     let found = sporadic::response(server, requests(1, 6)).expect("small numbers");
     assert_eq!(found.bound().map(|r| r.time), Some(ns(3)));
 }
@@ -235,12 +236,12 @@ fn ways_to_give_up() {
     let requests = |c, t, j, d| Requests { cost: ns(c), period: ns(t), jitter: ns(j), deadline: ns(d) };
     let time =
         |v: Result<Verdict<Response>, Overflow>| v.map(|v| v.bound().map(|r| (r.time.as_ns(), r.budgets)));
-    // One that fits the budget; one that needs three; a burst of three.
+    // One request that fits the budget; one that needs three budgets; a burst of three.
     assert_eq!(time(polling::response(server, requests(2, 100, 0, 100))), Ok(Some((15, 1))));
     assert_eq!(time(polling::response(server, requests(5, 100, 0, 100))), Ok(Some((34, 3))));
     assert_eq!(time(deferrable::response(server, requests(5, 100, 0, 100))), Ok(Some((32, 3))));
     assert_eq!(time(sporadic::response(server, requests(2, 100, 200, 100))), Ok(Some((35, 3))));
-    // As fast as it is served: no end, but no worse either.
+    // Requests come as fast as they are served: the backlog has no end, but gets no worse either.
     assert_eq!(time(polling::response(server, requests(2, 10, 0, 100))), Ok(Some((15, 1))));
     assert_eq!(polling::response(server, requests(3, 14, 0, 100)), Ok(Verdict::NotShown(Why::Rate)));
     let late = polling::response(server, requests(2, 100, 0, 14));
@@ -254,7 +255,7 @@ fn ways_to_give_up() {
 }
 
 proptest! {
-    /// What is hostile ends in an answer.
+    /// Any input ends with an answer.
     #[test]
     fn any_numbers_end(numbers in prop::array::uniform7(prop_oneof![
         any::<u64>(), 0u64..4, (0u32..64).prop_map(|e| 1 << e),

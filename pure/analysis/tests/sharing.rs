@@ -111,9 +111,9 @@ const ALL: [Analysis; 8] = [
     by_turns,
 ];
 
-/// The term that [Lakshmanan09] has for how late a job can run is too small; [Chen19] has the right one. The second
-/// task suspends five times exactly while the first does not run, ends at 19959, and its next job comes at 20000 and
-/// does not wait: the third, released at 9999, then responds in 21960. The paper's equation claims 12000.
+/// The term of [Lakshmanan09] for how late a job can run is too small; [Chen19] has the right one. The second task
+/// suspends five times exactly while the first does not run, and ends at 19959. Its next job comes at 20000 and does
+/// not wait, so the third task, released at 9999, responds in 21960. The paper's equation claims 12000.
 #[test]
 fn counterexample() {
     let rows = [
@@ -146,7 +146,7 @@ fn by_hand() {
     let set = set(2, 1, &rows);
     for spinning in [msrp_gai01::response_times, msrp_holistic::response_times, all_short] {
         let verdict = spinning(&set).unwrap();
-        // Blocked by the second: it spins for 5 and is inside for 4.
+        // The second blocks the first: it spins for 5 and is in its section for 4.
         assert_eq!(terms(&verdict, 0), [10, 5, 9, 0, 0, 7]);
         assert_eq!(terms(&verdict, 1), [20, 5, 0, 0, 15, 0]);
         assert_eq!(terms(&verdict, 2), [30, 4, 0, 0, 0, 0]);
@@ -156,14 +156,15 @@ fn by_hand() {
         assert_eq!((witness.task, witness.resource, witness.time), (Some(1), Some(0), ns(9)));
         assert_eq!(found(&verdict).tasks[1].witnesses.interference.task, Some(0));
     }
-    // MPCP: a section of the first takes 2 and the second's 4, of the second 4 + 2, of the third 5. The first waits
-    // for the longest of the others', 6, and is blocked twice by 4.
+    // MPCP: W is 2 plus the second's 4 for the first task, 4 + 2 for the second, 5 for the third. The first waits for
+    // the longest of the less urgent ones, 6, and is blocked twice by 4.
     let verdict = mpcp_lnr09_sound::response_times(&set).unwrap();
     assert_eq!(terms(&verdict, 0), [10, 0, 8, 6, 0, 7]);
-    // The second waits for 5, and for two jobs of the first; 10 of the first's jobs once.
+    // The second waits for 5 and for two jobs of the first, 6 each; one job of the first interferes for 10.
     assert_eq!(terms(&verdict, 1), [20, 0, 0, 5 + 2 * 6, 10, 0]);
     assert_eq!(terms(&verdict, 2), [30, 0, 0, 2 * 6 + 2 * 6, 0, 0]);
-    // FMLP+: one of the other core is before it; it could be blocked twice, but there is one section only.
+    // FMLP+: one request of the other core comes first; the job could be blocked twice, but there is only one
+    // section.
     let verdict = fmlp_plus::response_times(&set).unwrap();
     assert_eq!(terms(&verdict, 0), [10, 0, 4, 5, 0, 7]);
     assert_eq!(terms(&verdict, 1), [20, 0, 0, 5, 10, 0]);
@@ -175,7 +176,7 @@ fn by_hand() {
     assert_eq!(terms(&verdict, 2), [30, 0, 0, (2 + 4) + (4 + 2), 0, 0]);
 }
 
-/// A task that asks five times cannot meet a section that comes once more than twice.
+/// Five requests of a job cannot all meet a section that comes at most twice while the job is pending.
 #[test]
 fn holistic_counts_what_can_come() {
     let rows =
@@ -188,7 +189,7 @@ fn holistic_counts_what_can_come() {
     assert_eq!(parts(&blocking[0]), [0, 30 * 2, 0, 0, 0, 0]);
 }
 
-/// A short and a long resource on one core: a holder of the long one can wait for a non-preemptive section.
+/// A short and a long resource on one core: a holder of the long one may wait for a non-preemptive section.
 #[test]
 fn fmlp07_short_and_long() {
     let rows = [
@@ -200,15 +201,16 @@ fn fmlp07_short_and_long() {
     let set = set(2, 2, &rows);
     let kind = |resource| if resource == 0 { fmlp07::Kind::Long } else { fmlp07::Kind::Short };
     let verdict = fmlp07::response_times(&set, kind).unwrap();
-    // Waits for the third, which may first wait for the fourth's span 3 + 5; blocked at start and after the wait by
-    // the second's span 5 + 3.
+    // The first waits for the third, which may first wait for the fourth's span 3 + 5; the second's span 5 + 3 blocks
+    // it at its start and after the wait.
     assert_eq!(terms(&verdict, 0), [10, 0, 2 * 8, 4 + 8, 0, 0]);
     assert_eq!(terms(&verdict, 1), [10, 2 * 5, 0, 0, 10, 0]);
     assert_eq!(terms(&verdict, 2), [10, 0, 2 * 8, 2 + 8, 0, 0]);
     assert_eq!(terms(&verdict, 3), [10, 3, 0, 0, 10, 0]);
 }
 
-/// A resource that is spun for beside one that suspends: by priority, and each stretch that spins counted once.
+/// A resource that jobs spin for beside one that they suspend for: queues by priority, and each spinning stretch
+/// counts once.
 #[test]
 fn mixed_spinning_and_suspended() {
     let rows = [
@@ -219,15 +221,15 @@ fn mixed_spinning_and_suspended() {
     ];
     let set = set(2, 2, &rows);
     let verdict = mixed(&set, |resource| resource == 0).unwrap();
-    // Waits for the third, which may first wait for the fourth's span 3 + 5; blocked at start and after the wait by
-    // the second's span 5 + 3.
+    // The first waits for the third, which may first wait for the fourth's span 3 + 5; the second's span 5 + 3 blocks
+    // it at its start and after the wait.
     assert_eq!(terms(&verdict, 0), [10, 0, 2 * 8, 4 + 8, 0, 0]);
     // Two requests, and one section of the fourth that they can meet.
     assert_eq!(terms(&verdict, 1), [10, 5, 0, 0, 10, 0]);
-    // Two jobs of the first may come before it, each held up by the second's span.
+    // Two jobs of the first may come before it, each delayed by the second's span.
     assert_eq!(terms(&verdict, 2), [10, 0, 2 * 8, 2 * (2 + 8), 0, 0]);
     assert_eq!(terms(&verdict, 3), [10, 3, 0, 0, 10, 0]);
-    // As printed, nobody who holds the first waits for what spins.
+    // In the printed equations, spinning does not delay a holder of the first resource.
     let mpcp_lnr09_paper::Claims::Unsound(claims) =
         mixed_han14::claims(&guarded(&set, |resource| resource == 0).unwrap().unwrap()).unwrap()
     else {
@@ -238,7 +240,8 @@ fn mixed_spinning_and_suspended() {
     assert_eq!(parts(&claims[2].terms), [10, 0, 8, 2 * 2, 0, 0]);
 }
 
-/// Local resources beside global ones: a ceiling section blocks once where only one less urgent task can be in one.
+/// Local resources beside global ones: a section with a ceiling blocks once where only one less urgent task can be in
+/// one.
 #[test]
 fn local_beside_global() {
     let rows = [
@@ -250,7 +253,7 @@ fn local_beside_global() {
     let set = set(2, 2, &rows);
     // The longest of: a span 5 + 3, a ceiling section of 9 or 12.
     assert_eq!(terms(&msrp_gai01::response_times(&set).unwrap(), 0)[2], 12);
-    // Twice: the second's global 3, and the third's local 12, which is more than its global none.
+    // Twice: the second's global 3, and the third's local 12, which has no global section.
     assert_eq!(terms(&mpcp_lnr09_sound::response_times(&set).unwrap(), 0)[2], 2 * (3 + 12));
     assert_eq!(terms(&fmlp_plus::response_times(&set).unwrap(), 0)[2], 3 + 2 * 12);
     assert_eq!(terms(&all_long(&set).unwrap(), 0)[2], 2 * (3 + 12));
@@ -262,17 +265,17 @@ fn assumptions_and_limits() {
         let late = set(1, 0, &[(0, 1, 1, 10, 11, 0, vec![])]);
         assert_eq!(analysis(&late), Ok(Verdict::NotApplicable(Assumption::ConstrainedDeadline)));
         assert!(analysis(&set(1, 0, &[])).unwrap().holds());
-        // 1 ns every 2 ns beside 1 h: the window grows by a half of what is left each time.
+        // 1 ns every 2 ns beside 1 h: the window grows by half of what is left each time.
         let hour = 3_600_000_000_000;
         let beside = [(0, 2, 1, 2, 2, 0, vec![]), (0, 1, hour / 2 - 1, hour, hour, 0, vec![])];
         assert_eq!(responses(&analysis(&set(1, 0, &beside)).unwrap()), [1, hour - 2]);
         // Utilisation 1.
         let full = [(0, 2, 1, 2, 2, 0, vec![]), (0, 1, hour / 2, hour, hour, 0, vec![])];
         assert_eq!(responses(&analysis(&set(1, 0, &full)).unwrap()), [1, hour]);
-        // One nanosecond a step.
+        // The window grows by one nanosecond a step.
         let slow = [(0, 2, 1, 1, 1, 0, vec![]), (0, 1, 1, hour, hour, 0, vec![])];
         assert!(matches!(analysis(&set(1, 0, &slow)).unwrap(), Verdict::NotShown(Why::Steps(_))));
-        // More than fits.
+        // Values that do not fit.
         let max = u64::MAX;
         let short_of_time = [
             (0, 2, 1, 2, 1, 0, vec![]),
@@ -292,8 +295,8 @@ fn assumptions_and_limits() {
     }
 }
 
-/// Who waits behind requests that fill a core, 2 ns every 2 ns, or all but a trillionth of it: an hour is not searched
-/// nanosecond by nanosecond.
+/// A task waits behind requests that fill a core, 2 ns every 2 ns, or all but a trillionth of it: the search does not
+/// go through an hour nanosecond by nanosecond.
 #[test]
 fn a_wait_without_end_is_found_soon() {
     let hour = 3_600_000_000_000;
@@ -310,13 +313,13 @@ fn a_wait_without_end_is_found_soon() {
         };
         assert!(!claims[1].claimed_to_fit);
     }
-    // Half of it: the wait doubles nearly, and ends. 2 · 1 ns from the start, and ⌈b / 2⌉ more.
+    // Half of a core: the wait ends. b = (⌈b / 2⌉ + 1) · 1 ns = 2 ns.
     let rows = [(0, 3, 1, 2, 2, 0, vec![(0, 1, 1)]), (1, 1, 5, hour, hour, 0, vec![(0, 1, 1)])];
     let verdict = mpcp_lnr09_sound::response_times(&set(2, 1, &rows)).unwrap();
     assert_eq!(terms(&verdict, 1)[3], 2);
 }
 
-/// A miss leaves other tasks' bounds standing only where they do not rest on it.
+/// A miss leaves the bounds of other tasks proven only where they do not depend on it.
 #[test]
 fn what_a_miss_leaves() {
     let rows = [(0, 2, 10, 100, 100, 0, vec![(0, 1, 2)]), (1, 1, 60, 100, 50, 0, vec![(0, 1, 5)])];
@@ -332,7 +335,7 @@ fn what_a_miss_leaves() {
     assert_eq!(status(fmlp_plus::response_times), [Status::Depends, Status::Passes]);
 }
 
-/// Two cores, up to eight tasks, up to three resources. Costs are what is outside of sections, plus the sections.
+/// Up to eight tasks, up to three resources. Costs are what is outside of sections, plus the sections.
 fn some_rows(cores: usize) -> impl Strategy<Value = Vec<Row>> {
     let sections = prop::collection::vec((0..3usize, 1..3u32, 1..12u64), 0..3);
     let row = (0..cores, 0..6u32, 1..30u64, 40..600u64, 0..40u64, 0..20u64, sections);
@@ -408,14 +411,14 @@ proptest! {
             let mpcp_lnr09_paper::Claims::Unsound(claims) = mpcp_lnr09_paper::claims(&set).unwrap() else {
                 panic!()
             };
-            // The mistake is on the wrong side only.
+            // The published claims are never above the sound bounds.
             for (claim, bound) in claims.iter().zip(&sound.tasks) {
                 prop_assert!(claim.claimed_to_fit && claim.claimed <= bound.from_arrival);
             }
         }
     }
 
-    /// A resource without a guard is one that nobody asks for.
+    /// A resource without a guard is like one that no task requests.
     #[test]
     fn absent_guards(rows in some_rows(3), mask in 0..8usize, which in 0..3usize) {
         let all = set(3, 3, &rows);
@@ -429,7 +432,7 @@ proptest! {
         prop_assert_eq!(mixed::response_times(&judged).unwrap(), expected);
     }
 
-    /// Whatever runs by both protocols at once ends within the bounds.
+    /// Every run under both protocols at once stays within the bounds.
     #[test]
     fn mixed_holds_in_runs(rows in some_rows(3), mask in 0..8usize, seed in 0..1000u64) {
         let set = set(3, 3, &rows);
@@ -455,7 +458,7 @@ proptest! {
         }
     }
 
-    /// Without global resources all are the one-core equation with a ceiling section as blocking.
+    /// Without global resources, all analyses are the one-core equation with a ceiling section as blocking.
     #[test]
     fn one_core_is_srp(rows in some_rows(1)) {
         let set = set(1, 3, &rows);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What other tools say about their examples and about random sets.
+//! What other tools report for their examples and for random sets.
 
 mod rows;
 
@@ -50,7 +50,8 @@ fn klein93_blocking() {
     assert_eq!(Ceilings::of(&set).ceiling(2), Some(80));
 }
 
-/// The example with offsets that MAST 1.5.1 comes with (`example_with_offsets`): its results, as facts. An activity waits for the one before.
+/// The example with offsets that MAST 1.5.1 comes with (`example_with_offsets`): its results, as facts. An activity
+/// waits for its predecessor.
 #[test]
 fn mast_example_with_offsets() {
     let us = Duration::from_us;
@@ -110,7 +111,8 @@ fn equal_to_other_tools_without_blocking() {
             };
             let input: Vec<Row> = set.iter().map(row).collect();
             for ((verdict, numbers), (_, _, d, j, _)) in verdicts(&input).iter().zip(&set).zip(&input) {
-                // Their w counts from the release; past the deadline they may look at later jobs, we stop.
+                // The w of these tools counts from the release; past the deadline they may examine later jobs, while
+                // we stop.
                 match (verdict, numbers[column].filter(|w| w + j <= *d)) {
                     (Verdict::Schedulable(r), Some(w)) => assert_eq!(r.from_release, Duration::from_us(w)),
                     (Verdict::Unschedulable(r), None) => assert!(r.from_arrival > Duration::from_us(*d)),
@@ -137,7 +139,7 @@ fn equal_to_mast_with_blocking() {
     assert!(compared > 100, "{compared}");
 }
 
-/// Each way to give no bound is told apart.
+/// Each reason for giving no bound is distinguished.
 #[test]
 fn ways_to_give_up() {
     let task = |c, t, release| Task {
@@ -154,7 +156,7 @@ fn ways_to_give_up() {
         preemptible: true,
     };
     let free = |c, t| task(c, t, Release::Free);
-    // More than the core has: every step grows by one nanosecond, for ten seconds.
+    // More work than the core has time: every step grows by one nanosecond, for ten seconds.
     let long = subject(free(1, 10_000_000_000), 10_000_000_000);
     let verdict = response(&long, &[free(1, 1)]).unwrap();
     assert!(matches!(verdict, Verdict::NotShown(Why::Steps(_))), "{verdict:?}");
@@ -162,7 +164,7 @@ fn ways_to_give_up() {
     let huge = subject(free(u64::MAX, u64::MAX), u64::MAX);
     assert!(response(&huge, &[free(1, 10)]).is_err());
     assert!(response(&huge, &[]).unwrap().holds());
-    // Offsets are ignored, so nothing is claimed about runs.
+    // Offsets are ignored, so the verdict claims nothing about runs.
     let at = |c, t, o| task(c, t, Release::Phase(Duration::from_ns(o)));
     let late = |other| response(&subject(at(5, 10, 0), 8), &[other]).unwrap();
     assert!(matches!(late(at(5, 10, 5)), Verdict::NotShown(Why::Passes(_))));

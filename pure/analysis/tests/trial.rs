@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Judgements that are made one after another, held against the analysis that each is of.
+//! Judgements that are made one after another, each compared with the analysis.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code")]
 
 use proptest::prelude::*;
@@ -52,7 +52,7 @@ fn some_rows() -> impl Strategy<Value = Vec<Row>> {
     prop::collection::vec(row, 2..14)
 }
 
-/// A step: go back by so many, then guard a resource, add to the cost of a task, and lengthen a resource's sections.
+/// A step: go back by some steps, then guard a resource, add to a task's cost, and lengthen a resource's sections.
 type Step = (usize, usize, bool, usize, u64, (usize, u64));
 
 fn some_steps() -> impl Strategy<Value = Vec<Step>> {
@@ -101,7 +101,7 @@ fn check(rows: &[Row], times: u64, steps: &[Step]) -> Result<u32, TestCaseError>
             guarded.cost(task, ns(*cost));
             trial.cost(task, ns(*cost));
         }
-        // The same from a set that is made so.
+        // The same result as from a set that is built with these values.
         let fresh = rows.iter().zip(&costs).map(|(row, cost)| {
             let mut row = row.clone();
             row.6.iter_mut().for_each(|section| section.2 += longer[section.0] / times);
@@ -122,12 +122,12 @@ fn check(rows: &[Row], times: u64, steps: &[Step]) -> Result<u32, TestCaseError>
         let sooner = trial.keeps_deadlines(Some(&above.solution));
         let found = trial.fits(Some(&above.solution)).map(|fits| fits.then(|| trial.responses().collect()));
         match &expected {
-            // It may have ended before.
+            // The trial may have ended before the overflow.
             Err(Overflow) => prop_assert!(matches!(found, Err(Overflow) | Ok(None))),
             expected => prop_assert_eq!(&found, expected),
         }
         prop_assert!(found.is_err() || sooner == found.as_ref().map(Option::is_some).map_err(|_| Overflow));
-        // A layout made anew of what is there comes to the same.
+        // A layout that is made anew from the current values gives the same result.
         let anew = Trial::new(&guarded).fits(None);
         prop_assert!(found.is_err() || anew == found.as_ref().map(Option::is_some).map_err(|_| Overflow));
         if let Ok(Some(_)) = found {
@@ -141,13 +141,13 @@ fn check(rows: &[Row], times: u64, steps: &[Step]) -> Result<u32, TestCaseError>
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
-    /// The same verdicts and the same response times, however it came there.
+    /// The same verdicts and the same response times, whatever steps led there.
     #[test]
     fn as_the_analysis(rows in some_rows(), steps in some_steps()) {
         check(&rows, 1, &steps)?;
     }
 
-    /// Where priorities are all different and jobs ask once, which is the short way; and with times that do not fit.
+    /// With distinct priorities and one request per job, which takes the fast path; and with times that do not fit.
     #[test]
     fn once_each(mut rows in some_rows(), steps in some_steps(), bit in 0..48u32) {
         for (at, row) in rows.iter_mut().enumerate() {
@@ -161,7 +161,7 @@ proptest! {
     }
 }
 
-/// Most steps of a typical walk do fit, so that the properties above are about something.
+/// Most steps of a typical walk do fit, so that the properties above are not vacuous.
 #[test]
 fn much_fits() {
     let row = |at: u64| -> Row {

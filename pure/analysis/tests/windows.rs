@@ -14,7 +14,7 @@ use taut_analysis::uni::fp::{arbitrary, audsley, limited_preemption, non_preempt
 use taut_analysis::{Verdict, Why};
 use taut_time::Duration;
 
-/// (C, T, F, J): F ticks at the end of a job are not preempted; the most urgent first.
+/// (C, T, F, J): the last F ticks of a job are non-preemptive; the most urgent first.
 type Ticks = (u64, u64, u64, u64);
 
 /// The longest responses of a run tick by tick: task i's jobs arrive at `phases[i]` and then every T, and are
@@ -63,7 +63,8 @@ fn fits(set: &[Ticks]) -> bool {
     set.iter().map(|t| t.0 * (common / t.1)).sum::<u64>() <= common
 }
 
-/// Full preemption, long backlogs: everything at once, all jitter used up, is the worst, and attains the bound.
+/// Full preemption, long backlogs: releasing everything at once, after all jitter, is the worst case and attains the
+/// bound.
 #[test]
 fn arbitrary_deadlines_are_exact() {
     let draw = &mut Draw::new(5);
@@ -92,8 +93,8 @@ fn arbitrary_deadlines_are_exact() {
     assert!(later > 20 && jitters > 100, "{later} {jitters}");
 }
 
-/// No preemption and a last region: the largest response over all phasings is the bound, to the tick; where the first
-/// job is not the slowest, the older analysis is below what was seen.
+/// No preemption, or a last region without it: the largest response over all phasings is the bound, to the tick.
+/// Where the first job is not the slowest, the older analysis is below what the runs show.
 #[test]
 fn limited_preemption_is_exact() {
     let draw = &mut Draw::new(11);
@@ -108,7 +109,7 @@ fn limited_preemption_is_exact() {
         if !fits(&set) {
             continue;
         }
-        // A less urgent task's region may begin a tick before all others come.
+        // A less urgent task's region may begin a tick before the jobs of all others arrive.
         let phases = |code: u64| [code % 5, code / 5 % 5, code / 25];
         let mut seen = [0; 3];
         for code in 0..125 {
@@ -134,8 +135,8 @@ fn limited_preemption_is_exact() {
     assert!(whole > 100 && unsound > 5, "{whole} {unsound}");
 }
 
-/// A job of 1 s that is not preempted holds up one that leaves 1 ns of each 1 ms: its response is short to find, but the window
-/// closes 11 days later, a millisecond per step and less. That ends at the limit, to the step.
+/// A non-preemptive job of 1 s holds back a task that leaves 1 ns of each 1 ms. Its response is soon found, but the
+/// window closes 11 days later, and a step adds a millisecond at most. The search ends at the limit, to the step.
 #[test]
 fn a_window_that_hardly_closes_is_given_up() {
     let second = 1_000_000_000;
@@ -145,7 +146,8 @@ fn a_window_that_hardly_closes_is_given_up() {
     assert_eq!(verdict, Ok(Verdict::NotShown(Why::Steps(STEPS_MAX))));
 }
 
-/// Any order that passes, if there is one, of small sets without preemption, where monotonic orders are not optimal.
+/// Small sets without preemption, where monotonic orders are not optimal: finds an order that passes, if there is
+/// one.
 #[test]
 fn audsley_is_as_good_as_all_orders() {
     let draw = &mut Draw::new(3);
@@ -231,7 +233,7 @@ proptest! {
                     prop_assert!(bound.from_release <= bound.from_arrival);
                 }
                 None => {
-                    // Overload is told before a late job is looked for; the sweep finds the late job.
+                    // The test reports overload before it looks for a late job; the sweep finds the late job.
                     prop_assert_eq!(swept, Verdict::NotShown(Why::Passes(i)));
                     return Ok(());
                 }
@@ -240,7 +242,7 @@ proptest! {
         prop_assert_eq!(swept, Verdict::Schedulable(tasks.len()));
     }
 
-    /// Less preemption of others, and less by others, at its price: F = 1 ns is full preemption.
+    /// F = 1 ns is full preemption; without preemption, a task with no other below it responds no later.
     #[test]
     fn a_last_region_of_one_step_is_full_preemption(tasks in prop::collection::vec(some_task(), 1..6)) {
         let plain = |t: &sweep::Task| task((t.cost.as_ns(), t.period.as_ns(), 1, t.jitter.as_ns()));
@@ -261,7 +263,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Both have an answer at U = 1, where a window that begins with blocking never ends.
+    /// There are bounds at U = 1, where a window that begins with blocking never ends.
     #[test]
     fn a_full_core_has_bounds(periods in prop::collection::vec(1u64..6, 1..5), blocking in 0u64..1_000) {
         let us = Duration::from_us;
@@ -277,7 +279,7 @@ proptest! {
         prop_assert_eq!(sweep::responses(&tasks, &mut levels), Ok(Verdict::NotShown(Why::Rate)));
     }
 
-    /// What is hostile ends in an answer.
+    /// Any input ends with an answer.
     #[test]
     fn any_numbers_end(
         numbers in prop::collection::vec(

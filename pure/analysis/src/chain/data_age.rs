@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Data age: from the arrival of the job that sampled the outside to the last output made of that sample.
+//! Data age: from the arrival of the job that sampled the environment to the last output made from that sample.
 //!
 //! ```text
 //! Equation    L = Σ_i W_i + R_n;  until the output is replaced: L + E_n
 //!             W_i  from the arrival of a job to that of the last job that reads what it wrote
 //!                  newest                     E_i + R_i
-//!                  newest, writer above       E_i + J_i
+//!                  newest, more urgent writer E_i + J_i
 //!                  flow preserved             E_i + J_i;  with a unit delay E_i + T_i + J_i
 //!                  queue                      R_i + W, W of [`crate::queue::wait`]
-//!             E_i  how much later newer data get to task i: T_i, or E_{i−1} behind a queue
+//!             E_i  after which time newer data reach task i: T_i, or E_{i−1} behind a queue
 //! Symbols     [ns] T period, R response time from arrival, J release jitter; n tasks
 //! Assumes     A1 a job reads after its arrival and writes before it completes   A2 jobs of a task in order
-//!             A3 the first task, and who reads a state, is periodic and writes in every job, if a state or the question
-//!             when the output is replaced comes behind it with queues alone between; with a unit delay the writer is
+//!             A3 the first task, and each task that reads a state, is periodic and writes in every job, if only queues
+//!             lie between it and the next state, or between it and an output whose replacement is asked for; with a
+//!             unit delay the writer is
 //!             A4 what [`super::end_to_end`] says of how states are read   A5 the assumptions of the queue
 //! Verdict     sufficient
 //! Cost        one pass
@@ -22,19 +23,19 @@
 //!             it until the output is replaced, too; the more urgent writer: [Duerr19]; form and proof are own
 //! ```
 //!
-//! **Why.** What a job that arrived at A wrote is replaced when the next one completes, by A + T_i + R_i, and whoever
-//! reads it arrived before. With the writer above on one core a reader that arrives at A + T_i + J_i or later starts
-//! behind the next release and reads the next value. Where activations decide, readers of it are activated before the
-//! next release, or with a unit delay before the one behind that. The last task's output of a job that arrived at A is
-//! replaced by A + T_n + R_n.
+//! **Why.** What a job that arrived at A wrote is replaced when the next job completes, by A + T_i + R_i, so a job
+//! that reads it arrived before that time. If the writer is more urgent and on the same core, a reader that arrives
+//! at A + T_i + J_i or later starts after the writer's next release and reads the next value. If activations decide
+//! which value is read, its readers are activated before the writer's next release, or with a unit delay before the
+//! release after that. The last task's output of a job that arrived at A is replaced by A + T_n + R_n.
 //!
-//! **Age and reaction are one.** For periodic tasks and states the age until the output is replaced is the reaction
-//! time, term by term in another order: Σ (T_i + R_i), J in place of R where the writer is above. That the true values
-//! are equal as well is known [Guenzel 2023].
+//! **Age and reaction are one.** For periodic tasks and states, the age until the output is replaced equals the
+//! reaction time, term by term in another order: Σ (T_i + R_i), with J in place of R where the writer is more urgent.
+//! That the true values are equal as well is known [Guenzel 2023].
 //!
-//! **A writer fed by a queue** may find it empty, and writes nothing new then, however short its period. Newer data come
-//! with the next job of who fills the queue, E later, and within the same bound: each datum of the queue gets through
-//! in P. So E is handed on through queues, and starts anew with the period of each task that reads a state.
+//! **A writer fed by a queue** may find it empty; then it writes nothing new, however short its period is. Newer data
+//! come with the next job of the task that fills the queue, E later, and within the same bound: each datum of the
+//! queue gets through in P. So queues pass E on, and each task that reads a state starts anew with its own period.
 
 use taut_time::Duration;
 
@@ -42,17 +43,17 @@ use super::end_to_end::{Arrivals, Channel, Hop, Reading, Task, ends};
 use crate::wide::{duration, ns};
 use crate::{Assumption, Overflow, Verdict, queue};
 
-/// L in parts.
+/// L and its terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataAge {
-    /// L: until the last output made of it.
+    /// L: until the last output made from the sample.
     pub until_output: Duration,
-    /// L + E_n: until that output is replaced; none if nothing says when the last task writes something newer, or if
-    /// it does not fit in 64 bits.
+    /// L + E_n: until that output is replaced; none if nothing bounds when the last task writes something newer, or
+    /// if the sum does not fit in 64 bits.
     pub until_replaced: Option<Duration>,
-    /// W of each hop: from an arrival to the next task's.
+    /// W of each hop: from the arrival of the writer's job to that of the reader's.
     pub hops: Vec<Duration>,
-    /// R_n: of the last task.
+    /// R_n: response time of the last task.
     pub response: Duration,
 }
 
@@ -90,7 +91,7 @@ pub fn data_age(first: &Task, hops: &[Hop]) -> Result<Verdict<DataAge>, Overflow
     Ok(Verdict::Schedulable(DataAge { until_output, until_replaced, hops: waits, response: writer.response }))
 }
 
-/// E of a task that takes in something in every job: its period, if it is periodic.
+/// E of a task that takes in something new in every job: its period, if it is periodic.
 fn renewal(task: &Task) -> Option<Duration> {
     (task.arrivals == Arrivals::Periodic).then_some(task.period)
 }

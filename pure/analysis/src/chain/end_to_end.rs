@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A chain of tasks and channels: what [`super::reaction`] and [`super::data_age`] look at.
+//! A chain of tasks and channels: the input of [`super::reaction`] and [`super::data_age`].
 //!
-//! The first task samples the outside, the last one's completion is the output. Tasks may be on any cores; what is
-//! known of a task is when its jobs arrive and how long they take at most, however that was proven. A job that has
-//! nothing to write leaves the value that was there.
+//! The first task samples the environment; the completion of the last task is the output. Tasks may be on any cores.
+//! A task is described by when its jobs arrive and how long they take at most, however that was proven. A job that
+//! has nothing to write leaves the old value in place.
 
 use taut_time::Duration;
 
@@ -20,8 +20,8 @@ pub struct Task {
     pub period: Duration,
     /// R: the longest time from an arrival to the completion, release jitter and all waiting included.
     pub response: Duration,
-    /// J: the longest time from an arrival to the release, which is when what a job reads is fixed where flows are
-    /// preserved; at most R.
+    /// J: the longest time from an arrival to the release; in a preserved flow the release fixes what a job reads. At
+    /// most R.
     pub jitter: Duration,
 }
 
@@ -30,16 +30,16 @@ pub struct Task {
 pub enum Arrivals {
     /// Exactly every T.
     Periodic,
-    /// T or more apart: released by a queue, or, as the first of a chain, by the very event that is looked at.
+    /// T or more apart: released by a queue, or, for the first task of a chain, by the event under analysis.
     Sporadic,
 }
 
-/// What lies between two tasks of a chain.
+/// The channel between two tasks of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel {
     /// The latest value.
     State(Reading),
-    /// Every value, in order, and never found full.
+    /// Every value, in order; the queue is never full.
     Queue {
         /// n: values sent per job.
         sends: u32,
@@ -53,15 +53,16 @@ pub enum Channel {
 /// Which value of a state a job reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// The newest while it runs, at any time.
+    /// The newest at any time while the job runs.
     Newest,
-    /// The newest while it runs, on one core with the writer, by fixed priorities, the writer more urgent and never
-    /// suspended by itself: whoever starts behind the writer's release reads what that job writes.
+    /// The newest while the job runs. Reader and writer are on one core with fixed priorities; the writer is more
+    /// urgent and never suspends itself. So a job that starts after a release of the writer reads what that writer's
+    /// job writes.
     NewestBelowWriter,
-    /// That of the writer's job that was activated last at its own activation: a flow is preserved, with direct
-    /// feedthrough.
+    /// The value of the writer's job that was activated last at the reader's own activation: a flow is preserved,
+    /// with direct feedthrough.
     Preserved,
-    /// That of the writer's job before that one: a flow is preserved, with a unit delay.
+    /// The value of the writer's job before that one: a flow is preserved, with a unit delay.
     PreservedDelayed,
 }
 
@@ -74,7 +75,7 @@ pub struct Hop {
     pub reader: Task,
 }
 
-/// The ends of a queue as [`queue`] wants them.
+/// The ends of a queue, as types of [`queue`].
 pub(super) fn ends(
     writer: &Task,
     reader: &Task,

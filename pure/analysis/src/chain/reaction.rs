@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Reaction time: from an event outside to the first output that shows it, or something newer.
+//! Reaction time: from an external event to the first output that shows it, or something newer.
 //!
 //! ```text
 //! Equation    L = B + Σ_i W_i + R_n
 //!             B    T_1 if the first task is periodic and may just have missed the event; 0 if the event releases it
 //!             W_i  from the arrival of a job that knows of the event to that of the first job that reads it or newer
 //!                  newest                     R_i + T_{i+1}
-//!                  newest, writer above       J_i + T_{i+1}
+//!                  newest, more urgent writer J_i + T_{i+1}
 //!                  flow preserved             J_i + T_{i+1};  with a unit delay T_i + J_i + T_{i+1}
 //!                  queue                      R_i + W, W of [`crate::queue::wait`]
 //! Symbols     [ns] T period, R response time from arrival, J release jitter; n tasks
@@ -17,15 +17,16 @@
 //!             says of how states are read   A5 the assumptions of the queue
 //! Verdict     sufficient
 //! Cost        one pass
-//! Source      all newest: [Davare07], Σ (T_i + R_i); the name and its kin: [Feiertag09], first to first; that a more
-//!             urgent writer on the same core spares its response: [Duerr19]; form and proof of the rest are own
+//! Source      all newest: [Davare07], Σ (T_i + R_i); the name and its variants: [Feiertag09], first to first; that a
+//!             more urgent writer on the same core spares its response: [Duerr19]; form and proof of the rest are own
 //! ```
 //!
-//! **Why.** Newer data tell more: it is enough to follow one job per task that knows of the event. The first job of a
-//! periodic task that arrives at the event or later does so within T_1. A job that arrived at A has written by A + R_i,
-//! and a job of a periodic reader that arrives then or later, within T_{i+1}, reads that or newer. With the writer
-//! above on one core, and where activations decide, it is enough that the reader's job arrives at A + J_i or later: it
-//! cannot start, or was activated, behind the writer's release. With a unit delay, behind the next release.
+//! **Why.** Newer data say more, so it is enough to follow one job per task that knows of the event. The first job of
+//! a periodic task that arrives at the event or later does so within T_1. A job that arrived at A has written by
+//! A + R_i, and a job of a periodic reader that arrives then or later, within T_{i+1}, reads that value or a newer
+//! one. If the writer is more urgent and on the same core, or if activations decide which value is read, it is enough
+//! that the reader's job arrives at A + J_i or later: then it starts, or is activated, after the writer's release.
+//! With a unit delay, after the writer's next release.
 
 use taut_time::Duration;
 
@@ -33,20 +34,20 @@ use super::end_to_end::{Arrivals, Channel, Hop, Reading, Task, ends};
 use crate::wide::{duration, ns};
 use crate::{Assumption, Overflow, Verdict, queue};
 
-/// L in parts.
+/// L and its terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reaction {
     /// L = sampling + Σ hops + response.
     pub total: Duration,
     /// B: until a job arrives that samples the event.
     pub sampling: Duration,
-    /// W of each hop: from an arrival to the next task's.
+    /// W of each hop: from the arrival of the writer's job to that of the reader's.
     pub hops: Vec<Duration>,
-    /// R_n: of the last task.
+    /// R_n: response time of the last task.
     pub response: Duration,
 }
 
-/// Bounds the reaction of a chain.
+/// Bounds the reaction time of a chain.
 ///
 /// # Errors
 /// [`Overflow`].
@@ -80,7 +81,8 @@ pub fn reaction(first: &Task, hops: &[Hop]) -> Result<Verdict<Reaction>, Overflo
     }))
 }
 
-/// The bound of [Davare 2007]: Σ (T_i + R_i), whatever is known of how states are read. For periodic tasks and states.
+/// The bound of [Davare 2007]: Σ (T_i + R_i), without knowledge of how states are read. For periodic tasks and
+/// states.
 ///
 /// # Errors
 /// [`Overflow`].

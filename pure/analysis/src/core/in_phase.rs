@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a core's known phases are worth: its tasks with a common start as transactions with offsets.
+//! Response times with known phases: the tasks of a core that have a common start become transactions with offsets.
 //!
-//! Tasks of [`Release::Phase`] stand to each other as their offsets say, for ever. They are put into one transaction of
-//! the length of their hyperperiod, with an activity for each job in it: nothing is lost by that, but that two jobs of one
-//! task count against each other as equals. Where these are more than `ACTIVITIES_MAX`, tasks of one period make a
-//! transaction each, as if transactions stood freely to each other. All others, and the platform probe, are transactions
-//! of their own: their phases are free.
+//! Tasks of [`Release::Phase`] keep the distances that their offsets give them, for ever. They form one transaction
+//! of the length of their hyperperiod, with an activity for each job in it. That loses only one thing: two jobs of
+//! one task count against each other as equally urgent. If the hyperperiod holds more than `ACTIVITIES_MAX` jobs, the
+//! tasks of each period form a transaction, as if the phases between transactions were free. Every other task, and
+//! the platform probe, is a transaction of its own: its phase is free.
 
 use taut_time::Duration;
 
@@ -16,13 +16,13 @@ use crate::uni::fp::offsets::{self, Activity, Method, Position, Transaction};
 use crate::uni::fp::preemptive::Release;
 use crate::{Assumption, Overflow, Verdict, Why};
 
-/// The most jobs of a hyperperiod that are looked at one by one.
+/// The most jobs of a hyperperiod that are analysed one by one.
 const ACTIVITIES_MAX: u64 = 60;
 
-/// The most scenarios of an exact answer; past that it is a sufficient one.
+/// The most scenarios of an exact answer; with more, the answer is only sufficient.
 const SCENARIOS_MAX: u64 = 1_000;
 
-/// Transactions, and which activities are a task's jobs.
+/// Transactions, and the activities that are a task's jobs.
 struct Phases {
     transactions: Vec<Transaction>,
     /// By task; the probe last.
@@ -30,8 +30,8 @@ struct Phases {
 }
 
 impl Core {
-    /// Bounds the response time of a task with what is known of phases. Not as robust as [`Core::response`]: without a
-    /// common start it says nothing. From the release it is no less than from the arrival.
+    /// Bounds the response time of a task with its known phases. Less robust than [`Core::response`]: without a
+    /// common start the bound says nothing. Its `from_release` is equal to its `from_arrival`.
     ///
     /// # Errors
     /// [`Overflow`] if a window does not fit in 64 bits.
@@ -66,7 +66,7 @@ impl Core {
         Ok(Verdict::Schedulable(self.bound_in_phase(task, worst)))
     }
 
-    /// Whether phases of a task's core can make a difference: two tasks have known ones.
+    /// Whether phases can make a difference on this core: at least two tasks have known ones.
     pub fn has_phases(&self) -> bool {
         self.tasks.iter().filter(|task| matches!(task.release, Release::Phase(_))).count() > 1
     }
@@ -80,7 +80,7 @@ impl Core {
                 Release::Phase(offset) => Some(Duration::from_ns(offset.as_ns() % charged.period.as_ns())),
                 Release::Free | Release::Driven => None,
             };
-            // 1. Its transaction, of which there is one per period.
+            // 1. Its transaction: one per period.
             let period = common.filter(|_| offset.is_some()).unwrap_or(charged.period);
             let same = |t: &Transaction| t.periodic && t.period == period;
             let found = phases.transactions.iter().position(same).filter(|_| offset.is_some());
@@ -89,7 +89,7 @@ impl Core {
                 phases.transactions.push(Transaction { period, periodic, activities: Vec::new() });
                 phases.transactions.len() - 1
             });
-            // 2. Its jobs in that.
+            // 2. Its jobs in that transaction.
             let activities = &mut phases.transactions[transaction].activities;
             let mut jobs = Vec::new();
             let mut next = offset.unwrap_or(Duration::ZERO);
@@ -111,13 +111,13 @@ impl Core {
         Ok(phases)
     }
 
-    /// How many jobs of tasks with known phases are in their hyperperiod, if they are looked at one by one: the cost of an
-    /// answer rises with their third power.
+    /// How many jobs of tasks with known phases are in their hyperperiod; none if those are too many to analyse one
+    /// by one. The cost of an answer rises with the third power of this number.
     pub fn jobs_in_phase(&self) -> Option<u64> {
         self.common_period().map(|(_, jobs)| jobs)
     }
 
-    /// The hyperperiod of all tasks with phases, if few enough jobs are in it, and how many.
+    /// The hyperperiod of all tasks with known phases, and the number of jobs in it, if those are few enough.
     fn common_period(&self) -> Option<(Duration, u64)> {
         let phased = || self.charged.iter().filter(|task| matches!(task.release, Release::Phase(_)));
         let mut common = 1u64;
@@ -133,7 +133,7 @@ impl Core {
         (count <= ACTIVITIES_MAX).then_some((Duration::from_ns(common), count))
     }
 
-    /// R in parts. Whose jobs are in the worst window is not told: each scenario has its own.
+    /// R in terms. They do not say whose jobs are in the worst window: each scenario has other ones.
     fn bound_in_phase(&self, task: usize, response: Duration) -> Bound {
         let cost = self.tasks[task].cost.min(response);
         let switches = self.switches.min(response.saturating_sub(cost));

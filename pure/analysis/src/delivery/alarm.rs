@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Delivery of an alarm: from the time that it was set for to the end of its callback.
+//! Delivery of an alarm: from the time for which it was set to the end of its callback.
 //!
 //! ```text
 //! Equation    w = Σ_{p>j} S_last^p + S_i^j + B + Σ_{p<j} waiting_p · deq_p
@@ -10,16 +10,16 @@
 //! Symbols     those of [`super::phases`], read as: h the callback, deq delivering an alarm (starting its thread), enq
 //!             registering one; waiting: alarms that are due at the start, G_p between two that are registered or due
 //! Assumes     A1 to A3 of [`super::phases`]   A5 callbacks run at their level's priority, in a level first in, first out
-//!             A6 delivering and the manager's part of registering are done by one thread above all levels
+//!             A6 one thread above all levels delivers, and does the manager's part of registering
 //! Verdict     sufficient
 //! Cost        pseudo-polynomial; stops past the deadline
 //! Source      [Yan18, section 3.6.3], which takes over equations 3.1 to 3.4 with the symbols read as above
 //! ```
 //!
-//! **How it differs from the print.** Section 3.6.2 gives the manager's thread the highest priority, so its work for less
-//! urgent alarms delays callbacks above them; the printed sums begin at p = j and leave it out. That lower alarms do
-//! not delay higher ones is true of callbacks only. The text does not say whether a registration is done by who asks
-//! for it or by the manager: here it is the manager's, which is the worse.
+//! **How it differs from the print.** Section 3.6.2 gives the manager's thread the highest priority, so its work for
+//! less urgent alarms delays more urgent callbacks; the printed sums begin at p = j and leave it out. That less
+//! urgent alarms do not delay more urgent ones is true of callbacks only. The text does not say whether the caller or
+//! the manager does a registration: here the manager does, which is worse.
 
 use taut_time::Duration;
 
@@ -27,7 +27,7 @@ use super::phases::{self, Level, Phases, Recurring, Subject, Window};
 use crate::wide::ns;
 use crate::{Overflow, Verdict};
 
-/// Bounds a delivery.
+/// Bounds the delivery of an alarm.
 ///
 /// # Errors
 /// [`Overflow`].
@@ -71,7 +71,7 @@ mod tests {
         Level { priority, waiting, gap, handle, take_out, put_in }
     }
 
-    /// Runs it: the manager above all, then callbacks by level.
+    /// Runs a delivery: the manager above all, then callbacks by level.
     fn run(levels: &[Level], subject: &Subject, first: &[u64], mut gap: impl FnMut(usize) -> u64) -> u64 {
         let mut manager: u64 = 0;
         let mut callbacks: Vec<u64> = Vec::new();
@@ -86,7 +86,7 @@ mod tests {
             for (i, l) in levels.iter().enumerate().filter(|(_, l)| l.gap.is_some()) {
                 while next[i] <= now {
                     manager += l.take_out.as_ns() + l.put_in.as_ns();
-                    // Those of the same level are behind.
+                    // Alarms of the same level are behind the subject.
                     callbacks[i] += if i == subject.level { 0 } else { l.handle.as_ns() };
                     next[i] += gap(i);
                 }

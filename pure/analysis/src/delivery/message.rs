@@ -8,16 +8,16 @@
 //!             printed: the phases of [`super::phases`]
 //! Symbols     those of [`super::phases`]; [ns] B the longest time for which a less urgent handler is not preempted
 //! Assumes     A1 to A3 of [`super::phases`]   A5 one looper and queue per level, which run at its priority; in a level
-//!             first in, first out   A6 who sends puts in at the level's priority
+//!             first in, first out   A6 a sender enqueues at the level's priority
 //! Verdict     exact if arrivals are free, B is attained, and a sender goes before a looper of its level; else
 //!             sufficient
 //! Cost        pseudo-polynomial; stops past the deadline
 //! Source      [Yan18, section 3.5.3]; the busy window: [JosephPandya86]
 //! ```
 //!
-//! **How it differs from the print.** Messages of the same level that come later are behind: of them only the putting in
-//! counts, and the print counts them whole. Everything that comes while the message waits counts, and the print leaves
-//! out what comes in the last phase. So neither of the two is always the larger.
+//! **How it differs from the print.** Later messages of the same level queue behind the subject: only their
+//! enqueueing counts, while the print counts them whole. Everything that comes while the message waits counts, while
+//! the print leaves out what comes in the last phase. So neither of the two is always the larger.
 
 use taut_time::Duration;
 
@@ -25,7 +25,7 @@ use super::phases::{self, Level, Phases, Recurring, Subject, Window};
 use crate::wide::ns;
 use crate::{Overflow, Verdict};
 
-/// Bounds a delivery.
+/// Bounds the delivery of a message.
 ///
 /// # Errors
 /// [`Overflow`].
@@ -74,11 +74,11 @@ mod tests {
         Subject { level, ahead, deadline: Duration::from_ns(5_000) }
     }
 
-    /// Runs it, a tick at a time: what is more urgent first, in a level putting in before handling. `gap` says when
-    /// the next of a level comes, once the last came.
+    /// Runs a delivery, a tick at a time: the more urgent level first, within a level enqueueing before handling.
+    /// `gap` says how long after its last message the next message of a level comes.
     fn run(levels: &[Level], subject: &Subject, first: &[u64], mut gap: impl FnMut(usize) -> u64) -> u64 {
         let served = |level: &Level| (level.handle.as_ns() + level.take_out.as_ns(), level.put_in.as_ns());
-        // Of each level: to handle before the subject, to put in, and what was put in and comes behind.
+        // Per level: time to handle before the subject, time to enqueue, and time to handle behind the subject.
         let mut left: Vec<[u64; 3]> = levels
             .iter()
             .enumerate()
@@ -106,7 +106,8 @@ mod tests {
         now
     }
 
-    /// As dense as it may be, the bound is attained; with gaps and starts as they come it is not exceeded.
+    /// With arrivals as dense as possible the run attains the bound; with other gaps and starts it does not exceed
+    /// it.
     #[test]
     fn run_tick_by_tick() {
         let mut source = Draw::new(11);
@@ -134,7 +135,7 @@ mod tests {
         assert!(shown > 400, "{shown}");
     }
 
-    /// Four messages of 44 wait above one of 10, and one of 44 comes every 100: phases of 186 and 98, and in truth 362.
+    /// Four messages of 44 wait above one of 10, and one of 44 comes every 100: phases of 186 and 98, but truly 362.
     #[test]
     fn printed_phases_are_exceeded() {
         let levels = [level(1, 0, 1_000_000, [10, 0, 0]), level(2, 4, 100, [44, 0, 0])];
@@ -148,7 +149,7 @@ mod tests {
         assert_eq!(found.bound().map(|window| window.total), Some(Duration::from_ns(362)));
     }
 
-    /// Phases that do not shrink, although the load above is a half.
+    /// Phases that do not shrink, although the load above is one half.
     #[test]
     fn printed_convergence_refuses_what_converges() {
         let levels = [level(1, 0, 1_000, [60, 0, 0]), level(2, 2, 100, [50, 0, 0])];

@@ -9,7 +9,8 @@
 //! | [`alarm`] | an alarm to its callback | sufficient |
 //! | [`sensor`] | a sensor's event to its listener | sufficient |
 //!
-//! Each has the phases as printed, [`phases`], which are unsound, and a bound of the same terms, which is sound.
+//! Each file has the phases as printed ([`phases`]), which are unsound, and a bound of the same terms, which is
+//! sound.
 
 pub mod alarm;
 pub mod message;

@@ -10,24 +10,24 @@
 //!             WCET = phase_0 + phase_1 + .. + phase_n, until phase_n < the time unit of R_p         (3.4)
 //!             well defined if phase_n < phase_{n−1}, and WCET < the deadline
 //!             busy window   w = F + Σ_k ⌈w / G_k⌉ · c_k
-//! Symbols     [ns] j the level (priority) of what is delivered, i how many of its level are in front of it;
-//!             h handling, deq taking out, enq putting in; R_p arrivals per time at level p, here G_p = 1 / R_p, the least
-//!             time between two; F what is there at the start, G_k and c_k how often what comes later, and its cost
+//! Symbols     [ns] j the level (priority) of the subject, i how many of its level are in front of it; h handling,
+//!             deq dequeueing, enq enqueueing; R_p arrivals per time at level p, here G_p = 1 / R_p, the least time
+//!             between two; F work at the start, G_k and c_k the gap and the cost of what comes later
 //! Assumes     A1 one core, on which nothing else runs that is as urgent   A2 costs of a level are their largest
-//!             A3 arrivals of a level are G_p or more apart   A4 sums are read as they stand: from 0 to the whole part of
-//!             phase · R_p, so that one more is counted than R_p says
+//!             A3 arrivals of a level are G_p or more apart   A4 sums are taken literally: from 0 to the whole part of
+//!             phase · R_p, so that they count one more than R_p says
 //! Verdict     phases: unsound; busy window: see the files that use it
-//! Cost        phases shrink, or the search ends; the window grows to the deadline; both limited by steps. A step of the
-//!             window goes to where all that is frequent is served, so that only rare arrivals cost steps: 1 ns beside
-//!             1 h takes tens
+//! Cost        phases shrink, or the search ends; the window grows to the deadline; both limited by steps. A step of
+//!             the window jumps to where all frequent streams are served, so that only rare arrivals cost steps: 1 ns
+//!             beside 1 h takes tens
 //! Source      [Yan18, section 3.5.3, equations 3.1 to 3.4]
 //! ```
 //!
-//! **What is wrong with the phases.** They stop when a phase is shorter than the time between two arrivals, and what
-//! arrives in that last phase is left out, although it delays the message as well. Because of A4 there is some slack,
-//! one arrival per phase and level, and it is not enough: [`super::message`] has an example, run tick by tick.
-//! For the same slack a phase is never shorter than one message of each level, so that the condition of convergence
-//! refuses much that does converge. Both are gone in the busy window, where arrivals of all phases are counted at once.
+//! **What is wrong with the phases.** They stop when a phase is shorter than the time between two arrivals, and leave
+//! out what arrives in that last phase, although it delays the message as well. A4 gives some slack, one arrival per
+//! phase and level, which is not enough: [`super::message`] has an example, run tick by tick. Because of the same
+//! slack a phase is never shorter than one message of each level, so that the condition of convergence refuses much
+//! that does converge. The busy window has neither fault: it counts the arrivals of all phases at once.
 
 use taut_time::Duration;
 
@@ -36,7 +36,7 @@ use crate::recurring::{self, Least};
 use crate::wide::{duration, ns};
 use crate::{Assumption, Overflow, Verdict, Why};
 
-/// Iterations, and phases, after which the search is given up.
+/// Iterations, and phases, after which the search gives up.
 pub const STEPS_MAX: u32 = 1_000_000;
 
 /// A priority level, with the largest costs of what it carries.
@@ -44,7 +44,7 @@ pub const STEPS_MAX: u32 = 1_000_000;
 pub struct Level {
     /// p: larger is more urgent.
     pub priority: u32,
-    /// Deliveries of it that are there at the start; not looked at for the level of what is delivered.
+    /// Deliveries of it that wait at the start; ignored for the subject's own level.
     pub waiting: u64,
     /// G_p: the least time between two that come later; none if no more come.
     pub gap: Option<Duration>,
@@ -56,14 +56,14 @@ pub struct Level {
     pub put_in: Duration,
 }
 
-/// What is delivered: behind `ahead` others (i) of the level at `level` in the list.
+/// What is delivered: behind `ahead` others (i) of its level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// Its level: a position in the list.
     pub level: usize,
     /// i: others of its level in front of it.
     pub ahead: u64,
-    /// From its arrival in the queue to the end of its handling, at most.
+    /// The longest allowed time from its arrival in the queue to the end of its handling.
     pub deadline: Duration,
 }
 
@@ -81,7 +81,7 @@ pub struct Phases {
 pub struct Window {
     /// w: from the arrival to the end of the handling.
     pub total: Duration,
-    /// F: of it, what was there at the start.
+    /// F: the part of it that was there at the start.
     pub at_start: Duration,
     /// Steps of the iteration.
     pub steps: u32,
@@ -93,18 +93,18 @@ impl Level {
         ns(self.handle) + ns(self.take_out)
     }
 
-    /// S_last: all that is there at the start.
+    /// S_last: all work of the level that is there at the start.
     pub(super) fn stock(&self) -> Result<u128, Overflow> {
         self.served().checked_mul(self.waiting.into()).ok_or(Overflow)
     }
 }
 
-/// Whether a level goes before the subject's: it is more urgent, or as urgent and another.
+/// Whether a level goes before the subject's: another level that is at least as urgent.
 pub(super) fn is_above(levels: &[Level], subject: &Subject, level: usize) -> bool {
     level != subject.level && levels[level].priority >= levels[subject.level].priority
 }
 
-/// S_i^j and Σ_{p>j} S_last^p: what is there at the start, and is handled before the subject or is it.
+/// S_i^j and Σ_{p>j} S_last^p: the work at the start that is handled before the subject, and the subject.
 pub(super) fn stock(levels: &[Level], subject: &Subject) -> Result<u128, Overflow> {
     let own = &levels[subject.level];
     let mut sum = own.served().checked_mul(u128::from(subject.ahead) + 1).ok_or(Overflow)?;
@@ -114,7 +114,7 @@ pub(super) fn stock(levels: &[Level], subject: &Subject) -> Result<u128, Overflo
     Ok(sum)
 }
 
-/// What the input must have; none if it has it.
+/// The assumption that the input does not satisfy; none if it satisfies all.
 pub(super) fn broken(levels: &[Level], subject: &Subject) -> Option<Assumption> {
     if levels.iter().any(|level| level.gap.is_some_and(Duration::is_zero)) {
         return Some(Assumption::PositivePeriod);

@@ -18,10 +18,11 @@
 //! Source      [Yan18, section 3.7.3, equations 3.5 and 3.6]
 //! ```
 //!
-//! **How it differs from the print.** The polling thread has the highest priority (section 3.7.2) and polls all sensors,
-//! so those of less urgent listeners count, too. Polls repeat, and every one brings more urgent listeners another event:
-//! the print counts one poll and one event. It stops as [`super::phases`] does. What processing threads cost has no
-//! symbol in the text and is taken as a part of h; enq has none in its list for sensors and is left at what is given.
+//! **How it differs from the print.** The polling thread has the highest priority (section 3.7.2) and polls all
+//! sensors, so the sensors of less urgent listeners count, too. Polls repeat, and each one brings more urgent
+//! listeners another event: the print counts one poll and one event. The print also stops too early, as
+//! [`super::phases`] says. The cost of processing threads has no symbol in the text and is taken as a part of h; enq
+//! has none in its list for sensors and is taken as given.
 
 use taut_time::Duration;
 
@@ -38,7 +39,7 @@ pub struct Polling<'a> {
     pub sensors: &'a [(u32, Duration)],
 }
 
-/// Bounds a delivery.
+/// Bounds the delivery of a sensor's event.
 ///
 /// # Errors
 /// [`Overflow`].
@@ -57,7 +58,7 @@ pub fn bound(
     let above = |i: usize| phases::is_above(levels, subject, i);
     let stock = levels[subject.level].served().checked_mul(u128::from(subject.ahead) + 1).ok_or(Overflow)?;
     let at_start = stock.checked_add(ns(blocking)).ok_or(Overflow)?;
-    // Fits: a sum of less than 2^64 numbers of 64 bits.
+    // Fits: a sum of fewer than 2^64 numbers of 64 bits.
     let mut each_poll: u128 = polling.sensors.iter().map(|(_, cost)| ns(*cost)).sum();
     for (_, level) in levels.iter().enumerate().filter(|&(i, _)| above(i)) {
         each_poll = each_poll.checked_add(level.stock()?).ok_or(Overflow)?;
@@ -99,7 +100,8 @@ mod tests {
         Level { priority, waiting, gap: None, handle, take_out, put_in: Duration::ZERO }
     }
 
-    /// Runs polls every `period`, each of which costs its time above all and brings every listener above another event.
+    /// Runs polls every `period`. Each takes its time above all levels and brings every listener above the subject an
+    /// event.
     fn run(levels: &[Level], polling: &Polling<'_>, subject: &Subject) -> u64 {
         let own = &levels[subject.level];
         let poll: u64 = polling.sensors.iter().map(|(_, cost)| cost.as_ns()).sum();
@@ -141,7 +143,8 @@ mod tests {
         assert!(shown >= 15, "{shown}");
     }
 
-    /// A callback of 100 with a poll of 10 every 40, and a listener of 5 above: one poll and one call are printed.
+    /// A callback of 100 with a poll of 10 every 40, and a listener of 5 above: the print counts one poll and one
+    /// call.
     #[test]
     fn printed_counts_one_poll() {
         let levels = [level(1, 0, [100, 0]), level(2, 1, [5, 0])];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What an analysis of a whole set gives back.
+//! The result of an analysis of a whole set.
 
 use taut_time::Duration;
 
@@ -14,68 +14,69 @@ pub struct Bounds {
     pub rounds: u32,
 }
 
-/// How long a task takes at most.
+/// Bounds on the response time of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskBound {
     /// w: from the release to the completion.
     pub from_release: Duration,
     /// R = w + J: from the arrival to the completion.
     pub from_arrival: Duration,
-    /// What these numbers are worth.
+    /// Whether these numbers are proven bounds.
     pub status: Status,
-    /// R in parts.
+    /// R in terms.
     pub terms: Terms,
-    /// What is largest in each part.
+    /// The largest contribution to each term.
     pub witnesses: Witnesses,
 }
 
-/// What a task's numbers are worth.
+/// Whether a task's numbers are proven bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// No job takes longer, and the deadline is kept.
     Proven,
     /// The bound passes the deadline; the number is the first found past it.
     Passes,
-    /// The number would be a bound if all others kept their deadlines, or the iteration stopped before it was one.
+    /// The number would be a bound if all other tasks kept their deadlines, or the iteration stopped before it was
+    /// one.
     Depends,
 }
 
-/// R in parts; they sum to it exactly. In ns like all times.
+/// R in terms; they sum to R exactly. In ns like all times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
     /// C: its own execution, critical sections included.
     pub own: Duration,
-    /// Waiting for resources on its core, busy.
+    /// Waiting for resources while spinning on its core.
     pub spin: Duration,
-    /// Waiting for less urgent tasks of its core.
+    /// Blocking by less urgent tasks of its core.
     pub local_blocking: Duration,
-    /// Waiting for resources, suspended.
+    /// Waiting for resources while suspended.
     pub remote_blocking: Duration,
-    /// Waiting for tasks of its core that are as urgent or more; their spinning included.
+    /// Interference by tasks of its core that are at least as urgent, with their spinning.
     pub interference: Duration,
     /// J: from the arrival to the release.
     pub jitter: Duration,
 }
 
-/// What is largest in each part.
+/// The largest contribution to each term.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Witnesses {
     /// The resource that it spins longest for, over all requests of a job.
     pub spin: Witness,
     /// The task and the resource with the section that blocks longest.
     pub local_blocking: Witness,
-    /// The resource that it waits longest for, over all requests of a job; or the task waited for.
+    /// The resource that a job waits longest for, over all its requests; or the task that it waits for.
     pub remote_blocking: Witness,
     /// The task that interferes longest, all its jobs together.
     pub interference: Witness,
 }
 
-/// The largest contribution to a part. Nothing, if the part is zero.
+/// The largest contribution to a term. Empty if the term is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Witness {
-    /// The task that causes it, if it is one.
+    /// The task that causes it, if a task does.
     pub task: Option<usize>,
-    /// The resource, if it is one.
+    /// The resource that causes it, if a resource does.
     pub resource: Option<usize>,
     /// How much it contributes.
     pub time: Duration,
@@ -88,7 +89,7 @@ impl Witness {
 }
 
 impl Terms {
-    /// The sum; `None` if it does not fit, which never is so in a result.
+    /// The sum; `None` if it does not fit, which never happens for a result.
     pub fn sum(&self) -> Option<Duration> {
         let parts = [self.spin, self.local_blocking, self.remote_blocking, self.interference, self.jitter];
         parts.into_iter().try_fold(self.own, Duration::checked_add)

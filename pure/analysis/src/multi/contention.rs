@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Who contends for what: a [`TaskSet`] laid out once, so that the equations only walk over slices.
+//! Which tasks contend for which resources: a [`TaskSet`] laid out once, so that the equations only walk over slices.
 
 use core::cmp::Reverse;
 use core::ops::Range;
@@ -26,26 +26,26 @@ pub(crate) struct Row {
     pub(crate) count: u64,
     /// Its critical sections on local resources, positions in [`Contention::local`].
     pub(crate) local: Range<usize>,
-    /// Tasks of its core as urgent or more, itself included, positions in [`Contention::order`].
+    /// Tasks of its core that are at least as urgent, itself included, positions in [`Contention::order`].
     pub(crate) higher: Range<usize>,
     /// Less urgent tasks of its core, positions in [`Contention::order`].
     pub(crate) lower: Range<usize>,
 }
 
-/// Requests of one task for one resource, or what another task sees of them.
+/// Requests of one task for one resource, as it or another task sees them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Use {
     pub(crate) task: usize,
     pub(crate) resource: usize,
-    /// N: at most so many a job.
+    /// N: at most this many per job.
     pub(crate) count: u64,
-    /// w: the longest.
+    /// w: the longest section.
     pub(crate) length: u64,
     /// Its position in [`Contention::global`], if it is there.
     pub(crate) request: usize,
 }
 
-/// A part of a bound with what dominates it.
+/// A term of a bound, with its largest contribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BlockingTerm {
     pub(crate) time: u64,
@@ -62,12 +62,12 @@ pub(crate) struct Contention {
     pub(crate) order: Vec<usize>,
     pub(crate) global: Vec<Use>,
     pub(crate) local: Vec<Use>,
-    /// Of each resource and core, the requests for it from there, the longest first.
+    /// Per resource and core, the requests for the resource from the core, the longest first.
     uses: Vec<Use>,
     uses_at: Vec<usize>,
-    /// Of each resource and core, how long all other cores together can hold it, once each.
+    /// Per resource and core, how long all other cores together can hold the resource, once each.
     spin: Vec<u64>,
-    /// Of each local resource, the most urgent user's priority; none if it is not guarded.
+    /// Per local resource, the most urgent user's priority; none if the resource is not guarded.
     pub(crate) ceilings: Vec<Option<u32>>,
 }
 
@@ -129,7 +129,7 @@ impl Contention {
                 lower: 0..0,
             });
         }
-        // 3. Who is above and below whom.
+        // 3. Which tasks are above and below each task.
         let mut order: Vec<usize> = (0..tasks.len()).collect();
         order.sort_by_key(|&at| (tasks[at].core, Reverse(tasks[at].priority)));
         let mut core_start = 0;
@@ -145,7 +145,7 @@ impl Contention {
             }
             core_start = core_end;
         }
-        // 4. Per resource and core: requests, and what the other cores add up to.
+        // 4. Per resource and core: the requests, and the sum of the other cores' longest ones.
         global.iter_mut().enumerate().for_each(|(at, request)| request.request = at);
         let mut uses = global.clone();
         let place = |request: &Use| request.resource * cores + tasks[request.task].core;
@@ -171,12 +171,13 @@ impl Contention {
         Ok(Self { cores, resources, tasks, order, global, local, uses, uses_at, spin, ceilings })
     }
 
-    /// Changes by how much all sections on a resource are longer than they were laid out.
+    /// Changes, from `before` to `now`, by how much all sections on a resource are longer than when they were laid
+    /// out.
     pub(crate) fn lengthen(&mut self, resource: usize, before: u64, now: u64) -> Result<(), Overflow> {
         let sections =
             || self.global.iter().chain(&self.local).filter(|section| section.resource == resource);
         let all = sections().map(|section| u128::from(section.length - before) + u128::from(now));
-        // Each counts towards what others can hold it once.
+        // Each length may count towards how long other cores can hold the resource.
         if all.sum::<u128>() > u64::MAX.into() {
             return Err(Overflow);
         }
@@ -195,7 +196,7 @@ impl Contention {
                 others.map(|other| self.uses(resource, other).first().map_or(0, |user| user.length));
             self.spin[at.start + core] = longest.sum();
         }
-        // The longest of each user first, as before.
+        // The longest section of each user first, as before.
         for task in users {
             let own = self.tasks[task].global.clone();
             let of_resource =
@@ -220,13 +221,13 @@ impl Contention {
         &self.uses[self.uses_at[at]..self.uses_at[at + 1]]
     }
 
-    /// Requests for a resource from everywhere, by core.
+    /// Requests for a resource from all cores, by core.
     pub(crate) fn all_uses(&self, resource: usize) -> &[Use] {
         &self.uses[self.uses_at[resource * self.cores]..self.uses_at[(resource + 1) * self.cores]]
     }
 
-    /// How long one request from a core can wait in a queue that is first come, first served, if every other core
-    /// has at most one request in it and is not disturbed while it is served.
+    /// How long one request from a core can wait in a first come, first served queue, if every other core has at most
+    /// one request in it and nothing disturbs its service.
     pub(crate) fn spin_once(&self, resource: usize, core: usize) -> u64 {
         self.spin[resource * self.cores + core]
     }
@@ -236,7 +237,7 @@ impl Contention {
         &self.global[self.tasks[task].global.clone()]
     }
 
-    /// Tasks of the core that may preempt a task: as urgent or more, without itself.
+    /// Tasks of the core that may preempt a task: the others that are at least as urgent.
     pub(crate) fn higher(&self, task: usize) -> impl Iterator<Item = usize> + '_ {
         self.order[self.tasks[task].higher.clone()].iter().copied().filter(move |&other| other != task)
     }
@@ -246,7 +247,7 @@ impl Contention {
         &self.order[self.tasks[task].lower.clone()]
     }
 
-    /// The longest section of `of` that keeps `task` waiting by a local resource's ceiling.
+    /// The longest section of `of` that blocks `task` by a local resource's ceiling.
     pub(crate) fn ceiling_section(&self, task: usize, of: usize) -> BlockingTerm {
         let mut longest = BlockingTerm::default();
         for section in &self.local[self.tasks[of].local.clone()] {
@@ -258,13 +259,13 @@ impl Contention {
         longest
     }
 
-    /// How many jobs of `other` can ask for something within `window` ns, if each ends within `response` ns of its
+    /// How many jobs of `other` can make requests within `window` ns, if each ends within `response` ns of its
     /// arrival: ⌈(window + response) / T⌉.
     pub(crate) fn jobs(&self, other: usize, window: u64, response: u64) -> u64 {
         let period = self.tasks[other].period;
         match window.checked_add(response) {
             Some(reach) => reach.div_ceil(period),
-            // Both are less than 2⁶⁴; what does not fit here is cut by the caller's own number of requests.
+            // Both are less than 2⁶⁴; the caller's own number of requests limits a value that does not fit here.
             None => u64::try_from((u128::from(window) + u128::from(response)).div_ceil(period.into()))
                 .unwrap_or(u64::MAX),
         }
@@ -290,14 +291,14 @@ impl BlockingTerm {
         Ok(())
     }
 
-    /// Makes this the peak if it is higher.
+    /// Makes this the peak if it is larger.
     pub(crate) fn raise(&mut self, time: u64, task: Option<usize>, resource: Option<usize>) {
         if time > self.peak.time.as_ns() {
             self.peak = Witness::new(time, task, resource);
         }
     }
 
-    /// The larger one.
+    /// The larger term.
     pub(crate) fn larger(self, other: Self) -> Self {
         if other.time > self.time { other } else { self }
     }

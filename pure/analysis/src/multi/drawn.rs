@@ -27,7 +27,7 @@ impl Draw {
     }
 }
 
-/// A set under fixed priority with `each` tasks on each of some cores, most of which use resources.
+/// A set under fixed priority with `each` tasks on each of `cores` cores; most of them use resources.
 pub(super) fn set(draw: &mut Draw, cores: usize, each: usize, resources: usize) -> TaskSet {
     let ns = Duration::from_ns;
     let mut tasks = Vec::new();
@@ -47,7 +47,7 @@ pub(super) fn set(draw: &mut Draw, cores: usize, each: usize, resources: usize) 
             tasks.push(SetTask {
                 name: "t".into(),
                 core,
-                // Some are as urgent as others.
+                // Some tasks are equally urgent.
                 priority: (rank / 2 * 2 + draw.below(2)) as u32 + 1,
                 arrivals: Arrivals::Sporadic,
                 period: ns(period),

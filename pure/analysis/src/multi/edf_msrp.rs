@@ -9,7 +9,7 @@
 //!                         max { s_jq + w_jq : D_j − J_j > t, q global, some D_k − J_k ≤ t } )
 //! Symbols     [ns] h, L as in `uni::edf::demand`; s, S as in `msrp_gai01`; w longest section, D deadline, J jitter;
 //!             j, k: tasks of the core
-//! Assumes     A1 what `uni::edf::srp` assumes, but for global resources   A2 whoever spins for or holds a global
+//! Assumes     A1 what `uni::edf::srp` assumes, except for global resources   A2 a job that spins for or holds a global
 //!             resource is not preempted   A3 global sections do not nest, neither in local ones nor around them
 //! Verdict     sufficient
 //! Cost        pseudo-polynomial; limited
@@ -17,12 +17,12 @@
 //!             `uni::edf::srp`
 //! ```
 //!
-//! **Why the larger of the two.** As in `uni::edf::srp`, only jobs on the stack when the window starts are in the way.
-//! If one of them holds a local q that keeps a good job out, all above it are charged whole, and a global section of
-//! theirs with them; itself it is in no global one, by A3. If none does, the top alone is in the way, while it spins
-//! or holds.
+//! **Why the larger of the two.** As in `uni::edf::srp`, only jobs on the stack when the window starts can block. If
+//! one of them holds a local q that keeps a good job out, all jobs above it are charged whole, with their global
+//! sections; the holder itself is in no global section, by A3. If none does, only the job at the top blocks, while it
+//! spins or holds.
 //!
-//! QPA may jump: C'_j ≥ s_jq + w_jq, because a job that asks for q once spins for it once.
+//! QPA may jump: C'_j ≥ s_jq + w_jq, because a job that requests q once spins for it once.
 
 use taut_model::TaskSet;
 use taut_time::Duration;
@@ -36,7 +36,7 @@ use crate::uni::edf::sections::{Member, Section, blocking, by_ceilings, sort};
 use crate::uni::edf::srp::longest_deadline;
 use crate::{Assumption, Overflow, Verdict, Why};
 
-/// What was found out about each core, in the set's order; up to the first core of which it could not be shown.
+/// The demand of each core, in the set's order, up to the first core whose deadlines could not be shown.
 pub type Cores = Vec<Demand>;
 
 /// Whether all tasks of a set keep their deadlines; every core is under EDF.
@@ -64,7 +64,7 @@ pub fn cores(set: &TaskSet) -> Result<Verdict<Cores>, Overflow> {
     Ok(Verdict::Schedulable(found))
 }
 
-/// Bounds the response times of all tasks of a set, in its order; every core is under EDF. Past a deadline they are
+/// Bounds the response times of all tasks of a set, in its order; every core is under EDF. Values past a deadline are
 /// still bounds.
 ///
 /// # Errors
@@ -101,7 +101,7 @@ pub fn response_times(set: &TaskSet) -> Result<Verdict<Vec<Response>>, Overflow>
     Ok(if late { Verdict::NotShown(Why::Passes(found)) } else { Verdict::Schedulable(found) })
 }
 
-/// S of all tasks of a set, in its order: what a job spins at most, and the resource that it spins longest for.
+/// S of all tasks of a set, in its order: how long a job spins at most, and the resource that it spins longest for.
 ///
 /// # Errors
 /// [`Overflow`] if a sum does not fit in 64 bits.
@@ -111,7 +111,7 @@ pub fn spinning(set: &TaskSet) -> Result<Vec<(Duration, Witness)>, Overflow> {
     (0..set.tasks().len()).map(of_task).collect()
 }
 
-/// The tasks of a core and what blocks, the longest first.
+/// The tasks of a core and the sections that block, the longest first.
 fn of_core(
     set: &TaskSet,
     contention: &Contention,
@@ -125,7 +125,7 @@ fn of_core(
         Ok(Row { cost, period: task.period, due, jitter: task.jitter })
     };
     let rows = set.on_core(core).map(row).collect::<Result<Vec<_>, Overflow>>()?;
-    // 2. b: local sections by ceiling, global ones as soon as anybody is due.
+    // 2. b: local sections by ceiling, global ones from the shortest window in which a job is due.
     let member = |(task, row): (usize, &Row)| {
         let deadline = contention.tasks[task].deadline;
         Member { task, cost: row.cost, level: deadline, deadline, due: row.due }

@@ -5,9 +5,9 @@
 //!
 //! ```text
 //! Equation    w_i = C_i + S_i + L_i + B_i + Σ_{h∈hp} ⌈(w_i + δ_h) / T_h⌉ · (C_h + S_h);  R_i = w_i + J_i
-//!             S, L, B may grow with any w and R: all equations together, least solution
+//!             S, L, B may grow with any w and R: all equations are solved together, for the least solution
 //! Symbols     [ns] w from release, R from arrival, C cost, S spinning, L local blocking, B suspended waiting,
-//!             J jitter, T period; hp: as urgent or more, same core
+//!             J jitter, T period; hp: same core, at least as urgent
 //!             δ_h = J_h if h never suspends; else R_h − (C_h + S_h), or what an unsound equation has there
 //! Assumes     A1 D ≤ T   A2 S, L and B never fall when a w or R grows
 //! Verdict     as sound as S, L, B and δ
@@ -15,10 +15,10 @@
 //! Source      [Audsley93] equations 3 to 6; [Chen19] suspension as jitter: δ = R − C
 //! ```
 //!
-//! The iteration starts below the least solution (w = C, or what is known to be below it) and every step stays below it (A2), so what it ends in is
-//! the least solution, whatever the order of the steps. A task that passes its deadline ends it: where blocking
-//! depends on other tasks' jobs, those equations count at most one job more than fits because all deadlines are
-//! kept, so nothing is proven of any other task then ([`Status::Depends`]).
+//! The iteration starts below the least solution (at w = C, or at a value known to be below it), and every step stays
+//! below it (A2), so it ends in the least solution, whatever the order of the steps. A task that passes its deadline
+//! ends the iteration: where blocking depends on other tasks' jobs, the equations count at most one job more than
+//! fits because all deadlines are kept, so then nothing is proven for any other task ([`Status::Depends`]).
 
 use taut_time::Duration;
 
@@ -26,26 +26,26 @@ use super::bounds::{Bounds, Status, TaskBound, Terms, Witness, Witnesses};
 use super::contention::{BlockingTerm, Contention, Row};
 use crate::{Overflow, Verdict, Why};
 
-/// Rounds of the outer iteration after which the search is given up. Real sets need fewer than ten.
+/// Rounds of the outer iteration after which the search gives up. Real sets need fewer than ten.
 pub const ROUNDS_MAX: u32 = 1_000;
 
-/// Steps of all inner iterations together after which it is given up. Real sets need tens per task and round.
+/// Steps of all inner iterations together after which the search gives up. Real sets need tens per task and round.
 pub const STEPS_MAX: u32 = 2_000_000;
 
-/// Terms of sums, likewise, for sets of very many tasks: some seconds.
+/// The same limit for terms of sums, for sets of very many tasks: some seconds.
 pub const TERMS_MAX: u64 = 400_000_000;
 
-/// What a task waits for besides more urgent tasks.
+/// What a task waits for, besides interference.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Charge {
     pub(crate) spin: BlockingTerm,
-    /// Spinning of the job and of those that interfere, all together: so it is not charged to these as S.
+    /// Spinning of the job and of the jobs that interfere, all together: so it is not charged to those as S.
     pub(crate) shared: BlockingTerm,
     pub(crate) local: BlockingTerm,
     pub(crate) remote: BlockingTerm,
 }
 
-/// By how much a job that suspends can run later than the first instant it could.
+/// By how much a job that suspends can run later than at the first possible instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deferral {
     /// Nothing suspends.
@@ -56,12 +56,12 @@ pub(crate) enum Deferral {
     Response,
 }
 
-/// What charges rest on.
+/// What charges depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Basis {
     /// On the parameters alone.
     Parameters,
-    /// On other tasks' keeping their deadlines.
+    /// On other tasks keeping their deadlines.
     Deadlines,
     /// On w and R of all tasks.
     Responses,
@@ -77,7 +77,7 @@ pub(crate) struct State {
 pub(crate) enum Solved {
     /// All equations are solved, or some deadline is passed.
     Bounds(Bounds),
-    /// It took too long.
+    /// The steps or rounds ran out.
     Steps(u32),
 }
 
@@ -115,8 +115,8 @@ pub(crate) fn solve(
     solve_from(contention, &[], deferral, basis, |state| (0..tasks).map(|task| charge(task, state)).collect())
 }
 
-/// The same; `charges` gives those of all tasks, and `least` are values of w, by task, that no solution is below, where
-/// they are known.
+/// The same; `charges` gives those of all tasks. `least` holds values of w, by task, that no solution is below, as
+/// far as they are known.
 pub(crate) fn solve_from(
     contention: &Contention,
     least: &[u64],
@@ -153,7 +153,7 @@ pub(crate) fn solve_from(
                 search.busy[task] = row.cost.checked_add(spin).ok_or(Overflow)?;
             }
         }
-        // 2. w of each task, the most urgent first; it goes on from where it was.
+        // 2. w of each task, the most urgent first; each continues from its last value.
         let mut changed = false;
         for &task in &contention.order {
             if passes[task] {
@@ -192,8 +192,8 @@ pub(crate) fn solve_from(
     Ok(Solved::Bounds(Bounds { tasks: bounds, rounds }))
 }
 
-/// What each task waits for, if each job ends within `windows` of its release; other parts are zero. A task without
-/// a window has one of 0.
+/// What each task waits for, if each job ends within `windows` of its release; other terms are zero. A task without
+/// an entry in `windows` has a window of 0.
 pub(crate) fn terms_at(
     contention: &Contention,
     windows: &[Duration],
@@ -213,7 +213,7 @@ pub(crate) fn terms_at(
 }
 
 impl Search<'_> {
-    /// All that does not depend on w.
+    /// All terms that do not depend on w.
     fn fixed(&self, task: usize) -> Result<u64, Overflow> {
         let Charge { shared, local, remote, .. } = self.charges[task];
         let blocking = local.time.checked_add(remote.time).ok_or(Overflow)?;
@@ -221,7 +221,7 @@ impl Search<'_> {
         self.busy[task].checked_add(blocking).ok_or(Overflow)
     }
 
-    /// What a task and those above it need in a window.
+    /// The demand of a task and the tasks above it in a window.
     fn demand(&mut self, task: usize, fixed: u64, window: u64) -> Result<u64, Overflow> {
         let higher = self.contention.tasks[task].higher.len();
         self.terms += u64::try_from(higher).unwrap_or(u64::MAX);
@@ -235,8 +235,8 @@ impl Search<'_> {
         Ok(sum)
     }
 
-    /// The least w that is at least `least`, and whether it keeps the deadline; if not, what the longest window that
-    /// does would ask for. `None`: it takes too long.
+    /// The least w that is at least `least`, and whether it keeps the deadline; if not, the demand of the longest
+    /// window that would. `None` if the limits are used up.
     fn window(&mut self, task: usize, least: u64) -> Result<Option<(u64, bool)>, Overflow> {
         let row = &self.contention.tasks[task];
         let (limit, late) = (row.deadline.saturating_sub(row.jitter), row.jitter >= row.deadline);
@@ -258,7 +258,7 @@ impl Search<'_> {
     fn bound(&self, task: usize, state: &State, status: Status) -> Result<TaskBound, Overflow> {
         let ns = Duration::from_ns;
         let (row, charge) = (&self.contention.tasks[task], &self.charges[task]);
-        // The window whose demand is w: itself, or the one at the deadline.
+        // The window whose demand is w: w itself, or the window that ends at the deadline.
         let counted = match status {
             Status::Passes => row.deadline.saturating_sub(row.jitter),
             _ => state.window[task],
@@ -275,7 +275,7 @@ impl Search<'_> {
             status,
             terms: Terms {
                 own: ns(row.cost),
-                // At most one of them is used.
+                // At most one of the two is used.
                 spin: ns(charge.spin.time.max(charge.shared.time)),
                 local_blocking: ns(charge.local.time),
                 remote_blocking: ns(charge.remote.time),

@@ -11,11 +11,11 @@
 //!             L_i = Σ_{l∈lp} the k_i longest of n_l jobs' sections + k_i · max { c_l : l ∈ lp }
 //!             w_i = C_i + B_i + L_i + Σ_{h∈hp} ⌈(w_i + δ_h) / T_h⌉ · C_h;  R = w + J
 //!             δ_h = R_h − C_h if h asks for a global resource, else J_h
-//! Symbols     [ns] d how often requests for the same resources come first, a how often i asks for what E uses,
-//!             B suspended waiting, L local blocking, c_l longest section of l on a local resource with a ceiling as
-//!             urgent as i, N requests of a job, T period, J jitter, E core; hp, lp: same core
-//! Assumes     A1 D ≤ T, and all tasks keep it, or nothing is said of any   A2 waiting suspends; queues, and the order
-//!             among boosted holders of a core, by time of request   A3 holders run before all others
+//! Symbols     [ns] d how often requests for the same resources come first, a how often i requests what E uses,
+//!             B suspended waiting, L local blocking, c_l longest section of l on a local resource with a ceiling at
+//!             least as urgent as i, N requests of a job, T period, J jitter, E core; hp, lp: same core
+//! Assumes     A1 D ≤ T, and all tasks keep their deadlines, or nothing is proven for any   A2 waiting suspends;
+//!             queues, and the order among boosted holders of a core, by time of request   A3 holders run before others
 //!             A4 local resources under PCP or immediate ceilings   A5 global sections do not nest
 //! Verdict     sufficient
 //! Cost        rounds of the outer iteration, few
@@ -23,7 +23,7 @@
 //!             one less urgent task can be inside such a section
 //! ```
 //!
-//! It is not the FMLP of 2007, for which see `fmlp07`.
+//! It is not the FMLP of 2007; for that see `fmlp07`.
 
 use taut_model::TaskSet;
 use taut_time::Duration;
@@ -45,7 +45,7 @@ pub fn response_times(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
     Ok(solve(&contention, Deferral::Response, Basis::Responses, charges(&contention))?.verdict())
 }
 
-/// B and L alone, of all tasks, if each job ends within `windows` of its release.
+/// Only B and L, of all tasks, if each job ends within `windows` of its release.
 ///
 /// # Errors
 /// [`Overflow`] as for [`response_times`].
@@ -64,7 +64,7 @@ fn charges(contention: &Contention) -> impl FnMut(usize, &State) -> Result<Charg
     let mut limits = vec![0; contention.cores];
     move |task: usize, state: &State| {
         let jobs = |other: usize| contention.jobs(other, state.window[task], state.response[other]);
-        // 1. How often somebody can be first, per core.
+        // 1. How often another task's request can come first, per core.
         let mut first = 0u64;
         let own = contention.tasks[task].core;
         for (core, limit) in limits.iter_mut().enumerate() {
@@ -79,14 +79,14 @@ fn charges(contention: &Contention) -> impl FnMut(usize, &State) -> Result<Charg
             first = first.saturating_add(direct);
             *limit = if core == own { 0 } else { direct.min(asked) };
         }
-        // 2. Each task of another core is before the job at most that often.
+        // 2. Each task of another core comes before the job at most that often.
         let mut remote = BlockingTerm::default();
         for (core, &limit) in limits.iter().enumerate().filter(|&(_, &limit)| limit > 0) {
             for &other in &contention.order[by_core[core]..by_core[core + 1]] {
                 longest(contention, &mut remote, other, limit, jobs(other))?;
             }
         }
-        // 3. Less urgent tasks of its own core: one section each time that the job gets ready.
+        // 3. Less urgent tasks of its own core: one section each time that the job becomes ready.
         let arrivals = contention.tasks[task].count.min(first).saturating_add(1);
         let (mut local, mut ceiling) = (BlockingTerm::default(), BlockingTerm::default());
         for &lower in contention.lower(task) {

@@ -10,22 +10,22 @@ use crate::{Assumption, Overflow};
 /// What guards a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Guard {
-    /// Nothing: its users never wait for one another, since it is wait-free.
+    /// Nothing: the resource is wait-free, so its users never wait for one another.
     Absent,
-    /// MSRP: who waits spins. A resource of one core has a ceiling instead.
+    /// MSRP: a waiter spins. A resource of one core has a ceiling instead.
     Spinning,
-    /// MPCP: who waits is suspended. A resource of one core has a ceiling instead.
+    /// MPCP: a waiter suspends. A resource of one core has a ceiling instead.
     Suspending,
 }
 
-/// A set whose resources' guards, and tasks' costs, are changed and judged again and again, without laying it out
-/// anew: for searches. For [`super::mixed`] and [`super::mixed_han14`].
+/// A set for searches: a caller changes the guards of resources and the costs of tasks and analyses the set again and
+/// again, without laying it out anew. For [`super::mixed`] and [`super::mixed_han14`].
 #[derive(Clone)]
 pub struct Guarded {
     pub(crate) contention: Contention,
     ceilings: Vec<Option<u32>>,
     guards: Vec<Guard>,
-    /// By resource, by how much its sections are longer than in the set.
+    /// Per resource, by how much its sections are longer than in the set.
     longer: Vec<u64>,
 }
 
@@ -50,12 +50,12 @@ impl Guarded {
         }))
     }
 
-    /// What guards each resource.
+    /// The guard of each resource.
     pub fn guards(&self) -> &[Guard] {
         &self.guards
     }
 
-    /// Changes what guards a resource, by its position.
+    /// Changes the guard of a resource, given by its position.
     pub fn guard(&mut self, resource: usize, by: Guard) {
         self.guards[resource] = by;
         self.contention.ceilings[resource] = match by {
@@ -64,8 +64,8 @@ impl Guarded {
         };
     }
 
-    /// Makes each section on a resource, by its position, longer than in the set, by so much in all. The costs of its
-    /// users, of which sections are parts, are the caller's to change.
+    /// Makes each section on a resource, given by its position, longer than in the set, by `by` in all. The caller
+    /// must change the costs of the resource's users, which include the sections.
     ///
     /// # Errors
     /// [`Overflow`] if a time does not fit in 64 bits; nothing has changed then.
@@ -78,12 +78,12 @@ impl Guarded {
         done
     }
 
-    /// Changes C of a task, by its position. Sections that are guarded must be parts of it.
+    /// Changes C of a task, given by its position. C must include the task's guarded sections.
     pub fn cost(&mut self, task: usize, cost: Duration) {
         self.contention.tasks[task].cost = cost.as_ns();
     }
 
-    /// The most urgent user's priority, of a local resource, whatever guards it.
+    /// The priority of the most urgent user of a local resource, whatever guards the resource.
     pub(crate) fn ceiling(&self, resource: usize) -> Option<u32> {
         self.ceilings[resource]
     }

@@ -11,12 +11,12 @@
 //! Cost        a solver's, of the dual; then one sum over all coefficients
 //! ```
 //!
-//! **Why.** For every x that keeps to the rows and limits, and every y ≥ 0:
+//! **Why.** For every x that satisfies the rows and limits, and every y ≥ 0:
 //! c·x ≤ c·x + y·(b − A·x) = y·b + Σ_j (c_j − (Aᵀ·y)_j) · x_j ≤ V(y).
 //!
 //! The best y is the solution of the dual program, min V(y). A solver in floating point proposes it; it is rounded to
-//! whole multiples of 2⁻³², and V of that is computed in integers and rounded up. If the solver fails, or proposes
-//! something worse, V(0) = Σ u_j · c_j stands. So a faulty solver makes a bound larger, never wrong.
+//! whole multiples of 2⁻³², and V of that is computed in integers and rounded up. If the solver fails or proposes
+//! something worse, V(0) = Σ u_j · c_j holds. So a faulty solver makes a bound larger, never wrong.
 
 use microlp::{ComparisonOp, OptimizationDirection, Problem};
 
@@ -35,26 +35,26 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// A variable with its gain and its limit.
+    /// Adds a variable with its gain and its limit.
     pub(super) fn variable(&mut self, gain: u64, most: u64) -> usize {
         self.variables.push((gain, most));
         self.variables.len() - 1
     }
 
-    /// A row: a sum that is at most this. No variable twice.
+    /// Adds a row: a sum that is at most `most`. No variable occurs twice.
     pub(super) fn at_most(&mut self, sum: Vec<(usize, i64)>, most: u64) {
         if !sum.is_empty() {
             self.rows.push((sum, most));
         }
     }
 
-    /// Removes all, and keeps the memory of the lists.
+    /// Removes everything, and keeps the memory of the lists.
     pub(super) fn clear(&mut self) {
         self.variables.clear();
         self.rows.clear();
     }
 
-    /// No solution gains more than this.
+    /// An upper bound: no solution gains more.
     ///
     /// # Errors
     /// [`Overflow`] if that does not fit in 64 bits.
@@ -78,7 +78,7 @@ impl Program {
             }
             sum = sum.checked_add(u128::from(*most).checked_mul(price.into())?)?;
         }
-        // 2. What the limits still allow.
+        // 2. What the limits of the variables still allow.
         for (gain, (_, most)) in reduced.into_iter().zip(&self.variables) {
             let gain = u128::try_from(gain).unwrap_or(0);
             sum = sum.checked_add(gain.checked_mul(u128::from(*most))?)?;
@@ -86,7 +86,7 @@ impl Program {
         Some(sum.div_ceil(1 << BITS))
     }
 
-    /// What the solver takes for the best y: none if it gives up.
+    /// The y that the solver finds best; none if it gives up.
     fn proposal(&self) -> Option<Vec<u64>> {
         // In units of the largest gain, so that the dual's numbers are about 1.
         let unit = self.variables.iter().map(|(gain, _)| *gain).max().filter(|unit| *unit > 0)? as f64;
@@ -105,7 +105,7 @@ impl Program {
         }
         let solution = dual.solve().ok()?.into_solution().ok()?;
         let whole = |price: f64| (price * unit * (1u64 << BITS) as f64).round();
-        // What is negative or no number becomes 0, and what is too large the largest: `as` does that.
+        // `as` turns negative values and NaN into 0, and values that are too large into the largest.
         Some(prices.iter().map(|price| whole(solution.var_value(*price)) as u64).collect())
     }
 }
@@ -153,7 +153,7 @@ mod tests {
         })
     }
 
-    /// The best whole solution, by trying all.
+    /// The best whole solution, found by trying all.
     fn best(program: &Program) -> u64 {
         let mut best = 0;
         let mut x = vec![0u64; program.variables.len()];
@@ -176,7 +176,7 @@ mod tests {
         fn no_whole_solution_gains_more((program, y) in small()) {
             let best = best(&program);
             prop_assert!(program.bound().unwrap() >= best);
-            // Whatever is proposed.
+            // The same holds for any y.
             prop_assert!(program.value(&y[..program.rows.len()]).unwrap() >= u128::from(best));
         }
     }

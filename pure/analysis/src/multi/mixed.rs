@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Some global resources under MSRP, the others under MPCP: what a selection of mechanisms is judged by.
+//! Some global resources under MSRP, the others under MPCP: the analysis that judges a selection of mechanisms.
 //!
 //! ```text
 //! Equation    w_i = C_i + S_i + B_i + L_i + Σ_{h∈hp} ⌈(w_i + δ_h) / T_h⌉ · (C_h + S_h);  R = w + J
@@ -10,21 +10,21 @@
 //!             δ_h = R_h − (C_h + S_h) if h asks for a resource that suspends, else J_h
 //! Symbols     [ns] w from release, R from arrival, C cost with sections, S spinning, B suspended waiting, L local
 //!             blocking, s spinning for one request as in `msrp_gai01`, J jitter, T period; hp: same core
-//! Assumes     A1 D ≤ T, and all tasks keep it, or nothing is said of any   A2 spinning: not preempted from the
-//!             request to the release, not even by who holds a resource of the other kind   A3 what `mpcp_blocking`
-//!             assumes
+//! Assumes     A1 D ≤ T, and all tasks keep their deadlines, or nothing is proven for any   A2 a job that spins is not
+//!             preempted from its request to its release, not even by the holder of a resource of the other kind
+//!             A3 what `mpcp_blocking` assumes
 //! Verdict     sufficient
 //! Cost        rounds of the outer iteration, few
-//! Source      [Brandenburg11] S; [Lakshmanan09], [Chen19] B, L and δ; ours: p, the one by the other, below
+//! Source      [Brandenburg11] S; [Lakshmanan09], [Chen19] B, L and δ; ours: p, how each kind delays the other, below
 //! ```
 //!
-//! **What spins is not delayed by what suspends**: from its request to its release nothing preempts it (A2), so a
-//! section that others spin for lasts w, whatever its core's holders of the other kind do.
+//! **Suspension does not delay spinning**: nothing preempts a job from its request to its release (A2), so a section
+//! that others spin for lasts w, whatever the holders of the other kind on its core do.
 //!
-//! **What suspends is delayed by what spins** at one instant only, when it goes on, and by one stretch at most:
+//! **Spinning delays suspension** at one instant only, when the suspended job continues, and by one stretch at most:
 //! `mpcp_blocking` says why.
 //!
-//! If everything spins it is `msrp_holistic`, and if nothing does `mpcp_lnr09_sound`.
+//! If all resources spin it is `msrp_holistic`, and if none does `mpcp_lnr09_sound`.
 
 use taut_time::Duration;
 
@@ -44,8 +44,8 @@ pub fn response_times(set: &Guarded) -> Result<Verdict<Bounds>, Overflow> {
     response_times_above(set, &[])
 }
 
-/// The same, if it is known that no task's w is less than `least`, by position: bounds of the set with fewer guards or
-/// lower costs. Saves steps, and changes nothing.
+/// The same, for a caller that knows that no task's w is less than `least`, by position: bounds of the set with fewer
+/// guards or lower costs. Saves steps, and changes nothing.
 ///
 /// # Errors
 /// [`Overflow`] as for [`response_times`].

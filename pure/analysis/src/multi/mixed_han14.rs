@@ -8,16 +8,16 @@
 //! Equation    w_i = C_i + S_i + B_i + L_i + Σ_{h∈hp} ⌈(w_i + J_h + B_h) / T_h⌉ · (C_h + S_h);  R = w + J
 //!             S: resources that are spun for, as in `msrp_gai01`
 //!             B: the others, as in `mpcp_blocking` with every p = 0
-//!             L_i: the same of the others, and once the longest stretch that spins, as in `msrp_gai01`
+//!             L_i: that of the others, and once the longest stretch that spins, as in `msrp_gai01`
 //! Symbols     [ns] as in `mixed`
 //! Assumes     as `mixed`
-//! Verdict     unsound: research. As `mpcp_lnr09_paper`; and a holder that suspends is not charged for stretches that
-//!             spin on its core
+//! Verdict     unsound: research. As `mpcp_lnr09_paper`; in addition, a holder that suspends is not charged for
+//!             stretches that spin on its core
 //! Cost        pseudo-polynomial
-//! Source      [Han14, equations 2 to 11]; how the two sets of equations are put together is not printed: ours
+//! Source      [Han14, equations 2 to 11]; how to combine the two sets of equations is not printed: ours
 //! ```
 //!
-//! The answer is no [`crate::Verdict`], so that nothing that asks for a proof can take it for one.
+//! The result is no [`crate::Verdict`], so that no caller that needs a proof can take it for one.
 
 use super::contention::BlockingTerm;
 use super::fixed_point::{Basis, Charge, Deferral, State, solve};

@@ -6,18 +6,18 @@
 //! | file | waiting for a global resource | verdict |
 //! |---|---|---|
 //! | [`msrp_gai01`] | spinning, first come, first served | sufficient |
-//! | [`msrp_holistic`] | the same, charged no more often than it can come | sufficient |
-//! | [`msrp_joint`] | the same, of all jobs in a window together | sufficient |
-//! | [`mpcp_lnr09_sound`] | suspended, by priority | sufficient |
-//! | `mpcp_linear` | the same, charged no more often than it can come; with the feature `linear-programming` | sufficient |
+//! | [`msrp_holistic`] | the same, no remote section charged more often than it can occur | sufficient |
+//! | [`msrp_joint`] | the same, counted for all jobs of a window together | sufficient |
+//! | [`mpcp_lnr09_sound`] | suspending, by priority | sufficient |
+//! | `mpcp_linear` | the same, no section charged twice; with the feature `linear-programming` | sufficient |
 //! | [`mpcp_lnr09_paper`] | the same as published | **unsound** |
-//! | [`fmlp_plus`] | suspended, first come, first served | sufficient |
-//! | [`fmlp07`] | spinning for short ones, suspended for long ones | sufficient |
-//! | [`mixed`] | spinning as in MSRP for some, suspended as in MPCP for the others | sufficient |
-//! | [`mixed_han14`] | the same, the published equations put together | **unsound** |
+//! | [`fmlp_plus`] | suspending, first come, first served | sufficient |
+//! | [`fmlp07`] | spinning for short resources, suspending for long ones | sufficient |
+//! | [`mixed`] | spinning as in MSRP for some, suspending as in MPCP for the others | sufficient |
+//! | [`mixed_han14`] | the same, the published equations combined | **unsound** |
 //! | [`edf_msrp`] | spinning; cores under EDF | sufficient |
 //!
-//! [`Trial`] asks [`mixed`] again and again with other guards and costs: for searches.
+//! [`Trial`] applies [`mixed`] again and again with other guards and costs: for searches.
 //!
 //! A caller with one protocol in mind may ask several of its analyses and take the best answer.
 

@@ -13,8 +13,8 @@
 //! Source      [Lakshmanan09]; [Han14, equations 2 to 5]; refuted in [Chen19]
 //! ```
 //!
-//! The answer is no [`crate::Verdict`], so that nothing that asks for a proof can take it for one. We know the
-//! published δ_h = B_h and the factor 1 + N_i of L from others' texts and implementations.
+//! The result is no [`crate::Verdict`], so that no caller that needs a proof can take it for one. We know the
+//! published δ_h = B_h and the factor 1 + N_i of L from other authors' texts and implementations.
 
 use taut_model::TaskSet;
 use taut_time::Duration;
@@ -32,18 +32,18 @@ pub enum Claims {
     Unsound(Vec<Claim>),
     /// They claim nothing: an assumption does not hold.
     NotApplicable(Assumption),
-    /// The iteration was given up after this many steps.
+    /// The iteration gave up after this many steps.
     Steps(u32),
 }
 
 /// What the published equations claim of a task. No proof of anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// The claimed bound from the arrival; if the deadline is not claimed to be kept, a value without a meaning.
+    /// The claimed bound from the arrival; meaningless if the deadline is not claimed to be kept.
     pub claimed: Duration,
     /// Whether the deadline is claimed to be kept.
     pub claimed_to_fit: bool,
-    /// The claim in parts; they sum to it.
+    /// The claim in terms; they sum to it.
     pub terms: Terms,
 }
 
@@ -57,12 +57,12 @@ pub fn claims(set: &TaskSet) -> Result<Claims, Overflow> {
         Err(assumption) => return Ok(Claims::NotApplicable(assumption)),
     };
     let waits = waits(&contention)?;
-    // As printed, B_h alone defers, and each task is looked at by itself.
+    // As printed, B_h alone defers, and each task is analysed by itself.
     let charge = |task: usize, _: &State| Ok(waits[task].charge);
     Ok(claimed(&contention, &waits, solve(&contention, Deferral::Blocking, Basis::Parameters, charge)?))
 }
 
-/// What is claimed by what was solved.
+/// The claims that a solution makes.
 pub(crate) fn claimed(contention: &Contention, waits: &[Waits], solved: Solved) -> Claims {
     let bounds = match solved {
         Solved::Steps(steps) => return Claims::Steps(steps),
@@ -70,7 +70,7 @@ pub(crate) fn claimed(contention: &Contention, waits: &[Waits], solved: Solved) 
     };
     let claim = |(at, task): (usize, &TaskBound)| {
         let in_time = task.from_arrival.as_ns() <= contention.tasks[at].deadline;
-        // Without a B there is no equation for those below.
+        // Without a B there is no equation for the tasks below.
         let claimed_to_fit = in_time && !contention.higher(at).any(|higher| waits[higher].unbounded);
         Claim { claimed: task.from_arrival, claimed_to_fit, terms: task.terms }
     };

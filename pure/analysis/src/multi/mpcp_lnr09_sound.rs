@@ -8,14 +8,15 @@
 //!             δ_h = R_h − C_h if h asks for a global resource, else J_h
 //! Symbols     [ns] w from release, R from arrival, C cost with sections, J jitter, T period; hp: same core
 //!             B, L: `mpcp_blocking`
-//! Assumes     A1 D ≤ T, and all tasks keep it, or nothing is said of any   A2 what `mpcp_blocking` assumes
+//! Assumes     A1 D ≤ T, and all tasks keep their deadlines, or nothing is proven for any
+//!             A2 what `mpcp_blocking` assumes
 //! Verdict     sufficient
 //! Cost        pseudo-polynomial
 //! Source      [Lakshmanan09] B and L; [Chen19] R_h − C_h: how late a job that suspends can run
 //! ```
 //!
-//! This is `mpcp_lnr09_paper` with one term put right, and the difference is large: see the test
-//! `counterexample` there.
+//! This is `mpcp_lnr09_paper` with one term corrected, and the difference is large: see the test `counterexample`
+//! there.
 
 use taut_model::TaskSet;
 

@@ -10,14 +10,14 @@
 //!             w = C + S + L + Σ_{h∈hp} ⌈(w + J_h) / T_h⌉ · (C_h + S_h);  R = w + J
 //! Symbols     [ns] s spinning for one request, N requests of a job, w_jq longest section, S spinning of a job,
 //!             L local blocking, C cost with sections, T period, J jitter, E core; hp, lp: same core
-//! Assumes     A1 D ≤ T   A2 no self-suspension   A3 whoever spins for or holds a global resource is not preempted
+//! Assumes     A1 D ≤ T   A2 no self-suspension   A3 a job that spins for or holds a global resource is not preempted
 //!             A4 local resources under SRP or immediate ceilings   A5 global sections do not nest
 //! Verdict     sufficient: the same remote section is charged to every request
 //! Cost        one pass over requests, then response times
 //! Source      [Gai01] P. Gai, G. Lipari, M. Di Natale, RTSS 2001; [Han14, equations 6 to 11]
 //! ```
 //!
-//! No bound rests on another task's: each is proven or not by itself.
+//! No bound depends on another task's bound: each is proven or not by itself.
 //!
 //! A4 is no formality: under the original ceilings a task is blocked at its arrival *and* when it locks, and a simulation
 //! of small sets exceeds the bound (`msrp_needs_immediate_ceilings`, in the tests of `taut-sim`).
@@ -45,7 +45,8 @@ pub fn response_times(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
     Ok(solve(&contention, Deferral::Never, Basis::Parameters, |task, _| charge(task))?.verdict())
 }
 
-/// S: the spinning of a job, a remote section for every request; `spins` says which global resources are so.
+/// S: the spinning of a job, with a remote section for every request; `spins` says for which global resources jobs
+/// spin.
 pub(crate) fn spin(
     contention: &Contention,
     task: usize,
@@ -59,7 +60,7 @@ pub(crate) fn spin(
     Ok(sum)
 }
 
-/// L of all tasks: one section of a less urgent task that has just started; a global one with its spinning.
+/// L of all tasks: one section of a less urgent task that has just started; a global one includes its spinning.
 pub(crate) fn arrival_blockings(contention: &Contention) -> Result<Vec<BlockingTerm>, Overflow> {
     let tasks = || 0..contention.tasks.len();
     let spans = tasks().map(|task| span(contention, task, |_| true)).collect::<Result<Vec<_>, Overflow>>()?;
@@ -71,7 +72,7 @@ pub(crate) fn arrival_blockings(contention: &Contention) -> Result<Vec<BlockingT
     Ok(tasks().map(longest).collect())
 }
 
-/// How long one request of a task can keep its core from all others: the spinning and the section.
+/// How long one request of a task can keep all other tasks off its core: the spinning and the section.
 pub(crate) fn span(
     contention: &Contention,
     task: usize,

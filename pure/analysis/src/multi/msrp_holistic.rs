@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! MSRP, charging no remote section more often than it can come.
+//! MSRP, charging no remote section more often than it can occur.
 //!
 //! ```text
 //! Equation    S_i = Σ_q Σ_{E ≠ E_i} the N_iq longest sections on q that tasks of E can have while a job of i is
 //!             pending: x has ⌈(w_i + R_x) / T_x⌉ · N_xq of length w_xq
 //!             L and w as in `msrp_gai01`
 //! Symbols     [ns] w_i from release, R_x from arrival; all others as in `msrp_gai01`
-//! Assumes     as `msrp_gai01`   A6 all tasks keep their deadlines, or nothing is said of any
+//! Assumes     as `msrp_gai01`   A6 all tasks keep their deadlines, or nothing is proven for any
 //! Verdict     sufficient; never more than `msrp_gai01`
 //! Cost        rounds of the outer iteration, few
 //! Source      [Brandenburg11] B. B. Brandenburg, dissertation, 2011: blocking bounded over all requests
@@ -38,7 +38,7 @@ pub fn response_times(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
     Ok(solve_from(&contention, &[], Deferral::Never, Basis::Responses, charges)?.verdict())
 }
 
-/// S and L alone, of all tasks, if each job ends within `windows` of its release.
+/// Only S and L, of all tasks, if each job ends within `windows` of its release.
 ///
 /// # Errors
 /// [`Overflow`] as for [`response_times`].
@@ -57,7 +57,7 @@ fn charges(contention: &Contention) -> Result<impl Fn(&State) -> Result<Vec<Char
     })
 }
 
-/// S of all tasks: the spinning of a job that is pending for w; `spins` says which global resources are so.
+/// S of all tasks: the spinning of a job that is pending for w; `spins` says for which global resources jobs spin.
 pub(crate) fn spins(
     contention: &Contention,
     state: &State,

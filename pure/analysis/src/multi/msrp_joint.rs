@@ -1,35 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! MSRP, spinning counted for a core, not for each job: no remote section is charged twice in a window.
+//! MSRP, spinning counted per core, not per job: no remote section is charged twice in a window.
 //!
 //! ```text
 //! Equation    w_i = C_i + V_i + Σ_{h∈hp} m_h · C_h;  R = w + J;  m_h = ⌈(w_i + J_h) / T_h⌉
 //!             V_i = min( S_i + Σ_{h∈hp} m_h · S_h + L_i,  V'_i );  S of `msrp_holistic`, L of `msrp_gai01`
 //!             V'_i = Σ_q Σ_{E ≠ E_i} top(F_q)  +  max( c_i,  max { Σ_{E ≠ E_i} next(F_q) + w_lq : l∈lp, q } )
 //!             F_q = N_iq + Σ_{h∈hp} m_h · N_hq
-//!             of the sections on q that tasks of E can have in the window, x ⌈(w_i + R_x) / T_x⌉ · N_xq of length w_xq:
-//!             top(F) the sum of the F longest, next(F) the longest but F
+//!             of the sections on q that tasks of E can have in the window, x ⌈(w_i + R_x) / T_x⌉ · N_xq of length
+//!             w_xq: top(F) the sum of the F longest, next(F) the longest after those
 //! Symbols     [ns] w_i from release, R_x from arrival, C cost without spinning, J jitter, T period, N requests of a job,
-//!             w_lq longest section, E core, c_i longest section of a less urgent task on a local resource with a ceiling
-//!             as urgent as i; hp, lp: same core
+//!             w_lq longest section, E core, c_i longest section of a less urgent task on a local resource with a
+//!             ceiling at least as urgent as i; hp, lp: same core
 //! Assumes     as `msrp_holistic`
 //! Verdict     sufficient; never more than `msrp_holistic`
 //! Cost        rounds of the outer iteration, few
 //! Source      [Wieder13] blocking as a mixed-integer linear program, with these rows; its solution is ours
 //! ```
 //!
-//! **Why.** Let a job be released in a stretch, from t on, in which some job of i or hp is pending at all times, and none
-//! just before t. While it lasts the core executes these jobs, or spins for them, or executes or spins for the one less
-//! urgent job that was in a section or spinning at t. Up to t + w, m_h jobs of h are released and, as w + J ≤ D ≤ T, one
-//! of i; they ask for q F_q times, and the less urgent job once, if it did not hold a local resource. Each such request
-//! waits for one section of each other core at most, as it is not preempted and queues are first come, first served, and
-//! no section is executed twice. So w bounds all that the stretch holds, and it ends by t + w.
+//! **Why.** Let a stretch start at t in which some job of i or hp is pending at all times, and none just before t,
+//! and let a job be released in it. During the stretch the core executes these jobs, or spins for them, or executes
+//! or spins for the one less urgent job that was in a section or spinning at t. Up to t + w, m_h jobs of h are
+//! released and, as w + J ≤ D ≤ T, one of i. They request q F_q times, and the less urgent job once, if it did not
+//! hold a local resource. Each such request waits for at most one section of each other core, as it is not preempted
+//! and queues are first come, first served, and no section executes twice. So w bounds all work of the stretch, which
+//! ends by t + w.
 //!
-//! As a program: X the parts of remote requests that delay one of the F_q requests, Y those that delay the less urgent
-//! job's, and A_q whether that was for q: Σ_{x on E} X_xq ≤ F_q, Σ_{x on E} Y_xq ≤ A_q, X + Y ≤ requests, Σ A ≤ 1. For
-//! each choice of A, its rows speak of one q and E each, so that the longest sections are the maximum: no solver is
-//! needed. The other operand of min counts what each job can meet in its own window, which may be less.
+//! As a program: X are the parts of remote requests that delay one of the F_q requests, Y those that delay the less
+//! urgent job's request, and A_q says whether that was for q: Σ_{x on E} X_xq ≤ F_q, Σ_{x on E} Y_xq ≤ A_q,
+//! X + Y ≤ requests, Σ A ≤ 1. For each choice of A, every row is about one q and one E, so the longest sections are
+//! the maximum: no solver is needed. The other operand of min counts what each job can meet in its own window, which
+//! may be less.
 
 use taut_model::TaskSet;
 
@@ -60,13 +62,13 @@ fn jobs(contention: &Contention, task: usize, other: usize, state: &State) -> u6
     contention.jobs(other, state.window[task], contention.tasks[other].jitter).max(1)
 }
 
-/// What depends on no window.
+/// What does not depend on a window.
 struct Fixed {
     /// L of each task.
     arrival: Vec<BlockingTerm>,
-    /// Of each task, c.
+    /// c of each task.
     ceiling: Vec<BlockingTerm>,
-    /// Of each core, the global resources that its tasks use, in their order.
+    /// Per core, the global resources that its tasks use, in their order.
     used: Vec<Vec<usize>>,
 }
 
@@ -94,7 +96,7 @@ impl Fixed {
         })
     }
 
-    /// For each task the lower of S and L, job by job, and V'.
+    /// For each task the lower of two charges: S and L, job by job, or V'.
     fn charges(&self, contention: &Contention, state: &State) -> Result<Vec<Charge>, Overflow> {
         let spins = spins(contention, state, |_| true)?;
         let joint = self.joint(contention, state)?;
@@ -124,7 +126,7 @@ impl Fixed {
 
     /// V' of all tasks.
     fn joint(&self, contention: &Contention, state: &State) -> Result<Vec<Charge>, Overflow> {
-        // 1. F, of each task and resource that its core uses.
+        // 1. F, of each task and each resource that its core uses.
         let mut questions: Vec<Vec<Question>> = vec![Vec::new(); contention.resources];
         let mut asked = vec![0; contention.resources];
         for (task, row) in contention.tasks.iter().enumerate() {
@@ -147,7 +149,7 @@ impl Fixed {
                 questions[resource].push(Question { core: row.core, window, count: asked[resource] });
             }
         }
-        // 2. The longest, and the one after them that a less urgent request may meet.
+        // 2. The longest sections, and the one after them, which a less urgent request may meet.
         let answers = questions.iter().enumerate();
         let answers = answers.map(|(resource, questions)| sections(contention, resource, state, questions));
         let answers = answers.collect::<Result<Vec<_>, Overflow>>()?;
@@ -158,7 +160,7 @@ impl Fixed {
             for &resource in &self.used[row.core] {
                 let Sections { longest, next } = answers[resource].next().unwrap_or_default();
                 shared.add(1, longest, None, Some(resource))?;
-                // 3. The less urgent one that is in the way.
+                // 3. The less urgent request that blocks.
                 let lower = |use_: &&Use| contention.tasks[use_.task].priority < row.priority;
                 if let Some(section) = contention.uses(resource, row.core).iter().find(lower) {
                     let time = next.checked_add(section.length).ok_or(Overflow)?;
@@ -179,7 +181,7 @@ mod tests {
     use super::super::{Status, msrp_holistic};
     use super::*;
 
-    /// The equations as they are printed above, walking over all cores for each task: what the fast form is held to.
+    /// The equations as printed above, walking over all cores for each task: the reference for the fast form.
     mod slow {
         use super::*;
 
@@ -204,7 +206,7 @@ mod tests {
             Ok(solve(contention, Deferral::Never, Basis::Responses, charge)?.verdict())
         }
 
-        /// S: the spinning of a job that is pending for w; `spins` says which global resources are so.
+        /// S: the spinning of a job that is pending for w; `spins` says for which global resources jobs spin.
         fn spin(
             contention: &Contention,
             task: usize,
@@ -233,7 +235,7 @@ mod tests {
             Ok(sum)
         }
 
-        /// L: one section of a less urgent task that has just started; a global one with its spinning.
+        /// L: one section of a less urgent task that has just started; a global one includes its spinning.
         fn arrival_blocking(contention: &Contention, task: usize) -> Result<BlockingTerm, Overflow> {
             let mut longest = BlockingTerm::default();
             for &lower in contention.lower(task) {
@@ -257,7 +259,7 @@ mod tests {
             Ok(Charge { shared, local: arrival_blocking(contention, task)?, ..Charge::default() })
         }
 
-        /// V'. `asked` is room for F.
+        /// V'. `asked` is scratch space for F.
         fn joint(
             contention: &Contention,
             task: usize,
@@ -279,7 +281,7 @@ mod tests {
                     asked[request.resource] = count.ok_or(Overflow)?;
                 }
             }
-            // 2. The longest, and the one after them that a less urgent request may meet.
+            // 2. The longest sections, and the one after them, which a less urgent request may meet.
             let (mut shared, mut local) = (BlockingTerm::default(), BlockingTerm::default());
             for &lower in contention.lower(task) {
                 local = local.larger(contention.ceiling_section(task, lower));
@@ -302,7 +304,7 @@ mod tests {
                     }
                 }
                 shared.add(1, longest.time, None, Some(resource))?;
-                // 3. The less urgent one that is in the way.
+                // 3. The less urgent request that blocks.
                 let lower =
                     |use_: &&Use| contention.tasks[use_.task].priority < contention.tasks[task].priority;
                 if let Some(section) = contention.uses(resource, own).iter().find(lower) {
@@ -319,7 +321,7 @@ mod tests {
         let mut draw = Draw(11);
         let (mut proven, mut passed) = (0, 0);
         for round in 0..400 {
-            // Some of so many cores that questions are answered together.
+            // Some sets have so many cores that questions are answered together.
             let (cores, each) =
                 if round % 10 == 0 { (40, 3) } else { (draw.below(6) + 1, draw.below(5) + 1) };
             let resources = draw.below(4) + 1;

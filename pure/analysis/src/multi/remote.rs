@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! How long the sections of other cores are that can come into a window: of each core, the longest ones.
+//! How long the sections of other cores are that can occur in a window: of each core, the longest ones.
 //!
 //! ```text
 //! Asked       for a core, a window w and a number F, of a resource:
 //!             longest = Σ_E top_E(w, F),  next = Σ_E next_E(w, F),  over all other cores E
 //!             x of core E can have ⌈(w + R_x) / T_x⌉ · N_xq sections of length w_xq in the window; of these, top_E is
-//!             the sum of the F longest and next_E the longest but F
+//!             the sum of the F longest and next_E the longest after those
 //! Symbols     [ns] w window, R response from the arrival, T period, w_xq longest section; N requests of a job
 //! ```
 //!
-//! Two forms, which give the same. [`one_by_one`] walks over the cores for each question: questions · cores steps.
+//! Two forms, which give the same result. [`one_by_one`] walks over the cores for each question: questions · cores
+//! steps.
 //!
-//! [`together`] answers all questions of a resource, the shortest window first. With the sections of E from the longest
-//! to the shortest, those of x are the ones from number s to number e, so top_E has slope w_xq between F = s and F = e,
-//! and next_E is the slope of top_E at F. So Σ top and Σ next are the sum and the slope of what all sections of all cores
-//! add, and two sums over the numbers at which slopes change give both. A longer window changes s and e of those
-//! sections only of which it holds one job more. That is questions + changes steps, each the logarithm of the
-//! number of different F long; changes depend on the windows and periods, not on how many cores there are.
+//! [`together`] answers all questions about a resource, the shortest window first. Order the sections of E from the
+//! longest to the shortest. If those of x have the numbers s to e, top_E has slope w_xq between F = s and F = e, and
+//! next_E is the slope of top_E at F. So Σ top and Σ next are the sum and the slope of what all sections of all cores
+//! add, and two sums over the numbers at which slopes change give both. A longer window changes s and e only where it
+//! holds one job more of a task, and behind that. That takes questions + changes steps, each as long as the logarithm
+//! of the number of different F; changes depend on the windows and periods, not on the number of cores.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,10 +28,10 @@ use super::contention::Contention;
 use super::fixed_point::State;
 use crate::Overflow;
 
-/// What is asked about a resource.
+/// A question about a resource.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Question {
-    /// Whose sections do not count.
+    /// The core whose sections do not count.
     pub(super) core: usize,
     /// w.
     pub(super) window: u64,
@@ -59,11 +60,11 @@ pub(super) fn sections(
     let asked = questions.len() as u64;
     let changes = |task: usize| (spread / contention.tasks[task].period + 1).min(asked);
     let changes = uses.iter().fold(0u64, |sum, x| sum.saturating_add(changes(x.task)));
-    // A change is looked up in a heap and made in two sums, for those behind it too.
+    // A change costs a look-up in a heap and updates of two sums, for the sections behind it too.
     let logarithm = u64::from(asked.max(2).ilog2());
     let together_takes = changes.saturating_mul(6).saturating_add(asked).saturating_mul(logarithm);
     let longest = uses.iter().map(|x| x.length).max().unwrap_or(0);
-    // Slopes times numbers are added up in 128 bits with a sign.
+    // Products of slopes and numbers are added up in 128 bits with a sign.
     let fits = u128::from(most.saturating_add(1)) * u128::from(longest)
         <= i128::MAX as u128 / 4 / (uses.len() as u128 + 1);
     if fits && together_takes < asked.saturating_mul(contention.cores as u64) {
@@ -116,9 +117,9 @@ fn one_by_one(
     Ok(all)
 }
 
-/// Where slopes change: sums over all numbers up to one, of the changes and of each times its number.
+/// Where slopes change: sums over all numbers up to a given one, of the changes and of each change times its number.
 struct Slopes {
-    /// All F that are asked for, each once, from the least on.
+    /// All F of the questions, each once, the least first.
     counts: Vec<u64>,
     /// Fenwick trees over them.
     sums: Vec<(i128, i128)>,
@@ -143,7 +144,7 @@ impl Slopes {
         }
     }
 
-    /// The sum and the slope at a number that is asked for.
+    /// The sum and the slope at the F of a question.
     fn at(&self, count: u64) -> (i128, i128) {
         let mut at = self.counts.partition_point(|&other| other <= count);
         let (mut slope, mut moment) = (0, 0);
@@ -167,16 +168,16 @@ fn together(
     let mut order: Vec<usize> = (0..questions.len()).collect();
     order.sort_unstable_by_key(|&at| questions[at].window);
     let mut slopes = Slopes::new(questions);
-    // From here on all numbers are alike: nobody asks for more.
+    // From `end` on all numbers are alike: no question has a larger F.
     let end = slopes.counts.last().map_or(0, |most| most.saturating_add(1));
     let mut of_use = vec![0u64; uses.len()];
     let groups = groups(contention, resource);
-    // The least window that holds one job more, and of whom.
+    // The least window that holds one job more, and the use that it belongs to.
     let mut later: BinaryHeap<Reverse<(u64, usize)>> = (0..uses.len()).map(|at| Reverse((0, at))).collect();
     let mut answers = vec![Sections::default(); questions.len()];
     for at in order {
         let question = questions[at];
-        // 1. Who has more sections in this window than in the one before.
+        // 1. The uses with more sections in this window than in the one before.
         while let Some(&Reverse((from, x))) = later.peek()
             && from <= question.window
         {
@@ -185,7 +186,7 @@ fn together(
             let most = held(contention, state, uses[x].task, uses[x].count, question.window);
             let before = of_use[group.start..x].iter().fold(0u64, |sum, most| sum.saturating_add(*most));
             if before >= end {
-                // Those before it are enough for every question, and stay so.
+                // The uses before it are enough for every question, and stay so.
                 continue;
             }
             for (sign, most) in [(-1, of_use[x]), (1, most)] {
@@ -206,7 +207,7 @@ fn together(
                 later.push(Reverse((from, x)));
             }
         }
-        // 2. All cores, without its own.
+        // 2. All cores, without the question's own.
         let (longest, next) = slopes.at(question.count);
         let own = of_core_wide(contention, resource, state, question);
         answers[at] = Sections {
@@ -217,7 +218,7 @@ fn together(
     Ok(answers)
 }
 
-/// The same as [`of_core`] for the core that asks, in 128 bits: what does not fit in 64 is taken away again.
+/// The same as [`of_core`] for the question's own core, in 128 bits: what does not fit in 64 is subtracted again.
 fn of_core_wide(contention: &Contention, resource: usize, state: &State, question: Question) -> (i128, i128) {
     let (mut sum, mut left) = (0i128, question.count);
     for own in contention.uses(resource, question.core) {
@@ -232,7 +233,7 @@ fn of_core_wide(contention: &Contention, resource: usize, state: &State, questio
     (sum, 0)
 }
 
-/// Of each use of a resource, the uses of the same core.
+/// For each use of a resource, the uses of the same core.
 fn groups(contention: &Contention, resource: usize) -> Vec<std::ops::Range<usize>> {
     let uses = contention.all_uses(resource);
     let core = |at: usize| contention.tasks[uses[at].task].core;
@@ -245,7 +246,8 @@ fn groups(contention: &Contention, resource: usize) -> Vec<std::ops::Range<usize
     groups
 }
 
-/// The least window longer than this one that holds one job more: the first w with w + R > k · T, if k do now.
+/// The least window longer than this one that holds one job more: the first w with w + R > k · T, if this one holds k
+/// jobs.
 fn one_more(contention: &Contention, state: &State, task: usize, window: u64) -> Option<u64> {
     let jobs = contention.jobs(task, window, state.response[task]);
     let reach = u128::from(jobs) * u128::from(contention.tasks[task].period) + 1;

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! When a queue of given capacity overflows: whether, not before, and certainly by.
+//! When a queue of given capacity overflows: whether it can, not before which time, and certainly by which time.
 //!
 //! ```text
 //! Equation    suffices      the capacity of [`super`] is c or less
 //!             not before    s_j for the first j with n (j + 1) − m · max(0, ⌈(s_j − R_r) / T_r⌉ − 1) > c
-//!                           s_j = max(0, j · T_w − R_w), from the send that found the queue empty last
+//!                           s_j = max(0, j · T_w − R_w), counted from the last send that found the queue empty
 //!             certainly by  ⌈(T_w T_r (c + m (1 + ⌈R_r / T_r⌉)) + n T_r R_w) / (n T_r − m T_w)⌉, from the arrival of a
 //!                           job of the writer, if n T_r > m T_w
 //! Symbols     those of [`super`]; c capacity
 //! Assumes     A1 to A4 of [`super`]   certainly by: A5 the writer is periodic and sends n values in every job
 //! Verdict     suffices: sufficient. Not before: a lower bound. Certainly by: an upper bound
-//! Cost        a pass over j, limited by steps: the time reached then is a bound as well
+//! Cost        a pass over j, limited in steps: the time reached at the limit is a bound as well
 //! Source      own, as [`super`]
 //! ```
 //!
-//! **Not before.** It is the backlog of [`super`]: j jobs behind the send at u at most n (j + 1) values have been sent, at
-//! u + s_j or later, and readers that arrived by then have taken theirs.
+//! **Not before.** This is the backlog of [`super`]: at a send j jobs after the send at u, at most n (j + 1) values
+//! have been sent. It happens at u + s_j or later, and the readers that arrived early enough have taken their values.
 //!
-//! **Certainly by.** By t the writer has sent more than n (t − R_w) / T_w values. Reader's jobs that arrived by t, and those
-//! from before that were still under way, are at most t / T_r + 1 + ⌈R_r / T_r⌉. If the difference is c or more, and
-//! nothing was lost, more than c values would wait.
+//! **Certainly by.** By t the writer has sent more than n (t − R_w) / T_w values. At most t / T_r + 1 + ⌈R_r / T_r⌉
+//! reader's jobs have arrived by t or were under way before. If the difference were c or more with nothing lost, more
+//! than c values would wait.
 
 use taut_time::Duration;
 
@@ -32,7 +32,7 @@ use crate::{Assumption, Overflow, Verdict, Why};
 /// Steps of the pass over j.
 pub const STEPS_MAX: u32 = 1 << 16;
 
-/// Whether a queue of so many values is never found full; the answer is how many it needs.
+/// Whether a queue of `values` places is never full at a send; the bound is the capacity that it needs.
 ///
 /// # Errors
 /// [`Overflow`].
@@ -43,7 +43,8 @@ pub fn suffices(writer: &Writer, reader: &Reader, values: u64) -> Result<Verdict
     })
 }
 
-/// How long at least after a send to the empty queue no send finds it full; none if none ever does.
+/// A lower bound on the time from a send to the empty queue to a send that finds the queue full; none if no send ever
+/// does.
 ///
 /// # Errors
 /// [`Overflow`].
@@ -66,13 +67,13 @@ pub fn not_before(
     let first = (0..u128::from(STEPS_MAX)).take_while(fits).count() as u128;
     match duration(sent_at(first)) {
         Ok(time) => Ok(Verdict::Schedulable(Some(time))),
-        // Later than any time.
+        // That is later than any time.
         Err(Overflow) => Ok(Verdict::Schedulable(Some(Duration::MAX))),
     }
 }
 
-/// How long at most after an arrival of a periodic writer a send has found the queue full; not shown if the rates allow
-/// that none ever does.
+/// An upper bound on the time from an arrival of a periodic writer to a send that finds the queue full; not shown if
+/// the rates allow that no send ever does.
 ///
 /// # Errors
 /// [`Overflow`].
@@ -105,8 +106,9 @@ mod tests {
         Duration::from_ns(ns)
     }
 
-    /// When a send first finds `values` waiting, from the writer's first arrival, and from the send that found nothing
-    /// last. Periodic ends; a job sends or takes all at once, anywhere within its response.
+    /// When a send first finds `values` waiting: counted from the writer's first arrival, and from the last send that
+    /// found the queue empty. Both ends are periodic; a job sends or takes all its values at once, anywhere within
+    /// its response time.
     fn first_full(w: &Writer, r: &Reader, values: u64, draw: &mut Draw) -> Option<(u64, u64)> {
         let end = 1_500;
         let style = draw.pick(0, 3);
@@ -115,7 +117,7 @@ mod tests {
         let mut add = |period: u64, offset: u64, response: u64, kind: u8, draw: &mut Draw| {
             let mut last = 0;
             for arrival in (0..end / period).map(|job| offset + job * period) {
-                // Random, or the writer late and then early while the reader is early and then late.
+                // Random, or the writer is late and then early while the reader is early and then late.
                 let late = (arrival < turn) == (kind == 1);
                 let within = match style {
                     0 => draw.pick(0, response),

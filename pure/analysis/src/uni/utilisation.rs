@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Share of a core.
+//! Utilisation of a core.
 //!
 //! ```text
 //! Equation    U = Σ C_i / T_i
 //! Symbols     C cost, T period, or least time between arrivals
 //! Assumes     A1 T > 0
-//! Verdict     exact: no schedule at all serves U > 1 for ever; U ≤ 1 alone promises nothing under fixed priority
+//! Verdict     exact: no schedule at all serves U > 1 for ever; U ≤ 1 alone guarantees nothing under fixed priority
 //! Cost        a multiplication of big numbers per task, n · 64 bits long
 //! Source      [LiuLayland73] "Scheduling algorithms for multiprogramming in a hard-real-time environment"
 //! ```
 //!
-//! The sum is a fraction of whole numbers, as long as they need to be: a sum of rounded shares would call a core
-//! at exactly 100 % overloaded, or miss one a hair above.
+//! The sum is a fraction of whole numbers of any length. A sum of rounded shares would call a core at exactly 100 %
+//! overloaded, or miss one slightly above.
 
 pub mod hyperbolic;
 pub mod liu_layland;
@@ -51,7 +51,8 @@ impl Utilisation {
         self.numerator.at_most(&self.denominator)
     }
 
-    /// Whether U ≤ 1 of tasks given as (C, T), sooner: big numbers only where U is close to 1. `None` if a T is zero.
+    /// Whether U ≤ 1 for tasks given as (C, T), faster: big numbers only where U is close to 1. `None` if a T is
+    /// zero.
     pub fn fit(tasks: impl Iterator<Item = (Duration, Duration)> + Clone) -> Option<bool> {
         let mut least = AtLeast::default();
         let mut count = 0;
@@ -59,7 +60,7 @@ impl Utilisation {
             least = least.and(cost, period)?;
             count += 1;
         }
-        // What was rounded away is less than one unit per task.
+        // Rounding took away less than one unit per task.
         match least.0.checked_add(count) {
             Some(most) if most <= AtLeast::ONE => Some(true),
             _ if least.exceeds_one() => Some(false),
@@ -89,7 +90,7 @@ impl Utilisation {
     }
 }
 
-/// What U is at least: each share rounded down to 2⁻³². Cheap enough to keep a sum per core while cores are chosen.
+/// A lower bound of U: each share rounded down to 2⁻³². Cheap enough to keep a sum per core while cores are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AtLeast(u128);
 
@@ -97,7 +98,7 @@ impl AtLeast {
     /// U = 1.
     const ONE: u128 = 1 << 32;
 
-    /// With one task more. `None` if its T is zero.
+    /// Adds a task. `None` if its T is zero.
     pub fn and(self, cost: Duration, period: Duration) -> Option<Self> {
         let (cost, period) = (cost.as_ns(), period.as_ns());
         let share = match u32::try_from(cost) {
@@ -108,13 +109,13 @@ impl AtLeast {
         Some(Self(self.0.saturating_add(share)))
     }
 
-    /// Whether U > 1 for certain; if not, it may be as well.
+    /// Whether U > 1 for certain; if false, U may still be above 1.
     pub fn exceeds_one(self) -> bool {
         self.0 > Self::ONE
     }
 }
 
-/// Whether no task, as (C, T), is more urgent than one with a shorter period; the most urgent first.
+/// Whether the tasks, as (C, T) with the most urgent first, are in rate-monotonic order.
 fn in_rate_order(tasks: &[(Duration, Duration)]) -> bool {
     tasks.is_sorted_by_key(|&(_, period)| period)
 }
@@ -193,7 +194,7 @@ mod tests {
         assert_eq!(of(&[(1, 3)]).ppm(), 333_334);
         assert_eq!(of(&[(1, 10)]).ppm(), 100_000);
         assert_eq!(of(&[]).ppm(), 0);
-        // 1 ns in 584 years too many: far below what a float could tell.
+        // 1 ns in 584 years too many: far below what a float could resolve.
         assert!(!of(&[(1, 3), (1, 3), (1, 3), (1, u64::MAX)]).fits());
         assert_eq!(of(&[(1, 3), (1, 3), (1, 3), (1, u64::MAX)]).ppm(), 1_000_001);
         let primes = [4_294_967_291, 4_294_967_279, 4_294_967_231, 4_294_967_197];
@@ -202,7 +203,7 @@ mod tests {
         assert!(!of(&[&thirds[..], &[(5, 4_294_967_189)]].concat()).fits());
     }
 
-    /// What is found sooner is what is found exactly, at the edge above all.
+    /// The fast answer is the exact one, above all at the edge.
     #[test]
     fn sooner_is_the_same() {
         let thirds = [(1, 3), (1, 3), (1, 3)];

@@ -10,25 +10,25 @@
 //!             Peterson as revised     M + max(2, N); all slow P + 2
 //!             presence counting       P + 2
 //!             printed for a partition V · M + N, with V = 2 for Double Buffer, else 1; all slow as above
-//! Symbols     P readers; M slow ones, that the protocol protects; N what time asks for the others (fast), 0 if there
-//!             are none; writes: the most that can touch a fast read, of [`super::writes_during_read`]
+//! Symbols     P readers; M slow ones, which the protocol protects; N buffers that time demands for the others (fast),
+//!             0 if there are none; writes: the most that can touch a fast read, of [`super::writes_during_read`]
 //! Assumes     A1 one writer   A2 a slow reader has one read at a time   A3 the writer's search for a buffer begins
-//!             behind the newest one and goes round   A4 fast reads are as fast as `writes` says
-//! Verdict     exact: one buffer less (one row, for Double Buffer) fails in some run; `printed` is not even sound
+//!             behind the newest one and goes round   A4 `writes` bounds the writes that touch a fast read
+//! Verdict     exact: with a buffer less (a row, for Double Buffer) some run fails; `printed` is not even sound
 //! Cost        constant
 //! Source      [Huang02, sections 2.2, 3.1 to 3.4, Fig. 9]; [Peterson83], [Vidyasankar90]
 //! ```
 //!
-//! **Why.** A fast reader needs that the buffer which it reads is not written again by the next N − 1 writes (the
-//! distance of reuse is N). Each slow reader keeps at most one buffer, or row, out of turn. The tests
-//! search all states of the writer's choice against slow readers that hold what they like, for Chen and Double Buffer;
-//! Peterson's main buffers go round whatever slow readers do, and the objects themselves are checked in `taut-share`.
+//! **Why.** A fast reader requires that the next N − 1 writes do not reuse the buffer that it reads (the distance of
+//! reuse is N). Each slow reader keeps at most one buffer, or row, out of turn. For Chen and Double Buffer, the tests
+//! search all states of the writer's choice against slow readers that hold any buffer; Peterson's main buffers go
+//! round whatever slow readers do. `taut-share` checks the objects themselves.
 //!
 //! **What is wrong with the printed count.** For Double Buffer an odd N makes no whole number of rows: 2 M + N is a
-//! buffer short. With few or no slow readers and small N the terms max(2, ..) and max(1, ..) are missing, so that 0
-//! slow readers and N = 1 would leave the writer one buffer to write where it is read.
+//! buffer short. With few or no slow readers and small N the terms max(2, ..) and max(1, ..) are missing: with 0 slow
+//! readers and N = 1 there would be one buffer, which the writer would write while it is read.
 //!
-//! Presence counting has no form with fast readers here: how soon its writer comes back to a buffer was not examined.
+//! Presence counting has no form with fast readers here: how soon its writer reuses a buffer was not examined.
 
 use crate::Overflow;
 
@@ -62,7 +62,8 @@ pub fn presence(readers: u64) -> Result<u64, Overflow> {
     readers.checked_add(2).ok_or(Overflow)
 }
 
-/// Buffers for so many slow readers and fast ones whose reads `fast` writes can touch; none if there are no fast ones.
+/// Buffers for `slow` slow readers, and for fast readers whose reads `fast` writes can touch; `None` for no fast
+/// readers.
 ///
 /// # Errors
 /// [`Overflow`].
@@ -94,7 +95,7 @@ pub fn printed(protocol: Protocol, slow: u64, fast: Option<u64>) -> Result<u64, 
     slow.checked_mul(each(protocol)).and_then(|sum| sum.checked_add(writes)?.checked_add(1)).ok_or(Overflow)
 }
 
-/// V: what one slow reader more costs.
+/// V: what each further slow reader costs.
 fn each(protocol: Protocol) -> u64 {
     match protocol {
         Protocol::DoubleBuffer => 2,
@@ -111,11 +112,12 @@ mod tests {
     /// Ages past this do not matter.
     const OLD: u8 = 9;
 
-    /// What a search found: the least distance of reuse, or that the writer found no buffer.
+    /// The result of a search: the least distance of reuse, or none if the writer found no buffer.
     type Found = Option<u8>;
 
-    /// All states of the writer of Chen's form: buffers numbered from the newest one on; a slow reader may hold what is
-    /// newest, keep what it holds, or let go at any time. `age` counts the writes since a buffer was published.
+    /// All states of the writer of Chen's form, with buffers numbered from the newest one on. At any time a slow
+    /// reader may take the newest buffer, keep the one that it holds, or release it. `age` counts the writes since a
+    /// buffer was published.
     fn chen(slow: usize, buffers: usize) -> Found {
         type State = (Vec<usize>, Vec<u8>);
         let none = buffers;
@@ -137,7 +139,7 @@ mod tests {
             let to = (1..buffers).find(|buffer| !held.contains(buffer))?;
             least = least.min(ages[to] + 1);
             let aged: Vec<u8> = ages.iter().map(|age| (age + 1).min(OLD)).collect();
-            // The one written becomes number 0.
+            // The written buffer becomes number 0.
             let turned =
                 |buffer: usize| if buffer == none { none } else { (buffer + buffers - to) % buffers };
             let mut turned_ages: Vec<u8> = (0..buffers).map(|b| aged[(b + to) % buffers]).collect();
@@ -157,15 +159,15 @@ mod tests {
     #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
     enum Slow {
         Out,
-        /// Knows which row is newest, and has not said that it is there.
+        /// Knows which row is newest, and has not yet counted itself in.
         Loaded(usize),
         Counted(usize),
     }
 
-    /// The same for Double Buffer, and whether a scan can find all rows in use; it begins again then.
+    /// The same for Double Buffer; and whether a scan can find all rows in use, after which it begins again.
     fn double_buffer(slow: usize, rows: usize) -> (u8, bool) {
         type State = (Vec<Slow>, Vec<[u8; 2]>);
-        // Of each row, the age of the column last written and of the other.
+        // Per row, the age of the column that was written last, and of the other.
         let mut ages = vec![[OLD; 2]; rows];
         ages[0][0] = 0;
         let start: State = (vec![Slow::Out; slow], ages);
@@ -241,7 +243,7 @@ mod tests {
         }
     }
 
-    /// What is printed is a buffer short for an odd N: with 5 slow readers and N = 3, 13 where 7 rows are needed.
+    /// The printed count is a buffer short for an odd N: with 5 slow readers and N = 3, 13 where 7 rows are needed.
     #[test]
     fn printed_count_is_short_for_odd_numbers() {
         assert_eq!(printed(Protocol::DoubleBuffer, 5, Some(2)), Ok(13));
@@ -249,7 +251,8 @@ mod tests {
         // The same for a case that is searched: 5 buffers are 2 rows, and 3 are needed.
         assert_eq!(printed(Protocol::DoubleBuffer, 1, Some(2)), Ok(5));
         assert!(double_buffer(1, 2).0 < 3 && double_buffer(1, 3).0 >= 3);
-        // No slow reader and reads that no write can touch: one buffer, and the writer has none to write.
+        // No slow reader and reads that no write can touch: the printed count is one buffer, and the writer has none
+        // to write.
         assert_eq!(printed(Protocol::Chen, 0, Some(0)), Ok(1));
         assert_eq!(chen(0, 1), None);
         assert_eq!(mixed(Protocol::Chen, 0, Some(0)), Ok(2));

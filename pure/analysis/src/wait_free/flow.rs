@@ -4,15 +4,15 @@
 //! Buffers where flows are preserved: what a job reads is fixed when it is activated.
 //!
 //! ```text
-//! Equation    DBP, who reads what is remembered
+//! Equation    DBP, where each reader's buffer is remembered
 //!                                              one core, fixed priorities    several cores
 //!               no reader above the writer     n_lp + 1                      n_lp + 1
 //!               some                           n_lp + 3                      n_lp + n_hp + 2
 //!             TCCP, protected by time: max over readers of ⌈(L + J_w) / T_w⌉ + (1 below the writer, 2 above)
 //! Symbols     n_lp, n_hp readers of lower and of higher priority than the writer
-//!             [ns] L longest time from a reader's activation to the end of its job; T_w the writer's period, J_w how
-//!             much later than every T_w it is activated at most
-//! Assumes     A1 a task has one job at a time: R ≤ T   A2 an activation, which fixes who reads what, is one step;
+//!             [ns] L longest time from a reader's activation to the end of its job; T_w the writer's period, J_w by
+//!             how much its activation is late at most
+//! Assumes     A1 a task has one job at a time: R ≤ T   A2 an activation, which fixes what a reader reads, is one step;
 //!             the writer's comes before its readers' of the same instant   A3 on several cores a reader below the
 //!             writer waits until its value is complete (that is in L and R)   A4 a reader below the writer reads the
 //!             job activated last, one above it the job before that (a unit delay)
@@ -22,12 +22,14 @@
 //!             are lost in the copy known here
 //! ```
 //!
-//! **Why, DBP.** Each active reader holds one buffer, and the writer's new job needs one that nobody holds; where there
-//! are readers above, the value of the last job is kept for them too. On one core all readers above the writer that are
-//! active when it is activated were activated before it ran, so they hold the same old value: one buffer for all.
+//! **Why, DBP.** Each active reader holds one buffer, and the writer's new job needs one that no reader holds; if
+//! there are readers above, the value of the last job is kept for them too. On one core, all readers above the writer
+//! that are active when it is activated were activated before it ran, so they hold the same old value: one buffer for
+//! all.
 //!
-//! **Why, TCCP.** A reader is activated at t with job k the last that was activated, k + 1 comes after t, and k + n not
-//! before t + (n − 1) T_w − J_w. From n − 1 = ⌈(L + J_w) / T_w⌉ on that is not before t + L. A reader above reads k − 1.
+//! **Why, TCCP.** Let a reader be activated at t, and let k be the last job activated by then. Job k + 1 is activated
+//! after t, and job k + n not before t + (n − 1) T_w − J_w. From n − 1 = ⌈(L + J_w) / T_w⌉ on, that is not before
+//! t + L. A reader above reads k − 1.
 
 use taut_time::Duration;
 
@@ -124,9 +126,9 @@ mod tests {
 
     use super::*;
 
-    /// Whether the writer's activation finds a buffer in every state that can be reached.
+    /// Whether the writer's activation finds a buffer in every reachable state.
     fn always_free(cores: Cores, below: usize, above: usize, buffers: usize) -> bool {
-        // Whether the writer is active; LATEST, PREVIOUS; what each reader holds, those below first.
+        // Whether the writer is active; LATEST, PREVIOUS; what each reader holds, the readers below first.
         type State = (bool, usize, usize, Vec<Option<usize>>);
         let start: State = (false, 0, 0, vec![None; below + above]);
         let mut seen = HashSet::from([start.clone()]);
@@ -142,7 +144,7 @@ mod tests {
                 }
                 next.extend(free.map(|b| (true, b, latest, held.clone())));
             } else if !(on_one && held[below..].iter().any(Option::is_some)) {
-                // On one core those above complete first.
+                // On one core the readers above complete first.
                 next.push((false, latest, previous, held.clone()));
             }
             for reader in 0..below + above {
@@ -150,7 +152,7 @@ mod tests {
                 let mut now = held.clone();
                 now[reader] = match held[reader] {
                     None => Some(if is_below { latest } else { previous }),
-                    // Below the writer, it runs behind it on one core, and waits for its value on several.
+                    // A reader below the writer runs after it on one core, and waits for its value on several.
                     Some(buffer) if is_below && active && (on_one || buffer == latest) => continue,
                     Some(_) => None,
                 };
@@ -174,7 +176,7 @@ mod tests {
                     let found = dbp_for(cores, below, above).expect("small") as usize;
                     let (below, above) = (below as usize, above as usize);
                     assert!(always_free(cores, below, above, found), "{cores:?} {below} {above}");
-                    // With readers above on one core n_lp + 3 covers any number of them; a single one is less.
+                    // With readers above on one core, n_lp + 3 covers any number of them; one buffer less does not.
                     assert!(
                         !always_free(cores, below, above, found - 1),
                         "{cores:?} {below} {above}: {found}"
@@ -205,15 +207,15 @@ mod tests {
         Writer { period, response: period, jitter }
     }
 
-    /// The fewest for which no activation of the writer can come for a buffer that is read, over all instants of a
-    /// reader's activation and all choices of who is late: each job on time, or as late as it may be. Half ticks.
+    /// The fewest buffers for which no activation of the writer can reuse a buffer that is read, over all instants of
+    /// a reader's activation and all choices of late jobs: each job on time, or as late as it may be. In half ticks.
     fn least(reader: &Reader, writer: &Writer) -> u64 {
         let [period, jitter] = [writer.period, writer.jitter].map(|time| 2 * time.as_ns());
         let lasts = 2 * reader.from_activation.as_ns();
         let mut most = 0;
         for late in 0_u64..6 {
             let activation = |job: u64| job * period + if job <= late { jitter } else { 0 };
-            // Those behind a late one come no earlier than it.
+            // Jobs behind a late one come no earlier than it.
             let activation = |job: u64| (0..=job).map(activation).max().expect("one");
             for at in activation(2)..activation(8) {
                 let latest = (0..30).take_while(|&job| activation(job) <= at).last().expect("some");

@@ -7,20 +7,21 @@
 //! Equation    NB = 1 + ⌈(max_r l_r + R_w) / T_w⌉
 //!             without the writer's response: 1 + ⌈max_r l_r / T_w⌉, unsound
 //! Symbols     [ns] l longest time from the moment when a reader takes the number of the newest buffer to its last
-//!             read of it; at most its response time if it is taken at the release or later
+//!             read of it; at most its response time if it takes the number at its release or later
 //!             R_w the writer's response time from arrival, release jitter included; T_w least time between arrivals
 //! Assumes     A1 T_w > 0   A2 buffers are written in turn, one per job of the writer, jobs in order
-//! Verdict     exact: with a buffer less, some run that A1 and A2 allow writes one that is read
+//! Verdict     exact: with a buffer less, the writer writes a buffer that is read, in some run that A1 and A2 allow
 //! Cost        one pass
 //! Source      [Kopetz93], [Han14, II-B], whose formula is lost in the copy known here; the form with R_w is own
 //! ```
 //!
-//! **Why.** Say write k is the newest at the instant t when its number is taken. Job k + 1 completes after t, so it
-//! arrived after t − R_w, and job k + n after t − R_w + (n − 1) T_w. It writes over k if it may start before t + l;
-//! (n − 1) T_w ≥ l + R_w excludes that. It is the count of [`super::writes_during_read`] plus one.
+//! **Why.** Let write k be the newest at the instant t when a reader takes its number. Job k + 1 completes after t,
+//! so it arrived after t − R_w, and job k + n after t − R_w + (n − 1) T_w. With n buffers, job k + n writes over k,
+//! and it does so too soon if it may start before t + l; (n − 1) T_w ≥ l + R_w excludes that. This is the count of
+//! [`super::writes_during_read`] plus one.
 //!
-//! **Why R_w cannot be left out.** A writer that is late once and on time ever after writes l / T_w + 1 times within l
-//! and less: [`without_writer_response`] is a buffer short then, which a test shows.
+//! **Why R_w cannot be left out.** A writer that is late once and on time ever after writes l / T_w + 1 times within
+//! l or less. Then [`without_writer_response`] is a buffer short, which a test shows.
 
 use taut_time::Duration;
 
@@ -29,7 +30,7 @@ use super::writes_during_read::{self, Writer};
 use crate::wide::{count, ns};
 use crate::{Assumption, Overflow, Verdict};
 
-/// NB for readers that use a value for so long each; 1 if there are none.
+/// NB for readers that use a value for `used_for` each; 1 if there are none.
 ///
 /// # Errors
 /// [`Overflow`].
@@ -41,7 +42,7 @@ pub fn buffers(used_for: &[Duration], writer: &Writer) -> Result<Verdict<u64>, O
     }
 }
 
-/// The form that ignores when within its response time the writer writes: unsound, kept for comparison.
+/// The form that ignores how late within its response time the writer writes: unsound, kept for comparison.
 ///
 /// # Errors
 /// [`Overflow`].
@@ -65,23 +66,23 @@ mod tests {
         *value.expect("small").bound().expect("valid")
     }
 
-    /// The least number of buffers for which no run writes what is read, by running: the writer's jobs arrive every
-    /// `period` and write at an instant within `within`; a read begins at any half tick and lasts `used`. Jobs up to
-    /// `late` write as late as they may and those behind it at their arrival: no other choice has more of them write
-    /// in a window that begins just before the late one.
+    /// The least number of buffers for which no run writes a buffer that is read, found by running. The writer's jobs
+    /// arrive every `period` and write at an instant within `within`; a read begins at any half tick and lasts
+    /// `used`. Jobs up to `late` write as late as they may, and later jobs at their arrival: with no other choice do
+    /// more jobs write in a window that begins just before the late one.
     fn least(used: u64, period: u64, within: u64) -> u64 {
         let (used, period, within) = (2 * used, 2 * period, 2 * within);
         let mut most = 0;
         for late in 0..8 {
             let write = |job: u64| job * period + if job <= late { within } else { 0 };
             for begin in 0..12 * period {
-                // The newest that is complete.
+                // The newest write that is complete.
                 let Some(newest) = (0..40).take_while(|&job| write(job) <= begin).last() else { continue };
                 let begun = (newest + 1..60).take_while(|&job| write(job) < begin + used).count() as u64;
                 most = most.max(begun);
             }
         }
-        // Write newest + 1 takes the next buffer; `most` of them need as many that are not the one that is read.
+        // Write newest + 1 takes the next buffer; `most` writes need as many buffers besides the one that is read.
         most + 1
     }
 
@@ -97,8 +98,8 @@ mod tests {
         }
     }
 
-    /// T = 10, R_w = 10, l = 10: a job that ends at 10, and the next two that begin at 10 and 20, of which two begin
-    /// in a read from just before 10 to just before 20.
+    /// T = 10, R_w = 9, l = 10: a late job writes at 19 and the next one, on time, at 20. Both write in a read from
+    /// just before 19 to just before 29.
     #[test]
     fn a_late_writer_breaks_the_form_without_its_response() {
         let writer = at(10, 9);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Which readers to treat as fast, so that buffers are fewest.
+//! Which readers to treat as fast, for the fewest buffers.
 //!
 //! ```text
 //! Equation    readers in order of N; for k = 0 .. P the first k are fast: buffers of [`super::buffers::mixed`] for
@@ -13,12 +13,13 @@
 //! Source      [Huang02, section 3.4, Fig. 9]
 //! ```
 //!
-//! **Why.** The count depends on how many readers are slow and on the largest N of the fast ones, and falls with
-//! neither. With the fast reader of the largest N given, all with a smaller one may be fast as well.
+//! **Why.** The count depends on how many readers are slow and on the largest N of the fast ones, and does not fall
+//! when either grows. Given the fast reader of the largest N, all readers with a smaller one may be fast as well.
 //!
-//! **The printed algorithm** does the same with the printed count. Its text goes through the example with yet another:
-//! S = 14, 12, .. for the slow readers is 2 (M + 1), as if a row of theirs were free beside the fast readers' buffers.
-//! [`printed`] is the figure, [`printed_prose`] the text: for the example they end with 8 and 10, and 8 is right.
+//! **The printed algorithm** does the same with the printed count. Its text goes through the example with yet another
+//! count: S = 14, 12, .. for the slow readers is 2 (M + 1), as if one of their rows were free beside the fast
+//! readers' buffers. [`printed`] is the figure, [`printed_prose`] the text: for the example they end with 8 and 10,
+//! and 8 is right.
 
 use super::buffers::{self, Protocol};
 use crate::Overflow;
@@ -26,7 +27,7 @@ use crate::Overflow;
 /// A division of the readers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
-    /// The fast readers, positions in the list given, in order of their writes.
+    /// The fast readers, positions in the given list, in order of their writes.
     pub fast: Vec<usize>,
     /// The slow ones, likewise.
     pub slow: Vec<usize>,
@@ -36,7 +37,7 @@ pub struct Partition {
     pub by_fast: Vec<u64>,
 }
 
-/// The best division of readers whose reads so many writes can touch, each.
+/// The best division of readers; `writes` is, for each, how many writes can touch one of its reads.
 ///
 /// # Errors
 /// [`Overflow`].
@@ -44,7 +45,7 @@ pub fn best(protocol: Protocol, writes: &[u64]) -> Result<Partition, Overflow> {
     search(writes, |slow, fast| buffers::mixed(protocol, slow, fast))
 }
 
-/// What [Huang02, Fig. 9] finds, by its own count: unsound, see [`super::buffers`].
+/// The result of [Huang02, Fig. 9], by its own count: unsound, see [`super::buffers`].
 ///
 /// # Errors
 /// [`Overflow`].
@@ -52,7 +53,7 @@ pub fn printed(protocol: Protocol, writes: &[u64]) -> Result<Partition, Overflow
     search(writes, |slow, fast| buffers::printed(protocol, slow, fast))
 }
 
-/// What the text of [Huang02, section 3.4] finds for Double Buffer, where slow readers keep a row more.
+/// The result of the text of [Huang02, section 3.4] for Double Buffer, where slow readers keep a row more.
 ///
 /// # Errors
 /// [`Overflow`].
@@ -63,10 +64,11 @@ pub fn printed_prose(writes: &[u64]) -> Result<Partition, Overflow> {
     })
 }
 
-/// The fast readers, positions in the list given, of the division that costs least by another measure than buffers,
-/// bytes say, which falls with neither argument: how many are slow, and the largest number of writes of a fast one.
-/// Divisions of no cost are none; of equals the one with the fewest fast readers wins, as those rest on time. At
-/// least one is fast; `None` if no division has a cost.
+/// The fast readers, positions in the given list, of the division that costs least by a measure other than buffers,
+/// such as bytes. `cost` gets how many readers are slow, and the largest number of writes of a fast one; it must not
+/// fall when either grows. A division for which it returns `None` is excluded. Of divisions of equal cost the one
+/// with the fewest fast readers wins, as those depend on time. At least one reader is fast; `None` if no division has
+/// a cost.
 pub fn cheapest(writes: &[u64], cost: impl Fn(u64, Option<u64>) -> Option<u64>) -> Option<Vec<usize>> {
     let mut order: Vec<usize> = (0..writes.len()).collect();
     order.sort_by_key(|&reader| writes[reader]);
@@ -90,7 +92,7 @@ fn search(
     for fast in 0..=order.len() {
         let slow = u64::try_from(order.len() - fast).map_err(|_| Overflow)?;
         let last = fast.checked_sub(1).map(|last| writes[order[last]]);
-        // A count that fits in no number is not the least, unless all are.
+        // A count that does not fit is not the least, unless all counts are such.
         let buffers = count(slow, last).unwrap_or(u64::MAX);
         by_fast.push(buffers);
         if buffers <= least {
@@ -129,7 +131,7 @@ mod tests {
         assert_eq!((found.fast, found.slow, found.buffers), (vec![0, 1, 2, 3, 4], vec![5, 6], 8));
     }
 
-    /// What Fig. 9 computes: for 1, 2 and 3 fast readers, N = 3, it is a buffer short of whole rows.
+    /// What Fig. 9 computes: for 1, 2 and 3 fast readers, N = 3, one buffer less than whole rows.
     #[test]
     fn huang02_figure_9_printed_double_buffer() {
         let found = printed(Protocol::DoubleBuffer, &FIGURE_10).expect("small");
@@ -152,7 +154,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against all subsets.
+        /// Compares with all subsets.
         #[test]
         fn no_subset_is_better(writes in prop::collection::vec(0..12_u64, 0..8)) {
             for protocol in PROTOCOLS {
@@ -177,10 +179,10 @@ mod tests {
     fn cheapest_by_another_measure() {
         let count = |slow, fast| buffers::mixed(Protocol::Chen, slow, fast).ok();
         assert_eq!(cheapest(&FIGURE_10, count), Some(vec![0, 1, 2, 3, 4]));
-        // Where a slow reader costs less than a write, no more than one need be fast.
+        // If a slow reader costs less than a write, no more than one need be fast.
         let cheap = |slow, fast| Some(slow + 10 * fast?);
         assert_eq!(cheapest(&[3, 9, 1], cheap), Some(vec![2]));
-        // Of equals the fewest; what has no cost is passed over.
+        // Of equal divisions the one with the fewest; a division without a cost is skipped.
         assert_eq!(cheapest(&[1, 1, 1], |_, _| Some(7)), Some(vec![0]));
         assert_eq!(cheapest(&[1, 1, 1], |slow, _| (slow < 2).then_some(7)), Some(vec![0, 1]));
         assert_eq!(cheapest(&[1], |_, _| None), None);
@@ -189,7 +191,7 @@ mod tests {
 
     #[test]
     fn extremes() {
-        // A reader that would take more buffers than there are numbers is slow.
+        // A reader whose number of buffers does not fit is slow.
         let found = best(Protocol::Chen, &[u64::MAX, 1]).expect("one is slow");
         assert_eq!((found.fast, found.buffers), (vec![1], 3));
         assert_eq!(best(Protocol::Chen, &[]).expect("no reader").buffers, 2);

@@ -10,15 +10,15 @@
 //! Symbols     [ns] R response time of a reader, from arrival; T its period or least time between arrivals
 //! Assumes     A1 T > 0   A2 a job uses the one value that it took, from its arrival to its completion at most
 //!             A3 one writer, one job of it at a time
-//! Verdict     sufficient; exact for I + 2 where jobs do overlap as A2 lets them
+//! Verdict     sufficient; exact for I + 2 where jobs do overlap as A2 allows
 //! Cost        one pass
 //! Source      [Han14, II-B], [Chen97]; that I + 1 is for one core only: exhaustive search, `taut-share`'s `dbp`
 //! ```
 //!
-//! **Why.** An instant lies between arrival and completion only of jobs that arrived in the R_r before it, and a
-//! half-open interval of that length holds at most ⌈R_r / T_r⌉ arrivals. Each such job keeps one buffer; the newest
-//! value is a buffer more, for a reader that is about to take it, and the writer needs one. Where no reader can be
-//! about to take it while the writer runs, the newest buffer may be the one that is written.
+//! **Why.** At any instant, only jobs that arrived in the last R_r are under way, and a half-open interval of that
+//! length holds at most ⌈R_r / T_r⌉ arrivals. Each such job keeps one buffer; the newest value keeps one more, for a
+//! reader that is about to take it, and the writer needs one. Where no reader can be about to take the newest value
+//! while the writer runs, the writer may write the newest buffer itself.
 
 use taut_time::Duration;
 
@@ -39,12 +39,12 @@ pub struct Reader {
 pub enum Place {
     /// Anywhere.
     Any,
-    /// All on one core with fixed priorities, the writer more urgent than every reader, so that a write happens at
-    /// one instant for them.
+    /// All on one core with fixed priorities, the writer more urgent than every reader, so that a write is one
+    /// instant for the readers.
     WriterAboveOnOneCore,
 }
 
-/// I: jobs of readers that can be under way at once.
+/// I: how many jobs of readers can be under way at once.
 ///
 /// # Errors
 /// [`Overflow`].
@@ -82,13 +82,13 @@ mod tests {
         Reader { period: Duration::from_ns(period), response: Duration::from_ns(response) }
     }
 
-    /// Whether the writer always finds a buffer, over all states: what is newest, and what each reader is at. On one
-    /// core a write happens at once.
+    /// Whether the writer always finds a buffer, over all states: which buffer is newest, and where each reader is.
+    /// On one core a write is one step.
     fn always_free(readers: usize, buffers: usize, keep_newest: bool) -> bool {
         #[derive(Clone, Copy, PartialEq, Eq, Hash)]
         enum At {
             Out,
-            /// Has cleared its claim, and not yet looked at what is newest.
+            /// Has cleared its claim, and not yet loaded which buffer is newest.
             Cleared,
             Loaded(usize),
             Holds(usize),
@@ -114,7 +114,7 @@ mod tests {
                 return false;
             }
             for written in free {
-                // Whoever has cleared its claim is given the new one by the writer.
+                // The writer gives the new buffer to each reader that has cleared its claim.
                 let settled = |at: &At| match at {
                     At::Cleared | At::Loaded(_) => At::Holds(written),
                     other => *other,
@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    /// Counted over arrivals as dense as they may be.
+    /// Counted over arrivals that are as dense as possible.
     #[test]
     fn jobs_that_overlap() {
         for period in 1..6_u64 {

@@ -8,38 +8,38 @@
 //!                          s = ⌊w / b⌋ + 2
 //!             same core, writer above   retries ⌈(D + J_w) / T_w⌉
 //!             printed   3 per write, where a write lasts as long as an attempt: s for w = b
-//! Symbols     [ns] a longest, b shortest time of one attempt, from its first look at the counter to the next attempt's;
-//!             w longest time that a write is going on; T_w least time between the writer's arrivals, R_w from an
-//!             arrival to the end of its write, J_w from an arrival to its release; D what the reader's job lasts at most
+//! Symbols     [ns] a longest, b shortest time of one attempt, from its first look at the counter to the next
+//!             attempt's; w longest time of a write; T_w least time between the writer's arrivals, R_w from an arrival
+//!             to the end of its write, J_w from an arrival to its release; D the longest that the reader's job lasts
 //!             X from the begin of the first attempt to the end of the one that succeeds
 //! Assumes     A1 T_w, b > 0, b ≤ a, w ≤ R_w   A2 one write per job, jobs in order   A3 a, b and w include all
 //!             preemption   A4 attempts follow each other at once
 //!             same core: A5 fixed priorities, the reader below the writer, so that a write is one instant for it;
 //!             the writer does not suspend itself while it writes
-//! Verdict     sufficient; s is attained. Without a bound if writes come too fast: a share of w + 2 a in T_w or more
+//! Verdict     sufficient; s is attained. No bound if writes come too fast: min(s · a, w + 2 a) ≥ T_w
 //! Cost        pseudo-polynomial, limited by steps
-//! Source      [Kopetz93], as told in [PerezRuiz20, IV-B]; same core: [Anderson97]; the form with R_w is own
+//! Source      [Kopetz93], as reported in [PerezRuiz20, IV-B]; same core: [Anderson97]; the form with R_w is own
 //! ```
 //!
-//! **Other core.** An attempt fails only if it touches a write, ends included. Attempts one behind the other that touch
-//! one write of length w: two that stick out, and ⌊w / b⌋ that do not. They all lie within w + 2 a. A closed window of
-//! length X touches a write only if its job arrived in the X + R_w before its end. So the time of all failed attempts
-//! in the window is bounded by the second term, and the first X that it gives back is one at which the read is over.
+//! **Other core.** An attempt fails only if it touches a write, ends included. Of consecutive attempts that touch one
+//! write of length w, two stick out of it and ⌊w / b⌋ do not. They all lie within w + 2 a. A closed window of length
+//! X touches a write only if its job arrived in the X + R_w before the window's end. So the second term bounds the
+//! time of all failed attempts in the window, and at the first X that solves the equation the read is over.
 //!
 //! **Same core.** A write happens as a whole between two steps of the reader and fails the one attempt that it hits.
-//! Only jobs released while the reader's job is there do: one released before is complete before the reader runs.
-//! The bound holds within D, so the reader's cost with the retries, [`cost`], is what its response time is to be
-//! computed of; if that is within D, nothing was assumed that does not hold.
+//! Only jobs released while the reader's job is pending do so: a job released before is complete before the reader
+//! runs. The bound holds within D, so compute the reader's response time from its cost with the retries, [`cost`]; if
+//! that response time is within D, the assumption holds.
 
 use taut_time::Duration;
 
 use crate::wide::{count, duration, ns};
 use crate::{Assumption, Overflow, Verdict, Why};
 
-/// Iterations after which the search is given up.
+/// Iterations after which the search gives up.
 pub const STEPS_MAX: u32 = 1_000_000;
 
-/// Who writes.
+/// The writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Writer {
     /// T_w.
@@ -61,7 +61,7 @@ pub struct Attempt {
     pub longest: Duration,
 }
 
-/// What a read can take.
+/// Bounds of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retries {
     /// Attempts that fail.
@@ -73,13 +73,13 @@ pub struct Retries {
 /// s: attempts that one write can fail. The printed 3 is that of a write as long as an attempt.
 ///
 /// # Errors
-/// [`Overflow`] if an attempt may take no time: there is no bound then.
+/// [`Overflow`] if an attempt may take no time: then there is no bound.
 pub fn per_write(attempt: &Attempt, write: Duration) -> Result<u64, Overflow> {
     let whole = write.div_floor(attempt.shortest).ok_or(Overflow)?;
     whole.checked_add(2).ok_or(Overflow)
 }
 
-/// Retries of a reader that runs in parallel to the writer, or is preempted within what [`Attempt`] says.
+/// Retries of a reader that runs in parallel to the writer, or whose preemption [`Attempt`] includes.
 ///
 /// # Errors
 /// [`Overflow`].
@@ -144,8 +144,8 @@ mod tests {
         Attempt { shortest: Duration::from_ns(shortest), longest: Duration::from_ns(longest) }
     }
 
-    /// What the worst reader sees whose first attempt begins at `begin`: failed attempts, and when the last one is over.
-    /// All sequences of attempts, by dynamic programming over the instant at which one begins.
+    /// The result of the worst reader whose first attempt begins at `begin`: failed attempts, and how long the read
+    /// takes. Tries all sequences of attempts, by dynamic programming over the instant at which one begins.
     fn worst(attempt: &Attempt, writes: &[(u64, u64)], begin: u64, end: u64) -> (u64, u64) {
         let lengths = attempt.shortest.as_ns()..=attempt.longest.as_ns();
         let fails = |from: u64, to: u64| writes.iter().any(|&(s, e)| from <= e && to >= s);
@@ -183,7 +183,8 @@ mod tests {
                         };
                         let horizon = 2 * found.within.as_ns() + 12 * period;
                         let mut seen = (0, 0);
-                        // Which jobs write as late as they may: up to some one, from some one on, or every other.
+                        // Which jobs write as late as they may: those up to some job, those after it, or every other
+                        // one.
                         for late in 0..4_u64 {
                             let is_late = |job: u64| match late {
                                 0 => false,
@@ -217,7 +218,7 @@ mod tests {
     fn kopetz93_three_retries() {
         let attempt = attempt(4, 4);
         assert_eq!(per_write(&attempt, Duration::from_ns(4)), Ok(3));
-        // Attempts at 0, 4 and 8 and a write from 4 to 8, counted: they touch in an instant at least.
+        // Attempts at 0, 4 and 8 and a write from 4 to 8, counted: each touches it for an instant at least.
         assert_eq!(worst(&attempt, &[(4, 8)], 0, 40), (3, 16));
         let found = on_another_core(&attempt, &writer(100, 4, 4)).expect("small");
         assert_eq!(found, Verdict::Schedulable(Retries { retries: 3, within: Duration::from_ns(4 + 12) }));
@@ -236,8 +237,8 @@ mod tests {
         }
     }
 
-    /// On one core: the reader runs whenever the writer does not; a write fails the attempt that it hits. All offsets
-    /// of the writer and all jobs late or not, tick by tick.
+    /// On one core the reader runs whenever the writer does not; a write fails the attempt that it hits. Runs all
+    /// offsets of the writer and all patterns of late jobs, tick by tick.
     #[test]
     fn below_the_writer_by_running() {
         let (mut cases, mut attained) = (0, 0);
@@ -250,7 +251,7 @@ mod tests {
                         jitter: Duration::from_ns(jitter),
                         write: Duration::from_ns(1),
                     };
-                    // C = an attempt of `length` and its retries; D grown until it holds them and the writer's jobs.
+                    // C = an attempt of `length` and its retries; D grows until it holds them and the writer's jobs.
                     let mut deadline = length;
                     let retries = loop {
                         let r = *below_the_writer(Duration::from_ns(deadline), &w)
@@ -275,7 +276,7 @@ mod tests {
                             let mut now = jitter;
                             while done < length {
                                 if (0..300).any(|job| release(job) == now) {
-                                    // The writer's one tick; only an attempt that has begun is spoilt.
+                                    // The writer's one tick; it spoils only an attempt that has begun.
                                     dirty |= done > 0;
                                 } else {
                                     done += 1;
@@ -311,7 +312,7 @@ mod tests {
             Err(Overflow)
         );
         assert_eq!(cost(Duration::MAX, Duration::from_ns(1), 0), Err(Overflow));
-        // A share of nearly one takes many steps or overflows, and ends.
+        // A rate of nearly one takes many steps or overflows, but ends.
         let slow = on_another_core(&attempt(1, 1), &writer(4, u64::MAX, 1));
         assert!(matches!(slow, Err(Overflow) | Ok(Verdict::Schedulable(_))));
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The fewest buffers: by readers' jobs, by time, or some readers by the one and some by the other.
+//! The fewest buffers: by readers' jobs, by time, or by time for some readers and by jobs for the others.
 //!
 //! ```text
 //! Equation    min(NB_instances, NB_lifetime, min over divisions of M + max(2, NB_lifetime of the fast readers))
@@ -12,9 +12,9 @@
 //! Source      [Han14, II-B] for the idea, [Huang02, section 3.1] for the count
 //! ```
 //!
-//! Readers are taken in order of how long they use a value; the k that are fastest are kept apart by time. A slow
-//! reader counts for as many as it may have jobs under way. The third term contains the others but for a buffer: with
-//! no reader it is 2, where time alone says 1.
+//! Readers are ordered by how long they use a value, and time protects the k fastest. A slow reader counts for as
+//! many jobs as it may have under way. The third term covers the other two, except for one buffer: with no reader it
+//! is 2, where time alone gives 1.
 
 use taut_time::Duration;
 
@@ -28,7 +28,7 @@ use crate::{Overflow, Verdict};
 pub struct Reader {
     /// Its jobs.
     pub jobs: reader_instances::Reader,
-    /// l: how long it uses a value at most.
+    /// l: the longest time that it uses a value.
     pub used_for: Duration,
 }
 
@@ -37,11 +37,11 @@ pub struct Reader {
 pub struct Sizes {
     /// By readers' jobs alone.
     pub instances: u64,
-    /// By time alone; none if it fits in no number.
+    /// By time alone; none if it does not fit.
     pub lifetime: Option<u64>,
     /// By both.
     pub mixed: u64,
-    /// The readers that are fast then, positions in the list given.
+    /// The fast readers of the mixed count, positions in the given list.
     pub fast: Vec<usize>,
 }
 
@@ -55,7 +55,7 @@ impl Sizes {
 /// Computes all three.
 ///
 /// # Errors
-/// [`Overflow`] if readers' jobs are too many to count.
+/// [`Overflow`] if the readers' jobs are too many to count.
 pub fn buffers(readers: &[Reader], writer: &Writer) -> Result<Verdict<Sizes>, Overflow> {
     let jobs: Vec<_> = readers.iter().map(|reader| reader.jobs).collect();
     let instances = match reader_instances::buffers(&jobs, reader_instances::Place::Any)? {
@@ -76,7 +76,7 @@ pub fn buffers(readers: &[Reader], writer: &Writer) -> Result<Verdict<Sizes>, Ov
     for fast in 1..=order.len() {
         let reader = readers[order[fast - 1]].jobs;
         slow = slow.saturating_sub(reader_instances::instances(&[reader])?.bound().copied().unwrap_or(0));
-        // From the first that time cannot protect, none is better.
+        // Once time cannot protect a reader, it cannot protect any later one.
         let Ok(Verdict::Schedulable(by_time)) = by_time(fast) else { break };
         let Ok(count) = buffers::mixed(Protocol::Chen, slow, Some(by_time - 1)) else { break };
         if count <= mixed {
@@ -103,7 +103,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against all subsets, and never more than either alone but for the two that any mixture has.
+        /// Compares with all subsets. Never above either count alone, except for the two buffers that any mixture
+        /// has.
         #[test]
         fn no_subset_is_better(
             raw in prop::collection::vec((1..60_u64, 1..90_u64), 0..7),

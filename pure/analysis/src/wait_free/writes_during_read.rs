@@ -6,7 +6,7 @@
 //! ```text
 //! Equation    N = ⌈(R + D) / P⌉
 //!             printed   N_max = max(2, ⌈(R_max − (P − D)) / P⌉ + 1), which is max(2, N)
-//!             R = D_r − E                       from what a read cannot last longer than
+//!             R = D_r − E                       the longest that a read can last
 //!             printed   R_max = P_r − (C − C_R)
 //! Symbols     [ns] R longest time from the begin of a read to its end, preemption included; P least time between
 //!             two arrivals of the writer; D longest time from such an arrival to the end of the write
@@ -21,21 +21,21 @@
 //! ```
 //!
 //! **Why.** A write touches the read (x, x + R) only if its job arrived in (x − D, x + R). An open interval of that
-//! length holds at most ⌈(R + D) / P⌉ instants that are P or more apart, and if they are exactly P apart, that many for
-//! some x. The write that was going on when the read began is among them.
+//! length holds at most ⌈(R + D) / P⌉ instants that are P or more apart, and exactly that many for some x if they are
+//! exactly P apart. The write in progress when the read began is among them.
 //!
 //! **What is left of a deadline.** The printed R_max charges the whole of C − C_R although a job may execute less of
-//! it. It is right where A3 and A4 hold: were the rest of the job as long as it may be, the read would end later by
-//! what came before it and the job later still by what comes behind, and the deadline would be met. Under global
-//! scheduling, with self-suspension or without an admission test, what is left is the deadline without the
-//! execution that is certain, [`longest_read`].
+//! it. It is right where A3 and A4 hold: if the rest of the job were as long as it may be, the part before the read
+//! would make the read end later, the part after it would make the job end later still, and the deadline would be
+//! met. Under global scheduling, with self-suspension or without an admission test, only the deadline minus the
+//! execution that is certain is left, [`longest_read`].
 
 use taut_time::Duration;
 
 use crate::wide::{count, ns};
 use crate::{Assumption, Overflow, Verdict};
 
-/// Who writes.
+/// The writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Writer {
     /// P: the least time between two arrivals.
@@ -64,7 +64,7 @@ pub fn printed(read: Duration, writer: &Writer) -> Result<Verdict<u64>, Overflow
     Ok(most(read, writer)?.map(|writes| writes.max(2)))
 }
 
-/// R: what a read cannot last longer than, if the job ends within `within` of its arrival and executes at least
+/// R: the longest that a read can last, if the job ends within `within` of its arrival and executes at least
 /// `elsewhere` outside the read. Nothing else is assumed.
 pub fn longest_read(within: Duration, elsewhere: Duration) -> Duration {
     within.saturating_sub(elsewhere)
@@ -88,8 +88,8 @@ mod tests {
         value.ok()?.bound().copied()
     }
 
-    /// All writers of periods 2 to 8 whose deadlines are not longer, and reads of 1 to 24: 840 triples. Windows of
-    /// writes that meet an open window are counted for reads that begin at any quarter of a tick.
+    /// All writers of periods 2 to 8 whose deadlines are not longer than that, and reads of 1 to 24: 840 triples.
+    /// Counts the writes that overlap an open read, for reads that begin at any quarter of a tick.
     #[test]
     fn counted_on_a_grid() {
         let mut triples = 0;
@@ -121,8 +121,8 @@ mod tests {
         assert_eq!(triples, 840);
     }
 
-    /// [Huang02, Fig. 10], its R_max and N_max. Reader 3 is printed with a period of 22 and a cost of 9, which make
-    /// 13, and with an R_max of 14, from which its N_max of 3 follows; 13 would give 2.
+    /// [Huang02, Fig. 10], its R_max and N_max. Reader 3 is printed with a period of 22 and a cost of 9, which give
+    /// 13, but with an R_max of 14, from which its N_max of 3 follows; 13 would give 2.
     #[test]
     fn huang02_figure_10_writes() {
         let writer = at(10, 7);

@@ -12,14 +12,15 @@
 //! Source      [Kleinrock75, section 5.6]: [`super::m_g_1`] without variance
 //! ```
 //!
-//! The consumer begins with a value when it comes, if it is free; one that looks every so often is [`super::m_p_1`].
+//! A free consumer starts with a value when the value arrives; [`super::m_p_1`] is a consumer that looks
+//! periodically.
 
 use taut_time::Duration;
 
 use super::mean::{Means, NoMean};
 use super::{m_g_1, mean::Mean};
 
-/// The means for values that arrive every `gap` in the mean and take exactly `service`.
+/// The means for values that arrive every `gap` on average and take exactly `service`.
 ///
 /// # Errors
 /// [`NoMean`].

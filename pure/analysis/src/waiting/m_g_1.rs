@@ -16,7 +16,7 @@ use taut_time::Duration;
 
 use super::mean::{Mean, Means, NoMean, settles};
 
-/// The means for values that arrive every `gap` and take `service` in the mean, with this variance in square
+/// The means for values that arrive every `gap` and take `service` on average, with this variance in square
 /// nanoseconds.
 ///
 /// # Errors

@@ -16,7 +16,7 @@ use taut_time::Duration;
 
 use super::mean::{Mean, Means, NoMean, settles};
 
-/// The means for values that arrive every `gap` and take `service`, both in the mean.
+/// The means for values that arrive every `gap` and take `service`, both on average.
 ///
 /// # Errors
 /// [`NoMean`].

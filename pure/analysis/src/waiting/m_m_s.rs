@@ -20,10 +20,10 @@ use taut_time::Duration;
 
 use super::mean::{Mean, Means, NoMean, settles};
 
-/// Most servers that are computed with.
+/// The most servers that the computation supports.
 pub const SERVERS_MAX: u32 = 1 << 16;
 
-/// The means for values that arrive every `gap` and take `service` of one of `servers`, in the mean.
+/// The means for values that arrive every `gap` and take `service` of one of `servers`, on average.
 ///
 /// # Errors
 /// [`NoMean`].

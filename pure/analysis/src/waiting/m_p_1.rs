@@ -12,20 +12,20 @@
 //! Source      M/G/1 with vacations: [Doshi86]; "P" for a periodic consumer is Cheddar's name
 //! ```
 //!
-//! **Why.** It is M/D/1 with service p whose server, whenever it finds nothing, is away for p. Such a vacation adds
-//! `E[V²] / (2 E[V])` = p / 2 to the wait of [`super::m_d_1`], ρ p / (2 (1 − ρ)). With hardly any arrivals it is p / 2:
-//! the time to the next look.
+//! **Why.** It is M/D/1 with service p whose server goes away for p whenever it finds nothing. Such a vacation adds
+//! `E[V²] / (2 E[V])` = p / 2 to the wait of [`super::m_d_1`], ρ p / (2 (1 − ρ)). With hardly any arrivals the wait
+//! is p / 2: the time to the next look.
 //!
-//! Cheddar approximates the same by M/G/1 with a service time that it fits to measurements; its formula is not given
-//! here, since it needs one that no description explains.
+//! Cheddar approximates the same queue by M/G/1 with a service time that it fits to measurements. Its formula is not
+//! given here, since it needs a number that no description explains.
 //!
-//! What stands as service in [`Means`] is nothing: a value is gone when it is taken.
+//! The service time in [`Means`] is zero: a value is gone when it is taken.
 
 use taut_time::Duration;
 
 use super::mean::{Mean, Means, NoMean, settles};
 
-/// The means for values that arrive every `gap` in the mean, one of which is taken every `period`.
+/// The means for values that arrive every `gap` on average, one of which is taken every `period`.
 ///
 /// # Errors
 /// [`NoMean`].
@@ -40,8 +40,8 @@ pub fn means(gap: Duration, period: Duration) -> Result<Means, NoMean> {
 mod tests {
     use super::*;
 
-    /// The number in the queue just behind a take, solved numerically; values that arrive within a period wait half of
-    /// it for the take, and in the mean over time there are half a period's arrivals more.
+    /// The number in the queue just after a take, solved numerically. Values that arrive within a period wait half of
+    /// it for the take, so on average over time half a period's arrivals come on top.
     #[test]
     fn chain_of_takes() {
         for (gap, period) in [(4_u64, 1_u64), (2, 1), (4, 3), (10, 9)] {

@@ -13,16 +13,16 @@ use crate::wide::{greatest_common_divisor, ns};
 pub enum Mean {
     /// Exactly this ratio, in lowest terms.
     Exact {
-        /// Above.
+        /// The numerator.
         numerator: u128,
-        /// Below, not 0.
+        /// The denominator, not 0.
         denominator: u128,
     },
-    /// About this.
+    /// About this value.
     Rounded(f64),
 }
 
-/// What is known in the mean of a queue that has been running for long. Times are in nanoseconds.
+/// The means of a queue that has been running for long. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Means {
     /// ρ: the share of time that a server is busy.
@@ -44,7 +44,7 @@ pub enum NoMean {
     Overload,
     /// The time between arrivals, or the number of servers, is zero.
     Zero,
-    /// More servers than are computed with.
+    /// More servers than the computation supports.
     Servers,
 }
 
@@ -71,7 +71,7 @@ impl Mean {
         Self::whole(ns(time))
     }
 
-    /// The nearest number that can be shown.
+    /// The nearest number that can be displayed.
     #[allow(clippy::cast_precision_loss, reason = "to be shown")]
     pub fn as_f64(self) -> f64 {
         match self {
@@ -113,7 +113,7 @@ impl Add for Mean {
     }
 }
 
-/// Of what is not larger: the callers have looked.
+/// Of a value that is not larger: the callers have checked that.
 impl Sub for Mean {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
@@ -129,7 +129,7 @@ impl Mul for Mean {
     type Output = Self;
     fn mul(self, other: Self) -> Self {
         let exact = |(a, b): (u128, u128), (c, d): (u128, u128)| {
-            // Across first: less overflows.
+            // Reduces across first: less overflows.
             let (left, right) = (greatest_common_divisor(a, d).max(1), greatest_common_divisor(c, b).max(1));
             Self::ratio((a / left).checked_mul(c / right), (b / right).checked_mul(d / left))
         };
@@ -137,7 +137,7 @@ impl Mul for Mean {
     }
 }
 
-/// By what is not 0: the callers have looked.
+/// By a value that is not 0: the callers have checked that.
 impl Div for Mean {
     type Output = Self;
     fn div(self, other: Self) -> Self {
@@ -149,7 +149,7 @@ impl Div for Mean {
     }
 }
 
-/// The whole number and two places, for people: `3.14`, `~3.14` if it is rounded inside.
+/// Two decimal places, for people: `3.14`, or `~3.14` if the value is rounded.
 impl fmt::Display for Mean {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -160,7 +160,7 @@ impl fmt::Display for Mean {
 }
 
 impl Means {
-    /// All from W_q, the mean time between arrivals and the mean service time; `servers` at least 1.
+    /// All means from W_q, the mean time between arrivals and the mean service time; `servers` at least 1.
     pub(super) fn of(waiting: Mean, gap: Duration, service: Duration, servers: u64) -> Self {
         let (gap, service) = (Mean::time(gap), Mean::time(service));
         let staying = waiting + service;
@@ -174,7 +174,7 @@ impl Means {
     }
 }
 
-/// Whether a queue settles: less is asked for than `servers` can do.
+/// Whether a queue settles: the load is less than `servers` can serve.
 pub(super) fn settles(gap: Duration, service: Duration, servers: u64) -> Result<(), NoMean> {
     if gap.is_zero() || servers == 0 {
         return Err(NoMean::Zero);

@@ -12,9 +12,9 @@
 //! | [`m_g_1`] | random, any | means |
 //! | [`m_p_1`] | random, a periodic consumer | means |
 //!
-//! **A mean is no bound.** Half of all values wait longer than about the mean, and with random arrivals some wait
-//! longer than any number. So means have types of their own, [`Mean`] and [`Means`], which become neither a time nor
-//! a count, and no verdict is made of them.
+//! **A mean is no bound.** About half of all values wait longer than the mean, and with random arrivals some wait
+//! longer than any number. So means have types of their own, [`Mean`] and [`Means`], which convert neither to a time
+//! nor to a count, and no verdict is made of them.
 
 pub mod m_d_1;
 pub mod m_g_1;

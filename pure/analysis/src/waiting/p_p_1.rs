@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! P/P/1: periodic producers of one value a job, one periodic consumer of one value a job.
+//! P/P/1: periodic producers of one value per job, one periodic consumer of one value per job.
 //!
 //! ```text
 //! Equation    values ≤ 2 n + 1;  wait < 2 n T_c + R_c ≤ (2 n + 1) T_c, from the send to the take
 //!             printed, for harmonic periods   values 2 n, wait 2 n T_c: unsound
 //! Flow        Σ_p 1 / T_p ≤ 1 / T_c, else there is no bound
 //! Symbols     [ns] n producers; T_p their periods; T_c the consumer's, R_c its response time from arrival
-//! Assumes     A1 T > 0   A2 R ≤ T for all   A3 a job sends behind its arrival, not at the very instant
-//!             A4 the buffer is empty at the start, the consumer has started when the first value comes
+//! Assumes     A1 T > 0   A2 R ≤ T for all   A3 a job sends after its arrival, not at the same instant
+//!             A4 the buffer is empty at the start, and the consumer has started when the first value comes
 //! Verdict     sufficient; 2 n + 1 is attained for n = 1, 2, 3
 //! Cost        one pass
-//! Source      [Legrand03], as in Cheddar; the proof here is own, and does without harmonic periods
+//! Source      [Legrand03], as in Cheddar; the proof here is own, and needs no harmonic periods
 //! ```
 //!
-//! **Why.** Let u be the send that found the buffer empty last, and look at an instant Δ behind it. By A2 and A3 a
-//! producer has sent at most ⌊(Δ + T_p − ε) / T_p⌋ + 1 < Δ / T_p + 2 values in it, both ends included. Consumer's jobs
-//! that arrived behind u and R_c or more before the end have each taken one: more than Δ / T_c − 2 of them. So there are
-//! less than Σ (Δ / T_p + 2) − Δ / T_c + 2 ≤ 2 n + 2. The value sent at Δ is at most number N < Δ / T_c + 2 n, and the N-th
-//! of the consumer's jobs that arrive behind u takes it, by u + N T_c + R_c.
+//! **Why.** Let u be the last send that found the buffer empty, and take an instant Δ after it. By A2 and A3 a
+//! producer has sent at most ⌊(Δ + T_p − ε) / T_p⌋ + 1 < Δ / T_p + 2 values in between, both ends included. Each of
+//! the consumer's jobs that arrived after u, and R_c or more before the end, has taken one: more than Δ / T_c − 2 of
+//! them. So fewer than Σ (Δ / T_p + 2) − Δ / T_c + 2 ≤ 2 n + 2 values wait. The value sent at Δ is at most number
+//! N < Δ / T_c + 2 n, and the N-th of the consumer's jobs that arrive after u takes it, by u + N T_c + R_c.
 //!
-//! **Harmonic periods** do not help: one producer and a consumer of equal periods need 3 places where the producer is
-//! late once and the consumer early once, as a test shows by running. The 2 n in use assumes more about when jobs run.
+//! **Harmonic periods** do not help: one producer and a consumer of equal periods need 3 places if the producer is
+//! late once and the consumer early once, as a test shows by running. The 2 n in use assumes more about when jobs
+//! run.
 
 use taut_time::Duration;
 
@@ -38,10 +39,10 @@ pub struct Task {
     pub response: Duration,
 }
 
-/// What can wait, and for how long.
+/// How many values can wait, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// Values that wait at most: a buffer of that capacity is never found full.
+    /// The most values that wait: a buffer of that capacity is never full at a send.
     pub values: u64,
     /// From a send to the take.
     pub wait: Duration,
@@ -62,8 +63,8 @@ pub fn bound(producers: &[Task], consumer: &Task) -> Result<Verdict<Bound>, Over
     Ok(Verdict::Schedulable(Bound { values, wait }))
 }
 
-/// What is printed for harmonic periods, 2 n and 2 n T_c; else 2 n + 1 and (2 n + 1) T_c. Unsound in the first case, kept
-/// for comparison.
+/// The printed bound: 2 n and 2 n T_c for harmonic periods, else 2 n + 1 and (2 n + 1) T_c. Unsound in the first
+/// case, kept for comparison.
 ///
 /// # Errors
 /// [`Overflow`].
@@ -95,8 +96,8 @@ fn refusal(producers: &[Task], consumer: &Task) -> Result<Option<Verdict<Bound>>
     Ok((!flow_holds(producers, consumer)?).then_some(Verdict::NotShown(Why::Rate)))
 }
 
-/// Σ 1 / T_p ≤ 1 / T_c, exactly: Σ T_c / T_p ≤ 1 is summed as whole parts and rests of 2⁻⁶³ of T_c each, and by fractions
-/// where that cannot tell.
+/// Σ 1 / T_p ≤ 1 / T_c, exactly: sums T_c / T_p in units of 2⁻⁶³, rounded down and rounded up, and uses fractions
+/// where neither sum decides.
 fn flow_holds(producers: &[Task], consumer: &Task) -> Result<bool, Overflow> {
     let rate = |producer: &Task| (ns(consumer.period), ns(producer.period));
     let (mut low, mut high) = (0_u128, 0_u128);
@@ -113,7 +114,7 @@ fn flow_holds(producers: &[Task], consumer: &Task) -> Result<bool, Overflow> {
     if low > 1 << 63 {
         return Ok(false);
     }
-    // As near to 1 as that: by fractions, as far as they fit.
+    // Too close to 1 for that: by fractions, as far as they fit.
     let mut sum = (0_u128, 1_u128);
     for (above, below) in producers.iter().map(rate) {
         let by = crate::wide::greatest_common_divisor(sum.1, below).max(1);
@@ -135,11 +136,12 @@ mod tests {
         Task { period: Duration::from_ns(period), response: Duration::from_ns(period) }
     }
 
-    /// The most that wait, and the longest wait. Producers' jobs that arrive before `late` send as late as they may, at
-    /// the end of their period, those behind it a tick after their arrival; the consumer's before `early` take at their
-    /// arrival, before what is sent then, those behind it at the end of their period, behind what is sent then.
+    /// The most values that wait, and the longest wait. Producers' jobs that arrive before `late` send as late as
+    /// they may, at the end of their period; later jobs send a tick after their arrival. The consumer's jobs that
+    /// arrive before `early` take at their arrival, before what is sent then; later jobs take at the end of their
+    /// period, after what is sent then.
     fn run(producers: &[(u64, u64)], consumer: (u64, u64), late: u64, early: u64, end: u64) -> (u64, u64) {
-        // Time, order at that time (take, send, late take), and which.
+        // Time, and order at that time: take, send, late take.
         let mut events: Vec<(u64, u8)> = Vec::new();
         for &(period, offset) in producers {
             let sends = (0..).map(|job| offset + job * period).take_while(|&arrival| arrival < end);
@@ -206,7 +208,7 @@ mod tests {
         assert!(attained[1..].iter().all(|&times| times > 0), "{attained:?}");
     }
 
-    /// Equal periods are harmonic: 2 places are printed, and a run fills 3.
+    /// Equal periods are harmonic: the printed bound is 2 places, and a run fills 3.
     #[test]
     fn printed_harmonic_is_exceeded() {
         let (producer, consumer) = (task(8), task(8));
@@ -219,7 +221,7 @@ mod tests {
         assert!(worst.1 > 16, "{worst:?}");
         let right = bound(&[producer], &consumer).expect("small");
         assert_eq!(right, Verdict::Schedulable(Bound { values: 3, wait: Duration::from_ns(24) }));
-        // Not harmonic: 2 n + 1 is printed as well.
+        // Not harmonic: the printed bound is 2 n + 1 as well.
         let is = printed(&[task(9)], &consumer).expect("small");
         assert_eq!(is.bound().map(|bound| bound.values), Some(3));
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Choices for tests that draw many small sets: for the crate's own and for those beside it.
+//! Random choices for tests that draw many small sets: for the crate's own tests and for those beside it.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
 /// A source of choices that a seed reproduces (xorshift).

@@ -11,7 +11,7 @@ use taut_time::Duration;
 /// (C, T, D, J, B), the most urgent first, in microseconds.
 pub type Row = (u64, u64, u64, u64, u64);
 
-/// What each is told.
+/// The verdict on each task.
 pub fn verdicts(rows: &[Row]) -> Vec<Verdict<Response>> {
     let us = Duration::from_us;
     let task =
@@ -30,13 +30,13 @@ pub fn verdicts(rows: &[Row]) -> Vec<Verdict<Response>> {
     rows.iter().enumerate().map(one).collect()
 }
 
-/// R in microseconds, of those that are in time.
+/// R in microseconds; none for a task that is not in time.
 pub fn responses(rows: &[Row]) -> Vec<Option<u64>> {
     let bound = |v: &Verdict<Response>| v.bound().map(|r| r.from_arrival.as_ns() / 1_000);
     verdicts(rows).iter().map(bound).collect()
 }
 
-/// A task of free arrivals, to interfere and to be asked about.
+/// A task of free arrivals, as one that interferes and as the task under analysis.
 pub fn free((c, t, d, j, b): Row) -> (Task, Subject) {
     let us = Duration::from_us;
     let task = Task { cost: us(c), period: us(t), jitter: us(j), release: Release::Free };

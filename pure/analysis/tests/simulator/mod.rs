@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Fixed-priority preemptive cores, tick by tick: small, slow, and written without a look at the equations.
+//! Fixed-priority preemptive cores, tick by tick: small, slow, and written independently of the equations.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
 use std::collections::VecDeque;
 
 use crate::draw::Draw;
 
-/// When a task's jobs come.
+/// When a task's jobs arrive.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// (arrival, release) of each, in order.
     Given(Vec<(u64, u64)>),
-    /// By a queue: at once if `gap` has passed since the arrival before, else then; released up to `jitter` later.
+    /// By a queue: at once if `gap` has passed since the previous arrival, else when it has; released up to `jitter`
+    /// later.
     Queue { queue: usize, gap: u64, jitter: u64 },
 }
 
@@ -26,9 +27,9 @@ pub struct Task {
     /// Longest section that cannot be preempted.
     pub section: u64,
     pub source: Source,
-    /// Takes from this queue, at most so many per job.
+    /// Takes from this queue, at most this many values per job.
     pub takes: Option<(usize, u64)>,
-    /// Sends to this queue, so many per job.
+    /// Sends to this queue, this many values per job.
     pub sends: Option<(usize, u64)>,
 }
 
@@ -42,7 +43,7 @@ impl Task {
 #[derive(Clone, Copy)]
 struct Value {
     sent: u64,
-    /// Arrival of the first task's job of the chain that it comes from.
+    /// Arrival of the job of the chain's first task that the value comes from.
     origin: u64,
 }
 
@@ -58,7 +59,7 @@ struct Job {
     has_taken: bool,
 }
 
-/// What was seen.
+/// What a run showed.
 #[derive(Debug, Default)]
 pub struct Seen {
     /// Longest response of each task, from arrival, and from release.
@@ -72,7 +73,7 @@ pub struct Seen {
     pub age: Vec<u64>,
 }
 
-/// Runs `tasks` with `queues` queues until `end`; later jobs are not looked at.
+/// Runs `tasks` with `queues` queues until `end`; ignores later jobs.
 pub fn run(tasks: &[Task], queues: usize, end: u64, draw: &mut Draw) -> Seen {
     let count = tasks.len();
     let mut seen = Seen {
@@ -107,7 +108,7 @@ pub fn run(tasks: &[Task], queues: usize, end: u64, draw: &mut Draw) -> Seen {
                 }
             }
         }
-        // Which core acts first within a tick is open.
+        // Which core acts first within a tick is random.
         let first = draw.pick(0, cores.max(1) as u64 - 1) as usize;
         for core in (0..cores).map(|c| (c + first) % cores) {
             let held = running[core]
@@ -144,14 +145,14 @@ fn job(task: &Task, arrival: u64, release: u64, draw: &mut Draw) -> Job {
     let start = draw.pick(0, cost.saturating_sub(task.section));
     let take_at = draw.pick(0, cost);
     let sends = task.sends.map_or(0, |(_, n)| n);
-    // Not before the first tick is over, so that whom it releases is looked at in time.
+    // Not before the end of the first tick, so that a task that it releases is examined in time.
     let mut send_at: Vec<u64> = (0..sends).map(|_| draw.pick(take_at.max(1), cost)).collect();
     send_at.sort_unstable();
     let section = (start, (start + task.section).min(cost));
     Job { arrival, release, cost, done: 0, section, take_at, send_at, taken: vec![], has_taken: false }
 }
 
-/// Takes and sends that are due at this point of the job.
+/// Does the takes and sends that are due at this point of the job.
 fn act(
     i: usize,
     now: u64,

@@ -111,7 +111,7 @@ fn rows(contention: &Contention, guarded: &Guarded) -> Vec<Row> {
     rows
 }
 
-/// In the order of places.
+/// The asks, in the order of places.
 fn asks(contention: &Contention, place: &[usize]) -> Vec<Ask> {
     let ceilings = ceilings(contention);
     let mut of_request = vec![0; contention.global.len()];

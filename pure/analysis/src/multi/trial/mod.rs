@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The equations of [`super::mixed`], asked of one set again and again with other guards and costs: for searches.
+//! The equations of [`super::mixed`], solved for one set again and again with other guards and costs: for searches.
 //!
 //! ```text
 //! Equation    as `mixed`; without terms and witnesses
-//! Kept        S without windows, p, W, b and L: each is computed anew only if what it follows from has changed
-//! Start       from the solution of a set with fewer guards or lower costs, if there is one; a task whose parameters and
-//!             whose more urgent tasks are as there keeps its w
+//! Kept        S without windows, p, W, b and L: each is computed anew only if one of its inputs has changed
+//! Start       from the solution of a set with fewer guards or lower costs, if there is one; a task keeps its w if its
+//!             parameters and those of its more urgent tasks are as there
 //! Verdict     the same as `mixed`, and the same w: the least solution is one, whatever the order of the steps. It ends
-//!             at the first task that passes its deadline, and does not look for what overflows behind it
+//!             at the first task that passes its deadline, and does not look for overflows after that
 //! Cost        one pass over the tasks, if S does not depend on w and no two tasks of a core are as urgent; else rounds
 //! Checked     against `mixed`, w by w, on random sets and random changes: `trial` in the tests
 //! ```
 //!
-//! **Where S does not depend on w**: of the tasks of another core the one with the longest section comes at least once
-//! while a job is pending, so if it asks for as many sections a job as the job does, these are the longest and no others
-//! count.
+//! **Where S does not depend on w**: of the tasks of another core, the one with the longest section comes at least
+//! once while a job is pending. So if it makes at least as many requests per job as the job does, its sections are
+//! the longest and no others count.
 //!
-//! Sets whose numbers could overflow are judged by [`super::mixed`] itself.
+//! [`super::mixed`] itself judges sets whose numbers could overflow.
 
 mod layout;
 mod solve;
@@ -31,10 +31,10 @@ use taut_time::Duration;
 use super::guarded::{Guard, Guarded};
 use crate::Overflow;
 
-/// Up to here each time, and each sum over all of a set, can be added to another without a look.
+/// Up to here each time, and each sum over all of a set, can be added to another without a check.
 const PLAIN: u128 = 1 << 60;
 
-/// Shares of a core are counted in 2⁻²⁰ of it.
+/// Shares of a core are counted in units of 2⁻²⁰.
 const SHARE: u32 = 20;
 
 /// Up to here, times can be multiplied with shares.
@@ -44,27 +44,27 @@ const SHORT: u128 = 1 << 42;
 #[derive(Clone, Debug)]
 pub struct Trial {
     guarded: Guarded,
-    /// Whether all sums and products fit, so that they need not be looked at.
+    /// Whether all sums and products fit, so that they need no checks.
     plain: bool,
     /// The same for products with shares.
     short: bool,
-    /// The sum that it follows from.
+    /// The sum that both follow from.
     total: u128,
-    /// Tasks by core, the most urgent first. All below is by place in this order.
+    /// Tasks by core, the most urgent first. All lists below are by place in this order.
     order: Vec<usize>,
-    /// Of each task, its place.
+    /// The place of each task.
     place: Vec<usize>,
     rows: Vec<Row>,
     periods: Vec<Period>,
-    /// Of each core, its places.
+    /// The places of each core.
     cores: Vec<Range<usize>>,
-    /// By task, the longest first.
+    /// Requests by task, the longest first.
     asks: Vec<Ask>,
-    /// Of each resource, its asks, and the users of it that have a ceiling for it.
+    /// Per resource, its asks, and its core if it is local.
     of_resource: Vec<Users>,
-    /// Of each core, its asks by ceiling, the most urgent first.
+    /// Per core, its asks by ceiling, the most urgent first.
     by_ceiling: Vec<Vec<usize>>,
-    /// Some tasks of a core are as urgent as each other.
+    /// Whether some tasks of a core are equally urgent.
     equals: bool,
     /// How many asks spin for a time that depends on windows.
     moving: usize,
@@ -72,12 +72,12 @@ pub struct Trial {
     suspending: usize,
     now: Parameters,
     stale: Stale,
-    /// Where the last judgement failed.
+    /// The place at which the last judgement failed.
     suspect: usize,
     solution: Solution,
 }
 
-/// Windows that solve the equations, with what they were solved for.
+/// Windows that solve the equations, and what they were solved for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Solution {
     window: Vec<u64>,
@@ -86,17 +86,17 @@ pub struct Solution {
     deferred: Vec<u64>,
 }
 
-/// What does not depend on windows; by place, but for the last two, which are by ask.
+/// What does not depend on windows; by place, except `held` and `wait`, which are by ask.
 #[derive(Clone, Debug)]
 struct Parameters {
     cost: Vec<u64>,
-    /// S, but for asks that spin for a time that depends on windows.
+    /// S, without asks whose spinning depends on windows.
     spin: Vec<u64>,
     /// N over asks that suspend.
     requests: Vec<u64>,
     /// p.
     span: Vec<u64>,
-    /// The longest section that is waited for suspended.
+    /// The longest section that jobs suspend for.
     longest: Vec<u64>,
     /// L.
     local: Vec<u64>,
@@ -108,7 +108,7 @@ struct Parameters {
     wait: Vec<u64>,
 }
 
-/// What is out of date.
+/// Which parameters are out of date.
 #[derive(Clone, Debug)]
 struct Stale {
     /// L, by core.
@@ -131,13 +131,13 @@ struct Row {
     priority: u32,
     core: usize,
     asks: Range<usize>,
-    /// Places of its core as urgent or more, itself included.
+    /// Places of its core that are at least as urgent, itself included.
     higher: Range<usize>,
     /// Sections on local resources: resource, length, ceiling.
     local: Vec<(usize, u64, Option<u32>)>,
 }
 
-/// T, and 2⁶⁴ / T, so that dividing by it is multiplying.
+/// T, and 2⁶⁴ / T, so that a multiplication replaces the division by T.
 #[derive(Clone, Copy, Debug)]
 struct Period {
     period: u64,
@@ -160,7 +160,7 @@ struct Ask {
     spin: Option<u64>,
     /// Requests for the same resource from other cores, those of a core together, the longest first.
     rivals: Vec<Rival>,
-    /// Asks of others for the same resource: of less urgent tasks, and of those as urgent or more.
+    /// Asks of others for the same resource: of less urgent tasks, and of tasks that are at least as urgent.
     lower: Vec<usize>,
     higher: Vec<usize>,
 }
@@ -176,7 +176,7 @@ struct Rival {
 #[derive(Clone, Debug, Default)]
 struct Users {
     asks: Vec<usize>,
-    /// If it is local, its core.
+    /// Its core, if it is local.
     core: Option<usize>,
     /// By how much its sections are longer than in the set.
     longer: u64,
@@ -188,7 +188,7 @@ impl Trial {
         &self.guarded
     }
 
-    /// Changes what guards a resource, by its position.
+    /// Changes the guard of a resource, given by its position.
     pub fn guard(&mut self, resource: usize, by: Guard) {
         if self.guarded.guards()[resource] == by {
             return;
@@ -207,8 +207,8 @@ impl Trial {
         self.stale.wait[resource] = true;
     }
 
-    /// Makes each section on a resource, by its position, longer than in the set, by so much in all; the costs of its
-    /// users are the caller's to change.
+    /// Makes each section on a resource, given by its position, longer than in the set, by `by` in all. The caller
+    /// must change the costs of the resource's users.
     ///
     /// # Errors
     /// [`Overflow`] if a time does not fit in 64 bits; nothing has changed then.
@@ -246,7 +246,7 @@ impl Trial {
         Ok(())
     }
 
-    /// Changes C of a task, by its position: what the set was laid out with, or more.
+    /// Changes C of a task, given by its position: to what the set was laid out with, or more.
     pub fn cost(&mut self, task: usize, cost: Duration) {
         self.guarded.cost(task, cost);
         self.now.cost[self.place[task]] = cost.as_ns();
@@ -259,7 +259,7 @@ impl Trial {
         self.place.iter().map(move |&place| response(place))
     }
 
-    /// What the last judgement that all fit has found.
+    /// The solution that the last judgement found, if all tasks fit.
     pub fn solution(&self) -> &Solution {
         &self.solution
     }
@@ -312,7 +312,7 @@ impl Trial {
 }
 
 impl Ask {
-    /// What it can add to any sum.
+    /// The most that it can add to any sum.
     fn weight(&self) -> u128 {
         u128::from(self.stretch) * (u128::from(self.count) + 1)
     }

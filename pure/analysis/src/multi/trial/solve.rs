@@ -9,14 +9,14 @@ use crate::multi::guarded::Guard;
 use crate::multi::mixed;
 use crate::{Overflow, Verdict};
 
-/// Steps of all windows of a judgement before the unhurried analysis takes over. Real sets need hundreds.
+/// Steps of all windows of a judgement before [`mixed`] takes over. Real sets need hundreds.
 const STEPS: u32 = 100_000;
 
-/// What an attempt without looking at limits came to.
+/// The result of an attempt without checks of limits.
 enum Attempt {
     Fits,
     Passes,
-    /// Something does not fit in 64 bits, or takes long.
+    /// A value does not fit in 64 bits, or the attempt takes too long.
     Unknown,
 }
 
@@ -30,7 +30,7 @@ impl Trial {
         self.judge(above, true)
     }
 
-    /// The same verdict, where response times are not asked for, which is sooner: there are none after it.
+    /// The same verdict, faster, for a caller that needs no response times: there are none after it.
     ///
     /// # Errors
     /// [`Overflow`] if a bound does not fit in 64 bits.
@@ -57,7 +57,7 @@ impl Trial {
         self.solution.clear();
         for (&task, row) in self.order.iter().zip(&self.rows) {
             self.solution.window.push(bounds.tasks[task].from_release.as_ns());
-            // Never equal to what is: so that everything is computed anew below it.
+            // Never equal to a real value, so that everything below it is computed anew.
             self.solution.fixed.push(u64::MAX);
             self.solution.busy.push(u64::MAX);
             self.solution.deferred.push(row.jitter);
@@ -71,7 +71,7 @@ impl Trial {
             Some(Fresh::Past) => return Attempt::Passes,
             Some(Fresh::All) => {}
         }
-        // 1. Where all starts: below the least solution.
+        // 1. Where all windows start: below the least solution.
         let mut solution = std::mem::take(&mut self.solution);
         solution.clear();
         for (place, row) in self.rows.iter().enumerate() {
@@ -94,7 +94,7 @@ impl Trial {
 
     fn iterate(&mut self, solution: &mut Solution, above: Option<&Solution>, exact: bool) -> Attempt {
         let steps = &mut 0;
-        // 2. What failed last first: if it fails already, the rest need not be known.
+        // 2. The task that failed last comes first: if it fails already, the rest need not be known.
         let suspect = self.suspect;
         if above.is_some() && suspect < self.rows.len() {
             match self.window(suspect, solution, steps) {
@@ -103,7 +103,7 @@ impl Trial {
                 None => return Attempt::Unknown,
             }
         }
-        // 3. The most urgent of each core first; what is as it was above keeps its window.
+        // 3. The most urgent of each core first; a task whose inputs are as in `above` keeps its window.
         let again = self.moving > 0 || self.equals;
         loop {
             let mut changed = false;
@@ -120,7 +120,7 @@ impl Trial {
                         above.fixed[place] == solution.fixed[place]
                             && above.busy[place] == solution.busy[place]
                     });
-                    // No more is needed of a task that defers nothing than that some window is long enough.
+                    // For a task that defers nothing, it is enough that some window is long enough.
                     let rough = !exact && !again && self.now.remote[place] == 0;
                     let window = match same || (rough && self.is_enough(place, solution)) {
                         true => before.0,
@@ -149,7 +149,8 @@ impl Trial {
         }
     }
 
-    /// The least w from where it is; the inner is none if it passes the deadline, the outer if that takes long.
+    /// The least w from its current value on. The inner option is none if w passes the deadline, the outer if the
+    /// search takes too long.
     fn window(&self, place: usize, solution: &Solution, steps: &mut u32) -> Option<Option<u64>> {
         let row = &self.rows[place];
         let limit = row.limit.unwrap_or(0);
@@ -188,7 +189,7 @@ impl Trial {
         Some(None)
     }
 
-    /// Whether the longest window that keeps the deadline is as long as what is asked for in it.
+    /// Whether the longest window that keeps the deadline covers the demand in it.
     fn is_enough(&self, place: usize, solution: &Solution) -> bool {
         let row = &self.rows[place];
         let Some(limit) = row.limit else { return false };
@@ -209,8 +210,8 @@ impl Trial {
         true
     }
 
-    /// What no w is below: the solution if jobs could come in parts, w = fixed + Σ (w + δ) / T · busy. None if there is
-    /// no w.
+    /// A lower bound of w: the solution if jobs could come in parts, w = fixed + Σ (w + δ) / T · busy. None if there
+    /// is no w.
     fn start(&self, place: usize, solution: &Solution) -> Option<u64> {
         let row = &self.rows[place];
         let (mut share, mut first) = (0, solution.fixed[place] << SHARE);
@@ -219,11 +220,12 @@ impl Trial {
             share += of_other;
             first += solution.deferred[other] * of_other;
         }
-        // All of the core or more, and rounded down at that.
+        // None if the others take all of the core or more, even with shares rounded down.
         first.checked_div((1u64 << SHARE).checked_sub(share)?)
     }
 
-    /// Adds spinning that depends on windows; whether what does not depend on others still keeps the deadline.
+    /// Adds spinning that depends on windows. Returns whether the terms that do not depend on w still keep the
+    /// deadline.
     fn spin(&self, place: usize, solution: &mut Solution) -> bool {
         let row = &self.rows[place];
         let mut spin = self.now.spin[place];
@@ -267,12 +269,12 @@ impl Period {
     #[inline]
     fn jobs(self, reach: u64) -> u64 {
         let reach = reach + (self.period - 1);
-        // The inverse is rounded down by less than 1, so this is by less than 2.
+        // The inverse is rounded down by less than 1, so `jobs` is too small by less than 2.
         let jobs = high(reach, self.inverse);
         jobs + u64::from(reach - jobs * self.period >= self.period)
     }
 
-    /// busy / T in parts of a power of two, rounded down; for less than 2⁴⁴.
+    /// busy / T in units of 2⁻²⁰, rounded down; for busy below 2⁴⁴.
     fn share(self, busy: u64) -> u64 {
         high(busy << SHARE, self.inverse)
     }

@@ -6,18 +6,18 @@
 use super::Trial;
 use crate::multi::guarded::Guard;
 
-/// Steps of a wait before the unhurried analysis takes over.
+/// Steps of a wait before `mixed` takes over.
 const STEPS: u32 = 500;
 
-/// What came of it.
+/// The result of an update.
 pub(super) enum Fresh {
     All,
-    /// Some wait is past its task's period, which so passes its deadline.
+    /// Some wait is longer than its task's period, so that task passes its deadline.
     Past,
 }
 
 impl Trial {
-    /// Brings what does not depend on windows up to date. `None`: something does not fit, or takes long.
+    /// Updates what does not depend on windows. `None` if a value does not fit, or if it takes too long.
     pub(super) fn refresh(&mut self) -> Option<Fresh> {
         if self.suspending > 0 {
             for core in 0..self.cores.len() {
@@ -85,7 +85,7 @@ impl Trial {
             if !any {
                 continue;
             }
-            // 2. The longest p − g, and the longest of another.
+            // 2. The longest p − g, and the longest of another task.
             let (mut most, mut second) = ((0, usize::MAX), 0);
             if spins {
                 for (at, (span, longest)) in spans.iter().zip(&longest).enumerate() {
@@ -113,7 +113,7 @@ impl Trial {
         Some(())
     }
 
-    /// b of the asks for a resource; whether one is past its task's period.
+    /// b of the asks for a resource. Returns whether one is past its task's period.
     fn wait_for(&mut self, resource: usize) -> Option<bool> {
         for &at in &self.of_resource[resource].asks {
             let ask = &self.asks[at];

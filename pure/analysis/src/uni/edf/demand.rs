@@ -6,17 +6,17 @@
 //! ```text
 //! Equation    h(t) = Σ max(0, ⌊(t + J_i − D_i) / T_i⌋ + 1) · C_i;  all deadlines are kept iff h(t) ≤ t for all t
 //! Symbols     [ns] C cost, T period or least time between arrivals, D deadline from the arrival, any length, J jitter
-//! Assumes     A1 preemptive, no self-suspension   A2 J is the longest time from arrival to release, and is in D
+//! Assumes     A1 preemptive, no self-suspension   A2 J is the longest time from arrival to release, and is part of D
 //! Verdict     exact for free arrivals, and for a common start without jitter; sufficient otherwise
 //! Cost        pseudo-polynomial; limited
 //! Source      [Baruah90] the demand; [Spuri96] with jitter; [ZhangBurns09] QPA; the horizon is in `horizon`
 //! ```
 //!
-//! **QPA.** h never falls. So if h(t) < t then h(s) ≤ h(t) ≤ s for all s from h(t) to t, and the search goes on at
-//! h(t); if h(t) = t it goes on at the last deadline before t. It ends below the shortest deadline.
+//! **QPA.** h never falls. So if h(t) < t, then h(s) ≤ h(t) ≤ s for all s from h(t) to t, and the search continues at
+//! h(t). If h(t) = t, it continues at the last deadline before t. It ends below the shortest deadline.
 //!
-//! **It ends.** t falls by 1 ns a step at least; [`STEPS_MAX`] and [`TERMS_MAX`] end it sooner where that would take
-//! too long, with an answer of its own.
+//! **It ends.** t falls by at least 1 ns a step. Where that would take too long, [`STEPS_MAX`] and [`TERMS_MAX`] end
+//! the search sooner, with an answer that says so.
 
 use taut_model::{Arrivals, Scheduler, TaskSet};
 use taut_time::Duration;
@@ -24,10 +24,10 @@ use taut_time::Duration;
 use super::horizon::{Horizon, horizon};
 use crate::{Assumption, Overflow, Verdict, Why};
 
-/// Steps after which the search is given up, and the one for the horizon. Real sets need tens.
+/// Steps after which the search gives up; the search for the horizon has the same limit. Real sets need tens.
 pub const STEPS_MAX: u32 = 2_000_000;
 
-/// Terms of sums, likewise, for sets of very many tasks: some seconds.
+/// The same limit for terms of sums, for sets of very many tasks: some seconds.
 pub const TERMS_MAX: u64 = 400_000_000;
 
 /// A task as the theorem needs it.
@@ -43,12 +43,12 @@ pub struct Task {
     pub jitter: Duration,
 }
 
-/// What was found out about a core.
+/// What the search found on a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
-    /// Windows up to this length can be too short; all longer ones are long enough if these are.
+    /// Windows up to this length can be too short; if none of them is, no longer one is.
     pub horizon: Duration,
-    /// Windows that were looked at.
+    /// Windows that the search examined.
     pub steps: u32,
     /// The window that is too short. None if all deadlines are kept, or if U > 1.
     pub short: Option<Window>,
@@ -59,16 +59,16 @@ pub struct Demand {
 pub struct Window {
     /// t.
     pub length: Duration,
-    /// h(t): what must be done within it.
+    /// h(t): the execution that is due within it.
     pub demand: Duration,
-    /// b(t): what may be done first although it is due later.
+    /// b(t): the execution that may come first although it is due later.
     pub blocking: Duration,
     /// The task and the resource of the section that blocks.
     pub blocked_by: Option<(usize, usize)>,
 }
 
-/// Whether tasks that share nothing keep their deadlines. `exact`: their arrivals are free, so that some run has all
-/// of them at once and then as often as they may.
+/// Whether tasks that share no resources keep their deadlines. `exact`: their arrivals are free, so that in some run
+/// all of them arrive at once and then as often as they may.
 ///
 /// # Errors
 /// [`Overflow`] if a horizon or the demand of a window does not fit in 64 bits.
@@ -81,13 +81,13 @@ pub fn demand(tasks: &[Task], exact: bool) -> Result<Verdict<Demand>, Overflow> 
         Found::Fits(found) => Verdict::Schedulable(found),
         Found::Short(found) if exact => Verdict::Unschedulable(found),
         Found::Short(found) => Verdict::NotShown(Why::Passes(found)),
-        // No arrivals make up for that.
+        // No arrivals make up for U > 1.
         Found::Rate => Verdict::Unschedulable(Demand { horizon: Duration::ZERO, steps: 0, short: None }),
         Found::Steps(steps) => Verdict::NotShown(Why::Steps(steps)),
     })
 }
 
-/// The same for a core of a set, as if its tasks shared nothing.
+/// The same for a core of a set, as if its tasks shared no resources.
 ///
 /// # Errors
 /// As for [`demand`].
@@ -107,12 +107,12 @@ impl Task {
     }
 }
 
-/// Whether a core that has tasks is under EDF.
+/// Whether a core is under EDF or has no tasks.
 pub(crate) fn is_edf(set: &TaskSet, core: usize) -> bool {
     set.on_core(core).next().is_none() || set.cores()[core] == Scheduler::Edf
 }
 
-/// Whether some run has all tasks of a core at once and then as often as they may.
+/// Whether in some run all tasks of a core arrive at once and then as often as they may.
 fn is_exact(set: &TaskSet, core: usize) -> bool {
     let (mut free, mut together, mut common) = (true, true, None);
     for task in set.on_core(core).map(|at| &set.tasks()[at]) {
@@ -146,7 +146,7 @@ pub(crate) enum Found {
     Steps(u32),
 }
 
-/// What may be done first: how long, and whose.
+/// What may run first: how long, and the task and the resource of the section.
 pub(crate) type Blocking = Option<(u64, usize, usize)>;
 
 impl Row {
@@ -167,8 +167,8 @@ impl Row {
     }
 }
 
-/// Looks for a window with h(t) + b(t) > t. `blocking` is b, which is zero from `at_least` on; h + b must never fall,
-/// and rise at deadlines and at `rises` only.
+/// Looks for a window with h(t) + b(t) > t. `blocking` is b, which is zero from `at_least` on. h + b must never fall,
+/// and must rise only at deadlines and at `rises`.
 pub(crate) fn search(
     rows: &[Row],
     at_least: Duration,
@@ -186,7 +186,7 @@ pub(crate) fn search(
     let mut steps = 0;
     let mut terms = 0;
     let last_before = |window: u64| {
-        // No job is due in a window shorter than the shortest.
+        // No job is due in a window shorter than `shortest`.
         let rises = rises.iter().copied().filter(|&rise| shortest <= rise && rise < window);
         rises.max().max(last_before(rows, window))
     };
@@ -227,7 +227,7 @@ pub(crate) fn search(
     Ok(Found::Fits(result(steps, None)))
 }
 
-/// The last deadline before `window`, all tasks being released at once at 0.
+/// The last deadline before `window`, if all tasks are released at 0.
 fn last_before(rows: &[Row], window: u64) -> Option<u64> {
     let last = |row: &Row| {
         let left = window.checked_sub(row.due)?.checked_sub(1)?;

@@ -14,18 +14,20 @@
 //! Source      [Burns15] the protocol, and that SRP's test is its test; [Gutierrez13]; with jitter it is ours
 //! ```
 //!
-//! **Why.** Let a deadline d be missed, and jobs due by d be good. Another job runs before a good one only if it holds
-//! a q that has made it due by d. Two such jobs cannot be: the second would have to run while the first holds, and be
-//! due by then; it is not good, and could not lock before. So one section blocks, with any jitter. Let its lock be at
-//! s: no good job is pending then, so from s to d, t long, run that section and good jobs released after s. The floor
-//! says s + f_q ≤ d. The holder is released by s and due after d; as in `srp`, if D_j − J_j ≤ t the demand has it.
+//! **Why.** Let a deadline d be missed, and call jobs due by d good. Another job runs before a good one only if it
+//! holds a q whose floor has made it due by d. There cannot be two such jobs: the second would have to run while the
+//! first holds its resource, and be due by then; but it is not good, and could not lock before. So one section
+//! blocks, with any jitter. Let s be the instant of its lock: no good job is pending then, so from s to d, t long,
+//! only that section and good jobs released after s run. By the floor, s + f_q ≤ d. The holder is released by s and
+//! due after d; as in `srp`, if D_j − J_j ≤ t the demand includes it.
 //!
-//! The window counts from the lock, and is longer than that of the job that is late. **The set is tested as under SRP,
-//! the job is not delayed as under SRP.** A task with D < f_q is never blocked by q under SRP. Under DFP it may be: q
-//! was locked at t − x, so the holder is due at t − x + f_q, which is before t + D if x > f_q − D. So a bound per job
-//! that is made of SRP's ceilings is none under DFP; the longest section of any task that may be due later is.
+//! The window counts from the lock, and is longer than that of the job that is late. **The set is tested as under
+//! SRP, the job is not delayed as under SRP.** Under SRP, q never blocks a task with D < f_q. Under DFP it may: if q
+//! was locked at t − x, the holder is due at t − x + f_q, which is before t + D if x > f_q − D. So a bound per job
+//! that is made of SRP's ceilings does not hold under DFP; the longest section of any task that may be due later
+//! does.
 //!
-//! **QPA may jump**, as in `srp`, but h + b also rises at f_q, where nobody need be due.
+//! **QPA may jump**, as in `srp`, but h + b also rises at f_q, where no job need be due.
 
 use taut_model::TaskSet;
 
@@ -34,12 +36,12 @@ use super::sections::{Section, by_floors};
 use super::srp::{Levels, members, test, unmet};
 use crate::{Overflow, Verdict};
 
-/// What is added to the instant of a lock. Both keep out users that are told of late.
+/// The deadline floor: what a lock adds to its instant. Both variants keep out users that are released late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Floors {
-    /// The users' shortest D, less the longest J of the core's tasks: one J for all.
+    /// The users' shortest D, less the longest J of the core's tasks: one J for all floors.
     Shared,
-    /// The users' shortest D − J. Never sooner, so never worse.
+    /// The users' shortest D − J. Its deadline is never sooner than with `Shared`, so never worse.
     Own,
 }
 
@@ -51,7 +53,7 @@ pub fn core(set: &TaskSet, core: usize) -> Result<Verdict<Demand>, Overflow> {
     core_by(set, core, Floors::Shared)
 }
 
-/// The same with floors of one's choice.
+/// The same with given floors.
 ///
 /// # Errors
 /// As for [`core()`].

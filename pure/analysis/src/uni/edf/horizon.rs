@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Up to where processor demand must be looked at, EDF, one core.
+//! Up to which window length processor demand must be examined, EDF, one core.
 //!
 //! ```text
 //! Equation    U = Σ C_i / T_i > 1: no length is enough
@@ -11,14 +11,15 @@
 //!             L_r = 1 + lcm(T_i) + max(0, D_i − J_i − T_i)
 //! Symbols     [ns] C cost, T period or least time between arrivals, D deadline from the arrival, J jitter
 //! Assumes     as `demand`
-//! Verdict     a first t with h(t) > t lies before it, if there is any
+//! Verdict     the first t with h(t) > t lies before it, if there is any
 //! Cost        pseudo-polynomial; limited
 //! Source      [Spuri96] L_b with jitter; [ZhangBurns09] L_a; L_r: h repeats itself
 //! ```
 //!
-//! - L_b: what is due by t > L_b and released after L_b makes h(t − L_b) > t − L_b, so t is not the first.
+//! - L_b: at a t > L_b with h(t) > t, the jobs released after L_b and due by t make h(t − L_b) > t − L_b, so t is not
+//!   the first.
 //! - L_a: h(t) ≤ U · t + Σ (T − D + J) · U for t past every D − J − T. Shares are rounded up to 2⁻⁶⁴, which only makes
-//!   it longer, and it is left out where they then reach 1. U itself is compared with 1 exactly.
+//!   L_a longer; L_a is left out where the rounded shares reach 1. U itself is compared with 1 exactly.
 //! - L_r: from D − J − T on, h(t + lcm) = h(t) + U · lcm ≤ h(t) + lcm.
 
 use taut_time::Duration;
@@ -30,19 +31,19 @@ use crate::uni::utilisation::Utilisation;
 /// 1 as a share.
 const ONE: u128 = 1 << 64;
 
-/// Up to where to look.
+/// How far to search.
 pub(crate) enum Horizon {
     /// Below this.
     Before(u64),
     /// U > 1.
     Rate,
-    /// It took too long to find out.
+    /// The search for the horizon ran out of steps.
     Steps(u32),
 }
 
-/// Before which a first window that is too short must lie.
+/// The length before which the first window that is too short must lie.
 pub(crate) fn horizon(rows: &[Row]) -> Result<Horizon, Overflow> {
-    // 1. U, every share rounded up.
+    // 1. U, with every share rounded up.
     let mut share = 0u128;
     for row in rows {
         let own = (u128::from(row.cost) << 64).div_ceil(row.period.into());
@@ -54,11 +55,11 @@ pub(crate) fn horizon(rows: &[Row]) -> Result<Horizon, Overflow> {
             return Ok(Horizon::Rate);
         }
     }
-    // 2. None, if nothing is due before the next comes: then h(t) ≤ U · t.
+    // 2. Nothing to search if no job is due before the next one arrives: then h(t) ≤ U · t.
     if rows.iter().all(|row| row.due >= row.period) {
         return Ok(Horizon::Before(0));
     }
-    // 3. The two that are formulas; either may not fit, or not exist.
+    // 3. The two closed formulas; either may not fit, or not exist.
     let later = rows.iter().map(|row| row.due.saturating_sub(row.period)).max().unwrap_or(0);
     let cap = match (by_share(rows, share).map(|time| time.max(later)), by_repetition(rows, later)) {
         (Some(a), Some(b)) => Some(a.min(b)),

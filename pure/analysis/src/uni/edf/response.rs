@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Response times, EDF, preemptive, one core; jitter, deadlines of any length, and what blocks.
+//! Response times, EDF, preemptive, one core; jitter, deadlines of any length, and blocking.
 //!
 //! ```text
 //! Equation    L(a) = b(d) + (⌊(a + J_i) / T_i⌋ + 1) · C_i + Σ_{j≠i} min(⌈(L + J_j) / T_j⌉, n_j(d)) · C_j, the least > 0
@@ -10,7 +10,7 @@
 //!             over all a = D_j − J_j + k · T_j − D_i and a = f − D_i from −J_i on, while a < B or d < u
 //!             B = least L > 0 with L = Σ ⌈(L + J_j) / T_j⌉ · C_j
 //! Symbols     [ns] R, R' response from arrival and from release; C cost, T period or least time between arrivals,
-//!             D deadline from the arrival, J jitter; b(d) the longest of what blocks with f ≤ d < u, and u the last
+//!             D deadline from the arrival, J jitter; b(d) the longest blocker with f ≤ d < u; in d < u, u is the last
 //! Assumes     A1 no self-suspension   A2 b(d) bounds what jobs due after d add to a busy period that is d long from
 //!             its start to d   A3 jobs of a task are released, and run, in order
 //! Verdict     exact for free arrivals without blocking, ties counted against the task; sufficient otherwise
@@ -18,13 +18,14 @@
 //! Source      [Spuri96], [George96]; b as in `srp` and `dfp`, whose proofs do not use that the window ends at d
 //! ```
 //!
-//! The job that is looked at arrives at a, from the start of the busy period in which only jobs due by d run; so a ≥ −J.
-//! It is late whether or not it misses d.
+//! The job under analysis arrives at a, counted from the start of the busy period in which only jobs due by d run; so
+//! a ≥ −J. The bound holds whether or not the job misses d.
 //!
-//! **Candidates.** Between those a, no n and no b rises, so L does not, and L(a) − a falls.
-//! **The end.** A job that nothing blocks is released in a busy period of all tasks, which is not longer than B; one
-//! that something blocks has d < u. From the longest D on, all repeats after H, the least common multiple of all T: if
-//! nothing blocks, L(a + H) ≤ L(a) + H, for U ≤ 1. So a below the longest D + H is enough, should B be longer or none.
+//! **Candidates.** Between two candidates no n and no b rises, so L does not, and L(a) − a falls. **The end.** A job
+//! that nothing blocks is released in a busy period of all tasks, which is not longer than B; a job that something
+//! blocks has d < u. From the longest D on, everything repeats after H, the least common multiple of all T: if
+//! nothing blocks, L(a + H) ≤ L(a) + H, for U ≤ 1. So a below the longest D + H is enough if B is longer or does not
+//! exist.
 
 use taut_model::{Arrivals, TaskSet};
 use taut_time::Duration;
@@ -37,7 +38,7 @@ use super::srp::{self, Levels};
 use crate::uni::utilisation::Utilisation;
 use crate::{Assumption, Overflow, Verdict, Why};
 
-/// How long jobs of a task take at most.
+/// A bound on the response times of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
     /// R' from the release.
@@ -46,18 +47,20 @@ pub struct Response {
     pub from_arrival: Duration,
     /// b(d) in the busy period that attains R.
     pub blocking: Duration,
-    /// Whose section that is, and on what: positions in the set. None if nobody's, or if nobody said.
+    /// The task and the resource of that section: positions in the set. None if nothing blocks, or if the blocker
+    /// names none.
     pub blocked_by: Option<(usize, usize)>,
-    /// −a: how long before the busy period that attains R its job arrives, at most J. Zero if it arrives in it.
+    /// −a: how long before the busy period that attains R the job arrives, at most J. Zero if it arrives within the
+    /// period.
     pub before: Duration,
-    /// Arrivals that were looked at.
+    /// Arrivals that the search examined.
     pub candidates: u32,
 }
 
-/// What may run although it is due later, in busy periods with `from` ≤ d < `until`.
+/// Execution that may come first although it is due later, in busy periods with `from` ≤ d < `until`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocker {
-    /// How long.
+    /// Its length.
     pub time: Duration,
     /// f: the first d.
     pub from: Duration,
@@ -67,7 +70,7 @@ pub struct Blocker {
     pub of: Option<(usize, usize)>,
 }
 
-/// What guards the local resources of a core.
+/// The protocol that guards the local resources of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Locks {
     /// The stack resource policy.
@@ -76,8 +79,8 @@ pub enum Locks {
     Dfp(Floors),
 }
 
-/// Bounds the response times of the task at `which`; past its deadline it is still a bound. `exact`: the arrivals
-/// are free.
+/// Bounds the response times of the task at `which`; a value past the deadline is still a bound. `exact`: the
+/// arrivals are free.
 ///
 /// # Errors
 /// [`Overflow`] if a busy period does not fit in 64 bits.
@@ -114,7 +117,7 @@ pub fn core(set: &TaskSet, core: usize, locks: Locks) -> Result<Verdict<Vec<Resp
     if let Some(assumption) = srp::unmet(set, core) {
         return Ok(Verdict::NotApplicable(assumption));
     }
-    // 1. What blocks. Its ends are times from 0 on.
+    // 1. What blocks. The ends of sections are times from 0 on.
     let sections = match locks {
         Locks::Srp(levels) => by_ceilings(set, &srp::members(set, core, levels), |_| true)?,
         Locks::Dfp(floors) => dfp::sections(set, core, floors),
@@ -165,7 +168,7 @@ struct Row {
     period: u64,
     jitter: u64,
     deadline: u64,
-    /// n_j(d), for the d that is looked at; 0 for the task itself, which is counted apart.
+    /// n_j(d), for the d under examination; 0 for the task itself, whose jobs are counted apart.
     most: u64,
 }
 
@@ -188,27 +191,27 @@ impl Row {
 /// Busy periods of some tasks.
 struct Periods {
     rows: Vec<Row>,
-    /// B, or what is enough of it.
+    /// B, or as much of it as is enough.
     longest: u64,
 }
 
-/// Whether there are such.
+/// The busy periods, or why there are none.
 enum Start {
     Of(Periods),
     /// U > 1.
     Rate,
-    /// It took too long to find out.
+    /// The search ran out of steps.
     Steps(u32),
 }
 
-/// What is left of the limits.
+/// The steps and terms used so far.
 struct Patience {
     steps: u32,
     terms: u64,
 }
 
 impl Patience {
-    /// Whether another sum over so many tasks may be made.
+    /// Counts a sum over `tasks` tasks. Whether the limits allow it.
     fn allows(&mut self, tasks: usize) -> bool {
         self.steps += 1;
         self.terms += tasks as u64;
@@ -240,14 +243,14 @@ impl Periods {
         })
     }
 
-    /// The inner error is after how many steps it was given up.
+    /// The inner error is the number of steps after which the search gave up.
     fn response(&mut self, which: usize, blockers: &[Blocker]) -> Result<Result<Response, u32>, Overflow> {
         let own = self.rows[which];
         let until = blockers.iter().map(|blocker| i128::from(blocker.until.as_ns())).max().unwrap_or(0);
         let mut patience = Patience { steps: 0, terms: 0 };
         let (mut from_release, mut from_arrival, mut blocked, mut early) = (0, 0, (0, None), 0);
         let (mut window, mut before, mut candidates) = (0u64, 0, 0u32);
-        // 1. From the job on that arrives as early as it may.
+        // 1. From the job that arrives as early as possible.
         let mut d = own.due();
         loop {
             let a = d - i128::from(own.deadline);
@@ -259,7 +262,7 @@ impl Periods {
                 return Ok(Err(patience.steps));
             }
             candidates += 1;
-            // 2. Who is due by d, what blocks, and when either rises next.
+            // 2. Which jobs are due by d, what blocks, and when either rises next.
             let mut next = i128::MAX;
             for row in &mut self.rows {
                 row.most = row.due_by(d)?;
@@ -274,7 +277,7 @@ impl Periods {
                     (blocking, of) = (blocker.time.as_ns(), blocker.of);
                 }
             }
-            // 3. L(a): from the one before on, unless less blocks.
+            // 3. L(a): starts from the previous L, unless less blocks.
             let own_jobs = self.rows[which].most;
             let fixed = own_jobs.checked_mul(own.cost).and_then(|time| time.checked_add(blocking));
             let fixed = fixed.ok_or(Overflow)?;
@@ -304,8 +307,8 @@ impl Periods {
     }
 }
 
-/// The least L ≥ `window` with L = `fixed` + Σ min(⌈(L + J) / T⌉, `most`) · C, or `cap` if that is less; `window` must
-/// not be past it. `None` if it takes too long.
+/// The least L ≥ `window` with L = `fixed` + Σ min(⌈(L + J) / T⌉, `most`) · C, or `cap` if that is less; `window`
+/// must not be past that L. `None` if the limits are used up.
 fn settle(
     mut window: u64,
     cap: u64,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Sections that can be in the way of a window, of the tasks of a core under EDF.
+//! Sections that can block a window, of the tasks of a core under EDF.
 
 use taut_model::TaskSet;
 
 use super::demand::Blocking;
 use crate::Overflow;
 
-/// Something that blocks windows with `from` ≤ t < `until`.
+/// A section, and jobs that started above it, that block windows with `from` ≤ t < `until`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Section {
     pub(crate) time: u64,
@@ -18,7 +18,7 @@ pub(crate) struct Section {
     pub(crate) resource: usize,
 }
 
-/// A task of the core, charged with all that it does.
+/// A task of the core, with the cost of all that it does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
     /// Its position in the set.
@@ -32,8 +32,8 @@ pub(crate) struct Member {
     pub(crate) due: u64,
 }
 
-/// b of `super::srp`, in pieces that do not change: the largest of those that hold at t. Sections on resources that
-/// are not `local` are left out.
+/// b of `super::srp`, in pieces of constant length: b(t) is the longest piece that holds at t. Leaves out sections on
+/// resources that are not `local`.
 pub(crate) fn by_ceilings(
     set: &TaskSet,
     members: &[Member],
@@ -50,13 +50,14 @@ pub(crate) fn by_ceilings(
         for request in set.requests(member.task).iter().filter(|request| local(request.resource)) {
             let (task, resource, ceiling) = (member.task, request.resource, ceilings[request.resource]);
             let others = || members.iter().filter(|other| other.task != task);
-            // 1. From when on somebody may be due whom the ceiling keeps out.
+            // 1. From which window on a job may be due that the ceiling keeps out.
             let kept_out = others().filter(|other| other.level >= ceiling);
             let Some(from) = kept_out.map(|other| other.due).min().filter(|&from| from < member.deadline)
             else {
                 continue;
             };
-            // 2. Who may have started above it and be due later still: after `due` its cost is in the demand.
+            // 2. Tasks whose jobs may have started above it and be due later still: from `due` on, their cost is in
+            // the demand.
             let above: Vec<_> = others().filter(|k| k.level < ceiling && k.due > from).collect();
             // 3. Pieces.
             let mut ends: Vec<u64> = above.iter().map(|k| k.due).collect();
@@ -78,7 +79,7 @@ pub(crate) fn by_ceilings(
     Ok(all)
 }
 
-/// b of `super::dfp`. `floors` has one per resource.
+/// b of `super::dfp`. `floors` has one entry per resource.
 pub(crate) fn by_floors(set: &TaskSet, members: &[Member], floors: &[u64]) -> Vec<Section> {
     let of_member = |member: &Member| {
         let Member { task, due, .. } = *member;
@@ -98,7 +99,7 @@ pub(crate) fn sort(sections: &mut [Section]) {
     sections.sort_by_key(|section| core::cmp::Reverse(section.time));
 }
 
-/// b(t): the first that blocks is the longest.
+/// b(t): the first section that blocks is the longest, since they are sorted.
 pub(crate) fn blocking(sections: &[Section], window: u64) -> Blocking {
     let blocks = |section: &&Section| section.from <= window && window < section.until;
     sections.iter().find(blocks).map(|section| (section.time, section.task, section.resource))

@@ -18,29 +18,32 @@
 //! Source      [Baker91] the policy; [Baruah06] b without jitter; [ZhangBurns09] QPA; b with jitter is ours
 //! ```
 //!
-//! **Why.** A job is released between a and a + J and due at a + D. Let a deadline d be missed, call jobs due by d
+//! **Why.** A job is released between a and a + J and due at a + D. Let a deadline d be missed. Call jobs due by d
 //! *good*, let s be the last instant before d at which no good job was pending, and t = d − s.
-//! 1. No other job starts between s and d: a good one is first of those that wait, or has started and is due before it.
-//!    So those that run were on the stack at s, one a task, released before s and due after d: D > t.
-//! 2. They run only while a section is held on a q that keeps some good i out: λ_i ≥ c_q, and D_i − J_i ≤ t, since i
-//!    is good. Take the lowest job of the stack that holds such a q at s, and call its task j. What is below it does
-//!    not run. It runs until it gives q back, which is w_jq at most. Jobs above it may run **to their end**, for the
-//!    ceiling keeps i out all that time. Each of them started when q was held, so λ_k < c_q.
-//! 3. A task of which a job was on the stack has no good job: jobs of a task are due in order. So it adds to the
-//!    window what it ran, or its part of h, never both; and its part of h is C at least if D − J ≤ t. What is left to
-//!    charge is the above.
+//! 1. No other job starts between s and d: a good job is first among those that wait, or has started and is due before
+//!    the other. So the other jobs that run were on the stack at s, one per task, released before s and due after d:
+//!    D > t.
+//! 2. They run only while a section on a q is held that keeps some good i out: λ_i ≥ c_q, and D_i − J_i ≤ t, since i is
+//!    good. Take the lowest job of the stack that holds such a q at s, and call its task j. Jobs below it do not run.
+//!    It runs until it releases q, for w_jq at most. Jobs above it may run **to their end**, since the ceiling keeps i
+//!    out all that time. Each of them started while q was held, so λ_k < c_q.
+//! 3. A task with a job on the stack at s has no good job: jobs of a task are due in order. So it adds to the window
+//!    either what it ran or its part of h, never both; and its part of h is at least C if D − J ≤ t. What is left to
+//!    charge is b.
 //!
-//! Without jitter, and with as much for all tasks, the sum is empty: λ_k < c_q ≤ λ_i makes D_k − J_k < D_i − J_i ≤ t.
-//! It is not empty if J_i > J_k, and i is released late, when k runs above q, and yet due before k. More than one
-//! *section* is no bound then: k runs as long as it likes. With λ = D − J it is always empty, whatever the jitters
-//! are, and b is that of \[Baruah06\] with D − J for D. No order of levels lets every late job start: which of i and k
-//! is released later and due sooner is open if the ranges from D − J to D overlap.
+//! Without jitter, or if all tasks have the same jitter, the sum is empty: λ_k < c_q ≤ λ_i makes
+//! D_k − J_k < D_i − J_i ≤ t. It is not empty if J_i > J_k and i is released late, while k runs above q, and yet is
+//! due before k. Then no number of *sections* is a bound: k runs as long as it likes. With λ = D − J the sum is
+//! always empty, whatever the jitters are, and b is that of \[Baruah06\] with D − J for D. No order of levels lets
+//! every late job start: if the ranges from D − J to D of i and k overlap, it is open which of the two is released
+//! later and due sooner.
 //!
-//! **The horizon** of `demand` is not enough: a section blocks windows up to the longest deadline. From there on b = 0.
+//! **The horizon** of `demand` is not enough: a section blocks windows up to the longest deadline. Beyond it, b = 0.
 //!
 //! **QPA may jump over h + b**, because it never falls. Let t' < t, and let b(t') be of j, q and a sum over K. At t
-//! they still count, but for those of j and K with t' < D − J ≤ t; and h has grown by C of each of these at least, and
-//! by A4 that is what they counted for. Between deadlines b does not rise: it does at D_i − J_i only.
+//! all of these still count, except j and the tasks of K with t' < D − J ≤ t. For each of these exceptions h has
+//! grown by C at least, which by A4 covers what it counted for. b rises at a D_i − J_i only, so not between
+//! deadlines.
 
 use taut_model::TaskSet;
 use taut_time::Duration;
@@ -49,12 +52,13 @@ use super::demand::{self, Demand, Found, Row, Task};
 use super::sections::{Member, Section, blocking, by_ceilings, sort};
 use crate::{Assumption, Overflow, Verdict, Why};
 
-/// What preemption levels are by.
+/// What defines preemption levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Levels {
-    /// D: as \[Baker91\] has it.
+    /// D: as in \[Baker91\].
     Deadline,
-    /// D − J, from the latest release to the deadline. Then jitter costs nothing beyond what it costs without locks.
+    /// D − J, from the latest release to the deadline. With it, jitter costs nothing beyond what it costs without
+    /// locks.
     LatestRelease,
 }
 
@@ -66,7 +70,7 @@ pub fn core(set: &TaskSet, core: usize) -> Result<Verdict<Demand>, Overflow> {
     core_by(set, core, Levels::Deadline)
 }
 
-/// The same with levels of one's choice.
+/// The same with given levels.
 ///
 /// # Errors
 /// As for [`core()`].
@@ -78,7 +82,7 @@ pub fn core_by(set: &TaskSet, core: usize, levels: Levels) -> Result<Verdict<Dem
     test(set, core, &mut sections)
 }
 
-/// What a core needs to be one of EDF with local resources, and has not.
+/// The assumption of EDF with local resources that a core does not satisfy.
 pub(super) fn unmet(set: &TaskSet, core: usize) -> Option<Assumption> {
     if !demand::is_edf(set, core) {
         return Some(Assumption::Edf);
@@ -103,7 +107,7 @@ pub(super) fn members(set: &TaskSet, core: usize, levels: Levels) -> Vec<Member>
     set.on_core(core).map(member).collect()
 }
 
-/// The search, with what blocks.
+/// The search, with the sections that block.
 pub(super) fn test(
     set: &TaskSet,
     core: usize,
@@ -120,7 +124,7 @@ pub(super) fn test(
     match found {
         Found::Fits(found) => Ok(Verdict::Schedulable(found)),
         Found::Steps(steps) => Ok(Verdict::NotShown(Why::Steps(steps))),
-        // If it fails without blocking too, that may be exact.
+        // If the test fails without blocking too, that may be exact.
         found => match (demand::core(set, core)?, found) {
             (Verdict::Unschedulable(found), _) => Ok(Verdict::Unschedulable(found)),
             (_, Found::Short(found)) => Ok(Verdict::NotShown(Why::Passes(found))),

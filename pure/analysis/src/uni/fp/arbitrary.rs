@@ -14,13 +14,14 @@
 //! Source      [Lehoczky90] the window; [Tindell94] J and B
 //! ```
 //!
-//! A deadline longer than the period lets a job wait for the one before it, and the worst job need not be the first
-//! of its window: with D > T the equation of [`super::preemptive`] is too small.
+//! With a deadline longer than the period, a job may wait for its predecessor, and the worst job need not be the
+//! first of its window: with D > T the equation of [`super::preemptive`] is too small.
 //!
-//! **It ends.** U > 1 is told by whole numbers before anything is iterated. With U ≤ 1, jobs a common multiple of all
-//! periods later respond no later, so their number bounds the window even where U = 1 keeps it open for ever; and
-//! [`super::preemptive::STEPS_MAX`] ends it where that is too many. The three answers differ: [`crate::Why::Rate`],
-//! [`crate::Why::Steps`], and a value past the deadline. [`Duration::MAX`] as the deadline asks for the bound alone.
+//! **It ends.** Whole numbers decide whether U > 1 before anything is iterated. With U ≤ 1, jobs a common multiple of
+//! all periods later respond no later, so their number bounds the window even where U = 1 keeps it open for ever.
+//! [`super::preemptive::STEPS_MAX`] ends the search where that is too many. The three answers differ:
+//! [`crate::Why::Rate`], [`crate::Why::Steps`], and a value past the deadline. [`Duration::MAX`] as the deadline asks
+//! for the bound alone.
 //!
 //! [`Duration::MAX`]: taut_time::Duration::MAX
 
@@ -29,7 +30,7 @@ pub use super::window::Response;
 use super::window::{self, Question};
 use crate::{Assumption, Overflow, Verdict, Why};
 
-/// Bounds the response time of a task below `higher`: all that are more urgent on the core, or as urgent.
+/// Bounds the response time of a task below `higher`: all other tasks of the core that are at least as urgent.
 ///
 /// # Errors
 /// [`Overflow`] if a window does not fit in 64 bits.

@@ -13,24 +13,24 @@
 //!             argument by levels. With S and fixed numbers: below
 //! ```
 //!
-//! **Why.** Fill the levels from the least urgent up. Which tasks can have a level depends on who is above and who
-//! is below, not on their order there, and a task that passes at a level passes at every higher one; so any task
+//! **Why.** Fill the levels from the least urgent up. Which tasks can have a level depends on which tasks are above
+//! and below, not on their order there, and a task that passes at a level passes at every higher one. So any task
 //! that passes may take the level, and nothing is lost \[Audsley91\]. Now let x pass at the lowest level left, in a
 //! window w: w + J_x ≤ D_x, and let y have D_y − J_y ≥ D_x − J_x. Then w + J_x ≤ T_x and w + J_y ≤ D_y ≤ T_y, so w
-//! holds one job of each: w = B + C_x + C_y + the others', with the same B, since those below are the same. That is
-//! y's equation as well, so y passes there too: the longest D − J can be taken every time. What the section of the
-//! task below costs the one above is S_y ≤ C_y, less than what y costs x from above.
+//! holds one job of each: w = B + C_x + C_y + the others', with the same B, since the tasks below are the same. That
+//! is y's equation as well, so y passes there too: the longest D − J can be taken every time. The task below blocks
+//! the one above for S_y ≤ C_y, no more than y interferes with x from above.
 //!
-//! **Fixed numbers.** Tasks may come with a number; their order among themselves is then given. A level goes to the
-//! least urgent of them that is left, or to a free task as long as a number is left in the gap: the argument holds
-//! for this choice as well. Only a gap that runs out of numbers can hide an order.
+//! **Fixed numbers.** Tasks may come with a number, which gives their order among themselves. A level goes to the
+//! least urgent of them that is left, or to a free task as long as the gap has a number left: the argument holds for
+//! this choice as well. Only a gap that runs out of numbers can hide an order.
 
 use taut_time::Duration;
 
-/// The largest number that is given out: above it stand the platform probe and the kernel's own threads.
+/// The largest number that is assigned: above it are the platform probe and the kernel's own threads.
 pub const HIGHEST: u8 = 98;
-/// The number that the most urgent task gets if there is room: urgent enough to be above the kernel's
-/// interrupt threads (50), with room above for what is written by hand later.
+/// The number that the most urgent task gets if there is room: above the kernel's interrupt threads (50), with room
+/// above for numbers that are added by hand later.
 pub const USUAL: u8 = 90;
 
 /// A task that needs a priority.
@@ -84,7 +84,7 @@ fn gap(below: Option<u8>, above: Option<u8>) -> usize {
     usize::from(above.saturating_sub(below.unwrap_or(0)).saturating_sub(1))
 }
 
-/// Numbers for an order, the least urgent first: just below the next fixed one, or from [`USUAL`] down.
+/// Numbers for an order, the least urgent first: just below the next fixed number, or from [`USUAL`] down.
 fn numbers(tasks: &[Candidate], order: &[usize]) -> Vec<u8> {
     let mut numbers = vec![0; tasks.len()];
     let mut start = 0;
@@ -133,7 +133,8 @@ mod tests {
     #[test]
     fn fixed_numbers_stay() {
         assert_eq!(priorities(&[(Some(80), 5), (None, 3), (None, 9)]), Some(vec![80, 90, 79]));
-        // Fixed against their deadlines: the free one gives way to whichever is next.
+        // The fixed numbers contradict the deadlines: the free task goes below the next fixed one, which has a
+        // shorter one.
         assert_eq!(priorities(&[(Some(10), 1), (Some(20), 9), (None, 5)]), Some(vec![10, 20, 9]));
         // No number is left between the two.
         assert_eq!(priorities(&[(Some(20), 9), (Some(21), 1), (None, 5)]), Some(vec![20, 21, 90]));

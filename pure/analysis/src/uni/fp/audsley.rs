@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Priorities that pass a test, if any do, fixed priority, one core.
+//! A priority order that passes a test, if there is one, fixed priority, one core.
 //!
 //! ```text
 //! Method      fill the levels from the least urgent up; any task that passes at a level may have it
 //! Assumes     of the test, for a task at a level:
 //!             A1 it depends on which tasks are above, not on their order
 //!             A2 it depends on which tasks are below, not on their order
-//!             A3 a task that passes still does after it changes places with the one above
+//!             A3 a task that passes still does after it changes places with the task above
 //! Verdict     exact for the test: if any order passes, one is found
 //! Cost        n·(n + 1)/2 tests at most, n of them if the first guess is right each time
 //! Source      [Audsley91]; [DavisBurns11]: A1 to A3 are necessary as well
 //! ```
 //!
 //! A1 to A3 hold for [`super::arbitrary`], [`super::limited_preemption`] and [`super::non_preemptive`] with blocking
-//! by regions. They do not hold for a test in which another task's response time counts, as where a task's jitter is
-//! the response time of another, and not for analyses of locks that look at remote response times.
+//! by regions. They do not hold for a test that uses another task's response time, for instance where a task's jitter
+//! is the response time of another, nor for analyses of locks that use remote response times.
 
 /// An order of `count` tasks in which each passes, the most urgent first; `None` if no order does.
 ///
-/// `passes(task, above, below)` answers whether a task passes below `above` and above `below`, both in no order.
-/// Tasks are tried for the least urgent level from the last to the first, so that a list in a good order, the most
-/// urgent first, needs n tests.
+/// `passes(task, above, below)` says whether a task passes below `above` and above `below`, both in no order. For the
+/// least urgent level, tasks are tried from the last to the first, so that a list that is already in a good order,
+/// the most urgent first, needs n tests.
 pub fn assign(count: usize, mut passes: impl FnMut(usize, &[usize], &[usize]) -> bool) -> Option<Vec<usize>> {
-    // Those without a level stand before `open`, the rest in order behind.
+    // Tasks without a level stand before `open`, the others in order behind them.
     let mut order: Vec<usize> = (0..count).collect();
     for open in (1..=count).rev() {
         let found = (0..open).rev().any(|at| {
-            // The candidate goes to the end of the open ones, the others keep their order.
+            // The candidate goes to the end of the open tasks; the others keep their order.
             order[at..open].rotate_left(1);
             let (above, rest) = order.split_at(open - 1);
             let passed = passes(rest[0], above, &rest[1..]);
@@ -54,7 +54,7 @@ mod tests {
         let found = assign(5, |task, above, below| {
             asked += 1;
             assert_eq!(above.len() + below.len(), 4);
-            // Each has one place only: task 4 is the most urgent.
+            // Each task has one place only: task 4 is the most urgent.
             above.len() == 4 - task
         });
         assert_eq!(found, Some(vec![4, 3, 2, 1, 0]));

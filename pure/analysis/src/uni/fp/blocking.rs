@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! Equation    B = K + max { S_l : l ∈ lp }
-//! Symbols     [ns] B blocking, K the kernel's, S_l longest non-preemptive section of a less urgent task
+//! Symbols     [ns] B blocking, K blocking by the kernel, S_l longest non-preemptive section of a less urgent task
 //! Assumes     A1 a job never suspends itself, so that it is blocked once, when its busy window starts
 //! Verdict     sufficient; the second term is a supremum: a section must have started before the release
 //! Cost        one pass
@@ -13,16 +13,16 @@
 //!             approach", in Advances in Real-Time Systems, 1994: blocking by non-preemptive regions
 //! ```
 //!
-//! The kernel's part is added, not maximised: an interrupt handler may start when the section ends.
+//! Blocking by the kernel is added, not maximised: an interrupt handler may start when the section ends.
 
 use taut_time::Duration;
 
-/// Who blocks, and for how long.
+/// Which task blocks, and for how long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Section {
-    /// The less urgent task with the longest section: its position in what was given; none if nobody has one.
+    /// The less urgent task with the longest section: its position in the input; none if no task has one.
     pub of: Option<usize>,
-    /// S: how long that section is.
+    /// S: the length of that section.
     pub time: Duration,
 }
 

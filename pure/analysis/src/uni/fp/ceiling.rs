@@ -13,13 +13,13 @@
 //! Source      [Sha90] theorem 12; [Baker91] for the stack resource policy
 //! ```
 //!
-//! Whether the task uses q itself does not matter: a section with a high ceiling keeps out all below the ceiling.
+//! It does not matter whether the task uses q itself: a section blocks every task above its own up to the ceiling.
 //!
-//! **Nested sections.** A section counts with what is inside it, and a section inside another counts on its own under
-//! its own resource's ceiling. So a task above the outer ceiling waits for the inner section only: it preempts the
-//! rest of the outer one, and the protocol lets it lock what it needs.
+//! **Nested sections.** A section counts with the sections inside it, and a section inside another also counts by
+//! itself, under its own resource's ceiling. So a task above the outer ceiling waits for the inner section only: it
+//! preempts the rest of the outer one, and the protocol lets it lock what it needs.
 //!
-//! Resources that several cores use are left out: see the analyses of their protocols.
+//! Resources that several cores use are left out: the analyses of their protocols cover them.
 
 use taut_model::TaskSet;
 use taut_time::Duration;
@@ -27,7 +27,7 @@ use taut_time::Duration;
 /// Which section blocks, and for how long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Section {
-    /// The task that holds, and the resource: positions in the set. `None` if nothing blocks.
+    /// The task that holds the resource, and the resource: positions in the set. `None` if nothing blocks.
     pub of: Option<(usize, usize)>,
     /// B.
     pub time: Duration,
@@ -40,7 +40,7 @@ pub struct Ceilings {
 }
 
 impl Ceilings {
-    /// Of all resources of a set.
+    /// The ceilings of all resources of a set.
     pub fn of(set: &TaskSet) -> Self {
         let mut users: Vec<Option<(usize, u32)>> = vec![None; set.resources().len()];
         let mut local = vec![true; set.resources().len()];
@@ -55,12 +55,12 @@ impl Ceilings {
         Self { of: of.collect() }
     }
 
-    /// The priority of the most urgent user; `None` for a resource that nobody uses, or several cores do.
+    /// The priority of the most urgent user; `None` for a resource that no task uses, or tasks on several cores.
     pub fn ceiling(&self, resource: usize) -> Option<u32> {
         self.of.get(resource).copied().flatten()
     }
 
-    /// B of a task of the same set: the longest section that keeps it out; the first of equals.
+    /// B of a task of the same set: the longest section that blocks it; the first of equally long ones.
     pub fn blocking(&self, set: &TaskSet, task: usize) -> Section {
         let (core, priority) = (set.tasks()[task].core, set.tasks()[task].priority);
         let mut longest = Section::default();

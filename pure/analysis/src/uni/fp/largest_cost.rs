@@ -4,22 +4,22 @@
 //! The largest cost that fits, fixed priority, preemptive, one core.
 //!
 //! ```text
-//! Question    the largest x ≤ X for which a task keeps its deadline, and all that it interferes with keep theirs
+//! Question    the largest x ≤ X for which a task keeps its deadline, and all tasks that it interferes with keep theirs
 //! Assumes     A1 each test passes for all smaller costs if it passes for one (a response time never falls when a
 //!                cost grows: every term of its equation is non-decreasing in C)
 //! Verdict     exact for the tests used
 //! Cost        n tests if the largest passes, else up to 65 more for each test that lowers it
 //! Source      sensitivity by bisection, [Bini08] "Sensitivity analysis for fixed-priority real-time systems",
-//!             Real-Time Systems 39; theirs is in closed form, ours works through any margin
+//!             Real-Time Systems 39; their method is in closed form, ours works with any margin
 //! ```
 
 /// The largest `x` in 0 to `most` that every test accepts; `None` if a test refuses even 0.
 ///
-/// `passes(test, x)` answers test number 0 to `tests` − 1.
+/// `passes(test, x)` says whether test number `test`, from 0 to `tests` − 1, accepts x.
 pub fn largest(most: u64, tests: usize, mut passes: impl FnMut(usize, u64) -> bool) -> Option<u64> {
     let mut best = most;
     for test in 0..tests {
-        // Most tests accept what the earlier ones left.
+        // Most tests accept what the earlier tests left.
         if passes(test, best) {
             continue;
         }

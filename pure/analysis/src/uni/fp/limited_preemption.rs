@@ -14,12 +14,12 @@
 //! Source      [Bril09] all jobs of the window; [Burns94] the equation, for the first job only
 //! ```
 //!
-//! Nothing interrupts a job once its last region has begun. What the region holds up can delay the task's own next
-//! job, even with D ≤ T, so the first job of a window need not be the slowest; the busy window is that of the task and
-//! all above it, and does not end with a job. [`burns94_first_job`] looks at the first job, as the equation was first
-//! printed: **unsound**, kept to show the difference.
+//! Nothing preempts a job once its last region has begun. The jobs that the region held back can delay the task's own
+//! next job, even with D ≤ T, so the first job of a window need not be the slowest. The busy window is that of the
+//! task and all tasks above it, and does not end with a job. [`burns94_first_job`] examines the first job only, as
+//! the equation was first printed: **unsound**, kept to show the difference.
 //!
-//! **Floating regions**, whose place in a job is not known, help the task itself with nothing: ask
+//! **Floating regions**, whose place in a job is not known, do not shorten the task's own response: use
 //! [`super::arbitrary`], with the same B.
 
 use taut_time::Duration;
@@ -29,8 +29,8 @@ pub use super::window::Response;
 use super::window::{self, Question};
 use crate::{Assumption, Overflow, Verdict, Why};
 
-/// Bounds the response time of a task whose last region, `last` = F, nothing interrupts. `subject.preemptible` is not
-/// looked at.
+/// Bounds the response time of a task whose last region, `last` = F, is non-preemptive. Ignores
+/// `subject.preemptible`.
 ///
 /// # Errors
 /// [`Overflow`] if a window does not fit in 64 bits.
@@ -51,7 +51,7 @@ pub fn response(subject: &Subject, last: Duration, higher: &[Task]) -> Result<Ve
     })
 }
 
-/// **Unsound**: R of the first job of the busy window only, as \[Burns94\] has it; later ones may be slower. For
+/// **Unsound**: R of the first job of the busy window only, as in \[Burns94\]; later jobs may be slower. For
 /// comparison, never for a verdict. `None` if there is no such bound up to the deadline.
 ///
 /// # Errors
@@ -61,7 +61,7 @@ pub fn burns94_first_job(
     last: Duration,
     higher: &[Task],
 ) -> Result<Option<Duration>, Overflow> {
-    // A task that comes once only has one job in its window.
+    // A task that comes only once has one job in its window.
     let once = Task { period: Duration::MAX, ..subject.task };
     let found = response(&Subject { task: once, ..*subject }, last, higher)?;
     Ok(found.bound().map(|r| r.from_arrival))

@@ -8,7 +8,7 @@
 //! Symbols     as there
 //! Assumes     A1 fixed priority   A2 the priority ceiling protocol, immediate ceilings, or the stack resource policy
 //!             A3 no resource of the core is used on another core   A4 no self-suspension
-//! Verdict     sufficient; exact for a task that no section is in the way of, that has none, and that has no equal
+//! Verdict     sufficient; exact for a task that no section blocks, that has no section, and that has no equal
 //! Cost        pseudo-polynomial
 //! Source      [Sha90], [Audsley93]: blocking as a term of the response time
 //! ```
@@ -29,13 +29,14 @@ pub struct Found {
     pub task: usize,
     /// The section that blocks it, and for how long.
     pub blocking: Section,
-    /// Those that interfere: positions in the set, in the order of the response's `jobs`.
+    /// The tasks that interfere: positions in the set, in the order of the response's `jobs`.
     pub higher: Vec<usize>,
     /// Its response time.
     pub verdict: Verdict<Response>,
 }
 
-/// Bounds the response time of each task of a core, in the order of the set. Equal priorities count against both.
+/// Bounds the response time of each task of a core, in the order of the set. Tasks of equal priority count against
+/// each other.
 ///
 /// # Errors
 /// [`Overflow`] if a window does not fit in 64 bits.
@@ -83,8 +84,8 @@ fn ask(
         task: plain(task),
         deadline: set.tasks()[task].deadline,
         blocking: blocking.time,
-        // A section that is locked just before everything else is at its worst need not be possible; nor need a run in
-        // which equals are worst for each other.
+        // It may be impossible to lock a section just before everything else is at its worst; so may a run in which
+        // equally urgent tasks are worst for each other.
         blocking_attained: blocking.of.is_none() && higher.iter().all(more_urgent),
         preemptible: set.requests(task).is_empty(),
     };

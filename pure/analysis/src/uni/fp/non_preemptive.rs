@@ -13,9 +13,9 @@
 //! Source      [Davis07], which corrects the analysis used for CAN since 1994
 //! ```
 //!
-//! The analysis before [Davis 2007] looked at the first job of a window only, and called sets schedulable that are
-//! not: a job delays its own successor through the more urgent ones that it held up. Here every job of the window of
-//! the task and all above it is looked at.
+//! The analysis before [Davis 2007] examined only the first job of a window, and called sets schedulable that are
+//! not: a job delays its own successor through the more urgent jobs that it held back. This analysis examines every
+//! job of the window of the task and all tasks above it.
 
 use taut_time::Duration;
 
@@ -24,7 +24,7 @@ use super::preemptive::{Subject, Task};
 pub use super::window::Response;
 use crate::{Assumption, Overflow, Verdict};
 
-/// Bounds the response time of a task below `higher`. `subject.preemptible` is not looked at.
+/// Bounds the response time of a task below `higher`. Ignores `subject.preemptible`.
 ///
 /// # Errors
 /// [`Overflow`] if a window does not fit in 64 bits.
@@ -35,10 +35,10 @@ pub fn response(subject: &Subject, higher: &[Task]) -> Result<Verdict<Response>,
     limited_preemption::response(subject, subject.task.cost, higher)
 }
 
-/// B: the longest cost of a less urgent task, of which at least `granule` has run when a more urgent one comes.
+/// B: the longest cost of a less urgent task, of which at least `granule` has run when a more urgent job arrives.
 ///
-/// With the step of time of the scheduler as the granule (1 ns here) it is attained in that model of time; zero is
-/// the supremum of continuous time, safe in both.
+/// With the scheduler's step of time as the granule (1 ns here), B is attained in that model of time; zero gives the
+/// supremum of continuous time, safe in both.
 pub fn blocking(less_urgent: impl IntoIterator<Item = Duration>, granule: Duration) -> Duration {
     let longest = less_urgent.into_iter().max().unwrap_or(Duration::ZERO);
     longest.saturating_sub(granule)

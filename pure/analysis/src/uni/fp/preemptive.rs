@@ -7,7 +7,7 @@
 //! Equation    w = C + B + Σ_{j∈hp} ⌈(w + J_j) / T_j⌉ · C_j;  R = w + J
 //! Symbols     [ns] w from release, R from arrival, C cost, B blocking, J jitter, T period, D deadline
 //! Assumes     A1 0 < D ≤ T   A2 no self-suspension   A3 preemptive but for sections that B accounts for
-//!             A4 J is the longest time from arrival to release, and is what D includes
+//!             A4 J is the longest time from arrival to release, and D includes it
 //! Verdict     exact for free releases, sufficient otherwise; see below
 //! Cost        pseudo-polynomial; stops at the first value past D
 //! Source      [JosephPandya86] "Finding response times in a real-time system", Computer Journal 29(5)
@@ -17,34 +17,34 @@
 //!             Real-Time Systems 6(2)
 //! ```
 //!
-//! **Two response times.** Tools differ in what they call R: some measure from the release, some from the
-//! arrival. Both are here under their own name, and the deadline counts from the arrival.
+//! **Two response times.** Tools differ in what they call R: some measure from the release, some from the arrival.
+//! Here each has its own name, and the deadline counts from the arrival.
 //!
 //! **When it is exact.** With A1 the worst job is the first of a busy window in which every more urgent task is
-//! released at once, having used up its jitter, and then as often as it may (critical instant). A run does that
-//! if every task's phase is free ([`Release::Free`]). Tasks with a common start ([`Release::Phase`]) do it if all
-//! their offsets and jitters are equal. Otherwise the instant may never come, so a bound past the deadline means
-//! "not shown". Ignoring offsets is sound in every case: it only adds runs. B must be attained as well, and a
-//! task that has a non-preemptive section itself may finish earlier than the equation says, because nothing
-//! interferes within the section: both make the answer "not shown" too. So does a task that is as urgent: the
-//! equation lets its later jobs interfere, and where equals are served in order of arrival they do not. `higher` has
-//! no priorities, so who puts such a task into it says [`Subject::blocking_attained`] = false. In dense time B by a section that
-//! starts just before the release is a supremum; w, as the least fixed point, is continuous from the left in B,
-//! so a bound past the deadline is still passed in some run.
+//! released at once, after all of its jitter, and then as often as it may (critical instant). Some run does that if
+//! every task's phase is free ([`Release::Free`]). Tasks with a common start ([`Release::Phase`]) do it if all their
+//! offsets and jitters are equal. Otherwise the instant may never come, so a bound past the deadline means "not
+//! shown". Ignoring offsets is sound in every case: it only adds runs. B must be attained as well; and a task with a
+//! non-preemptive section of its own may finish earlier than the equation says, because nothing interferes within the
+//! section: both make the answer "not shown" too. So does an equally urgent task: the equation lets its later jobs
+//! interfere, and where equals are served in order of arrival they do not. `higher` has no priorities, so a caller
+//! that puts such a task into it sets [`Subject::blocking_attained`] = false. In dense time, B by a section that
+//! starts just before the release is a supremum; w, as the least fixed point, is continuous from the left in B, so if
+//! the bound is past the deadline, some run is, too.
 //!
-//! **It ends.** w never falls and grows by at least 1 ns a step, and the first value with R > D ends the search;
-//! [`STEPS_MAX`] ends it sooner where that would take too long, with an answer of its own.
-//! Past D the equation's value for the window that ends at D is given: more than D, at most the truth, and made of
-//! all jobs that come before the deadline.
+//! **It ends.** w never falls and grows by at least 1 ns a step, and the first value with R > D ends the search.
+//! Where that would take too long, [`STEPS_MAX`] ends it sooner, with an answer that says so. Past D, the result is
+//! the equation's value for the window that ends at D: more than D, at most the true value, and made of all jobs that
+//! come before the deadline.
 
 use taut_time::Duration;
 
 use crate::{Assumption, Overflow, Verdict, Why};
 
-/// Iterations after which the search is given up. Real sets need tens.
+/// Iterations after which the search gives up. Real sets need tens.
 pub const STEPS_MAX: u32 = 1_000_000;
 
-/// When a task's jobs arrive relative to others'.
+/// When a task's jobs arrive relative to those of other tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
     /// At any time, T or more apart: sporadic, or periodic from a start that nothing fixes.
@@ -68,23 +68,23 @@ pub struct Task {
     pub release: Release,
 }
 
-/// The task that the question is about.
+/// The task under analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// Itself.
+    /// The task itself.
     pub task: Task,
     /// D, from the arrival.
     pub deadline: Duration,
     /// B.
     pub blocking: Duration,
-    /// Whether some run attains B while everything else is at its worst. False as well if a task among those that
-    /// interfere is as urgent, not more.
+    /// Whether some run attains B while everything else is at its worst. Also false if one of the interfering tasks
+    /// is equally urgent.
     pub blocking_attained: bool,
-    /// Whether it is preemptible throughout.
+    /// Whether the task is preemptible throughout.
     pub preemptible: bool,
 }
 
-/// How long a job takes at most.
+/// A bound on the response time of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
     /// w: from the release to the completion.
@@ -98,7 +98,7 @@ pub struct Response {
     pub steps: u32,
 }
 
-/// Bounds the response time of a task below `higher`: all that are more urgent on the core, or as urgent.
+/// Bounds the response time of a task below `higher`: all other tasks of the core that are at least as urgent.
 ///
 /// # Errors
 /// [`Overflow`] if the first value past the deadline does not fit in 64 bits.
@@ -106,10 +106,10 @@ pub fn response(subject: &Subject, higher: &[Task]) -> Result<Verdict<Response>,
     response_from(Duration::ZERO, subject, higher)
 }
 
-/// The same, where w is known to be at least `least`: the iteration starts there, and finds the same sooner.
+/// The same, if w is known to be at least `least`: the iteration starts there, and finds the same bound sooner.
 ///
-/// A window below which nothing else changes is one: if a task is added above, the old w and its C; for the next
-/// task in order of urgency, the w of the one before and the next one's C, if B does not fall.
+/// Two such values, if nothing else changes: after a task is added above, the old w plus the C of that task; for the
+/// next task in order of urgency, the w of the task before plus the C of the next one, if B does not fall.
 ///
 /// # Errors
 /// As for [`response`].
@@ -133,7 +133,7 @@ pub fn response_from(
     };
     // 1. The longest window that keeps the deadline; below it the value is the least one that solves the equation.
     let limit = u128::from(subject.deadline.as_ns().saturating_sub(own.jitter.as_ns()));
-    // 2. What is there in any case: every more urgent task is released at least once.
+    // 2. The least demand: every more urgent task is released at least once.
     let once = higher.iter().fold(fixed, |sum, j| sum + u128::from(j.cost.as_ns()));
     let mut w = once.max(u128::from(least.as_ns()));
     let mut steps = 0;
@@ -142,7 +142,7 @@ pub fn response_from(
             return Ok(Verdict::NotShown(Why::Steps(steps)));
         }
         steps += 1;
-        // 3. The equation, until it gives back what went in.
+        // 3. The equation, until w no longer changes.
         let next = demand(w).ok_or(Overflow)?;
         if next == w {
             let found = answer(w, own, steps, higher, |j| jobs(w, j))?;
@@ -150,13 +150,13 @@ pub fn response_from(
         }
         w = next;
     }
-    // 4. No window up to the limit is long enough. What the limit alone asks for is more than the limit, and no
-    //    more than the truth; it counts every job that comes before the deadline.
+    // 4. No window up to the limit is long enough. The demand at the limit is more than the limit, and at most the
+    // true value; it counts every job that comes before the deadline.
     let past = answer(demand(limit).ok_or(Overflow)?, own, steps, higher, |j| jobs(limit, j))?;
     Ok(verdict_past(subject, higher, past))
 }
 
-/// ⌈(w + J) / T⌉, and at least 1: a busy window is longer than nothing. `w` fits in 64 bits.
+/// ⌈(w + J) / T⌉, and at least 1: a busy window is never empty. `w` fits in 64 bits.
 fn jobs(w: u128, j: &Task) -> u128 {
     let reach = w + u128::from(j.jitter.as_ns());
     let count = match u64::try_from(reach) {

@@ -6,16 +6,18 @@
 //! ```text
 //! Equation    that of [`super::arbitrary`], for all tasks
 //! Symbols     [ns] as there
-//! Assumes     as there; A5 the tasks are in order of urgency, no two as urgent
+//! Assumes     as there; A5 the tasks are in order of urgency, no two equally urgent
 //! Verdict     sufficient; exact where that of [`super::arbitrary`] is
-//! Cost        pseudo-polynomial; no allocation up to 10 000 steps, 64-bit numbers, a division only where a task releases twice in a step
+//! Cost        pseudo-polynomial; no allocation up to 10 000 steps, 64-bit numbers, a division only where a task
+//!             releases twice in a step
 //! Source      [Lehoczky90], [Tindell94]; starting values in the manner of [Davis08]
 //! ```
 //!
-//! **One window for all.** When the window of a task ends at w, all jobs that the tasks above and it released before w
-//! are served. A job of the next task cannot start before, so its window is at least w + C long, and what was counted
-//! below w stays counted: the sweep only goes on from there. It starts anew where the next task's B is smaller.
-//! Of every task the sweep keeps when its next job comes, so a step is a comparison and an addition per task.
+//! **One window for all.** When the window of a task ends at w, all jobs that this task and the tasks above it
+//! released before w are served. A job of the next task cannot start before w, so its window is at least w + C long,
+//! and what was counted below w stays counted: the sweep continues from there. It restarts where the next task's B is
+//! smaller. For every task the sweep keeps when the next job comes, so a step is a comparison and an addition per
+//! task.
 
 use taut_time::Duration;
 
@@ -23,7 +25,7 @@ use super::preemptive::{self, Release};
 use super::window::{self, Question};
 use crate::{Assumption, Overflow, Verdict, Why};
 
-/// Steps after which the sweep leaves it to the tests for each task. Real sets need tens.
+/// Steps after which the sweep leaves the rest to the test of each task. Real sets need tens.
 const STEPS_SWEPT: u32 = 10_000;
 
 /// A task in order of urgency.
@@ -46,15 +48,15 @@ pub struct Task {
 pub struct Level {
     /// R, from the arrival.
     pub response: Duration,
-    /// When its next job is released, in the present window.
+    /// When its next job is released, in the current window.
     next: u64,
 }
 
-/// Bounds the response times of all tasks, the most urgent first, into `levels`; stops at the first that is not shown
-/// to keep its deadline, and gives its position. A bound holds for each task before it.
+/// Bounds the response times of all tasks, the most urgent first, into `levels`. Stops at the first task that is not
+/// shown to keep its deadline, and gives its position; the tasks before it have bounds.
 ///
-/// `levels` grows if it is shorter than `tasks`; what is in it does not matter, so that a caller keeps it for the next
-/// question.
+/// `levels` grows if it is shorter than `tasks`. Its content does not matter, so a caller can keep it for the next
+/// call.
 ///
 /// # Errors
 /// [`Overflow`] if a window does not fit in 64 bits.
@@ -136,7 +138,7 @@ pub fn responses(tasks: &[Task], levels: &mut Vec<Level>) -> Result<Verdict<usiz
     Ok(Verdict::Schedulable(tasks.len()))
 }
 
-/// A window in which each task releases what its jitter held up, and nothing more.
+/// A window in which each task releases the jobs that its jitter held back, and nothing more.
 fn restart(blocking: u64, higher: &[Task], above: &mut [Level]) -> Result<u64, Overflow> {
     let mut load = blocking;
     for (j, level) in higher.iter().zip(above) {
@@ -149,7 +151,8 @@ fn restart(blocking: u64, higher: &[Task], above: &mut [Level]) -> Result<u64, O
     Ok(load)
 }
 
-/// Each task from `at` on for itself, as [`super::arbitrary`] does: that can tell U > 1, and when jobs repeat.
+/// Analyses each task from `at` on by itself, as [`super::arbitrary`] does: that can detect U > 1, and repeating
+/// jobs.
 #[cold]
 fn one_by_one(tasks: &[Task], at: usize, levels: &mut [Level]) -> Result<Verdict<usize>, Overflow> {
     let plain = |t: &Task| preemptive::Task {

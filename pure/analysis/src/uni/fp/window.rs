@@ -13,10 +13,10 @@ use super::preemptive::{STEPS_MAX, Task};
 use crate::uni::utilisation::Utilisation;
 use crate::{Overflow, Verdict, Why};
 
-/// How long jobs take at most, over all jobs of a busy window.
+/// Bounds on response times, over all jobs of a busy window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// From the release to the completion. The job that attains it may be another one than `job`.
+    /// From the release to the completion. The job that attains it may differ from `job`.
     pub from_release: Duration,
     /// R: from the arrival to the completion.
     pub from_arrival: Duration,
@@ -29,7 +29,7 @@ pub struct Response {
     pub steps: u32,
 }
 
-/// What is asked. Periods are more than 0, and 1 ≤ `last` ≤ `task.cost` or `last` = 1.
+/// The input of a search. Periods are more than 0, and 1 ≤ `last` ≤ `task.cost` or `last` = 1.
 pub(super) struct Question<'a> {
     pub(super) task: Task,
     pub(super) deadline: Duration,
@@ -39,10 +39,10 @@ pub(super) struct Question<'a> {
     pub(super) higher: &'a [Task],
 }
 
-/// The largest response of a busy window, or the first past the deadline: as if the test were not exact.
+/// The largest response time of a busy window, or the first one past the deadline; never an exact verdict.
 pub(super) fn search(question: &Question<'_>) -> Result<Verdict<Response>, Overflow> {
     let Question { task, higher, .. } = *question;
-    // 1. Without end if more arrives than is served.
+    // 1. There is no bound if more arrives than is served.
     if overloaded(higher.iter().chain([&task]).map(|j| (j.cost, j.period))) {
         return Ok(Verdict::NotShown(Why::Rate));
     }
@@ -57,7 +57,7 @@ pub(super) fn search(question: &Question<'_>) -> Result<Verdict<Response>, Overf
     let mut length = w;
     let mut best = Best::default();
     for q in 1u64.. {
-        // 2. Job q: the least w that solves the equation, from the one before on.
+        // 2. Job q: the least w that solves the equation, starting from the job before.
         let before_it = u128::from(period) * u128::from(q - 1);
         let due = before_it + u128::from(question.deadline.as_ns());
         loop {
@@ -79,7 +79,7 @@ pub(super) fn search(question: &Question<'_>) -> Result<Verdict<Response>, Overf
         }
         let end = w.checked_add(fold).ok_or(Overflow)?;
         best.look(end, before_it, jitter, q, w)?;
-        // 3. The next job is in the same window if the window is longer than to its arrival.
+        // 3. The next job is in the same window if it arrives before the window ends.
         let arrival = (before_it + u128::from(period)).saturating_sub(u128::from(jitter));
         let closes = if fold == 0 {
             u128::from(w) <= arrival
@@ -95,14 +95,14 @@ pub(super) fn search(question: &Question<'_>) -> Result<Verdict<Response>, Overf
     Err(Overflow)
 }
 
-/// The worst that was seen.
+/// The worst response so far.
 #[derive(Default)]
 struct Best {
     from_release: u64,
     from_arrival: u64,
     q: u64,
     w: u64,
-    /// R of the job looked at last.
+    /// R of the job examined last.
     last: Duration,
 }
 
@@ -110,7 +110,7 @@ impl Best {
     fn look(&mut self, end: u64, before: u128, jitter: u64, q: u64, w: u64) -> Result<(), Overflow> {
         let arrival = u128::from(end) + u128::from(jitter);
         let response = u64::try_from(arrival.saturating_sub(before)).map_err(|_| Overflow)?;
-        // Released when the window starts, or without jitter after it.
+        // The job is released when the window starts, or after that without jitter.
         let released = u64::try_from(before.saturating_sub(u128::from(jitter))).map_err(|_| Overflow)?;
         self.last = Duration::from_ns(response);
         self.from_release = self.from_release.max(end.saturating_sub(released));
@@ -140,15 +140,15 @@ fn demand(fixed: u64, w: u64, tasks: &[Task]) -> Result<u64, Overflow> {
     })
 }
 
-/// ⌈(w + J) / T⌉, and at least 1: a busy window is longer than nothing.
+/// ⌈(w + J) / T⌉, and at least 1: a busy window is never empty.
 fn jobs(w: u64, j: &Task) -> Result<u64, Overflow> {
     let reach = w.checked_add(j.jitter.as_ns()).ok_or(Overflow)?;
     Ok(reach.div_ceil(j.period.as_ns()).max(1))
 }
 
-/// Whether the window of all that is as urgent or more ends by `arrival`. After a region that nothing interrupts,
-/// what it held up still keeps the core busy, so a job that ends before the next one arrives does not end the window.
-/// `length` is a lower bound on the window, and grows. Past the step limit it is taken to go on.
+/// Whether the window of all jobs that are at least as urgent ends by `arrival`. After a non-preemptive region, the
+/// jobs that it held back still keep the core busy, so a job that ends before the next one arrives does not end the
+/// window. `length` is a lower bound on the window, and grows. Past the step limit the window is taken to go on.
 fn closes(
     question: &Question<'_>,
     length: &mut u64,
@@ -169,9 +169,9 @@ fn closes(
     Ok(false)
 }
 
-/// After how many jobs of a window R repeats or falls: with H a common multiple of all periods, w(q) + H satisfies the
-/// equation of job q + H/T as an upper bound if U ≤ 1, so that job responds no later than job q. The jobs that are
-/// released together at the start, having used up their jitter, come first. `None` if H does not fit.
+/// The number of jobs of a window after which R repeats or falls. Let H be a common multiple of all periods: if
+/// U ≤ 1, w(q) + H satisfies the equation of job q + H/T as an upper bound, so that job responds no later than job q.
+/// The jobs that are released together at the start, after all of their jitter, come first. `None` if H does not fit.
 fn jobs_that_differ(higher: &[Task], task: Task) -> Option<u64> {
     let period = task.period.as_ns();
     let common = common_multiple(higher.iter().map(|j| j.period.as_ns()), period);
@@ -189,7 +189,7 @@ pub(super) fn common_multiple(mut numbers: impl Iterator<Item = u64>, first: u64
     })
 }
 
-/// Steps after which an iteration over so many tasks is given up: [`STEPS_MAX`], or fewer if each is long.
+/// Steps after which an iteration over `tasks` tasks gives up: [`STEPS_MAX`], or fewer if each step is long.
 pub(super) fn patience(tasks: usize) -> u32 {
     let work = 200_000_000 / u32::try_from(tasks).unwrap_or(u32::MAX).max(1);
     work.clamp(1_000, STEPS_MAX)
@@ -197,7 +197,7 @@ pub(super) fn patience(tasks: usize) -> u32 {
 
 /// Whether U > 1, exactly, of tasks as (C, T) with T > 0.
 pub(super) fn overloaded(tasks: impl Iterator<Item = (Duration, Duration)> + Clone) -> bool {
-    // Shares in units of 2⁻⁶⁰, each off by less than one: mostly enough to tell.
+    // Shares in units of 2⁻⁶⁰, each off by less than one: mostly enough to decide.
     const ONE: u128 = 1 << 60;
     let (mut sum, mut count) = (0u128, 0);
     for (cost, period) in tasks.clone() {

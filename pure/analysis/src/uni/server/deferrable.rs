@@ -10,19 +10,19 @@
 //! Source      [Strosnider95]; [BernatBurns99] the interference as jitter
 //! ```
 //!
-//! **Why jitter.** A budget used at the end of its period and the next at the start of its own follow each other: two
-//! in 2·C_s, which a periodic task cannot do.
+//! **Why jitter.** A budget used at the end of its period and the next one used at the start of its own follow each
+//! other without a gap: two budgets in 2·C_s, which a periodic task cannot use.
 //!
 //! **Why first.** When a backlog begins, x of the budget is used up, which took x of the period; so the next
-//! replenishment is at most T_s − x away, and C_s − x is left until then. If more urgent tasks let nothing of that be
-//! used, they take the core for longer than T_s − C_s at a stretch, against A1 (R_s ≤ T_s). So by the time that
-//! `first` gives, C_s has been served in any case.
+//! replenishment is at most T_s − x away, and C_s − x is left until then. If more urgent tasks kept the server from
+//! using any of that, they would take the core for longer than T_s − C_s at a stretch, against A1 (R_s ≤ T_s). So
+//! within `first`, C_s has been served in any case.
 
 use super::{Requests, Response, Server};
 use crate::uni::fp::preemptive::{Release, Task};
 use crate::{Overflow, Verdict};
 
-/// What less urgent tasks see.
+/// The server as less urgent tasks see it.
 pub fn interference(server: Server) -> Task {
     let jitter = server.period.saturating_sub(server.budget);
     Task { cost: server.budget, period: server.period, jitter, release: Release::Driven }

@@ -10,25 +10,25 @@
 //! | [`sporadic`] | a periodic task, under conditions | T_s + R_s |
 //!
 //! ```text
-//! Equation    f(x) = first + (n − 1)·T_s − (n·C_s − x),  n = ⌈x / C_s⌉:  x of service are given by then
+//! Equation    f(x) = first + (n − 1)·T_s − (n·C_s − x),  n = ⌈x / C_s⌉:  by then, x of service is supplied
 //!             R = max_q { f(q·C) − max(0, (q − 1)·T − J) },  q = 1, 2, … while f(q·C) > q·T − J
 //! Symbols     [ns] C_s budget, T_s its period, R_s response time of the budget: from its replenishment until it is
-//!             used up if there is always something to do;  C, T, J of the requests: cost, least time between, jitter
+//!             used up if requests always wait;  C, T, J of the requests: cost, least time between, jitter
 //! Assumes     A1 0 < C_s ≤ R_s ≤ T_s: the server as a periodic task keeps its period
-//!             A2 requests are served in order of arrival, and suspend never   A3 the server serves only them
+//!             A2 requests are served in order of arrival, and never suspend   A3 the server serves only them
 //! Verdict     sufficient: a lower bound of supply against an upper bound of demand
 //! Cost        a step per request of the longest backlog, with a limit
 //! Source      [ShinLee03] supply of a periodic resource; [Lehoczky87], [Sprunt89] for the servers
 //! ```
 //!
-//! **Supply.** A budget replenished while there is a backlog is used up R_s later at the latest, its last C_s at a
-//! stretch if all goes against it; then comes the next, T_s later. How much was left when the backlog began is not
-//! relied on; when the next replenishment comes is what the servers differ in.
+//! **Supply.** A budget that is replenished during a backlog is used up within R_s, in the worst case at a stretch at
+//! the end; the next budget follows T_s later. The bound does not rely on what was left of the budget when the
+//! backlog began. The servers differ in when the next replenishment comes.
 //!
-//! **Light requests.** If what can come in a window, T_s for a sporadic server and T_s + R_s for a deferrable one, fits
-//! into one budget, the budget is always at hand: R = R_s. By induction: each request is served R_s after it comes at
-//! the latest, because all that is served in the window that it is in, at most T_s long, is at most C_s; so what is
-//! charged to a budget came in that window. A polling server has no such case, since it gives its budget up.
+//! **Light requests.** If the requests that can arrive in a window, T_s for a sporadic server and T_s + R_s for a
+//! deferrable one, fit into one budget, there is always budget left: R = R_s. By induction: each request is served
+//! within R_s of its arrival, because the service in the window around it, at most T_s long, is at most C_s; so what
+//! is charged to a budget arrived in that window. A polling server has no such case, since it gives its budget up.
 
 pub mod deferrable;
 pub mod polling;
@@ -50,20 +50,20 @@ pub struct Server {
     pub response: Duration,
 }
 
-/// Requests to a server: in any time t at most ⌈(t + J) / T⌉ come.
+/// Requests to a server: in any time t at most ⌈(t + J) / T⌉ arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Requests {
     /// C: the longest service of one.
     pub cost: Duration,
-    /// T: the least time between two, or what they are apart in the long run.
+    /// T: the least time between two, or their distance in the long run.
     pub period: Duration,
-    /// J: by how much they can come earlier than that. A burst of n at once is J = (n − 1)·T.
+    /// J: by how much they can arrive earlier than that. A burst of n at once is J = (n − 1)·T.
     pub jitter: Duration,
     /// D: from a request until it is served.
     pub deadline: Duration,
 }
 
-/// How long a request takes at most.
+/// A bound on how long a request takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
     /// R: from the request until it is served.
@@ -74,8 +74,8 @@ pub struct Response {
     pub budgets: u64,
 }
 
-/// R of requests, if the first budget after the start of a backlog is used up within `first`, and is always at hand if
-/// what comes within `light` fits into it.
+/// R of requests, if the first budget after the start of a backlog is used up within `first`, and if there is always
+/// budget left when the requests that arrive within `light` fit into one.
 fn response(
     server: Server,
     first: u128,
@@ -104,13 +104,13 @@ fn response(
     if cost * replenished > budget * period {
         return Ok(Verdict::NotShown(Why::Rate));
     }
-    // 2. After those that come at once, R repeats or falls every `budget` requests at the latest.
+    // 2. After the requests that arrive at once, R repeats or falls every `budget` requests at the latest.
     let most = (jitter / period).saturating_add(budget).saturating_add(1);
     let mut worst = Response { time: Duration::ZERO, request: 1, budgets: 1 };
     for q in 1..=u128::from(STEPS_MAX) {
         let service = q * cost;
         let count = service.div_ceil(budget).max(1);
-        // All factors are below 2⁶⁵ but q, below 2²⁰, and count ≤ service.
+        // All factors but q are below 2⁶⁵; q is below 2²⁰, and count ≤ service.
         let whole = (count - 1).checked_mul(replenished).ok_or(Overflow)?;
         let served = first.checked_add(whole).ok_or(Overflow)? - (count * budget - service.max(1));
         let arrival = ((q - 1) * period).saturating_sub(jitter);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Polling server: looks for requests when its period begins, and gives up what is left of its budget when it finds
-//! none.
+//! Polling server: looks for requests when its period begins, and gives up the rest of its budget when it finds none.
 //!
 //! ```text
 //! To others   a periodic task: C = C_s, T = T_s, J = 0
@@ -11,14 +10,14 @@
 //! Source      [Lehoczky87]; [Sprunt89]
 //! ```
 //!
-//! **Why first.** A request that comes just after the server looked waits for the next period, which begins within T_s,
-//! and that budget is used up R_s later. A server that looks late, since it was held up, only finds more.
+//! **Why first.** A request that arrives just after the server looked waits for the next period, which begins within
+//! T_s, and that budget is used up R_s later. A server that looks late because it was delayed only finds more.
 
 use super::{Requests, Response, Server};
 use crate::uni::fp::preemptive::{Release, Task};
 use crate::{Overflow, Verdict};
 
-/// What less urgent tasks see.
+/// The server as less urgent tasks see it.
 pub fn interference(server: Server) -> Task {
     let jitter = taut_time::Duration::ZERO;
     Task { cost: server.budget, period: server.period, jitter, release: Release::Driven }

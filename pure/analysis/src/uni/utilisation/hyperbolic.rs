@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Hyperbolic bound for rate-monotonic order: a quick answer, less pessimistic than [`super::liu_layland`].
+//! Hyperbolic bound for rate-monotonic order: a fast test, less pessimistic than [`super::liu_layland`].
 //!
 //! ```text
 //! Equation    Π (C_i / T_i + 1) ≤ 2
@@ -13,15 +13,15 @@
 //! Source      [Bini03]
 //! ```
 //!
-//! The products are whole numbers as long as they need to be: Π (C_i + T_i) ≤ 2 · Π T_i, exactly.
-//! With D < T, put D in the place of T: a task that came every D would be harder to serve.
+//! The products are whole numbers of any length: Π (C_i + T_i) ≤ 2 · Π T_i, exactly. With D < T, use D in place of T:
+//! a task that came every D would be harder to serve.
 
 use taut_time::Duration;
 
 use super::{Utilisation, Whole, in_rate_order};
 use crate::{Assumption, Verdict, Why};
 
-/// Whether the product over tasks, as (C, T) with the most urgent first, is at most 2; U either way.
+/// Whether the product over tasks, as (C, T) with the most urgent first, is at most 2; gives U in either case.
 pub fn test(tasks: &[(Duration, Duration)]) -> Verdict<Utilisation> {
     if !in_rate_order(tasks) {
         return Verdict::NotApplicable(Assumption::RateMonotonic);
@@ -64,7 +64,7 @@ mod tests {
         assert_eq!(test(&set(&[(1, 3), (1, 2)])), Verdict::NotApplicable(Assumption::RateMonotonic));
     }
 
-    /// \[Bini03\]: whatever the older bound accepts, this one does.
+    /// \[Bini03\]: this bound accepts whatever the older one accepts.
     #[test]
     fn accepts_more() {
         let (mut more, mut draw) = (0, Draw::new(7));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Utilisation bound for rate-monotonic order: a quick answer.
+//! Utilisation bound for rate-monotonic order: a fast test.
 //!
 //! ```text
 //! Equation    U = Σ C_i / T_i ≤ n · (2^(1/n) − 1)
-//! Symbols     C cost, T period, n how many tasks
+//! Symbols     C cost, T period, n number of tasks
 //! Assumes     A1 D = T   A2 the shorter the period, the more urgent   A3 no jitter, blocking or self-suspension
 //!             A4 preemptive
 //! Verdict     sufficient
@@ -13,21 +13,21 @@
 //! Source      [LiuLayland73] theorem 5
 //! ```
 //!
-//! The bound is irrational for n > 1. It is rounded down to 10⁻⁹ with whole numbers, and U, an exact fraction, is
-//! compared with that: a table rounded to nearest, 0.828 and 0.780 and so on, accepts sets that it must not.
-//! With D < T, put D in the place of T: a task that came every D would be harder to serve.
+//! The bound is irrational for n > 1. It is rounded down to 10⁻⁹ in whole numbers, and U, an exact fraction, is
+//! compared with that. A table rounded to nearest, 0.828 and 0.780 and so on, accepts sets that it must not. With
+//! D < T, use D in place of T: a task that came every D would be harder to serve.
 
 use taut_time::Duration;
 
 use super::{Utilisation, in_rate_order};
 use crate::{Assumption, Verdict, Why};
 
-/// What a billion is a share of.
+/// 1, in billionths.
 const BILLION: u64 = 1_000_000_000;
 /// 1 in the powers below.
 const ONE: u128 = 1 << 62;
 
-/// Whether U of tasks, as (C, T) with the most urgent first, is below the bound; U either way.
+/// Whether U of tasks, as (C, T) with the most urgent first, is at most the bound; gives U in either case.
 pub fn test(tasks: &[(Duration, Duration)]) -> Verdict<Utilisation> {
     if !in_rate_order(tasks) {
         return Verdict::NotApplicable(Assumption::RateMonotonic);
@@ -45,7 +45,7 @@ pub fn test(tasks: &[(Duration, Duration)]) -> Verdict<Utilisation> {
 
 /// n · (2^(1/n) − 1) in billionths, rounded down; 10⁹ for no tasks.
 pub fn bound(n: u32) -> u64 {
-    // ln 2, the limit from above, for more tasks than the powers are exact enough for.
+    // ln 2, which the bound approaches from above, for more tasks than the powers are exact enough for.
     const LEAST: u64 = 693_147_180;
     if n <= 1 {
         return BILLION;

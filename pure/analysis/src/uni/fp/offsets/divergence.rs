@@ -1,43 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Whether responses that wait for each other have no bound, by [`super::holistic`].
+//! Whether responses that wait for each other have no bound, by the equation of [`super::holistic`].
 //!
 //! ```text
 //! Equation    every solution has  R_i ≥ R_(i−1) + C_i + Σ_{j∈hp(i)} a_ij · (R_(j−1) − O_j),  a_ij = U_j / (1 − Σ_{h∈hp(i)} U_h)
-//!             R_(i−1): of the activity before i in its transaction, and no such part where there is none
+//!             R_(i−1): of the predecessor of i in its transaction; the term is missing where there is none
 //! Symbols     [ns] R response from the event, O least time from the event to the release, C cost; U = C / T;
-//!             hp(i): all other activities as urgent as i or more
-//! Verdict     where it says that there is no bound, no solution exists; where it does not, one may exist or not
+//!             hp(i): all other activities at least as urgent as i
+//! Verdict     if it says that there is no bound, no solution exists; if it does not, one may exist or not
 //! Source      the equation of [`super::holistic`] without its roundings; the certificate is Farkas' lemma
 //! ```
 //!
 //! **The inequality.** The first job of a window ends after w = B + C + Σ ⌈(w + J_j) / T_j⌉ · C_j ≥ C + Σ U_j · (w + J_j),
 //! so w ≥ C + Σ a_ij · J_j; R_i = O_i + J_i + w; and J_j ≥ R_(j−1) − O_j.
 //!
-//! **The growth.** Written R ≥ A·R + b with A ≥ 0: for any y ≥ 0 with y·A ≥ y, every solution R that is not below R0 has
-//! 0 ≥ (y·A − y)·R + y·b ≥ (y·A − y)·R0 + y·b. Where that is more than 0 there is no solution: what each round adds comes
-//! back larger. Such a y is looked for by powers of A, and then checked in whole numbers, all rounded against it.
+//! **The growth.** Written R ≥ A·R + b with A ≥ 0: for any y ≥ 0 with y·A ≥ y, every solution R that is not below R0
+//! has 0 ≥ (y·A − y)·R + y·b ≥ (y·A − y)·R0 + y·b. If the last value is above 0, there is no solution: what each
+//! round adds comes back larger. Powers of A give a candidate for y, which is then checked in whole numbers, all
+//! rounded against the proof.
 
 use std::ops::Range;
 
 use super::Transaction;
 use taut_time::Duration;
 
-/// Activities up to which it is looked for: the matrix has their number squared.
+/// The most activities for which a proof is looked for: the matrix has their number squared.
 const ACTIVITIES_MAX: usize = 256;
 
-/// Powers of the matrix, and after how many each a y is checked.
+/// Powers of the matrix, and after how many of them a y is checked.
 const POWERS: usize = 240;
 const POWERS_EACH: usize = 30;
 
-/// 1 as parts of A are written.
+/// 1, in the unit of A's entries.
 const ONE: u128 = 1 << 32;
 
-/// The largest part of y.
+/// The largest entry of y.
 const LARGEST: u128 = 1 << 24;
 
-/// Whether there is a proof that no solution is as large as `found`, which no solution is below.
+/// Whether there is a proof that no solution is as large as `found`. No solution is below `found`, so then there is
+/// none.
 pub(super) fn has_no_bound(set: &[Transaction], found: &[Vec<Duration>]) -> bool {
     let rows = rows(set);
     let found: Vec<i128> = found.iter().flatten().map(|time| time.as_ns().into()).collect();
@@ -46,7 +48,7 @@ pub(super) fn has_no_bound(set: &[Transaction], found: &[Vec<Duration>]) -> bool
     }
     let mut y = vec![LARGEST; rows.len()];
     for power in 1..=POWERS {
-        // Half of it stays, so that it settles.
+        // Half of y stays, so that the iteration settles.
         let mut next: Vec<u128> = y.iter().map(|part| part * ONE).collect();
         for (row, part) in rows.iter().zip(&y) {
             row.parts.iter().for_each(|(column, a)| next[*column] += part * a);
@@ -61,11 +63,11 @@ pub(super) fn has_no_bound(set: &[Transaction], found: &[Vec<Duration>]) -> bool
     false
 }
 
-/// An inequality.
+/// One row of R ≥ A·R + b.
 struct Row {
-    /// Of A: columns and values, several of one column to be added.
+    /// Entries of A: columns and values; several of one column add up.
     parts: Vec<(usize, u128)>,
-    /// b, in units of 1 / ONE; too small rather than too large.
+    /// b, in units of 1 / ONE. With A rounded down the inequality still holds, since jitters are at least 0.
     fixed: i128,
 }
 
@@ -93,7 +95,7 @@ fn rows(set: &[Transaction]) -> Vec<Row> {
         row.parts.extend(before.map(|before| (before, ONE)));
         for (_, before, share, of) in higher() {
             if let Some(before) = before {
-                // Shares are rounded down, so what is left is too much.
+                // Shares are rounded down, so `left` is too large and a too small.
                 let a = share.checked_mul(ONE)? / left;
                 row.parts.push((*before, a));
                 let offset = i128::from(of.offset.as_ns()).checked_mul(i128::try_from(a).ok()?)?;
@@ -105,9 +107,9 @@ fn rows(set: &[Transaction]) -> Vec<Row> {
     all.iter().map(row).collect::<Option<Vec<Row>>>().unwrap_or_default()
 }
 
-/// Whether y is a proof.
+/// Whether y proves that there is no solution.
 fn certifies(rows: &[Row], y: &[u128], found: &[i128]) -> bool {
-    // What is next to nothing need not keep y·A ≥ y: without it the rest does so, or not.
+    // Tiny entries are set to 0: they need not satisfy y·A ≥ y, and the check covers whether the rest does.
     let y: Vec<i128> = y
         .iter()
         .map(|&part| if part < LARGEST >> 12 { 0 } else { i128::try_from(part).unwrap_or(0) })

@@ -7,7 +7,7 @@
 //! Equation    w = B + q·C + Σ_i W_iν(i)(w),  W_ik(t) = Σ_{j∈hp_i} (⌊(J_j + φ_jk)/T_i⌋ + ⌈(t − φ_jk)/T_i⌉) · C_j
 //!             R = max over ν and q of w − φ_ν − (p − 1)·T + O,  φ_jk = T_i − (O_k + J_k − O_j) mod T_i
 //! Symbols     [ns] w window, ν which activity of each transaction starts it, hp_i the more urgent ones of transaction i
-//! Assumes     A1 to A4 of [`super`]; A5 transactions stand freely to each other; A6 jitters are independent
+//! Assumes     A1 to A4 of [`super`]; A5 the phases between transactions are free; A6 jitters are independent
 //! Verdict     exact if B is attained and no other activity is as urgent; else sufficient
 //! Cost        the product of the candidates of all transactions, up to the caller's limit; each pseudo-polynomial
 //! Source      [Tindell94b]; [Palencia98]
@@ -17,8 +17,9 @@ use super::scenario::{Table, solve};
 use super::{Position, Response, Transaction};
 use crate::{Assumption, Overflow, Verdict, Why};
 
-/// Bounds the response time of the activity `of`, if there are at most `limit` scenarios to look at; else
-/// [`Assumption::FewScenarios`]. Without blocking and equals, a bound past the deadline means that some run misses it.
+/// Bounds the response time of the activity `of`, if there are at most `limit` scenarios; else
+/// [`Assumption::FewScenarios`]. Without blocking and equally urgent activities, a bound past the deadline means that
+/// some run misses it.
 ///
 /// # Errors
 /// [`Overflow`] if a window does not fit in 64 bits.
@@ -55,7 +56,7 @@ pub fn response(
             }
             Verdict::NotShown(Why::Passes(late)) => {
                 let own = &transactions[of.transaction].activities[of.activity];
-                // Later jobs of equals count, and need not come first in any run.
+                // The equation counts later jobs of equals, which no run needs to run first.
                 let as_urgent = |a: &&super::Activity| a.priority == own.priority;
                 let equals = transactions.iter().flat_map(|t| &t.activities).filter(as_urgent).count();
                 return Ok(if own.blocking.is_zero() && equals == 1 {

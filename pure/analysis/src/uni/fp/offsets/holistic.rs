@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Response time of an activity with offsets: as if all others had none.
+//! Response time of an activity with offsets, as if all other activities had none.
 //!
 //! ```text
 //! Equation    that of [`crate::uni::fp::arbitrary`] for w, with all activities that are more urgent;  R = O + J + w
-//! Symbols     [ns] as there; O is the least time to the release, and J what it can be later
+//! Symbols     [ns] as there; O is the least time to the release, and J how much later it can be
 //! Assumes     A1 to A3 of [`super`]
 //! Verdict     sufficient
 //! Cost        pseudo-polynomial
@@ -53,7 +53,7 @@ pub fn response(transactions: &[Transaction], of: Position) -> Result<Verdict<Re
         higher: &higher,
     })?;
     Ok(match found {
-        // Released past its deadline with nothing to do.
+        // The window keeps what is left of the deadline, which is zero; the release alone is past it.
         Verdict::Schedulable(r) if own.offset > own.deadline => Verdict::NotShown(Why::Passes(answer(&r)?)),
         Verdict::Schedulable(r) => Verdict::Schedulable(answer(&r)?),
         Verdict::Unschedulable(r) | Verdict::NotShown(Why::Passes(r)) => {

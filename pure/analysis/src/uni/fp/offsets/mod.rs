@@ -4,8 +4,8 @@
 //! Transactions: activities that an event releases at fixed offsets, fixed priority, preemptive, one core.
 //!
 //! ```text
-//! Model       an event of transaction i comes every T_i, or T_i and more apart; activity j is released O_ij after it,
-//!             up to J_ij late. Where transactions stand to each other is free
+//! Model       an event of transaction i arrives every T_i, or T_i or more apart; activity j is released O_ij after it,
+//!             up to J_ij late. The phases between transactions are free
 //! Symbols     [ns] O offset, J jitter, T period, C cost, B blocking, D deadline and R response from the event
 //! Assumes     A1 no self-suspension   A2 preemptive but for sections that B accounts for
 //!             A3 jobs of an activity run in order of arrival
@@ -15,24 +15,24 @@
 //!
 //! | method | looks at | verdict |
 //! |---|---|---|
-//! | [`holistic`] | each activity for itself: offsets only say how early it can be | sufficient |
+//! | [`holistic`] | each activity by itself: offsets only say how early it can be | sufficient |
 //! | [`approximate`] | per transaction the worst candidate at every instant | sufficient |
 //! | [`slanted`] | the same, each job counted as it runs, not all at once | sufficient, never above `approximate` |
 //! | [`exact`] | all combinations of candidates, up to a limit | exact |
 //!
-//! A candidate is an activity that is released, having used up its jitter, just when the busy window starts; in some
+//! A candidate is an activity that is released, after all of its jitter, just when the busy window starts; in some
 //! worst run there is one in each transaction that interferes at all.
 //!
-//! **Why A4.** The equations count modulo T: they take an activity of one event to come a whole number of periods
-//! after that of another. If an event comes late, an activity of the event before that is still to come, by a long
-//! offset or by jitter, is nearer to those of the late one than any whole number of periods makes it, and a job that
-//! jitter holds up until they come has waited longer. Where each event's activities are released before the next event's
-//! can be, late events only put work off. (A simulation of random sets found this; the papers' events are periodic.)
+//! **Why A4.** The equations count modulo T: they assume that an activity of one event comes a whole number of
+//! periods after that of another event. Let an event come late, while an activity of the event before is still to
+//! come, because of a long offset or of jitter. That activity is then nearer to those of the late event than any
+//! whole number of periods makes it, and a job that jitter holds back until they come has waited longer. If each
+//! event's activities are released before any of the next event's can be, late events only put work off. (A
+//! simulation of random sets found this; the papers' events are periodic.)
 //!
-//! **Chains.** [`chained`] lets each activity wait for the one before it as well: its offset is then the earliest
-//! end of that one, and its jitter what is between that and the latest end. Both depend on each other, so it
-//! iterates. Activities are looked at as if their jitters had nothing to do with each other: sufficient for all
-//! methods.
+//! **Chains.** [`chained`] also lets each activity wait for its predecessor: its offset is then the predecessor's
+//! earliest end, and its jitter is the time from there to the predecessor's latest end. Jitters and responses depend
+//! on each other, so it iterates. It treats the jitters of activities as independent: sufficient for all methods.
 
 pub mod approximate;
 mod divergence;
@@ -46,20 +46,20 @@ use taut_time::Duration;
 use super::preemptive::STEPS_MAX;
 use crate::{Assumption, Overflow, Verdict, Why};
 
-/// A part of a transaction.
+/// An activity of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Activity {
     /// C.
     pub cost: Duration,
-    /// The least that it executes; [`chained`] alone looks at it. Zero is always safe.
+    /// The least time that it executes; only [`chained`] uses it. Zero is always safe.
     pub cost_least: Duration,
-    /// Larger = more urgent; equal counts against both.
+    /// Larger = more urgent; equal activities count against each other.
     pub priority: u32,
     /// O: the least time from the event to the release; may be longer than the period.
     pub offset: Duration,
     /// J: how much later than O it may be released.
     pub jitter: Duration,
-    /// B: how long less urgent activities can hold it up.
+    /// B: how long less urgent activities can block it.
     pub blocking: Duration,
     /// D, from the event.
     pub deadline: Duration,
@@ -72,20 +72,20 @@ pub struct Transaction {
     pub period: Duration,
     /// Whether the event comes every T exactly; else T or more apart.
     pub periodic: bool,
-    /// In any order; for [`chained`], each waits for the one before it.
+    /// In any order; for [`chained`], each waits for its predecessor.
     pub activities: Vec<Activity>,
 }
 
-/// Which activity of which transaction.
+/// Which activity of which transaction: positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// The transaction's.
+    /// Of the transaction.
     pub transaction: usize,
-    /// The activity's in it.
+    /// Of the activity in the transaction.
     pub activity: usize,
 }
 
-/// How long an activity takes at most.
+/// A bound on the response time of an activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
     /// R: from the event to the completion.
@@ -94,7 +94,7 @@ pub struct Response {
     pub steps: u32,
 }
 
-/// Which theorem.
+/// The theorem to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// [`holistic`].
@@ -103,7 +103,7 @@ pub enum Method {
     Approximate,
     /// [`slanted`].
     Slanted,
-    /// [`exact`], up to so many scenarios per activity.
+    /// [`exact`], up to this many scenarios per activity.
     Exact(u64),
 }
 
@@ -124,11 +124,12 @@ pub fn response(
     }
 }
 
-/// Bounds the response times of all activities, each of which is released when its offset has passed *and* the one
-/// before it in its transaction has ended, and then up to its jitter later. From the event, in the order given.
+/// Bounds the response times of all activities, from the event, in the order given. Each activity is released when
+/// its offset has passed *and* its predecessor in the transaction has ended, and then up to its jitter later.
 ///
-/// [`Why::Passes`] gives what was found when the first passed its deadline; [`Why::Rate`] says that there is no bound:
-/// more arrives than is served, or, by [`Method::Holistic`], responses that wait for each other grow without end.
+/// [`Why::Passes`] gives the bounds found so far when the first one passed its deadline. [`Why::Rate`] says that
+/// there is no bound: more arrives than is served, or, with [`Method::Holistic`], responses that wait for each other
+/// grow without end.
 ///
 /// # Errors
 /// [`Overflow`] if a window does not fit in 64 bits.
@@ -139,16 +140,17 @@ pub fn chained(
     rounds(method, transactions, method == Method::Holistic)
 }
 
-/// Rounds after which it is looked for a proof that there is no bound, again and again. Most sets need fewer.
+/// Rounds before the first search for a proof that there is no bound; it is repeated as rounds double. Most sets need
+/// fewer.
 const ROUNDS_UNTIL_PROOF: u32 = 8;
 
-/// The same; `proves` says whether it is looked for a proof that there is no bound.
+/// The same; `proves` says whether to look for a proof that there is no bound.
 fn rounds(
     method: Method,
     transactions: &[Transaction],
     proves: bool,
 ) -> Result<Verdict<Vec<Vec<Duration>>>, Overflow> {
-    // 1. How early each can be released and end, and how late if nothing interferes.
+    // 1. How early each activity can be released and end, and how late if nothing interferes.
     let mut set = transactions.to_vec();
     let mut found: Vec<Vec<Duration>> = Vec::with_capacity(set.len());
     for (transaction, given) in set.iter_mut().zip(transactions) {
@@ -179,7 +181,7 @@ fn rounds(
                         return Ok(Verdict::NotShown(Why::Passes(found)));
                     }
                     Verdict::NotShown(Why::Rate) => return Ok(Verdict::NotShown(Why::Rate)),
-                    // A window that is too long to be found is what growth without end comes to as well.
+                    // Growth without end, too, leads to a window that is too long to find.
                     Verdict::NotShown(Why::Steps(_)) if proves && divergence::has_no_bound(&set, &found) => {
                         return Ok(Verdict::NotShown(Why::Rate));
                     }
@@ -199,7 +201,7 @@ fn rounds(
         if !grown {
             return Ok(Verdict::Schedulable(found));
         }
-        // 3. What has grown for long may grow for ever.
+        // 3. What has grown for many rounds may grow for ever.
         if proves
             && round.is_power_of_two()
             && round >= ROUNDS_UNTIL_PROOF
@@ -214,12 +216,12 @@ fn rounds(
     Ok(Verdict::NotShown(Why::Steps(steps)))
 }
 
-/// The latest release of an activity, if the one before it ends by then.
+/// The latest release of an activity, if its predecessor ends by `before`.
 fn late(given: &Activity, before: Duration) -> Result<Duration, Overflow> {
     given.offset.max(before).checked_add(given.jitter).ok_or(Overflow)
 }
 
-/// What no method can do without.
+/// Refuses what no method can analyse.
 fn refuses(transactions: &[Transaction], of: Position) -> Option<Verdict<Response>> {
     let own = transactions.get(of.transaction).and_then(|t| t.activities.get(of.activity));
     let Some(own) = own else {
@@ -231,7 +233,7 @@ fn refuses(transactions: &[Transaction], of: Position) -> Option<Verdict<Respons
     rate(transactions, own.priority)
 }
 
-/// What the methods that count modulo T need as well.
+/// Refuses as well what the methods that count modulo T cannot analyse.
 fn refuses_offsets(transactions: &[Transaction], of: Position) -> Option<Verdict<Response>> {
     let apart = |t: &Transaction| {
         let wide = |time: Duration| u128::from(time.as_ns());
@@ -256,7 +258,7 @@ fn rate(transactions: &[Transaction], priority: u32) -> Option<Verdict<Response>
 mod tests {
     use super::*;
 
-    /// Chains whose activities are above each other in turn.
+    /// Random chains, whose activities interfere with each other.
     fn chains(draw: &mut impl FnMut(u64) -> u64) -> Vec<Transaction> {
         let activity = |draw: &mut dyn FnMut(u64) -> u64| Activity {
             cost: Duration::from_ns(draw(40) + 1),
@@ -291,7 +293,7 @@ mod tests {
                 bounded += 1;
                 continue;
             }
-            // All that the rate of the activities alone says.
+            // Whether the rates of the activities alone show it.
             let alone = (0..set.len()).any(|transaction| {
                 (0..set[transaction].activities.len()).any(|activity| {
                     let of = Position { transaction, activity };
@@ -303,7 +305,7 @@ mod tests {
             }
             match early {
                 Verdict::NotShown(Why::Rate) if without < 4 => {
-                    // A run without the proof is long: a few of them.
+                    // A run without the proof is long: only a few of them.
                     let late = rounds(Method::Holistic, &set, false);
                     assert!(
                         matches!(late, Ok(Verdict::NotShown(Why::Steps(_))) | Err(Overflow)),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a busy window holds if it starts with a given activity of each transaction \[Palencia98\].
+//! The work in a busy window that starts with a given activity of each transaction \[Palencia98\].
 //!
-//! With activity k released, J_k late, at the start, activity j of the same transaction comes at
-//! φ_jk = T − (O_k + J_k − O_j) mod T and every T from there, and its earlier jobs that jitter can hold up until the
+//! If activity k is released at the start, J_k late, activity j of the same transaction comes at
+//! φ_jk = T − (O_k + J_k − O_j) mod T and every T from there. Its earlier jobs that jitter can hold back until the
 //! start, ⌊(J_j + φ_jk)/T⌋ of them, come at the start.
 
 use taut_time::Duration;
@@ -17,16 +17,16 @@ use crate::{Overflow, Verdict, Why};
 /// An activity in a window.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
-    /// φ: when its first job comes that nothing held up; 1 to T.
+    /// φ: when the first job comes that jitter did not hold back; 1 to T.
     phase: u64,
-    /// How many come at the start.
+    /// How many jobs come at the start.
     held: u64,
     period: u64,
     cost: u64,
 }
 
 impl Stream {
-    /// Of activity j in a window that starts with k.
+    /// The stream of activity j in a window that starts with k.
     fn of(transaction: &Transaction, j: usize, k: usize) -> Result<Self, Overflow> {
         let period = u128::from(transaction.period.as_ns());
         let (j, k) = (&transaction.activities[j], &transaction.activities[k]);
@@ -42,20 +42,20 @@ impl Stream {
         })
     }
 
-    /// Of how many jobs a window of length t is made.
+    /// How many jobs come in a window of length t.
     fn jobs(&self, t: u64) -> Result<u64, Overflow> {
         self.held.checked_add(t.saturating_sub(self.phase).div_ceil(self.period)).ok_or(Overflow)
     }
 }
 
-/// What a transaction contributes in a window that starts with one of its activities.
+/// The work of a transaction in a window that starts with one of its activities.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     streams: Vec<Stream>,
 }
 
 impl Candidate {
-    /// How much there is to do in a window of length t.
+    /// The work in a window of length t.
     pub(super) fn demand(&self, t: u64) -> Result<u64, Overflow> {
         self.streams.iter().try_fold(0u64, |sum, stream| {
             let time = stream.jobs(t)?.checked_mul(stream.cost).ok_or(Overflow)?;
@@ -64,17 +64,17 @@ impl Candidate {
     }
 }
 
-/// An activity with all that can interfere.
+/// The activity under analysis, with all that can interfere.
 pub(super) struct Table {
     own: Vec<(Stream, Candidate)>,
-    /// Of each other transaction that interferes, its candidates: one at least.
+    /// The candidates of each other transaction that interferes, at least one each.
     pub(super) others: Vec<Vec<Candidate>>,
     cost: u64,
     offset: u64,
     blocking: u64,
     deadline: Duration,
-    /// After how many jobs R repeats or falls, with U ≤ 1: a common multiple of all periods, by its own period; as in
-    /// [`super::super::arbitrary`].
+    /// The number of jobs after which R repeats or falls, with U ≤ 1: a common multiple of all periods, divided by
+    /// the own period; as in [`super::super::arbitrary`].
     most: Option<u64>,
 }
 
@@ -111,9 +111,9 @@ impl Table {
         })
     }
 
-    /// The largest R over all candidates of the activity's own transaction and all jobs of the window. `window` gives
-    /// the length of the window with the own candidate, B + q·C, and a length to start from; `None` past the step
-    /// limit.
+    /// The largest R over all candidates of the activity's own transaction and all jobs of the window. `window` is
+    /// given the own candidate, B + q·C, and a length to start from. It returns the length of the window; `None` past
+    /// the step limit.
     pub(super) fn worst(
         &self,
         steps: &mut u32,
@@ -130,7 +130,7 @@ impl Table {
                     return Ok(Verdict::NotShown(Why::Steps(*steps)));
                 };
                 length = end;
-                // Job q came `held` − q + 1 periods before the first that nothing held up.
+                // Job q came `held` − q + 1 periods before the first job that jitter did not hold back.
                 let period = u128::from(stream.period);
                 let late = u128::from(end) + u128::from(self.offset) + u128::from(stream.held) * period;
                 let event = u128::from(stream.phase) + u128::from(q - 1) * period;
@@ -138,7 +138,7 @@ impl Table {
                 if worst > u128::from(self.deadline.as_ns()) {
                     return Ok(Verdict::NotShown(Why::Passes(answer(worst, *steps)?)));
                 }
-                // The next one is in the window if it comes before the end.
+                // The next job is in the window if it comes before the end.
                 let next = u128::from(stream.phase) + u128::from(q.saturating_sub(stream.held)) * period;
                 let ends = q >= stream.held && u128::from(end) <= next;
                 if ends || self.most.is_some_and(|most| q >= most) {

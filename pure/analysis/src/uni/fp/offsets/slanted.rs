@@ -6,16 +6,16 @@
 //! ```text
 //! Equation    w = B + q·C + Σ_i I_i,  I_i = max_k I_ik(w − I_i) (of the own transaction, the candidate c only)
 //!             I_ik(x) = y − x for the least y with y = x + W_ik(y);  W, φ and R as in [`super::exact`]
-//! Symbols     [ns] I_ik(x) how much transaction i delays x of other work, in a window that its k starts
+//! Symbols     [ns] I_ik(x) by how much transaction i delays x of other work, in a window that its activity k starts
 //! Assumes     A1 to A4 of [`super`]
 //! Verdict     sufficient; never above [`super::approximate`]
 //! Cost        as [`super::approximate`], with an equation solved in each step
 //! Source      [MakiTurja04], [MakiTurja08]: interference as imposed, a staircase with slants
 //! ```
 //!
-//! W jumps by C when a job comes, though at that instant none of it has been run. If another transaction's window
-//! ends within the jump, the whole of it was counted there. I counts what the rest of the window is delayed by, which
-//! is what the work of the others, w − I, is stretched to.
+//! W jumps by C when a job comes, though none of that job has run at that instant. If another transaction's window
+//! ends within the jump, W counts the whole job there. I counts by how much the rest of the window is delayed: that
+//! is how far the work of the others, w − I, is stretched.
 
 use super::scenario::{Candidate, Table, solve};
 use super::{Position, Response, Transaction};
@@ -30,14 +30,14 @@ pub fn response(transactions: &[Transaction], of: Position) -> Result<Verdict<Re
         return Ok(refused);
     }
     let table = Table::of(transactions, of)?;
-    // The imposed interference: of the own transaction, then of each other.
+    // The imposed interference: of the own transaction first, then of each other one.
     let mut imposed = vec![0u64; table.others.len() + 1];
     table.worst(&mut 0, |own, fixed, _, steps| {
         imposed.fill(0);
         let mut sum = fixed;
         loop {
             let before = sum;
-            // All only grow, so each may use what the ones before it have grown to.
+            // All of these only grow, so each may use the new values of those before it.
             let rest = sum - imposed[0];
             let Some(delay) = delays(own, rest, steps)? else { return Ok(None) };
             sum = rest.checked_add(delay).ok_or(Overflow)?;
