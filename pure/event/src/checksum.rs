@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! CRC-32C, eight bytes at a time: finds every error of up to 32 bits in a row, and misses one in 2³² of the others.
+//! CRC-32C, eight bytes at a time. It finds every error burst of up to 32 bits, and misses one in 2³² of all other
+//! errors.
 
 /// Castagnoli's polynomial, bits reversed.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// What a byte does to the checksum, followed by 0 to 7 zero bytes.
+/// The contribution of a byte that 0 to 7 zero bytes follow.
 static TABLES: [[u32; 256]; 8] = tables();
 
 const fn tables() -> [[u32; 256]; 8] {
@@ -35,7 +36,7 @@ const fn tables() -> [[u32; 256]; 8] {
     tables
 }
 
-/// The checksum of bytes that follow others; `before` is that of the others, 0 of none.
+/// The checksum of `bytes`, which continue earlier bytes with the checksum `before` (0 if there are none).
 pub(crate) fn checksum(before: u32, bytes: &[u8]) -> u32 {
     let mut rest = !before;
     let (words, tail) = bytes.as_chunks::<8>();

@@ -5,53 +5,57 @@ use taut_time::Instant;
 
 use crate::{Kind, Record};
 
-/// How a run ended. The one type for it on both sides: the runtime writes it into the last record of a run, the process
-/// that started the application adds what only it can see, and reports read it.
+/// How a run ended. Both sides use this one type: the runtime writes it into the last record of a run, the process
+/// that started the application adds what only that process can see, and reports read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Ending {
-    /// By itself: its time was over, or the application asked for it.
+    /// It ended by itself: its time was over, or the application asked to end.
     Done,
-    /// In order, by this signal, which asks for that: SIGTERM, SIGINT.
+    /// It ended in order, because this signal asked for that: SIGTERM, SIGINT.
     Signal(u32),
-    /// In order, as a job of this task (its position in the plan) overran and the manifest says `stop-app`.
+    /// It ended in order, because a job of this task (its position in the plan) overran and the manifest says
+    /// `stop-app`.
     Overrun(u32),
     /// A job of this task (its position in the plan) panicked.
     Panic(u32),
     /// This signal ended the process.
     Killed(u32),
-    /// The process ended with this exit code although the run had not come to its end, or not in order.
+    /// The process exited with this code before the run came to its end, or not in order.
     Exited(u32),
-    /// A job of this task (its position in the plan) did not end after its limit, so the application was ended where it stood.
+    /// A job of this task (its position in the plan) did not end within its limit, so the application was ended
+    /// without waiting for it.
     Limit(u32),
-    /// The jobs that ran did not end in the time that they have for it, so it was ended where it stood.
+    /// The running jobs did not end within the time that they have for it, so the application was ended without
+    /// waiting for them.
     Jobs,
-    /// What follows the last job did not end in its time, so it was ended where it stood.
+    /// The work after the last job did not end in time, so the application was ended without waiting for it.
     Finish,
     /// Release 0 did not come in time.
     Start,
-    /// At once, by this signal, which came after an earlier one that asks for the end in order.
+    /// It ended at once, because this signal came after an earlier one that had asked for the end in order.
     Again(u32),
-    /// A thread of it called `exit`, so it was ended where it stood.
+    /// A thread of the application called `exit`, so the application was ended at once.
     Left,
-    /// This best-effort task (its position in the plan) did not return, and it ended without it.
+    /// This best-effort task (its position in the plan) did not return, and the application ended without it.
     BestEffort(u32),
-    /// The rest of what it recorded, its end with it, could not be written.
+    /// The application could not write the rest of its records, which include its end.
     Unwritten,
-    /// The records just end: nobody says how.
+    /// The records stop without an end record.
     Unrecorded,
 }
 
 impl Ending {
-    /// The exit code by which an application tells whoever started it of [`Ending::Unwritten`], which it cannot record.
+    /// The exit code by which an application reports [`Ending::Unwritten`], which it cannot record, to its parent
+    /// process.
     pub const EXIT_UNWRITTEN: u8 = 5;
 
-    /// Whether the run came to the end that was meant for it. Whatever else ended it kept the rest from being seen.
+    /// Whether the run came to its intended end. Any other ending cut the recording short.
     pub fn is_own(self) -> bool {
         matches!(self, Self::Done | Self::Signal(_))
     }
 
-    /// As the last record of a run; `None` for [`Ending::Unrecorded`], which no record says.
+    /// The last record of a run; `None` for [`Ending::Unrecorded`], which has no record.
     pub fn to_record(self, at: Instant) -> Option<Record> {
         let (number, value) = match self {
             Self::Done => (0, 0),
@@ -73,7 +77,8 @@ impl Ending {
         Some(Record { at, kind: Kind::End, cpu: 0, subject: 0, job: number, value: value.into() })
     }
 
-    /// What an [`Kind::End`] record says; `None` if this version does not know it, or the record is of another kind.
+    /// Decodes a [`Kind::End`] record; `None` if this version does not know the ending, or the record is of another
+    /// kind.
     pub fn from_record(record: &Record) -> Option<Self> {
         if record.kind != Kind::End {
             return None;
@@ -98,8 +103,8 @@ impl Ending {
         }
     }
 
-    /// How a run ended of which these are the records. Where several say it, the last one that was no ordinary end
-    /// stands: a process that was killed behind its last record did not end in order.
+    /// How the run with these records ended. If several records give an ending, the last one that is not an ordinary
+    /// end counts: a process that was killed after its last record did not end in order.
     pub fn of<'r>(records: impl IntoIterator<Item = &'r Record>) -> Self {
         let said = records.into_iter().filter(|record| record.kind == Kind::End);
         said.fold(Self::Unrecorded, |ending, record| {

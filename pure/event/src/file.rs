@@ -1,32 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A recorded run: a head with the plan and the machine's facts, then blocks of records, each with a checksum.
+//! The file of a recorded run: a head with the plan and the machine's facts, then blocks of records, each with a
+//! checksum.
 //!
 //! ```text
 //! head    0 "taut-run"  8 u32 format=2  12 u32 plan bytes  16 u32 machine bytes  20 u32 segments  24 u64 segment bytes
-//!        32 u64 id of the run  40 u32 0  44 u32 checksum of the head but itself, texts included
+//!        32 u64 id of the run  40 u32 0  44 u32 checksum of the head without itself, texts included
 //!        48 the plan as in taut.lock (UTF-8), then the machine's facts (UTF-8, `key = value` lines)
 //! block   0 "blok"  4 u32 records  8 u64 its number  16 u64 number of the oldest block that is kept
-//!        24 u64 records of the run before it  32 u64 the latest instant among these (ns)  40 u64 release 0 (ns), 0 before
-//!        48 u32 1 in the last one  52 u32 the system's error that kept records in front of it from being written, 0
-//!        56 u32 0  60 u32 checksum of the block but itself, beginning with that of the head
+//!        24 u64 records of the run before it  32 u64 the latest instant among these (ns)
+//!        40 u64 release 0 (ns), 0 before
+//!        48 u32 1 in the last one  52 u32 the system error that kept earlier records from being written, otherwise 0
+//!        56 u32 0  60 u32 checksum of the block without itself, continued from that of the head
 //!        64 its records, 32 bytes each
 //! ```
 //!
-//! Without a limit (no segments) blocks follow each other to the end of the file, and the last one says that it is. With one
-//! there are segments of that size behind the head, and blocks follow each other inside of one. A block that does not fit
-//! begins the next segment, behind the last one the first, over what is oldest. So the newest records are kept, the
-//! file never grows beyond its limit, and what is found behind a segment's newest block is of an earlier round.
+//! Without a limit there are no segments: blocks follow each other to the end of the file, and the last block is
+//! marked as such. With a limit, segments of the size in the head follow it, and blocks follow each other within a
+//! segment. A block that does not fit starts the next segment (the first one after the last) and overwrites the
+//! oldest blocks. So the file keeps the newest records and never grows beyond its limit; anything after a segment's
+//! newest block belongs to an earlier round.
 //!
-//! **What is read** is the blocks whose numbers follow each other: of a run without a limit the first ones, of a run with
-//! one the newest ones. Where that ends before the last block, [`Run::damage`] says so, and nothing behind it is believed.
-//! Every flipped bit, cut, swapped or repeated block ends it: a block's checksum begins with that of the head, so a block of
-//! another recording does not fit either.
+//! **What is read.** The reader takes the blocks whose numbers follow each other: the first ones of a run without a
+//! limit, the newest ones of a run with one. Where that sequence ends before the last block, [`Run::damage`] reports
+//! it, and the reader ignores everything after that place. Every flipped bit, cut, swapped or repeated block ends the
+//! sequence. A block's checksum starts from that of the head, so a block of another recording does not fit either.
 //!
-//! **What was dropped.** Records reach the file thread by thread, not by time. Every record that is later than the latest
-//! of those before a block is in that block or behind it; so a run whose oldest blocks are gone is whole from that
-//! instant on ([`Run::since`]), and what is earlier is left out.
+//! **What was dropped.** Records reach the file thread by thread, not by time. Every record that is later than the
+//! latest record before a block is in that block or after it. So a run whose oldest blocks are gone is complete from
+//! that instant on ([`Run::since`]), and the reader leaves out all earlier records.
 
 use std::fmt;
 
@@ -43,33 +46,34 @@ pub const FORMAT: u32 = 2;
 pub const HEAD_BYTES: usize = 48;
 /// Bytes of a block without its records.
 pub const BLOCK_BYTES: usize = 64;
-/// Records of a block at most: 64 KiB with its head.
+/// The most records of a block: 64 KiB with its head.
 pub const BLOCK_RECORDS: usize = 2_046;
-/// Segments of a run with a limit: at least seven eighths of it are kept.
+/// Segments of a run with a limit. The file keeps at least seven eighths of the limit.
 pub const SEGMENTS: u32 = 8;
 
 const BLOCK_MAGIC: [u8; 4] = *b"blok";
 const LAST: u32 = 1;
 
-/// What a recorded run begins with.
+/// The head of a recorded run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Head<'a> {
     /// The plan that runs, in the text of `taut.lock`.
     pub plan: &'a str,
-    /// What the machine is: `key = value` lines.
+    /// The machine's facts: `key = value` lines.
     pub machine: &'a str,
-    /// What tells this run from others with the same plan on the same machine.
+    /// Distinguishes this run from others with the same plan on the same machine.
     pub id: u64,
-    /// Bytes of a file that keeps the newest records only; `None` keeps all.
+    /// The size in bytes of a file that keeps only the newest records; `None` keeps all.
     pub limit: Option<u64>,
 }
 
-/// Why no recorded run can be made of this.
+/// Why a recorded run cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfit {
     /// A text exceeds 4 GiB.
     Text,
-    /// The limit has no room for the head and two blocks in each segment; at least this much has.
+    /// The limit has no room for the head and two blocks in each segment. Holds the smallest limit that has, in
+    /// bytes.
     Limit(u64),
 }
 
@@ -86,19 +90,19 @@ impl fmt::Display for Unfit {
 
 impl std::error::Error for Unfit {}
 
-/// Makes the bytes of a recorded run, block by block, and says where in the file they go.
+/// Encodes a recorded run block by block, and gives each block's place in the file.
 #[derive(Clone, Debug, Default)]
 pub struct Blocks {
     seed: u32,
-    /// Where blocks begin.
+    /// The offset of the first block in the file.
     front: u64,
     /// 0: no limit.
     segment_bytes: u64,
     segments: u64,
-    /// Of each segment, the number of its first block.
+    /// By segment: the number of its first block.
     firsts: Vec<Option<u64>>,
     segment: u64,
-    /// Where in the file the next block goes, if it fits.
+    /// The offset of the next block in the file, if it fits in its segment.
     place: u64,
     number: u64,
     before: u64,
@@ -106,11 +110,11 @@ pub struct Blocks {
     begin: u64,
 }
 
-/// The most that one block takes.
+/// The largest size of a block.
 const BLOCK_MAX: u64 = (BLOCK_BYTES + BLOCK_RECORDS * Record::SIZE) as u64;
 
 impl Blocks {
-    /// Of a run that begins with `head`, and the bytes of that.
+    /// Starts a run with this head. Also returns the bytes of the head.
     ///
     /// # Errors
     /// [`Unfit`].
@@ -147,13 +151,13 @@ impl Blocks {
         Ok((Self { seed, front, segment_bytes, segments, firsts, place: front, ..Self::default() }, bytes))
     }
 
-    /// Goes on behind the last whole block of a recorded run that was read.
+    /// Continues after the last whole block of a recorded run that was read.
     pub fn behind(run: &Run) -> Self {
         run.next.clone()
     }
 
-    /// Makes `block` the next block, of at most [`BLOCK_RECORDS`] records, and says at which byte of the file it goes. The
-    /// block counts as written; if it could not be, [`Blocks::take_back`] says so.
+    /// Encodes the next block, of at most [`BLOCK_RECORDS`] records, into `block`, and returns its offset in the
+    /// file. The block counts as written; if the caller cannot write it, it calls [`Blocks::take_back`].
     pub fn block(&mut self, records: &[Record], last: bool, os_error: u32, block: &mut Vec<u8>) -> u64 {
         let records = &records[..records.len().min(BLOCK_RECORDS)];
         let bytes = (BLOCK_BYTES + records.len() * Record::SIZE) as u64;
@@ -193,13 +197,13 @@ impl Blocks {
         place
     }
 
-    /// Whether old blocks make room for new ones.
+    /// Whether new blocks overwrite old ones.
     pub fn has_limit(&self) -> bool {
         self.segments > 0
     }
 
-    /// The block that was made last, at `place`, is not in the file: the next one takes its number and its place. Of its
-    /// records so many are to be in the next one, the others are not written.
+    /// Undoes the most recent block, at `place`, which is not in the file: the next block takes its number and its
+    /// place. The caller puts `again` of its records into the next block; the others stay unwritten.
     pub fn take_back(&mut self, place: u64, again: usize) {
         self.number -= 1;
         self.place = place;
@@ -207,7 +211,7 @@ impl Blocks {
     }
 }
 
-/// The latest instant of records, or one before them.
+/// The latest instant among the records and `since`.
 fn latest(since: u64, records: &[Record]) -> u64 {
     records.iter().map(|record| record.at.as_ns()).fold(since, u64::max)
 }
@@ -218,7 +222,7 @@ fn sum_but(before: u32, bytes: &[u8], gap: usize) -> u32 {
     checksum(checksum(before, front), back.get(4..).unwrap_or_default())
 }
 
-/// A whole recording of these records, as bytes: closed, without a limit.
+/// A complete recording of these records as bytes: closed, without a limit.
 ///
 /// # Errors
 /// [`Unfit`].
@@ -239,42 +243,42 @@ pub fn recording(plan: &str, machine: &str, records: &[Record]) -> Result<Vec<u8
 pub struct Run {
     /// The plan that ran, in the text of `taut.lock`.
     pub plan: String,
-    /// What the machine was: `key = value` lines.
+    /// The machine's facts: `key = value` lines.
     pub machine: String,
-    /// Everything that was recorded, in the order it was drained: sorted per thread, not overall.
+    /// All records, in the order in which the recorder drained them: sorted per thread, not overall.
     pub records: Vec<Record>,
     /// Records of a kind that this version does not know.
     pub unknown: u64,
     /// Whether the recording has its last block.
     pub closed: bool,
-    /// Where the file is not whole; nothing behind that was read.
+    /// Where the file is damaged; nothing after that place was read.
     pub damage: Option<Damage>,
-    /// Records that made room for newer ones.
+    /// Records that newer ones replaced.
     pub dropped: u64,
-    /// If some did: the records are all that happened after this instant.
+    /// If records were dropped: `records` are complete after this instant.
     pub since: Option<Instant>,
     /// Release 0, if it is known.
     pub begin: Option<Instant>,
-    /// Records that could not be written, as a disk was full, say.
+    /// Records that could not be written, for example because a disk was full.
     pub unwritten: u64,
-    /// The system's error that kept them from being written; 0 if there was none.
+    /// The system error that prevented writing; 0 if there was none.
     pub os_error: u32,
     next: Blocks,
 }
 
-/// Where a recording is not whole.
+/// Where a recording is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// From this byte of the file on.
+    /// The first damaged byte of the file.
     pub at: u64,
-    /// How many bytes from there on were not read.
+    /// The number of bytes from there on, which were not read.
     pub bytes: u64,
-    /// Whether the file just ends there, inside of a block: the writer was ended, or the file was cut.
+    /// Whether the file simply ends there, inside a block: the writer was ended, or the file was cut.
     pub cut: bool,
 }
 
 impl Run {
-    /// A run of these records, whole and closed; for who has them from elsewhere than a file.
+    /// A complete and closed run of these records, for a caller whose records do not come from a file.
     pub fn of(records: Vec<Record>) -> Self {
         let begin = records.iter().find(|record| record.kind == Kind::Begin).map(|record| record.at);
         Self {
@@ -293,7 +297,7 @@ impl Run {
         }
     }
 
-    /// How the run ended. An end that its recording does not follow to the last block is none of its own.
+    /// How the run ended. A run's own end counts only if the recording is whole up to its last block.
     pub fn ending(&self) -> Ending {
         match Ending::of(&self.records) {
             ending if ending.is_own() && (!self.closed || self.damage.is_some()) => Ending::Unrecorded,
@@ -301,7 +305,7 @@ impl Run {
         }
     }
 
-    /// Bytes of the file up to where it is whole, if it has no limit.
+    /// The length in bytes of the file's whole part, if it has no limit.
     pub fn whole_bytes(&self) -> Option<u64> {
         (self.next.segments == 0).then_some(self.next.place)
     }
@@ -316,7 +320,7 @@ pub enum Malformed {
     Version(u32),
     /// They end inside the head.
     Truncated,
-    /// The head is not what was written.
+    /// The head fails its checksum, or a text in it is not UTF-8.
     Damaged,
 }
 
@@ -340,7 +344,7 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// The head of a block that was found whole.
+/// The head and the records of a block whose checksum fits.
 struct Block<'b> {
     number: u64,
     oldest: u64,
@@ -353,7 +357,8 @@ struct Block<'b> {
 }
 
 impl<'b> Block<'b> {
-    /// The block at the front of bytes. If there is none, whether they end before it does.
+    /// Reads the block at the front of `bytes`. If there is none, the error says whether the bytes end inside a
+    /// block.
     fn read(seed: u32, bytes: &'b [u8]) -> Result<Self, bool> {
         if bytes.len() < BLOCK_BYTES {
             return Err(
@@ -384,7 +389,7 @@ impl<'b> Block<'b> {
         BLOCK_BYTES + self.records.len()
     }
 
-    /// Behind the last block comes at most what somebody else has to say of the end.
+    /// Only an ending that another process adds may follow the last block.
     fn is_followed_by(&self, next: &Self) -> bool {
         self.number.checked_add(1) == Some(next.number) && (next.last || !self.last)
     }
@@ -394,7 +399,7 @@ impl<'b> Block<'b> {
     }
 }
 
-/// The number at a place that is inside of bytes.
+/// The number at an offset, which must lie inside of `bytes`.
 fn word(bytes: &[u8], at: usize) -> u32 {
     let mut word = [0; 4];
     word.copy_from_slice(&bytes[at..at + 4]);
@@ -405,16 +410,16 @@ fn long(bytes: &[u8], at: usize) -> u64 {
     u64::from(word(bytes, at)) | u64::from(word(bytes, at + 4)) << 32
 }
 
-/// Blocks that follow each other, and what comes behind them.
+/// Consecutive blocks, and where they end.
 struct Chain<'b> {
     blocks: Vec<Block<'b>>,
-    /// From where on there is no block that follows: a place in the file.
+    /// The offset in the file after the last of these blocks.
     end: usize,
-    /// Whether the bytes end there before a block does.
+    /// Whether the bytes end there inside a block.
     cut: bool,
 }
 
-/// The blocks at the front of `bytes`, which are at `place` of the file, as long as their numbers follow each other.
+/// The consecutive blocks at the front of `bytes`, which are at offset `place` of the file.
 fn chain(seed: u32, bytes: &[u8], place: usize) -> Chain<'_> {
     let mut found = Chain { blocks: Vec::new(), end: place, cut: false };
     loop {
@@ -433,10 +438,11 @@ fn chain(seed: u32, bytes: &[u8], place: usize) -> Chain<'_> {
 }
 
 impl Run {
-    /// Reads a recorded run, as far as it is whole. Takes memory in proportion to `bytes`, whatever they say of themselves.
+    /// Reads a recorded run as far as it is whole. Memory use is proportional to the length of `bytes`, whatever
+    /// sizes the file claims.
     ///
     /// # Errors
-    /// [`Malformed`] says what is wrong with the head. What is wrong behind it is in [`Run::damage`].
+    /// [`Malformed`] describes damage to the head. [`Run::damage`] describes damage after the head.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
         if bytes.get(..8).is_none_or(|magic| magic != MAGIC) {
             return Err(Malformed::NotARun);
@@ -470,7 +476,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Takes what blocks that follow each other say.
+    /// Takes over the contents of consecutive blocks.
     fn take(&mut self, blocks: &[Block<'_>]) {
         self.closed = blocks.last().is_some_and(|block| block.last);
         let Some(first) = blocks.first() else { return };
@@ -503,7 +509,7 @@ impl Run {
         self.next.since = latest(self.next.since, &self.records);
     }
 
-    /// The blocks of a run without a limit: one behind the other from number 0 to the end of the file.
+    /// The blocks of a run without a limit: consecutive from number 0 to the end of the file.
     fn endless<'b>(&mut self, bytes: &'b [u8], front: usize) -> Vec<Block<'b>> {
         let mut found = chain(self.next.seed, &bytes[front..], front);
         if found.blocks.first().is_some_and(|block| block.number != 0) {
@@ -545,7 +551,7 @@ impl Run {
         for (segment, found) in chains {
             let first = found.blocks.first().map(|block| block.number);
             if first != Some(kept.last().map_or(oldest, |last| last.number.saturating_add(1))) {
-                // What is in front of this is not whole, and the newest is what such a recording is for.
+                // Blocks before this gap are dropped: a recording with a limit is for the newest records.
                 self.damage = Some(damaged(end));
                 kept.clear();
             }

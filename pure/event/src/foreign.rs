@@ -7,37 +7,37 @@ use taut_time::Instant;
 
 use crate::{Kind, Record};
 
-/// A real-time thread that is none of the application's and had a core of it. Four records of [`Kind::Foreign`], all with the core
-/// (position in the plan) as their subject, one instant and one thread:
+/// A real-time thread outside of the application that ran on one of its cores. Four records of [`Kind::Foreign`]
+/// describe it, all with the core (position in the plan) as their subject, and with the same instant and thread:
 ///
 /// | bits of `job` | |
 /// |---|---|
 /// | 0 to 31 | the thread's number |
-/// | 32 to 39 | Linux' number of its policy: `SCHED_FIFO` 1, `SCHED_RR` 2, `SCHED_DEADLINE` 6 |
+/// | 32 to 39 | Linux's number of its policy: `SCHED_FIFO` 1, `SCHED_RR` 2, `SCHED_DEADLINE` 6 |
 /// | 40 to 47 | its priority |
-/// | 48 to 55 | what `value` is: 0 processor time (ns), 1 since when (ns), 2 and 3 the two halves of its name |
+/// | 48 to 55 | the meaning of `value`: 0 processor time (ns), 1 since when (ns), 2 and 3 the two halves of its name |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Foreign {
     /// The core: its position in the plan.
     pub core: u16,
     /// The thread's number.
     pub tid: u32,
-    /// Linux' number of its policy.
+    /// Linux's number of its policy.
     pub policy: u8,
     /// Its priority; 0 under `SCHED_DEADLINE`.
     pub priority: u8,
-    /// Its name, then zeros.
+    /// Its name, padded with zeros.
     pub name: [u8; 16],
-    /// It ran between these instants,
+    /// The start of the interval in which it ran.
     pub since: Instant,
-    /// the second of which is that at which it was seen,
+    /// The end of that interval: the instant at which the runtime saw the thread.
     pub until: Instant,
-    /// for so long, ns.
+    /// Processor time that it used in that interval (ns).
     pub ran_ns: u64,
 }
 
 impl Foreign {
-    /// As records.
+    /// The four records that describe it.
     pub fn to_records(self) -> [Record; 4] {
         let half = |from: usize| {
             let mut bytes = [0; 8];
@@ -53,8 +53,8 @@ impl Foreign {
         })
     }
 
-    /// All that are in these records, in the order of their instants. Of one of which a record is missing the others stand for
-    /// what they say.
+    /// All threads that these records describe, by instant. If one of a thread's records is missing, the remaining
+    /// ones still count.
     pub fn of<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Self> {
         let mut found: BTreeMap<(Instant, u16, u64), Self> = BTreeMap::new();
         for record in records.into_iter().filter(|record| record.kind == Kind::Foreign) {
@@ -80,7 +80,7 @@ impl Foreign {
         found.into_values().collect()
     }
 
-    /// Its name as text; what is no text is replaced.
+    /// Its name as text; replacement characters stand for invalid UTF-8 and control characters.
     pub fn name(&self) -> String {
         let length = self.name.iter().position(|byte| *byte == 0).unwrap_or(self.name.len());
         let text = String::from_utf8_lossy(&self.name[..length]);

@@ -10,26 +10,28 @@ use taut_time::Instant;
 pub enum Kind {
     /// Release 0 is due at this instant. Subject 0; value: time since the process was started (ns), 0 if unknown.
     Begin = 1,
-    /// A job may run from now on. Subject: task; value: how much later a dispatcher told its rule so (ns), 0 where Linux
-    /// schedules. The record's time is the nominal release.
+    /// A job may run from this instant on. Subject: task; value: how much later the dispatcher reported the release
+    /// to its scheduling policy (ns), 0 where Linux schedules. The record's time is the nominal release.
     Release = 2,
     /// A job runs its first instruction. Subject: task; value: 0.
     Start = 3,
-    /// A job is done. Subject: task; value: processor time it used (ns).
+    /// A job completed. Subject: task; value: processor time it used (ns).
     Complete = 4,
-    /// A job was done after its deadline. Subject: task; value: response time (ns). Follows its `Complete`.
+    /// A job completed after its deadline. Subject: task; value: response time (ns). Follows its `Complete`.
     Miss = 5,
-    /// A release fell due while the previous job still ran. Subject: task; value: the overrun policy, in the
-    /// order of `taut_model::Overrun`.
+    /// A release fell due while the previous job still ran. Subject: task; value: the overrun policy, in the order of
+    /// `taut_model::Overrun`.
     Overrun = 6,
-    /// A release that was dropped. Subject: task; value: 0 if by the overrun policy or a pause, 1 if no more may wait behind a job that
-    /// is not complete.
+    /// A release was dropped. Subject: task; value: 0 if the overrun policy or a pause dropped it, 1 if the backlog
+    /// behind a job that is not complete was full.
     Skip = 7,
-    /// A job returned an error. Subject: task; value: the application's code, 2³² − 1 if it was refused a resource.
+    /// A job returned an error. Subject: task; value: the application's code, 2³² − 1 if the job was refused a
+    /// resource.
     Failed = 8,
-    /// A job asked its release scope for more than was left. Subject: task; value: bytes asked for.
+    /// A job requested more bytes than its release scope had left. Subject: task; value: the bytes requested.
     ScopeExceeded = 9,
-    /// A value was sent. Subject: channel; value: sequence number; job: the job that sent it, 0 of a task without jobs.
+    /// A value was sent. Subject: channel; value: sequence number; job: the job that sent it, 0 for a task without
+    /// jobs.
     Send = 10,
     /// A value was received. Subject: channel; value: time since it was sent (ns); job: sequence number.
     Receive = 11,
@@ -39,71 +41,75 @@ pub enum Kind {
     Stall = 13,
     /// The state of a service changed. Subject: service; value: `State as u64` of `taut_run`.
     Service = 14,
-    /// A count of a thread, taken at the end. Subject: task; job: [`Count`]; value: the count.
+    /// A counter of a thread, read at the end of the run. Subject: task; job: [`Count`]; value: the count.
     Counted = 15,
     /// Records of a task's thread were lost because its ring was full. Subject: task; value: how many.
     Lost = 16,
-    /// The run ended. Subject 0; job and value: how, as [`crate::Ending`] has it.
+    /// The run ended. Subject 0; job and value: how it ended, encoded by [`crate::Ending`].
     End = 17,
-    /// A chain's output was produced. Subject: chain; value: age of the data at its end (ns).
+    /// A chain produced its output. Subject: chain; value: age of the data at the end of the chain (ns).
     ChainEnd = 18,
-    /// Another job goes on in this one's place. Subject: task; value: 0.
+    /// Another job preempts this one. Subject: task; value: 0.
     Preempt = 19,
-    /// A job goes on. Subject: task; value: 0.
+    /// A job resumes. Subject: task; value: 0.
     Resume = 20,
-    /// A job holds a resource. Subject: task; value: the resource.
+    /// A job acquired a resource. Subject: task; value: the resource.
     Locked = 21,
-    /// A job has given a resource back. Subject: task; value: the resource.
+    /// A job released a resource. Subject: task; value: the resource.
     Unlock = 22,
     /// A job waits for a resource and keeps its core. Subject: task; value: the resource.
     Spin = 23,
     /// A job waits for a resource and leaves its core. Subject: task; value: the resource.
     Suspend = 24,
-    /// A core has been told that a job of its own, which waited, was given a resource. Subject: task; value: the resource.
+    /// The core was notified that one of its waiting jobs received a resource. Subject: task; value: the resource.
     Granted = 25,
     /// A job has used up its budget. Subject: task; value: the budget (ns).
     Exhausted = 26,
-    /// The budget of a server is what it is from now on. Subject: server; value: the budget (ns).
+    /// A server's budget has this value from now on. Subject: server; value: the budget (ns).
     Budget = 27,
-    /// A task's level is another one from its next job on. Subject: task; value: a priority, or a relative deadline (ns).
+    /// A task's level changes with its next job. Subject: task; value: a priority, or a relative deadline (ns).
     Level = 28,
-    /// A resource's ceiling or floor is another one from the next lock on. Subject: resource; value: a priority, or a
-    /// relative deadline (ns).
+    /// A resource's ceiling or floor changes with the next lock. Subject: resource; value: a priority, or a relative
+    /// deadline (ns).
     Ceiling = 29,
-    /// Records of a core's dispatcher were lost because its ring was full. Subject: core (position in the plan); value: how
-    /// many.
+    /// Records of a core's dispatcher were lost because its ring was full. Subject: core (position in the plan);
+    /// value: how many.
     CoreLost = 30,
-    /// A core has looked at its calendar, and no other record says so: its deadline floors count from this instant on, as it
-    /// has tasks of which no calendar knows. Subject: its first task; value: 0.
+    /// A core's dispatcher looked at its calendar, and no other record shows that. Some of the core's tasks are not
+    /// in any calendar, so its deadline floors count from this instant on. Subject: the core's first task; value: 0.
     Looked = 31,
-    /// A job slept, or waited for something that its dispatcher does not know, while it held a resource; or it was stopped
-    /// from outside then. Recorded at the end of the section. Subject: task; value: how often.
+    /// While it held a resource, a job slept, waited for something that its dispatcher does not know, or was stopped
+    /// from outside. Recorded at the end of the section. Subject: task; value: how often.
     Slept = 32,
-    /// A count of the threads that take turns on a core, taken at the end. Subject: core (position in the plan); job:
-    /// [`Count`]; value: the count.
+    /// A counter of the threads that take turns on a core, read at the end of the run. Subject: core (position in the
+    /// plan); job: [`Count`]; value: the count.
     CoreCounted = 33,
-    /// A task's thread is no longer scheduled as it was put before release 0: somebody has changed it. Subject: task; value:
-    /// Linux' number of its policy now, 256 times its priority, and 65536 if it may run on other CPUs.
+    /// A task's thread no longer has the placement that it had before release 0: something outside changed it.
+    /// Subject: task; value: Linux's number of its current policy, plus 256 times its priority, plus 65536 if it may
+    /// run on other CPUs.
     Moved = 34,
-    /// The same of a core's threads that are no task's. Subject: core (position in the plan); job: 0 its probe, 1 the main
-    /// thread, which was kept off this core and may now run there; value: as of `Moved`.
+    /// The same for a core's threads that belong to no task. Subject: core (position in the plan); job: 0 the core's
+    /// probe, 1 the main thread, which was kept off this core and may now run there; value: as in `Moved`.
     ProbeMoved = 35,
-    /// Outputs were to be brought to rest at this instant. Subject: 1 more than how often that used the heap, 0 if nobody
-    /// counted; job: what became of it, as [`crate::Rest`] has it; value: how long it took (ns).
+    /// The runtime asked for the safe state of the outputs at this instant. Subject: 1 more than how often the
+    /// safe-state code used the heap, 0 if that was not counted; job: the result, encoded by [`crate::Rest`]; value:
+    /// how long it took (ns).
     SafeState = 36,
-    /// Where a job stood when the application was ended where it stands. Subject: task; value: as [`crate::Stood`] has it.
+    /// Where a job stood when the application was ended without waiting for it. Subject: task; value: encoded by
+    /// [`crate::Stood`].
     Stood = 37,
-    /// The same of a thread that takes turns with others on a dispatched core. Subject: core (position in the plan); job: 0 the
-    /// dispatcher, else the number of the thread that runs jobs, from 1 on; value: as of `Moved`.
+    /// The same for a thread that takes turns with others on a dispatched core. Subject: core (position in the plan);
+    /// job: 0 the dispatcher, otherwise the number of the worker thread, from 1 on; value: as in `Moved`.
     CoreMoved = 38,
-    /// Somebody outside of the application stood in its threads' way. Subject 0; job: 0 if all were stopped and go on from
-    /// this instant, 1 if a tracer (a debugger, `strace`) was attached at this instant; value: the tracer's process, 0 if
-    /// there is none.
+    /// Something outside of the application interfered with its threads. Subject 0; job: 0 if all threads were
+    /// stopped and continue from this instant on, 1 if a tracer (a debugger, `strace`) was attached at this instant;
+    /// value: the tracer's process, 0 if there is none.
     Stopped = 39,
-    /// A real-time thread that is none of the application's had a core that is. See [`crate::Foreign`].
+    /// A real-time thread outside of the application ran on one of its cores. See [`crate::Foreign`].
     Foreign = 40,
-    /// Threads that the core does not know of had it while a server had its turn, and the server is not charged for that. Before
-    /// what was told and decided at this instant. Subject: server; value: for how long (ns).
+    /// Threads unknown to the core ran on it during a server's turn, and the server is not charged for that time.
+    /// Applies before anything that was reported or decided at this instant. Subject: server; value: for how long
+    /// (ns).
     Beside = 42,
 }
 
@@ -118,14 +124,14 @@ pub enum Count {
     MinorFaults = 2,
     /// Page faults that needed IO, after release 0.
     MajorFaults = 3,
-    /// Voluntary context switches after release 0 beyond those of waiting for a release or a trigger.
+    /// Voluntary context switches after release 0, without those to wait for a release or a trigger.
     Blocked = 4,
     /// Involuntary context switches after release 0.
     Preempted = 5,
 }
 
 impl Count {
-    /// All of them, in order of their numbers.
+    /// All counts, in the order of their numbers.
     pub const ALL: [Self; 5] =
         [Self::HeapUse, Self::MinorFaults, Self::MajorFaults, Self::Blocked, Self::Preempted];
 }
@@ -175,7 +181,7 @@ impl Kind {
         Self::Beside,
     ];
 
-    /// Each at the place of its number.
+    /// Each kind at the index of its number.
     const BY_NUMBER: [Option<Self>; 256] = {
         let mut places = [None; 256];
         let mut at = 0;
@@ -192,7 +198,7 @@ impl Kind {
     }
 }
 
-/// One event: when, what, of whom, which job, and a value whose meaning [`Kind`] gives.
+/// One event: when, what, to which subject and job, and a value whose meaning [`Kind`] gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// When, on the run's clock.
@@ -201,11 +207,12 @@ pub struct Record {
     pub kind: Kind,
     /// The CPU it was recorded on.
     pub cpu: u8,
-    /// Whose event: a position in the plan's list of tasks, channels, cores, services or chains, by `kind`.
+    /// The subject: a position in the plan's list of tasks, resources, servers, channels, cores, services or chains,
+    /// by `kind`.
     pub subject: u16,
-    /// Which job of the task, counted from 0; 0 where there is none.
+    /// The task's job, counted from 0; 0 where there is none. Some kinds give the field another meaning.
     pub job: u64,
-    /// By `kind`.
+    /// The meaning depends on `kind`.
     pub value: u64,
 }
 
@@ -213,7 +220,7 @@ impl Record {
     /// Bytes of a record.
     pub const SIZE: usize = 32;
 
-    /// As bytes: at, job, value (8 each), subject (2), kind, cpu, 4 zero; little-endian.
+    /// The byte encoding: at, job, value (8 each), subject (2), kind, cpu, 4 zero; little-endian.
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
         bytes[0..8].copy_from_slice(&self.at.as_ns().to_le_bytes());
@@ -225,7 +232,7 @@ impl Record {
         bytes
     }
 
-    /// From bytes; `None` if the kind is unknown.
+    /// Decodes a record; `None` if the kind is unknown.
     pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Option<Self> {
         let word = |at: usize| {
             let mut word = [0; 8];

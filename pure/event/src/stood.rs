@@ -12,30 +12,30 @@ const IS_IN_CALL: u64 = 1 << 45;
 const IS_HELD: u64 = 1 << 46;
 const RESOURCE: u32 = 47;
 
-/// Where a job stood when its application was ended where it stands.
+/// Where a job stood when its application was ended without waiting for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stood {
     /// The task's position in the plan.
     pub task: u16,
-    /// Which job of it.
+    /// The number of the job.
     pub job: u64,
-    /// What its thread did, if its thread said so.
+    /// What its thread was doing, if the thread reported it.
     pub at: Option<Place>,
-    /// The resource that it had or waited for, as it is recorded, and whether it had it; the innermost one.
+    /// The innermost resource that it held or waited for, as recorded, and whether it held it.
     pub resource: Option<(u16, bool)>,
 }
 
-/// Where in its code.
+/// Where a thread was in its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// In a call of the kernel; else computing.
+    /// Whether it was in a system call; otherwise it was computing.
     pub in_call: bool,
-    /// The address in the program, from where that is loaded; `None` in a library.
+    /// The address in the program, relative to its load address; `None` inside a library.
     pub offset: Option<u64>,
 }
 
 impl Stood {
-    /// As a record.
+    /// Encodes it as a record.
     pub fn to_record(self, at: Instant) -> Record {
         let place = self.at.map_or(0, |place| {
             let offset = place.offset.filter(|offset| offset >> OFFSET_BITS == 0).unwrap_or(0);
@@ -47,7 +47,7 @@ impl Stood {
         Record { at, kind: Kind::Stood, cpu: 0, subject: self.task, job: self.job, value: place | resource }
     }
 
-    /// What a [`Kind::Stood`] record says; `None` if the record is of another kind.
+    /// Decodes a [`Kind::Stood`] record; `None` if the record is of another kind.
     pub fn from_record(record: &Record) -> Option<Self> {
         if record.kind != Kind::Stood {
             return None;
@@ -63,23 +63,24 @@ impl Stood {
     }
 }
 
-/// What became of the code that brings outputs to rest.
+/// The result of the code that brings the outputs to their safe state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rest {
     /// It returned within its budget.
     Reached,
     /// It panicked.
     Panicked,
-    /// This signal came of what it did.
+    /// It raised this signal.
     Crashed(u32),
     /// It did not return within its budget.
     Late,
-    /// Its thread did not get a processor.
+    /// Its thread did not receive a processor.
     NotStarted,
 }
 
 impl Rest {
-    /// As a record: it was asked for at an instant, took so long, ns, and used the heap so often, if somebody counted.
+    /// Encodes it as a record: the instant of the request, how long the code took (ns), and how often it used the
+    /// heap, if that was counted.
     pub fn to_record(self, at: Instant, took_ns: u64, heap: Option<u64>) -> Record {
         let subject = heap.map_or(0, |uses| u16::try_from(uses.saturating_add(1)).unwrap_or(u16::MAX));
         let number = match self {
@@ -92,7 +93,8 @@ impl Rest {
         Record { at, kind: Kind::SafeState, cpu: 0, subject, job: number, value: took_ns }
     }
 
-    /// What a [`Kind::SafeState`] record says; `None` if this version does not know it, or the record is of another kind.
+    /// Decodes a [`Kind::SafeState`] record; `None` if this version does not know the result, or the record is of
+    /// another kind.
     pub fn from_record(record: &Record) -> Option<Self> {
         if record.kind != Kind::SafeState {
             return None;
@@ -128,7 +130,7 @@ mod tests {
                 assert_eq!(Stood::from_record(&Record { kind: Kind::End, ..record }), None);
             }
         }
-        // An address that is none of a program is not cut to another one.
+        // The encoding does not truncate an address outside of the program into another one.
         let far = Place { in_call: false, offset: Some(1 << OFFSET_BITS) };
         let stood = Stood { task: 0, job: 0, at: Some(far), resource: None };
         let read = Stood::from_record(&stood.to_record(Instant::from_ns(0))).unwrap();

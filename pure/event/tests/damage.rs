@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What becomes of a recording that is not what was written: it is read as far as it is whole, and says so.
+//! The reader of a damaged recording reads the part that is whole, and reports the damage.
 #![expect(clippy::unwrap_used, reason = "a test panics to fail")]
 
 use taut_event::file::{
@@ -24,7 +24,7 @@ fn records(count: u64) -> Vec<Record> {
     records
 }
 
-/// A file made of blocks of so many records, and where each block is.
+/// A file with these blocks of records, and the byte range of each block.
 fn written(id: u64, limit: Option<u64>, blocks: &[&[Record]]) -> (Vec<u8>, Vec<(usize, usize)>) {
     let (mut maker, mut bytes) = Blocks::new(&Head { plan: PLAN, machine: "", id, limit }).unwrap();
     let (mut block, mut places) = (Vec::new(), Vec::new());
@@ -38,13 +38,13 @@ fn written(id: u64, limit: Option<u64>, blocks: &[&[Record]]) -> (Vec<u8>, Vec<(
     (bytes, places)
 }
 
-/// A short recording of several blocks, and where each is.
+/// A short recording of several blocks, and the byte range of each.
 fn short() -> (Vec<u8>, Vec<(usize, usize)>) {
     let records = records(40);
     written(3, None, &records.chunks(9).collect::<Vec<_>>())
 }
 
-/// Reads what was changed: nothing of it is more than what was written, and no end is believed.
+/// Reads a changed recording: it must not give more than was written, nor an ordinary end.
 fn is_no_whole_run(bytes: &[u8], of: &Run, what: &str) {
     match Run::from_bytes(bytes) {
         Err(Malformed::NotARun | Malformed::Version(_) | Malformed::Truncated | Malformed::Damaged) => {}
@@ -89,14 +89,14 @@ fn any_cut_is_found() {
     let whole = Run::from_bytes(&bytes).unwrap();
     for cut in 0..bytes.len() {
         is_no_whole_run(&bytes[..cut], &whole, &format!("cut at {cut}"));
-        // What is whole is kept.
+        // The whole blocks are kept.
         if let Ok(run) = Run::from_bytes(&bytes[..cut]) {
             let blocks = places.iter().filter(|(_, end)| *end <= cut).count();
             assert_eq!(run.records.len(), (blocks * 9).min(41), "cut at {cut}");
             let inside = !places.iter().any(|(from, _)| *from == cut);
             assert_eq!(run.damage.is_some_and(|damage| damage.cut), inside, "cut at {cut}");
         }
-        // And the same from the front.
+        // The same for cuts at the front.
         assert_eq!(Run::from_bytes(&bytes[bytes.len() - cut..]).unwrap_err(), Malformed::NotARun);
     }
 }
@@ -142,7 +142,7 @@ fn a_block_of_another_recording_does_not_fit() {
     }
 }
 
-/// What a file says of its sizes is not believed, and takes no memory.
+/// The reader does not trust the sizes in a file, and allocates no memory for them.
 #[test]
 fn hostile_sizes() {
     let (bytes, places) = short();
@@ -215,7 +215,7 @@ fn the_old_format_is_refused_with_words() {
     assert!(refused.to_string().contains("format 1, which has no checksums"));
 }
 
-/// Somebody who saw how the process ended goes on behind what is whole.
+/// A process that saw how the application ended appends after the whole blocks.
 #[test]
 fn an_end_can_be_added() {
     let (bytes, places) = short();
@@ -232,7 +232,7 @@ fn an_end_can_be_added() {
     }
 }
 
-/// Records of a disk that was full for a while are counted.
+/// The reader counts records that could not be written while a disk was full.
 #[test]
 fn what_could_not_be_written_is_counted() {
     let (mut maker, mut bytes) = Blocks::new(&Head { plan: PLAN, ..Head::default() }).unwrap();
@@ -251,7 +251,7 @@ fn what_could_not_be_written_is_counted() {
 }
 
 const BLOCK: usize = 1_000;
-/// Head, and eight segments of four such blocks and a bit.
+/// The head, and eight segments of four such blocks and a bit.
 const LIMIT: u64 = (HEAD_BYTES + PLAN.len() + 8 * (4 * (BLOCK_BYTES + BLOCK * Record::SIZE) + 8_000)) as u64;
 
 #[test]
@@ -265,7 +265,7 @@ fn a_limit_keeps_the_newest() {
         assert_eq!((run.damage, run.closed, run.ending()), (None, true, Ending::Done), "{count} blocks");
         assert!(all.ends_with(&run.records), "{count} blocks");
         assert_eq!(run.dropped + run.records.len() as u64, all.len() as u64);
-        // Seven segments at least.
+        // At least seven segments.
         assert!(run.records.len() >= all.len().min(27 * BLOCK), "{count} blocks: {}", run.records.len());
         assert_eq!(run.since.is_some(), run.dropped > 0);
         assert_eq!(run.begin, Some(Instant::from_ns(1_000)), "known although its record is gone");
@@ -275,7 +275,7 @@ fn a_limit_keeps_the_newest() {
     }
 }
 
-/// Wherever it stops, the newest whole blocks are there; and nobody takes that for the end.
+/// Wherever the writer stops, the newest whole blocks remain, and the reader reports no ordinary end.
 #[test]
 fn a_limit_and_a_killed_writer() {
     let all = records(100 * BLOCK as u64 - 1);
@@ -286,7 +286,7 @@ fn a_limit_and_a_killed_writer() {
     for (at, records) in blocks.iter().enumerate() {
         let place = usize::try_from(maker.block(records, false, 0, &mut block)).unwrap();
         bytes.resize(bytes.len().max(place + block.len()), 0);
-        // Half of it is written.
+        // The writer wrote half of the block.
         let half = block.len() / 2;
         bytes[place..place + half].copy_from_slice(&block[..half]);
         let run = Run::from_bytes(&bytes).unwrap();
@@ -294,7 +294,7 @@ fn a_limit_and_a_killed_writer() {
         let written = &all[..at * BLOCK];
         assert!(written.ends_with(&run.records), "{at}");
         assert!(run.records.len() >= written.len().min(24 * BLOCK), "{at}: {}", run.records.len());
-        // Whoever goes on from there finds the place.
+        // A process that appends an ending finds the place.
         let mut file = bytes.clone();
         let killed = Ending::Killed(9).to_record(Instant::from_ns(u64::MAX)).unwrap();
         let mut added = Vec::new();
@@ -307,8 +307,8 @@ fn a_limit_and_a_killed_writer() {
     }
 }
 
-/// Whatever is changed in a recording with a limit, what is read was written, in that order; if it is not all that would
-/// be there, that is said.
+/// However a recording with a limit is damaged, the reader returns only records that were written, in order. If some
+/// are missing, it reports that.
 #[test]
 fn a_limit_and_damage() {
     let all = records(100 * BLOCK as u64 - 1);
@@ -346,7 +346,7 @@ fn a_limit_without_room_is_refused() {
     assert!(Blocks::new(&Head { limit: Some(least - 1), ..head }).is_err());
 }
 
-/// A block that fills its segment to the last byte is in it: the next one is the first of the next segment.
+/// A block that fills its segment to the last byte stays in it; the next block starts the next segment.
 #[test]
 fn a_segment_is_filled_to_its_end() {
     let segment = 2 * (BLOCK_BYTES + BLOCK_RECORDS * Record::SIZE) as u64;

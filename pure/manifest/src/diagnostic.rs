@@ -8,16 +8,16 @@ use taut_model::{Code, Fault, Label, Severity};
 use crate::PlaceMap;
 use crate::places::Found;
 
-/// A fault with its places in the files, ready to show.
+/// A fault with its places in the files, ready to be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Stable; [`crate::explain`] says more.
+    /// The stable code; [`crate::explain`] has its page.
     pub code: Code,
-    /// Whether it stops us.
+    /// Whether it prevents a result.
     pub severity: Severity,
     /// One line, lower case, no full stop.
     pub message: String,
-    /// The guilty value.
+    /// The faulty value.
     pub primary: Span,
     /// What conflicts with it.
     pub secondary: Vec<Span>,
@@ -27,19 +27,19 @@ pub struct Diagnostic {
     pub help: Option<String>,
 }
 
-/// A stretch of a file and what to say there.
+/// A range of a file and a text about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The file: 0 is the manifest, then the overlays in order.
     pub file: usize,
-    /// Bytes of its text.
+    /// The range in bytes.
     pub range: Range<usize>,
-    /// What, in a few words.
+    /// The text, in a few words.
     pub text: String,
 }
 
 impl Span {
-    /// What is said at a place; of what is not written, that it belongs there.
+    /// The text at a place. If nothing is written there, the text says that the key belongs there.
     fn new(label: &Label, places: &PlaceMap) -> Self {
         let Found { file, range, is_missing } = places.find(&label.place);
         let text = match is_missing && !label.text.ends_with("belongs here") {
@@ -51,14 +51,14 @@ impl Span {
 }
 
 impl Diagnostic {
-    /// A fault at the places that a map knows.
+    /// The diagnostic of a fault, with its places from the map.
     pub(crate) fn new(fault: Fault, places: &PlaceMap) -> Self {
         let primary = Span::new(&fault.primary, places);
         let secondary = fault.secondary.iter().map(|label| Span::new(label, places)).collect();
         Self { primary, secondary, ..Self::at(0, 0..0, fault) }
     }
 
-    /// A fault at a stretch of a file, whatever its own places say.
+    /// The diagnostic of a fault at a range of a file, regardless of the fault's own places.
     pub(crate) fn at(file: usize, range: Range<usize>, fault: Fault) -> Self {
         Self {
             code: fault.code,
@@ -71,8 +71,8 @@ impl Diagnostic {
         }
     }
 
-    /// What an overlay says is the guilty part of a conflict with the manifest, which was right before: its place
-    /// comes first.
+    /// In a conflict with the manifest, which was right before, the overlay's value is the faulty one: puts its place
+    /// first.
     pub(crate) fn in_overlay(mut self) -> Self {
         if self.primary.file == 0
             && let Some(other) = self.secondary.iter_mut().find(|span| span.file > 0)
@@ -82,14 +82,14 @@ impl Diagnostic {
         self
     }
 
-    /// With a second place.
+    /// Adds a secondary place.
     pub(crate) fn also(mut self, file: usize, range: Range<usize>, text: impl Into<String>) -> Self {
         self.secondary.push(Span { file, range, text: text.into() });
         self
     }
 }
 
-/// By file and place.
+/// Sorts by file and place.
 pub(crate) fn sort(diagnostics: &mut [Diagnostic]) {
     diagnostics.sort_by_key(|d| (d.primary.file, d.primary.range.start, d.primary.range.end, d.code));
 }

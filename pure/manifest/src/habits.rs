@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What people write who come from other tools, and what says it here.
+//! The words that users of other tools write, and what to write here instead.
 
 /// What to write in place of a key that a table does not have.
 pub(crate) fn key(noun: &str, name: &str) -> Option<&'static str> {
@@ -51,9 +51,9 @@ pub(crate) fn key(noun: &str, name: &str) -> Option<&'static str> {
     Some(help)
 }
 
-/// The word of a list that is meant by another one.
+/// The word of a list that another word means.
 pub(crate) fn word(words: &[&str], text: &str) -> Option<&'static str> {
-    // The first that the list has.
+    // Of the possible meanings, the first one in the list counts.
     let meant: &[&str] = match text.to_lowercase().as_str() {
         "hard" | "rt" | "realtime" | "real_time" | "firm" => &["real-time"],
         "soft" | "best_effort" | "besteffort" | "background" | "non-real-time" => &["best-effort"],

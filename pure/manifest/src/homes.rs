@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Which table a key belongs to, for keys that stand in another one: most often, a header is missing.
+//! Finds the table of a key that appears in another one: most often, a header is missing.
 
 use crate::keys::ROOT;
 use crate::spec::{Table, Type};
 
-/// The tables of a type, of a choice all.
+/// The tables of a type; all variants of a choice.
 fn tables(kind: &'static Type) -> Vec<&'static Table> {
     match kind {
         Type::Table(table) | Type::Nested(table) => vec![table],
@@ -15,12 +15,12 @@ fn tables(kind: &'static Type) -> Vec<&'static Table> {
     }
 }
 
-/// Whether tables of a type have such a key.
+/// Whether a table of this type has such a key.
 pub(crate) fn has_key(kind: &'static Type, name: &str) -> bool {
     tables(kind).iter().any(|table| table.keys.iter().any(|key| key.name == name))
 }
 
-/// The header of the only table of a manifest that has such a key; none if there are several, or none.
+/// The header of the only table of a manifest that has such a key; `None` if there is no such table, or several.
 pub(crate) fn header_of(name: &str) -> Option<String> {
     let mut headers = ROOT.keys.iter().filter_map(|key| {
         let (inner, header): (&'static Type, _) = match &key.kind {
@@ -34,7 +34,7 @@ pub(crate) fn header_of(name: &str) -> Option<String> {
     headers.next().is_none().then_some(only)
 }
 
-/// The key of the manifest that a header begins with.
+/// The manifest's key with which a header begins.
 pub(crate) fn table_of(header: &str) -> Option<String> {
     let name = header.trim_matches(['[', ']']).split('.').next()?;
     (!name.is_empty()).then(|| name.to_owned())

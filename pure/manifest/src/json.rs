@@ -7,7 +7,7 @@ use taut_model::{Severity, codes};
 use crate::diagnostic::Span;
 use crate::{Diagnostic, Source};
 
-/// The version of [`to_json`]'s form.
+/// The version of the JSON that [`to_json`] returns.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The diagnostics as JSON: `{ "schema_version": 1, "diagnostics": [{ code, severity, message, … }] }`. Lines and

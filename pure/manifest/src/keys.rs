@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The language of `taut.toml`, in one table: it drives reading, suggestions and the schema.
+//! The language of `taut.toml`, in one table that drives reading, suggestions and the schema.
 
 use crate::spec::{By, Choice, Key, Need, Table, Type, Variant, Word};
 
@@ -233,7 +233,7 @@ static ARRAY_PAYLOAD: Table = Table {
     ],
 };
 
-/// More than any payload can hold, so that the rule about its size has the word.
+/// More than any payload can hold, so that the rule about its size reports the fault.
 const LEN: Type = Type::Integer { min: 1, max: u32::MAX as i64 };
 
 static FIELDS_PAYLOAD: Table = Table {
@@ -382,7 +382,7 @@ static SECTION: Table = Table {
     ],
 };
 
-/// A table that may have its like inside.
+/// A table that may contain tables of the same kind.
 pub(crate) static SEGMENT: Table = Table {
     noun: "segment",
     doc: "A part of a job: a stretch, or a critical section, which may have parts of its own.",

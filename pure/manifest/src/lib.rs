@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `taut.toml` to model, with diagnostics that carry spans.
+//! Reads `taut.toml` into a model, with diagnostics that carry spans.
 //!
-//! [`load`] reads a manifest and its overlays and says everything that is wrong with them in one go: what is not
-//! TOML, unknown and missing keys, quantities without units, and what [`taut_model::Draft::build`] finds. The
-//! language is one table of keys ([`schema`] is made from it); the rules are the model's.
+//! [`load`] reads a manifest and its overlays and reports all mistakes in one go: invalid TOML, unknown and missing
+//! keys, quantities without units, and the faults that [`taut_model::Draft::build`] finds. One table of keys defines
+//! the language ([`schema`] is made from it); the rules are the model's.
 //!
 //! ```
 //! use taut_manifest::{Source, load, render};
@@ -49,28 +49,28 @@ pub use reference::reference;
 pub use render::render;
 pub use schema::schema;
 
-/// A text and what to call it.
+/// A text and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Its path, as people should see it.
+    /// Its path, as shown to people.
     pub name: String,
     /// Its content.
     pub text: String,
 }
 
-/// What a manifest says.
+/// The result of loading a manifest.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     /// The model, unless there was an error.
     pub model: Option<Model>,
     /// Errors and warnings by file and place.
     pub diagnostics: Vec<Diagnostic>,
-    /// Where everything stands.
+    /// The place of every key and value.
     pub places: PlaceMap,
 }
 
 impl Loaded {
-    /// Faults that were found later, at their places, by file and place.
+    /// The diagnostics of faults that were found later, sorted by file and place.
     pub fn diagnose(&self, faults: &[Fault]) -> Vec<Diagnostic> {
         let mut found =
             faults.iter().map(|fault| Diagnostic::new(fault.clone(), &self.places)).collect::<Vec<_>>();
@@ -79,9 +79,9 @@ impl Loaded {
     }
 }
 
-/// Reads a manifest with its overlays; a later overlay wins.
+/// Reads a manifest with its overlays; a later overlay takes precedence.
 ///
-/// Takes any text; time and memory grow with its length.
+/// Accepts any text; time and memory grow with its length.
 pub fn load(manifest: &Source, overlays: &[Source]) -> Loaded {
     let rooms = std::iter::repeat_with(OnceCell::new).take(1 + overlays.len()).collect::<Vec<_>>();
     let syntax::Parsed { mut root, mut diagnostics, damaged, mut lost } =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What was read becomes a draft of the model.
+//! Turns a manifest that was read into a draft of the model.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use taut_time::Duration;
 use crate::keys;
 use crate::read::{Fields, Item};
 
-/// The draft of a manifest. For what could not be read stands a neutral value; `faulty` says where.
+/// The draft of a manifest. A neutral value stands for every value that could not be read; `faulty` has its path.
 pub(crate) fn draft(root: &Fields<'_>, faulty: BTreeSet<String>) -> Draft {
     let app = root.fields("app");
     let text = |key: &str| app.and_then(|app| app.text(key)).map(str::to_owned);
@@ -61,7 +61,7 @@ pub(crate) fn draft(root: &Fields<'_>, faulty: BTreeSet<String>) -> Draft {
     }
 }
 
-/// The entries of a table by name; no fields stand for one that is not a table.
+/// The entries of a table by name; an entry that is not a table has no fields.
 fn all<'t, T>(root: &Fields<'t>, table: &str, read: impl Fn(String, Option<&Fields<'t>>) -> T) -> Vec<T> {
     let entries = root.entries(table).iter();
     entries
@@ -78,14 +78,14 @@ fn platform(fields: Option<&Fields<'_>>) -> Platform {
     let defaults = Fields::of_defaults(&keys::OVERHEADS);
     let overheads = platform.fields("overheads").unwrap_or(&defaults);
     let cores = |key: &str| {
-        // Items keep their positions, and no CPU has the number that stands for a wrong one.
+        // Items keep their positions; a wrong one gets a number that no CPU has.
         let number = |item: &Item<'_>| match item {
             Item::Integer(number) => u16::try_from(*number).unwrap_or(u16::MAX),
             _ => u16::MAX,
         };
         platform.many(key).iter().map(number).collect()
     };
-    // Every one of these has a default, which stands for a wrong value, too.
+    // Each of these has a default, which also replaces a wrong value.
     let overhead = |key: &str| overheads.duration(key).unwrap_or_default();
     let evidence = evidence(overheads.word("source"));
     let source = |key: &str| platform.fields("overheads")?.is_written(key).then_some(evidence);
@@ -121,7 +121,7 @@ fn platform(fields: Option<&Fields<'_>>) -> Platform {
     }
 }
 
-/// Where a figure comes from.
+/// The source of a figure.
 fn evidence(word: Option<&str>) -> Evidence {
     match word {
         Some("measured") => Evidence::Measured,
@@ -190,7 +190,7 @@ fn class(fields: Option<&Fields<'_>>) -> ClassDraft {
     })
 }
 
-/// Sections go by position, so that one that could not be read keeps its place.
+/// Sections go by position, so a section that could not be read keeps its place.
 fn section(item: &Item<'_>) -> SectionDraft {
     let fields = if let Item::Fields(fields) = item { Some(fields) } else { None };
     let count = fields.and_then(|fields| u32::try_from(fields.integer("count")?).ok());
@@ -218,7 +218,7 @@ fn server(name: String, fields: Option<&Fields<'_>>) -> ServerDraft {
     }
 }
 
-/// As sections; how deep they are nested is bounded by the reader of TOML.
+/// Segments, like sections, go by position. The TOML parser limits how deep they nest.
 fn segment(item: &Item<'_>) -> SegmentDraft {
     let Item::Fields(fields) = item else { return SegmentDraft::default() };
     SegmentDraft {
@@ -239,7 +239,7 @@ fn arrival(fields: Option<&Fields<'_>>) -> ArrivalDraft {
     }
 }
 
-/// Texts at their positions; an empty one stands for what is not a text.
+/// Texts at their positions; an empty one replaces an item that is not a text.
 fn texts(items: &[Item<'_>]) -> Vec<String> {
     let text = |item: &Item<'_>| if let Item::Text(text) = item { (*text).to_owned() } else { String::new() };
     items.iter().map(text).collect()
@@ -275,7 +275,7 @@ fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
     }
 }
 
-/// Chains go by position, so that one that could not be read keeps its place.
+/// Chains go by position, so a chain that could not be read keeps its place.
 fn chain(item: &Item<'_>) -> ChainDraft {
     let fields = if let Item::Fields(fields) = item { Some(fields) } else { None };
     ChainDraft {

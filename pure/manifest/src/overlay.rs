@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Overlays: what differs on another machine.
+//! Overlays: the differences on another machine.
 
 use taut_model::{Fault, Place, codes, nearest};
 
@@ -9,8 +9,8 @@ use crate::keys::{FORMAT, OVERLAY_TASK_KEYS, ROOT, is_task_key};
 use crate::tree::{Node, Value};
 use crate::{Diagnostic, diagnostic::Span};
 
-/// Puts an overlay over a manifest, and reports what it may not say. `tasks_known` tells whether a task that the
-/// manifest does not have is certainly missing there.
+/// Merges an overlay into a manifest, and reports what the overlay may not contain. `tasks_known`: a task that the
+/// manifest does not seem to have is certainly missing there.
 pub(crate) fn apply<'t>(base: &mut Node<'t>, over: &Node<'t>, tasks_known: bool) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     let Value::Table(entries) = &over.value else { return diagnostics };
@@ -85,7 +85,7 @@ fn table_of<'b, 't>(base: &'b mut Node<'t>, name: &str) -> Option<&'b mut Value<
     }
 }
 
-/// Puts the keys over that may differ; unknown keys go along, so that reading reports them.
+/// Merges the keys that an overlay may change. Unknown keys are merged as well, so that the reader reports them.
 fn task<'t>(under: &mut Node<'t>, other: &Node<'t>, diagnostics: &mut Vec<Diagnostic>) {
     let Value::Table(entries) = &other.value else {
         under.overlay(other.clone());

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A page per code.
+//! One page per code.
 
 use taut_model::Code;
 
 macro_rules! pages {
     ($($number:literal)*) => {
-        /// The page of a code, in Markdown: what it means, a smallest wrong example, the right one, and why the
-        /// rule exists. `None` for a number without a meaning.
+        /// The page of a code, in Markdown: its meaning, a smallest wrong example, the right one, and the reason for
+        /// the rule. `None` for a number without a meaning.
         pub fn explain(code: Code) -> Option<&'static str> {
             match code.0 {
                 $($number => Some(include_str!(concat!(

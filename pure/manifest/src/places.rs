@@ -8,19 +8,19 @@ use taut_model::Place;
 
 use crate::tree::{Node, Value};
 
-/// Where everything stands: from the path of a key to a stretch of a file.
+/// The place of every key and value: from the path of a key to a range of a file.
 #[derive(Clone, Debug, Default)]
 pub struct PlaceMap {
     spots: HashMap<String, Spot>,
-    /// Where what is not there would be written: the end of the manifest.
+    /// The place for missing tables: the end of the manifest.
     end: usize,
 }
 
-/// Where a place is.
+/// The result of a search.
 pub(crate) struct Found {
     pub(crate) file: usize,
     pub(crate) range: Range<usize>,
-    /// Neither it nor a parent of it is written.
+    /// Whether neither the place nor a parent of it is written.
     pub(crate) is_missing: bool,
 }
 
@@ -32,7 +32,7 @@ struct Spot {
 }
 
 impl PlaceMap {
-    /// Of a manifest's tree, and its text.
+    /// The places in a manifest's tree and text.
     pub(crate) fn new(root: &Node<'_>, text: &str) -> Self {
         let last = text.trim_end().len();
         let end = text[last..].find('\n').map_or(text.len(), |newline| last + newline + 1);
@@ -55,9 +55,9 @@ impl PlaceMap {
         self.spots.insert(path, spot);
     }
 
-    /// The file's position (0 is the manifest, then the overlays in order) and the range of bytes in it. What does
-    /// not stand there, such as a default, is where its nearest parent is; behind the manifest's last line if it has none,
-    /// for there its table can be written.
+    /// The file's position (0 is the manifest, then the overlays in order) and the range of bytes in it. A value that
+    /// is not written, such as a default, has the place of its nearest parent. Without a parent it has the place
+    /// after the manifest's last line, where its table can be written.
     pub fn resolve(&self, place: &Place) -> (usize, Range<usize>) {
         let Found { file, range, .. } = self.find(place);
         (file, range)

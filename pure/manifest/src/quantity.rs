@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Texts of quantities, with what to say when they are wrong.
+//! Parses quantities, and explains what is wrong with them.
 #![expect(clippy::result_large_err, reason = "a fault is rare, and never in a hot loop")]
 
 use taut_model::{Code, Fault, ParseSizeError, Place, Scalar, Size, codes};
 use taut_time::{Duration, ParseDurationError};
 
-/// The most that a margin may be: a hundredfold.
+/// The largest margin: a hundredfold.
 const MARGIN_MAX_PERMILLE: u32 = 100_000;
 
 fn fault(code: Code, text: &str, what: &str, place: Place, label: impl Into<String>) -> Fault {
@@ -22,7 +22,7 @@ pub(crate) fn duration(text: &str, place: Place) -> Result<Duration, Fault> {
         }
         let fault = fault(codes::BAD_DURATION, text, "a duration", place, format!("{error}"));
         let text = text.trim();
-        // Of letters and commas there is one reading.
+        // Lower case and a decimal point have only one reading.
         let plain = text.to_lowercase().replace(',', ".");
         if plain != text && plain.parse::<Duration>().is_ok() {
             return fault.help(format!("write \"{plain}\""));
@@ -56,16 +56,16 @@ pub(crate) fn duration(text: &str, place: Place) -> Result<Duration, Fault> {
     })
 }
 
-/// So many seconds, if they are a duration.
+/// This number of seconds, if it is a duration.
 pub(crate) fn of_seconds(seconds: f64) -> Option<Duration> {
     let ns = (seconds * 1e9).round();
-    // Whole numbers up to there are exact.
+    // Whole numbers up to this limit are exact.
     let fits = (1.0..9e15).contains(&ns);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within both, as just seen")]
     fits.then(|| Duration::from_ns(ns as u64))
 }
 
-/// `0-3` or `0, 2`: numbers in a list, as Linux has it; at most 64.
+/// `0-3` or `0, 2`: the numbers of a list in the notation of Linux; at most 64.
 pub(crate) fn range(text: &str) -> Option<Vec<u16>> {
     let mut numbers = Vec::new();
     for part in text.split(',') {
@@ -118,7 +118,7 @@ pub(crate) fn percent(text: &str, place: Place) -> Result<u32, Fault> {
     }
 }
 
-/// `u8*176`: a number type and how many of it, one if nothing is said.
+/// `u8*176`: a number type and its count, 1 if the text gives none.
 pub(crate) fn scalar(text: &str, place: Place) -> Result<(Scalar, u32), Fault> {
     let (name, len) = match text.split_once('*') {
         Some((name, len)) => (name.trim(), Some(len.trim())),
@@ -136,7 +136,7 @@ pub(crate) fn scalar(text: &str, place: Place) -> Result<(Scalar, u32), Fault> {
     }
 }
 
-/// `u8*16`, `[f32; 6]`, `f32[6]`: a number type and how many, as other languages have it.
+/// `u8*16`, `[f32; 6]`, `f32[6]`: a number type and its count, in the notation of other languages.
 fn array(text: &str) -> Option<(&'static str, u32)> {
     let parts = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|part| !part.is_empty());
     let parts: Vec<&str> = parts.collect();
@@ -146,7 +146,7 @@ fn array(text: &str) -> Option<(&'static str, u32)> {
     Some((known.or_else(|| of_other_languages(name))?, len.parse().ok().filter(|len| *len > 0)?))
 }
 
-/// The number type that another language means by a word.
+/// The number type that a word means in other languages.
 fn of_other_languages(text: &str) -> Option<&'static str> {
     let text = text.to_lowercase();
     let short = match text.strip_suffix("_t").unwrap_or(&text) {

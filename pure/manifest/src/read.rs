@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Reads a tree by the tables of keys: everything that can be wrong with a key or a value on its own.
+//! Reads a tree by the tables of keys, and reports everything that can be wrong with a single key or value.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::spec::{By, Choice, Key, Need, Table, Type, Variant, Word};
 use crate::tree::{Entries, Node, Value};
 use crate::{habits, homes, quantity};
 
-/// A value that is what its type says.
+/// A value that matches its type.
 #[derive(Debug)]
 pub(crate) enum Item<'t> {
     Text(&'t str),
@@ -31,18 +31,18 @@ pub(crate) enum Item<'t> {
     Unread,
 }
 
-/// A table that was read. The default of a key stands for a wrong value, too, and nothing if it has none.
+/// A table that was read. A key's default, if it has one, also replaces a wrong value.
 #[derive(Debug)]
 pub(crate) struct Fields<'t> {
     items: Vec<(&'static str, Item<'t>)>,
-    /// Keys that the author wrote; the others have their defaults.
+    /// Keys that the author wrote; other keys have their defaults.
     written: Vec<&'static str>,
-    /// The variant's selector, if this table was chosen.
+    /// The variant's selector, if this table is a variant of a choice.
     pub(crate) variant: &'static str,
 }
 
 impl<'t> Fields<'t> {
-    /// What an empty table stands for.
+    /// The fields of an empty table.
     pub(crate) fn of_defaults(table: &'static Table) -> Self {
         let items = table.keys.iter().filter_map(|key| match key.need {
             Need::Default(text) => Some((key.name, default(&key.kind, text)?)),
@@ -50,7 +50,7 @@ impl<'t> Fields<'t> {
         });
         Self { items: items.collect(), written: Vec::new(), variant: "" }
     }
-    /// Whether the author said it, and it is no default.
+    /// Whether the author wrote the key, so that its value is not a default.
     pub(crate) fn is_written(&self, name: &str) -> bool {
         self.written.contains(&name)
     }
@@ -90,25 +90,25 @@ impl<'t> Fields<'t> {
     }
 }
 
-/// Reads, and collects faults.
+/// Reads a tree, and collects faults.
 pub(crate) struct Reader<'d> {
     pub(crate) faults: Vec<Fault>,
-    /// Paths of values that are not the author's: wrong, missing, or written under a name that is not known.
+    /// Paths of values that are not the author's: wrong, missing, or written under an unknown name.
     pub(crate) faulty: BTreeSet<String>,
-    /// Tables in which keys are not missed, by file and start of header.
+    /// Tables in which missing keys are not reported, by file and start of header.
     damaged: &'d BTreeSet<(usize, usize)>,
-    /// Tables with keys of another, and the header that those lack: said once.
+    /// Tables with keys of another table, and the header that those keys lack; reported once.
     strayed: BTreeSet<(String, String)>,
 }
 
-/// A table among others, and how sure that is.
+/// A chosen table, and how certain the choice is.
 #[derive(Clone, Copy)]
 struct Chosen {
     choice: &'static Choice,
     variant: &'static Variant,
-    /// Whether the author said so; then keys of another variant are misplaced.
+    /// Whether the author chose it explicitly; then keys of other variants are misplaced.
     said: bool,
-    /// Whether it is that one or it would be nothing; then its keys can be missing.
+    /// Whether it must be this variant if it is any; then its missing keys are reported.
     evident: bool,
 }
 
@@ -126,7 +126,7 @@ impl<'d> Reader<'d> {
         Self { faults: Vec::new(), faulty: BTreeSet::new(), damaged, strayed: BTreeSet::new() }
     }
 
-    /// A table; `None` if it is not one.
+    /// Reads a table; `None` if the value is not one.
     pub(crate) fn table<'t>(
         &mut self,
         path: &str,
@@ -186,7 +186,7 @@ impl<'d> Reader<'d> {
     ) -> Fields<'t> {
         let variant = chosen.map_or("", |chosen| chosen.variant.selector);
         let mut fields = Fields { items: Vec::with_capacity(table.keys.len()), written: Vec::new(), variant };
-        // Keys that are there under a name that is not theirs.
+        // Keys that are present under a wrong name.
         let mut misnamed = Vec::new();
         for (name, entry) in entries {
             if !table.keys.iter().any(|key| key.name == name) {
@@ -209,7 +209,7 @@ impl<'d> Reader<'d> {
                     if wanted && !reported && chosen.is_none_or(|chosen| chosen.evident) {
                         self.missing(path, table, key);
                     }
-                    // Entries of a misnamed map are known by their names.
+                    // The entries of a misnamed map are noted by their names.
                     let named = path.is_empty() && matches!(key.kind, Type::Map(..)) && !hurt;
                     if (wanted || reported) && !named {
                         self.faulty.insert(place);
@@ -231,18 +231,18 @@ impl<'d> Reader<'d> {
         fields
     }
 
-    /// Whether something in a table could not be read, so that what is missing in it may be just that.
+    /// Whether something in a table could not be read, so that a key that seems missing may be just that.
     fn hurt(&self, path: &str, node: &Node<'_>) -> bool {
-        // The header of the table, or of the one that it stands in.
+        // Damage under the table's own header; for the whole file, under any of its headers.
         let of_table = |(file, start): &(usize, usize)| {
             *file == node.file && (*start == node.span.start || path.is_empty())
         };
         !self.damaged.is_empty() && self.damaged.iter().any(of_table)
     }
 
-    /// What follows from a name that is not known, but certainly meant for a key: the entries of a table like
-    /// `[task.control]` or `[plaform]` are there, if at the wrong place. Those of a map are read, too, to see what
-    /// else is wrong with them. `own` stands under the key itself, and keeps what it says.
+    /// Handles an unknown name that was certainly meant for a key: the entries of a table like `[task.control]` or
+    /// `[plaform]` exist, though at the wrong place. The entries of a map are read as well, to find their other
+    /// faults. `own` is the value under the key itself, and takes precedence.
     fn meant(
         &mut self,
         path: &str,
@@ -288,7 +288,7 @@ impl<'d> Reader<'d> {
         self.faults.push(Fault::error(code, message, Place::value(place), label).help(help));
     }
 
-    /// Reports a key that the table does not have; the key that it is most likely meant for.
+    /// Reports a key that the table does not have; returns the key that the author most likely meant.
     fn unknown(
         &mut self,
         path: &str,
@@ -347,7 +347,7 @@ impl<'d> Reader<'d> {
         }
         let near = nearest(name, keys.clone());
         if let (None, Some(header)) = (near, homes::header_of(name)) {
-            // The first says it for those that follow it.
+            // The first such key reports it for the following ones.
             if self.strayed.insert((path.to_owned(), header.clone())) {
                 self.faults.push(fault.help(format!(
                     "it is a key of `{header}`: write that header above it, or move it there"
@@ -370,7 +370,7 @@ impl<'d> Reader<'d> {
         self.typed(path, node, key.name, &key.kind)
     }
 
-    /// A value of a type; `None` if it is not of that type, which is reported, and its path noted.
+    /// Reads a value of a type. If the value is not of that type, reports it, notes its path and returns `None`.
     fn typed<'t>(
         &mut self,
         path: &str,
@@ -441,7 +441,7 @@ impl<'d> Reader<'d> {
                 })
             }
             (Type::Ruled { min, max }, Value::Integer(number)) => {
-                // What does not fit is certainly out of the range; the nearest number keeps it so.
+                // A number that does not fit is certainly out of the range; so is the nearest number that fits.
                 let number = number.map(|n| n.clamp(i128::from(i64::MIN), i128::from(i64::MAX)));
                 self.keep(match number.and_then(|number| i64::try_from(number).ok()) {
                     Some(number) => Ok(Item::Integer(number)),
@@ -472,7 +472,7 @@ impl<'d> Reader<'d> {
             (Type::Choice(choice), _) => self.choice(path, node, choice).map(Item::Fields),
             (Type::Map(noun, inner), Value::Table(entries)) => {
                 let mut items = Vec::with_capacity(entries.len());
-                // An entry that could not be read may be any that is referred to.
+                // An entry that could not be read may be any entry to which others refer.
                 if self.hurt(path, node) {
                     self.faulty.insert(path.to_owned());
                 }
@@ -501,7 +501,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// Names under a map that are keys of a table whose header is missing: it is said once, at the first.
+    /// Names in a map that are keys of a table whose header is missing; reported once, at the first.
     fn stray<'t>(
         &mut self,
         path: &str,
@@ -513,7 +513,7 @@ impl<'d> Reader<'d> {
         if !matches!(inner, Type::Table(_) | Type::Choice(_)) {
             return Vec::new();
         }
-        // What stands under a header, or has keys of its own kind, is an entry with that name.
+        // A table with a header, or with keys of its own kind, is an entry with that name.
         let is_entry = |node: &Node<'_>| match &node.value {
             Value::Table(own) => {
                 let mut names = own.iter().map(|(name, _)| name.as_ref());
@@ -526,7 +526,7 @@ impl<'d> Reader<'d> {
         let own = |name: &&str| homes::has_key(inner, name) || homes::header_of(name).is_some();
         let stray: Vec<&str> = loose.filter(own).collect();
         let Some(first) = stray.first() else { return stray };
-        // Its own kind without a name, or what comes after it.
+        // The missing header: an entry of this map, whose name is not known, or the table that follows it.
         let header = match stray.iter().all(|name| homes::has_key(inner, name)) {
             true => Some(format!("[{path}.…]")),
             false => stray.iter().find_map(|name| homes::header_of(name)),
@@ -561,7 +561,8 @@ impl<'d> Reader<'d> {
         };
         let chosen = match said {
             Some(variant) => {
-                // With nothing but keys of another, the word for that one is missing, and not its own keys.
+                // If the table has only keys of another variant, the word for that variant is missing, not this
+                // variant's keys.
                 let own = |v: &Variant| entries.iter().filter(|(name, _)| choice.only(v, name)).count();
                 let other = choice.variants.iter().any(|other| own(other) > 0);
                 let evident = own(variant) > 0 || !other || matches!(choice.by, By::Presence);
@@ -572,8 +573,8 @@ impl<'d> Reader<'d> {
         Some(self.keys(path, node, entries, chosen.variant.table, Some(chosen)))
     }
 
-    /// The table that is most likely meant, where the author did not say it: by what stands where it should be
-    /// said, or by the other keys.
+    /// The variant that the author most likely meant, if the manifest does not state it: by the value in the place of
+    /// the selector, or by the other keys.
     fn guess(&mut self, path: &str, node: &Node<'_>, choice: &'static Choice) -> Chosen {
         let selectors = choice.variants.iter().map(|variant| variant.selector);
         let names = match &node.value {
@@ -596,7 +597,7 @@ impl<'d> Reader<'d> {
         }
         if matches!(choice.by, By::Presence) {
             self.faulty.insert(path.to_owned());
-            // What is written instead says it as well.
+            // The report of such a key says the same.
             let habit = |name: &&str| habits::key(choice.variants[0].table.noun, name).is_some();
             if !self.hurt(path, node) && !names.iter().any(habit) {
                 let selectors = selectors.map(|name| format!("`{name}`")).collect::<Vec<_>>();
@@ -609,16 +610,16 @@ impl<'d> Reader<'d> {
                 self.faults.push(fault.help(help));
             }
         }
-        // The one with the most keys that no other has; the first of equals.
+        // The variant with the most keys that no other has; the first of equals.
         let own = |variant: &&'static Variant| names.iter().filter(|name| choice.only(variant, name)).count();
         let variant = choice.variants.iter().rev().max_by_key(own).unwrap_or(&choice.variants[0]);
-        // By presence, the missing key is told already.
+        // By presence, the missing key is already reported.
         let evident = matches!(choice.by, By::Word(_)) && own(&variant) > 0;
         Chosen { choice, variant, said: false, evident }
     }
 }
 
-/// The key that chooses a table and what it says, or what stands under a name that is most likely meant for it.
+/// The key that chooses a variant and its value, or the entry whose name most likely means that key.
 fn word_of<'n, 't>(choice: &Choice, key: &str, node: &'n Node<'t>) -> Option<(&'n str, &'n Node<'t>)> {
     let Value::Table(entries) = &node.value else { return None };
     let known = || choice.variants.iter().flat_map(|variant| variant.table.keys).map(|key| key.name);
@@ -628,7 +629,7 @@ fn word_of<'n, 't>(choice: &Choice, key: &str, node: &'n Node<'t>) -> Option<(&'
     exact.or_else(meant).map(|(name, node)| (name.as_ref(), node))
 }
 
-/// The word, or the known word that is not in this version.
+/// The word; as an error, the known word that is not in this version, if there is one.
 fn word(words: &'static [Word], text: &str) -> Result<&'static str, Option<&'static Word>> {
     match words.iter().find(|word| word.name == text) {
         Some(word) if word.now => Ok(word.name),
@@ -671,7 +672,7 @@ fn wrong_type(name: &str, node: &Node<'_>, kind: &Type, place: Place) -> Fault {
             let time = quantity::of_seconds(*seconds).unwrap_or_default();
             fault.help(format!("write \"{time}\" if seconds are meant"))
         }
-        // Nobody means pages of KiB by 65536.
+        // A number this large means bytes, not a number of larger units.
         (Type::Size, Value::Integer(Some(number @ 4096..))) if u64::try_from(*number).is_ok() => {
             let size = Size::from_bytes(u64::try_from(*number).unwrap_or(u64::MAX));
             fault.help(format!("write \"{size}\" if bytes are meant"))
@@ -705,7 +706,7 @@ fn wrong_type(name: &str, node: &Node<'_>, kind: &Type, place: Place) -> Fault {
     }
 }
 
-/// An example of a table with the one value that was written in its place, if it goes there.
+/// The example of a table with the author's single value in it, if the value fits there.
 fn text_in(noun: &str, value: &Value<'_>, example: &str) -> Option<String> {
     let Value::Text(text) = value else { return None };
     let (stands, fits) = match noun {
@@ -717,7 +718,7 @@ fn text_in(noun: &str, value: &Value<'_>, example: &str) -> Option<String> {
     fits.then(|| example.replacen(stands, &format!("\"{text}\""), 1))
 }
 
-/// The value that a default's text stands for; `None` only for a faulty table of keys, which a test looks for.
+/// The value of a default's text; `None` only for a faulty table of keys, which a test rules out.
 fn default<'t>(kind: &Type, text: &'static str) -> Option<Item<'t>> {
     let place = Place::value("");
     match kind {
@@ -733,12 +734,12 @@ fn default<'t>(kind: &Type, text: &'static str) -> Option<Item<'t>> {
     }
 }
 
-/// A sentence as it goes on after a colon, without its full stop.
+/// A sentence as it continues after a colon, without its full stop.
 fn lower_first(sentence: &str) -> String {
     let sentence = sentence.trim_end_matches('.');
     let mut chars = sentence.chars();
     match chars.next() {
-        // Abbreviations stay as they are.
+        // Abbreviations keep their capitals.
         Some(first) if !chars.as_str().starts_with(|c: char| c.is_uppercase()) => {
             first.to_lowercase().chain(chars).collect()
         }

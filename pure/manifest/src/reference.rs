@@ -45,14 +45,14 @@ pub fn reference() -> String {
     page.text
 }
 
-/// A table, where it stands, and the key and word that choose it.
+/// A table, its place, and the key and word that choose it.
 type Told = (&'static Table, String, Option<(&'static str, &'static str)>);
 
 struct Page {
     text: String,
-    /// Nouns of what has a section, or will have.
+    /// Nouns of tables that have a section, or will have one.
     reported: Vec<&'static str>,
-    /// What needs one.
+    /// Tables that still need a section.
     left: Vec<Told>,
 }
 
@@ -90,7 +90,7 @@ impl Page {
         }
     }
 
-    /// What a value may be; tables get sections of their own.
+    /// The possible values; tables get sections of their own.
     fn value(&mut self, kind: &Type, key: &str, of: &Table) -> String {
         let range = |min: i64, max: i64| {
             if min == max { format!("{min}") } else { format!("whole number, {min} to {max}") }
@@ -154,7 +154,7 @@ impl Page {
     }
 }
 
-/// Where an inner table stands.
+/// The place of an inner table.
 fn place(key: &str, of: &Table) -> String {
     match of.keys.iter().find(|other| other.name == key).map(|key| &key.kind) {
         Some(Type::List(_)) if of.noun == ROOT.noun => format!("`[[{key}]]`:"),

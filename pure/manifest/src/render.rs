@@ -9,16 +9,16 @@ use taut_model::Severity;
 use crate::diagnostic::Span;
 use crate::{Diagnostic, Source};
 
-/// Lines between two places of a file from which on each is shown for itself: the renderer's time grows with the lines
-/// that it is given, so thousands of diagnostics of a long file would take minutes.
+/// If two places of a file are more than this many lines apart, each is shown separately: the renderer's time grows
+/// with the lines in its input, so thousands of diagnostics of a long file would take minutes.
 const APART: usize = 1_000;
 
-/// The diagnostics as text for people, in the look of rustc; `width` in columns.
+/// The diagnostics as text for people, in the style of rustc; `width` in columns.
 pub fn render(diagnostics: &[Diagnostic], sources: &[&Source], color: bool, width: usize) -> String {
     render_apart(diagnostics, sources, color, width, APART)
 }
 
-/// The same; places that are more than `apart` lines from each other are shown for themselves.
+/// The same; places that are more than `apart` lines from each other are shown separately.
 fn render_apart(
     diagnostics: &[Diagnostic],
     sources: &[&Source],
@@ -49,7 +49,7 @@ fn group<'d>(
     };
     let title = level.primary_title(diagnostic.message.as_str()).id(diagnostic.code.to_string());
     let mut group = Group::with_title(title);
-    // The file of the primary place first, then the others, each once.
+    // The file of the primary place comes first, then the others, each once.
     let mut files = vec![diagnostic.primary.file];
     for span in &diagnostic.secondary {
         if !files.contains(&span.file) {
@@ -59,7 +59,7 @@ fn group<'d>(
     for file in files {
         let Some(source) = sources.get(file) else { continue };
         let lines = &lines[file];
-        // The primary place first: in which part it is, is shown first.
+        // The primary place comes first, so that its excerpt is shown first.
         let mut places = Vec::new();
         if diagnostic.primary.file == file {
             places.push((AnnotationKind::Primary, &diagnostic.primary));
@@ -86,7 +86,7 @@ fn group<'d>(
     group
 }
 
-/// A stretch of a text, cut to it.
+/// A range, limited to a text.
 fn clamped(range: &Range<usize>, text: &str) -> Range<usize> {
     let end = range.end.min(text.len());
     range.start.min(end)..end
@@ -98,7 +98,7 @@ struct Lines<'t> {
     starts: Vec<usize>,
 }
 
-/// Lines that are shown together, and what is said there.
+/// Lines that are shown together, and the spans in them.
 type Excerpt<'d> = (Range<usize>, Vec<(AnnotationKind, &'d Span)>);
 
 impl<'t> Lines<'t> {
@@ -107,19 +107,19 @@ impl<'t> Lines<'t> {
         Self { text, starts: std::iter::once(0).chain(ends).collect() }
     }
 
-    /// The lines of a stretch, from 0, with one more on each side: the renderer looks at a line's neighbours.
+    /// The lines of a range, from 0, with one more on each side: the renderer looks at a line's neighbours.
     fn around(&self, range: &Range<usize>) -> Range<usize> {
         let Range { start, end } = clamped(range, self.text);
         let line = |at| self.starts.partition_point(|start| *start <= at) - 1;
         line(start).saturating_sub(1)..(line(end) + 2).min(self.starts.len())
     }
 
-    /// The bytes of some lines.
+    /// The bytes of these lines.
     fn bytes(&self, lines: &Range<usize>) -> Range<usize> {
         self.starts[lines.start]..self.starts.get(lines.end).copied().unwrap_or(self.text.len())
     }
 
-    /// Places by the stretches of the text in which they are; the stretch of the first place comes first.
+    /// The places, grouped by excerpt; the excerpt of the first place comes first.
     fn excerpts<'d>(&self, places: Vec<(AnnotationKind, &'d Span)>, apart: usize) -> Vec<Excerpt<'d>> {
         let mut stretches: Vec<Range<usize>> =
             places.iter().map(|(_, span)| self.around(&span.range)).collect();
@@ -152,7 +152,7 @@ impl<'t> Lines<'t> {
 mod tests {
     use super::*;
 
-    /// What the renderer makes of the whole text.
+    /// The renderer's output for the whole text.
     fn whole(diagnostics: &[Diagnostic], source: &Source) -> String {
         let renderer = Renderer::plain().decor_style(DecorStyle::Ascii).term_width(100);
         let mut text = String::new();
@@ -227,7 +227,7 @@ mod tests {
         in_order(&shown, &["--> taut.toml:8001:1", "8002 | key = 1", "::: taut.toml:2:1", "   3 | key = 1"]);
     }
 
-    /// Parts of a text in their order.
+    /// Checks that these excerpts occur in the text, in this order.
     fn in_order(text: &str, excerpts: &[&str]) {
         let mut rest = text;
         for excerpt in excerpts {

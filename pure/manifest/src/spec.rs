@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! How the language is told: tables of keys, each with its type, need, default and one line of what it means.
+//! The specification of the language: tables of keys, each with its type, need, default and a line on its meaning.
 
 use std::borrow::Cow;
 
@@ -21,20 +21,20 @@ pub(crate) struct Key {
     pub(crate) doc: &'static str,
 }
 
-/// Whether a key must be there.
+/// Whether a key must be present.
 #[derive(Clone, Copy)]
 pub(crate) enum Need {
-    /// It must.
+    /// It must be present.
     Required,
-    /// It must, and a rule of the model says so.
+    /// It must be present, and a rule of the model reports it if not.
     Ruled,
     /// It may be left out.
     Optional,
-    /// If it is left out, this text stands for it.
+    /// If it is left out, this text is its value.
     Default(&'static str),
 }
 
-/// What a value may be.
+/// The possible values of a key.
 pub(crate) enum Type {
     /// Any text.
     Text,
@@ -44,11 +44,11 @@ pub(crate) enum Type {
     Size,
     /// A percentage, to a tenth.
     Percent,
-    /// A number type and how many of it: `u8*176`.
+    /// A number type and its count: `u8*176`.
     Scalar,
     /// A plain number type: `i16`.
     Element,
-    /// A whole number of a range.
+    /// A whole number in a range.
     Integer { min: i64, max: i64 },
     /// A whole number whose range a rule of the model checks, with a better message.
     Ruled { min: i64, max: i64 },
@@ -62,15 +62,15 @@ pub(crate) enum Type {
     List(&'static Type),
     /// A table of known keys.
     Table(&'static Table),
-    /// A table of known keys that may have its like inside.
+    /// A table of known keys that may contain tables of the same kind.
     Nested(&'static Table),
     /// One of some tables.
     Choice(&'static Choice),
-    /// A table whose keys are names that the author gives; what an entry is called and its type.
+    /// A table whose keys are names that the author chooses: the noun for an entry, and its type.
     Map(&'static str, &'static Type),
 }
 
-/// A word that may stand as a value.
+/// A word that is allowed as a value.
 pub(crate) struct Word {
     pub(crate) name: &'static str,
     pub(crate) doc: &'static str,
@@ -85,21 +85,21 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// Whether a key is one of this variant, and of no other.
+    /// Whether a key belongs to this variant, and to no other.
     pub(crate) fn only(&self, variant: &Variant, name: &str) -> bool {
         let has = |table: &Table| table.keys.iter().any(|key| key.name == name);
         has(variant.table) && self.variants.iter().filter(|other| has(other.table)).count() == 1
     }
 }
 
-/// A table that may be chosen.
+/// A table that can be chosen.
 pub(crate) struct Variant {
     /// The key, or the word, that chooses it.
     pub(crate) selector: &'static str,
     pub(crate) table: &'static Table,
 }
 
-/// What chooses.
+/// What chooses the variant.
 pub(crate) enum By {
     /// The presence of the variant's key.
     Presence,
@@ -108,7 +108,7 @@ pub(crate) enum By {
 }
 
 impl Type {
-    /// What a value of this type is called, with its article.
+    /// The noun for a value of this type, with its article.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Text => "a text",
@@ -125,7 +125,7 @@ impl Type {
         }
     }
 
-    /// An example of it: of a table, what it must have.
+    /// An example value; of a table, its required keys.
     pub(crate) fn example(&self) -> Cow<'static, str> {
         // An execution time is less than a period.
         let of_key = |key: &Key| match (key.name, &key.kind) {
@@ -139,7 +139,7 @@ impl Type {
         };
         let text = match self {
             Self::Text => "\"…\"",
-            // Of words the last one claims least.
+            // Of several words, the last one claims least.
             Self::Words(words) => {
                 let last = words.iter().rev().find(|word| word.now);
                 return last.map_or("\"…\"".into(), |word| format!("\"{}\"", word.name).into());

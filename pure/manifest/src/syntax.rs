@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the TOML reader says, without what only follows from it.
+//! Reports the errors of the TOML parser, without those that only follow from others.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -14,38 +14,38 @@ use toml::de::DeTable;
 use crate::Diagnostic;
 use crate::tree::{Node, Value};
 
-/// A text as far as it could be read.
+/// A text as far as it could be parsed.
 pub(crate) struct Parsed<'t> {
     pub(crate) root: Node<'t>,
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// Tables in which something could not be read, by the start of their header: what is missing there may be
-    /// what could not be read.
+    /// Tables in which something could not be parsed, by the start of their header: a key that seems missing there
+    /// may be just that.
     pub(crate) damaged: BTreeSet<usize>,
-    /// Whether so much could not be read that the rest says nothing.
+    /// Whether so much could not be parsed that the rest is meaningless.
     pub(crate) lost: bool,
 }
 
-/// A message of the TOML reader.
+/// A message of the TOML parser.
 #[derive(Clone)]
 struct Complaint {
     at: Range<usize>,
     message: String,
 }
 
-/// A text without the lines at which the reader gives up, which are blanked, and what it says about them.
+/// A text in which the lines that stop the parser are blanked, and the parser's messages about them.
 pub(crate) struct Blanked {
     text: String,
     complaints: Vec<Complaint>,
 }
 
-/// How many lines are blanked at most: each costs another reading.
+/// The most lines that are blanked: each costs another parse.
 const BLANKED_MAX: usize = 8;
 
-/// So many lines that cannot be read are told one by one, whatever else there is. Of more, where they are most of the text, the first is:
-/// it is a text of another kind.
+/// Fewer unreadable lines than this are reported one by one in any case. If there are this many or more, and they are
+/// most of the text, only the first is reported: the text is not a manifest.
 const FEW: usize = 8;
 
-/// Makes a text readable to its end, if a few lines stand in the way.
+/// Makes a text parsable to its end, if only a few lines prevent that.
 fn blank(text: &str) -> Blanked {
     let mut blanked = Blanked { text: text.to_owned(), complaints: Vec::new() };
     quote(&mut blanked);
@@ -64,8 +64,8 @@ fn blank(text: &str) -> Blanked {
     blanked
 }
 
-/// A text that does not end within `{ … }` or `[ … ]` takes the closing bracket with it, and then all that follows.
-/// Such a value becomes a text of its own, as long as the line goes.
+/// An unterminated string within `{ … }` or `[ … ]` swallows the closing bracket, and then all that follows. Such a
+/// value is replaced by a string of its own, up to the end of the line.
 fn quote(blanked: &mut Blanked) {
     for complaint in read(&blanked.text).1 {
         let at = complaint.at.start;
@@ -86,8 +86,8 @@ fn quote(blanked: &mut Blanked) {
     }
 }
 
-/// A `{ … }` or `[ … ]` whose line ends as if it were complete, and which goes on at none of the lines after it, is
-/// one that was not closed: the same becomes of it.
+/// A `{ … }` or `[ … ]` whose line ends as if it were complete, and which the following text does not continue, was
+/// not closed: it is replaced in the same way.
 fn close(blanked: &mut Blanked) {
     if read(&blanked.text).1.is_empty() {
         return;
@@ -116,7 +116,7 @@ fn close(blanked: &mut Blanked) {
     }
 }
 
-/// How many brackets of a line stay open, and its last character; without texts and comments.
+/// The number of brackets that a line leaves open, and its last character; strings and comments do not count.
 fn brackets(line: &str) -> (i32, char) {
     let (mut open, mut last, mut quote) = (0, ' ', None);
     for c in line.chars() {
@@ -149,14 +149,14 @@ fn read(text: &str) -> (DeTable<'_>, Vec<Complaint>) {
     (table.into_inner(), complaints)
 }
 
-/// Reads a text as far as it goes. `room` holds another text of the same length, if that goes further.
+/// Parses a text as far as possible. `room` holds another text of the same length, if that one can be parsed further.
 pub(crate) fn parse<'t>(file: usize, text: &'t str, room: &'t OnceCell<Blanked>) -> Parsed<'t> {
     let (mut table, mut complaints) = read(text);
     if !complaints.is_empty() {
         let blanked = room.get_or_init(|| blank(text));
         (table, complaints) = read(&blanked.text);
         complaints.extend(blanked.complaints.iter().cloned());
-        // A blank may lie within a character of the text that it stands for.
+        // A position in the blanked text may lie within a character of the original one.
         complaints.iter_mut().for_each(|complaint| complaint.at = clamp(text, complaint.at.clone()));
         complaints.sort_by_key(|complaint| complaint.at.start);
     }
@@ -170,7 +170,7 @@ pub(crate) fn parse<'t>(file: usize, text: &'t str, room: &'t OnceCell<Blanked>)
     headers.sort_by_key(|(start, _)| *start);
     let mut broken = Vec::new();
     collect_broken(&root, &mut broken);
-    // One that goes on over lines may hold more keys than its own.
+    // A broken value that continues over several lines may contain further keys.
     broken.retain(|span| !text[clamp(text, span.clone())].contains('\n'));
 
     let mut lost = within_values(&root, text, &mut complaints);
@@ -179,13 +179,13 @@ pub(crate) fn parse<'t>(file: usize, text: &'t str, room: &'t OnceCell<Blanked>)
     let mut line_before = None;
     for complaint in &complaints {
         let line = text[..complaint.at.start].rfind('\n');
-        // A key whose value could not be read is there.
+        // A key whose value could not be parsed is not missing.
         if !broken.iter().any(|span| (span.start..=span.end).contains(&complaint.at.start)) {
             damaged.insert(owner(&headers, complaint.at.start).map_or(0, |(start, _)| *start));
         }
         let header = line_of(text, complaint.at.start).split('#').next().unwrap_or_default().trim();
         lost |= header.starts_with('[') || (header.ends_with(']') && !header.contains(['=', '[']));
-        // One per line: the second usually follows from the first.
+        // One message per line: a second one usually follows from the first.
         if line_before != Some(line) {
             diagnostics.push(syntax(file, text, complaint));
         }
@@ -201,12 +201,12 @@ pub(crate) fn parse<'t>(file: usize, text: &'t str, room: &'t OnceCell<Blanked>)
     }
 
     let again = doubles.iter().map(|double| double.at.start).collect::<Vec<_>>();
-    // Keys that stand where something has swallowed their header are not really there twice.
+    // If an unclosed value swallowed a header, the keys after it are not really duplicates.
     let swallowed = complaints.first().filter(|_| lost).map_or(text.len(), |first| first.at.start);
     for double in doubles.iter().filter(|double| double.at.start < swallowed) {
         let in_header = line_of(text, double.at.start).trim_start().starts_with('[');
         let owner = owner(&headers, double.at.start);
-        // The keys of a table that stands twice collide because the table does.
+        // The keys of a table that is defined twice collide only because the table does.
         let follows = !in_header
             && owner.is_some_and(|(start, node)| again.iter().any(|at| (*start..node.span.end).contains(at)));
         if !follows {
@@ -216,7 +216,7 @@ pub(crate) fn parse<'t>(file: usize, text: &'t str, room: &'t OnceCell<Blanked>)
     Parsed { root, diagnostics, damaged, lost }
 }
 
-/// A range that lies in the text and on whole characters.
+/// A range within the text and on character boundaries.
 fn clamp(text: &str, range: Range<usize>) -> Range<usize> {
     let start = text.floor_char_boundary(range.start.min(text.len()));
     let end = text.ceil_char_boundary(range.end.min(text.len()));
@@ -242,7 +242,7 @@ fn collect_headers<'n, 't>(node: &'n Node<'t>, text: &str, headers: &mut Vec<(us
     }
 }
 
-/// Where the values stand that could not be read.
+/// The ranges of values that could not be parsed.
 fn collect_broken(node: &Node<'_>, broken: &mut Vec<Range<usize>>) {
     match &node.value {
         Value::Broken => broken.push(node.span.clone()),
@@ -252,14 +252,14 @@ fn collect_broken(node: &Node<'_>, broken: &mut Vec<Range<usize>>) {
     }
 }
 
-/// The table with a header that a place belongs to.
+/// The table with a header to which a position belongs.
 fn owner<'h, 'n, 't>(headers: &'h [(usize, &'n Node<'t>)], at: usize) -> Option<&'h (usize, &'n Node<'t>)> {
     headers.partition_point(|(start, _)| *start <= at).checked_sub(1).map(|last| &headers[last])
 }
 
-/// Of the complaints within one value, only the first is worth telling: the others follow from it. Something that
-/// is opened and not closed swallows the rest of the text; then the opening is told, unless the first mistake is on
-/// its line. Says whether something was swallowed.
+/// Keeps only the first of several complaints within one value: the others follow from it. An unclosed bracket
+/// swallows the rest of the text; then the opening is reported, unless the first mistake is on its line. Returns
+/// whether something was swallowed.
 fn within_values(root: &Node<'_>, text: &str, complaints: &mut Vec<Complaint>) -> bool {
     let mut kept = Vec::<Complaint>::new();
     let mut lost = false;
@@ -276,7 +276,7 @@ fn within_values(root: &Node<'_>, text: &str, complaints: &mut Vec<Complaint>) -
         let missing = complaint.message.starts_with("missing ");
         let swallowed = unclosed || (starts_line && (missing || opening.is_some()));
         lost |= swallowed;
-        // What was opened is known by an earlier mistake, if not by its value.
+        // If no value shows where it was opened, an earlier mistake does.
         let known = swallowed && opening.is_none() && !kept.is_empty();
         if !(follows || known) {
             kept.push(complaint);
@@ -294,7 +294,7 @@ fn within_values(root: &Node<'_>, text: &str, complaints: &mut Vec<Complaint>) -
     lost
 }
 
-/// Where the outermost value that spans `end` begins.
+/// The start of the outermost value that spans `end`.
 fn opening(node: &Node<'_>, text: &str, end: usize) -> Option<usize> {
     let children = |entries: &[(Cow<'_, str>, Node<'_>)]| {
         entries.iter().find_map(|(_, node)| {
@@ -312,7 +312,7 @@ fn opening(node: &Node<'_>, text: &str, end: usize) -> Option<usize> {
     }
 }
 
-/// Whether the reader gave up: text follows a complaint, and nothing of it was read.
+/// Whether the parser gave up: text follows the last complaint, and none of it was parsed.
 fn stopped(root: &Node<'_>, text: &str, complaints: &[Complaint]) -> bool {
     let Some(last) = complaints.last() else { return false };
     let rest = text[last.at.start..].split_once('\n').map_or("", |(_, rest)| rest);

@@ -10,9 +10,9 @@ use toml::de::{DeTable, DeValue};
 #[derive(Clone, Debug)]
 pub(crate) struct Node<'t> {
     pub(crate) file: usize,
-    /// Where its key stands; the value itself for items of a list.
+    /// The place of its key; for items of a list, of the value itself.
     pub(crate) key: Range<usize>,
-    /// Where its value stands; the header for a table with one.
+    /// The place of its value; for a table with a header, of the header.
     pub(crate) span: Range<usize>,
     pub(crate) value: Value<'t>,
 }
@@ -25,18 +25,18 @@ pub(crate) enum Value<'t> {
     Text(Cow<'t, str>),
     /// `None` if it does not fit into 128 bits.
     Integer(Option<i128>),
-    /// As it is written.
+    /// The number as written.
     Float(f64),
     Boolean,
     Datetime,
     List(Vec<Node<'t>>),
     Table(Entries<'t>),
-    /// Something that is reported already.
+    /// A value whose fault is already reported.
     Broken,
 }
 
 impl<'t> Node<'t> {
-    /// The tree of a parsed text. What touches one of the (sorted) `errors` is broken.
+    /// The tree of a parsed text. A value that touches one of the (sorted) `errors` is broken.
     pub(crate) fn root(file: usize, table: DeTable<'t>, errors: &[usize]) -> Self {
         Self { file, key: 0..0, span: 0..0, value: Value::Table(entries(file, table, errors)) }
     }
@@ -76,12 +76,12 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Whether a table stands behind its key: `key = { … }`. One with a header has that as its place.
+    /// Whether it is a table after its key: `key = { … }`. The place of a table with a header is that header.
     pub(crate) fn is_inline(&self) -> bool {
         self.span.start >= self.key.end
     }
 
-    /// Puts `over` over it: tables are joined key by key, everything else is replaced.
+    /// Merges `over` into this value: tables are merged key by key, any other value is replaced.
     pub(crate) fn overlay(&mut self, over: Self) {
         match (&mut self.value, over.value) {
             (Value::Table(entries), Value::Table(others)) => {
@@ -96,7 +96,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// What kind of value it is, with its article.
+    /// The kind of the value, with its article.
     pub(crate) fn type_name(&self) -> &'static str {
         match self.value {
             Value::Text(_) => "a text",
@@ -114,7 +114,7 @@ impl<'t> Node<'t> {
 fn entries<'t>(file: usize, table: DeTable<'t>, errors: &[usize]) -> Entries<'t> {
     let mut entries = table
         .into_iter()
-        // A key that the reader made up, where it missed one.
+        // Without keys that the parser invented where one was missing.
         .filter(|(key, _)| !key.span().is_empty())
         .map(|(key, value)| {
             let (at, span) = (key.span(), value.span());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The first tenant's manifest, as it stands in the tree.
+//! The manifest of the first application, as it is in the tree.
 
 use taut_manifest::{Loaded, Source, load, render};
 use taut_model::{Arrival, Class, Evidence, Kind, OnMissingPrivilege, Party, Place, Size, Step};
@@ -117,7 +117,7 @@ fn overlay_faults_point_into_the_right_file() {
     insta::assert_snapshot!(shown(&loaded, &[&source, &overlay]));
 }
 
-/// Everything that is wrong in an overlay is told in one go, where it stands in the overlay.
+/// All mistakes of an overlay are reported in one go, at their places in the overlay.
 #[test]
 fn an_overlay_with_several_mistakes() {
     let text = "manifest = 2\n[platform]\ncores = [0, 0]\nhousekeeping = [\"1\"]\nmemory = \"60\"\n\

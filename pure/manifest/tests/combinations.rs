@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Mistakes in any combination: each is told, as it is told alone, and nothing else is.
+//! Mistakes in any combination: each is reported as it is alone, and nothing else is.
 //!
-//! A rich manifest without fault, a list of single mistakes in it with what is said about each, and then every
-//! pair, and many seeded triples and dozens of them: what is said is the union. [`HIDES`] lists the pairs in which
-//! one mistake truly takes away what the other would be told by.
+//! A rich manifest without a fault, and a list of single mistakes in it with the report about each. For every pair,
+//! and for many seeded triples and dozens, the report is the union of the single ones. [`HIDES`] lists the pairs in
+//! which one mistake truly removes the evidence for the other.
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ use taut_model::{Code, codes};
 
 const RICH: &str = include_str!("rich.toml");
 
-/// A mistake: in the table with this header, this text instead of that, and what is said: the code, and the text
-/// at the place.
+/// A mistake in the table with this header: `wrong` replaces `right`. The report has this code, and this text at its
+/// place.
 struct Mistake {
     table: &'static str,
     right: &'static str,
@@ -133,7 +133,7 @@ static MISTAKES: &[Mistake] = &[
     slip("[[chains]]", "\"250ms\"", "\"250ms\"\n[clients.spare]", codes::UNUSED, "spare"),
 ];
 
-/// Where a mistake is made: the range of what it replaces.
+/// The place of a mistake: the range that it replaces.
 fn range(mistake: &Mistake) -> Range<usize> {
     let table = RICH.find(mistake.table).expect("a table of the manifest");
     let at = table + RICH[table..].find(mistake.right).expect("a text of the manifest");
@@ -155,7 +155,7 @@ fn source(text: &str) -> Source {
     Source { name: "taut.toml".into(), text: text.into() }
 }
 
-/// What is said: its code, which table it is in, and the text at its place.
+/// A report: its code, the number of its table, and the text at its place.
 type Said = (Code, usize, String);
 
 fn said(text: &str) -> Vec<Said> {
@@ -218,14 +218,14 @@ fn alone() -> Vec<Vec<Said>> {
 /// A mistake by its table and its wrong text.
 type Name = (&'static str, &'static str);
 
-/// Mistakes that together take away what another would be told by.
+/// Mistakes that together remove the evidence for another.
 #[rustfmt::skip]
 static HIDES: &[(&[Name], Name)] = &[
-    // Whether 7 is among cores of which one cannot be read.
+    // Whether 7 is among the cores, when one of the cores cannot be read.
     (&[("[platform]", "[0, \"2\"]")], ("[tasks.recording]", "core = 7")),
     // Whether a payload is a multiple of its largest field, when that field's size is not known.
     (&[("[payloads]", "frame = \"u9\"")], ("[payloads]", "\"u8*177\"")),
-    // What stands under a misnamed key is not taken for a value of the key that may be meant.
+    // The value under a misnamed key is not checked as a value of the key that may be meant.
     (&[("[platform]", "cors = ")], ("[platform]", "[0, \"2\"]")),
     (&[("[platform]", "cors = ")], ("[tasks.recording]", "core = 7")),
     (&[("[payloads]", "Battery = { feilds")], ("[payloads]", "\"u8\"")),
@@ -272,7 +272,7 @@ fn every_pair() {
     }
     assert!(wrong.is_empty(), "{wrong}");
     assert!(count > 2_500, "{count}");
-    // Each line of the list is needed.
+    // Every line of the list is needed.
     for (hiders, hidden) in HIDES {
         let at = |name: &Name| MISTAKES.iter().position(|one| (one.table, one.wrong) == *name).unwrap();
         let mistakes = hiders.iter().chain([hidden]).map(at).collect::<Vec<_>>();
@@ -325,7 +325,7 @@ fn two_dozens() {
     sampled(24, 24, 300);
 }
 
-/// Everything at once, as far as it does not stand in the same place.
+/// All mistakes at once, except those in the same place.
 #[test]
 fn all_of_them() {
     let mut chosen = Vec::new();
@@ -364,7 +364,7 @@ fn values() -> Vec<Range<usize>> {
     found
 }
 
-/// Keys at the start of a line; those of `[payloads]` are names that the author gives.
+/// Keys at the start of a line; the keys of `[payloads]` are names that the author chooses.
 fn keys() -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -377,7 +377,7 @@ fn keys() -> Vec<Range<usize>> {
     found
 }
 
-/// The edits, each expected to be told once and nothing else to be.
+/// Makes the edits; each must be reported once, and nothing else.
 fn told_once(edits: &[(Range<usize>, String)], codes: &[Code]) -> Option<String> {
     let mut text = RICH.to_owned();
     let mut ordered = edits.to_vec();
@@ -431,7 +431,7 @@ fn any_key_misnamed() {
     once_and_in_dozens(&edits, &[codes::UNKNOWN_KEY]);
 }
 
-/// `[task.watch]` for `[tasks.watch]`: what refers to it is not to blame.
+/// `[task.watch]` for `[tasks.watch]`: references to it are not reported.
 #[test]
 fn any_table_misnamed() {
     let headers = RICH.match_indices("\n[").map(|(at, _)| {
@@ -446,7 +446,7 @@ fn any_table_misnamed() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// A quote or a bracket that is not closed takes nothing with it.
+/// An unclosed quote or bracket hides nothing else.
 #[test]
 fn anything_unclosed() {
     let quotes = values().into_iter().filter(|range| RICH[range.clone()].starts_with('"'));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Texts with mistakes, and everything that is said about them in one go.
+//! Texts with mistakes, and everything that one load reports about them.
 
 use taut_manifest::{Source, load, render, to_json};
 
@@ -148,7 +148,7 @@ fn many_mistakes_in_one_go() {
     insta::assert_snapshot!(shown(MANY));
 }
 
-/// A mistake in a table hides none of the others in it, and its name is known to those that refer to it.
+/// A mistake in a table hides no other mistake in it, and references to the table's name still resolve.
 #[test]
 fn several_in_one_table() {
     let text = format!(
@@ -171,7 +171,7 @@ fn names_have_at_most_63_characters() {
     }
 }
 
-/// What follows a mistake in a text is found all the same.
+/// Mistakes after an unreadable line are still found.
 #[test]
 fn mistakes_around_a_line_that_cannot_be_read() {
     let text = format!(
@@ -183,7 +183,7 @@ fn mistakes_around_a_line_that_cannot_be_read() {
     );
 }
 
-/// A text that is no manifest at all is one mistake, not one a line.
+/// A text that is not a manifest at all is one mistake, not one per line.
 #[test]
 fn a_text_of_another_kind() {
     let yaml = "robot:\n".to_owned() + &"  period: 8ms\n".repeat(30);
@@ -203,7 +203,7 @@ fn a_text_of_another_kind() {
     );
 }
 
-/// Keys that an unclosed text has swallowed are not missed.
+/// Keys that an unclosed text swallowed are not reported as missing.
 #[test]
 fn an_unclosed_text() {
     let text = format!(
@@ -212,7 +212,7 @@ fn an_unclosed_text() {
     assert_eq!(places(&text).len(), 1, "{:?}", places(&text));
 }
 
-/// A comma that is missing in a list of several lines swallows nothing.
+/// A missing comma in a list of several lines swallows nothing.
 #[test]
 fn a_comma_is_missing() {
     let text = format!(
@@ -317,7 +317,7 @@ fn parties_that_no_mechanism_serves() {
     insta::assert_snapshot!(shown(&channels(&text)));
 }
 
-/// A state with a real-time reader, pinned: who is served says so with silence.
+/// A state with a real-time reader and a pinned mechanism: no report means that the mechanism serves the parties.
 #[test]
 fn pinned_mechanisms_of_states() {
     let mut text = String::new();
@@ -476,7 +476,7 @@ segments = [{ run = "900us" }, { hold = "log", run = "200us" }]
     insta::assert_snapshot!(shown(text));
 }
 
-/// Where the plan may choose, that is said, too; and nothing impossible is suggested.
+/// A help also says where the plan may choose, and suggests nothing impossible.
 #[test]
 fn helps_that_can_be_followed() {
     let task = |more: &str, wcet: &str, deadline: &str| {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Which flows may be synchronous, and what a model knows of those that are.
+//! Which flows may be synchronous, and what a model knows about them.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use taut_manifest::{Source, load, render};
@@ -37,7 +37,7 @@ fn found(text: &str) -> Vec<Code> {
     read(text).1
 }
 
-/// Tasks `a`, `b` and `c` with what is said of each.
+/// Tasks `a`, `b` and `c`, each with these lines.
 fn three(a: &str, b: &str, c: &str) -> String {
     [task("a", a), task("b", b), task("c", c)].concat()
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! No text makes the loader panic, lose a place, or say nothing about a model that it did not build.
+//! No text makes the loader panic, lose a place, or report nothing about a model that it did not build.
 
 use proptest::prelude::*;
 use taut_manifest::{Source, load, render, to_json};
 
 const COCHLEAR: &str = include_str!("../../../apps/cochlear/taut.toml");
 
-/// What every answer owes, whatever the text.
+/// Checks what must hold for every result, whatever the text.
 fn owed(manifest: &str, overlay: Option<&str>) {
     let manifest = Source { name: "taut.toml".into(), text: manifest.into() };
     let overlays = overlay.map(|text| Source { name: "board.toml".into(), text: text.into() });
@@ -82,7 +82,7 @@ fn every_beginning_and_every_missing_line() {
     }
 }
 
-/// Pieces that manifests are made of, and some that they are not.
+/// Pieces that occur in manifests, and some that do not.
 const PIECES: [&str; 24] = [
     "\"",
     "'",
@@ -130,7 +130,7 @@ proptest! {
         owed(&text, None);
     }
 
-    /// Characters of several bytes among what opens, closes and ends.
+    /// Characters of several bytes among brackets, quotes and separators.
     #[test]
     fn wide_characters(text in "[a\\[\\]{}=\"',.# \nµ€😀]{0,40}") {
         owed(&text, None);

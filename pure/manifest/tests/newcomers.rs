@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What people write first who come from other tools: the message names the place and the remedy.
+//! The first attempts of users of other tools: the message names the place and the remedy.
 
 use taut_manifest::{Source, load, render};
 
@@ -9,7 +9,7 @@ const HEAD: &str = "manifest = 1\n[app]\nname = \"x\"\n[platform]\ncores = [1]\n
 const TASK: &str = "[tasks.a]\narrival = { periodic = \"10ms\" }\ndeadline = \"10ms\"\n\
                     wcet = { value = \"1ms\", source = \"guess\" }\n";
 
-/// What is wrong, with `TASK` for a whole task; the code, and what the message must say.
+/// A wrong text, with `TASK` for a whole task; the code, and a part of the message.
 const CASES: &[(&str, &str, &str)] = &[
     ("TASKperiod = \"10ms\"", "TAUT0102", "write `arrival = { periodic = \"10ms\" }`"),
     ("TASKrate = 100", "TAUT0102", "`arrival = { periodic = \"10ms\" }` for 100 a second"),
@@ -46,8 +46,8 @@ fn messages_name_the_remedy() {
     }
 }
 
-/// One mistake in the README's manifest: what stands there and what somebody writes instead, where it is said, and the help,
-/// by which one try suffices.
+/// One mistake in the README's manifest: the text, its replacement, the place of the report, and the help, which
+/// suffices to correct it in one try.
 const MISTAKES: &[(&str, &str, &str, &str)] = &[
     // Quantities.
     ("\"1ms\" }", "1 }", "14:24", "write \"1ms\" if milliseconds are meant"),
@@ -112,7 +112,7 @@ const MISTAKES: &[(&str, &str, &str, &str)] = &[
         "14:41",
         "define it: `[channels.moves]` with `kind = \"queue\"`",
     ),
-    // What does not fit.
+    // Values that do not fit.
     (
         "deadline = \"1ms\"",
         "deadline = \"2ms\"",
@@ -161,7 +161,7 @@ fn words_of_other_tools_are_known() {
     }
 }
 
-/// The line of what each diagnostic is about, and what is said there.
+/// For each diagnostic, the line of its place, and the text there.
 fn labels(text: &str) -> Vec<(usize, String)> {
     let source = Source { name: "taut.toml".to_owned(), text: text.to_owned() };
     let line = |at: usize| text[..at].matches('\n').count() + 1;
@@ -169,8 +169,8 @@ fn labels(text: &str) -> Vec<(usize, String)> {
     load(&source, &[]).diagnostics.iter().map(of).collect()
 }
 
-/// A key belongs into its table, a table behind the last line: nothing that is missing is in the first line, but for what
-/// has to stand there.
+/// A missing key belongs into its table, a missing table after the last line: nothing missing is reported in the
+/// first line, except what has to be there.
 #[test]
 fn what_is_missing_belongs_somewhere() {
     let whole = format!(
@@ -202,7 +202,7 @@ fn what_is_missing_belongs_somewhere() {
         let found = labels(&text);
         assert!(found.contains(&(line, says.to_owned())), "{line} {says}: {found:?}\n{text}");
     }
-    // Whatever line is gone.
+    // The same without any single line.
     for (at, gone) in whole.lines().enumerate().skip(1) {
         let rest: Vec<&str> =
             whole.lines().enumerate().filter(|(other, _)| *other != at).map(|(_, line)| line).collect();

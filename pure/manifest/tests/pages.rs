@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Every code has a page; its wrong example gives exactly its code, shown as the snapshot says, and its right one
-//! nothing at all.
+//! Every code has a page; its wrong example yields exactly its code, as the snapshot shows it, and its right example
+//! yields nothing at all.
 
 use taut_manifest::{Loaded, Source, explain, load, render};
 use taut_model::{Code, codes};
 
-/// Raised by the analysis, by the plan, or by more entries than a page can show.
+/// Codes that the analysis or the plan reports, or that need more entries than a page can show.
 const WITHOUT_EXAMPLE: [Code; 14] = [
     codes::DEADLINE_MISSED,
     codes::CORE_OVERLOADED,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The schema and the page of keys in the tree are those that the table of keys gives. `SCHEMA_UPDATE=1` writes them.
+//! The schema and the page of keys in the tree match the table of keys. `SCHEMA_UPDATE=1` writes them.
 
 use taut_manifest::{reference, schema};
 

@@ -47,11 +47,11 @@ fn fastest(n: usize) -> Duration {
 fn grows_with_the_length() {
     let (few, many) = (fastest(200), fastest(1_600));
     println!("200 tasks and channels: {few:?}; 1600: {many:?}");
-    // 8 times as long; its square would be 64. The margin is for caches and a busy machine.
+    // 8 times as long; quadratic time would be 64 times. The margin is for caches and a busy machine.
     assert!(many < few * 32, "200: {few:?}, 1600: {many:?}");
 }
 
-/// What a release build must reach on a busy machine; a debug build is given more.
+/// The limit for a release build on a busy machine; a debug build may take longer.
 #[test]
 fn a_hundred_tasks_take_a_few_milliseconds() {
     let took = fastest(100);

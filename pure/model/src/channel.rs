@@ -10,25 +10,25 @@ use crate::{Mechanism, Party};
 pub struct Channel {
     /// Its name in the manifest.
     pub name: String,
-    /// Which values arrive.
+    /// Which values arrive at a reader.
     pub kind: Kind,
-    /// Who sends.
+    /// The party that sends.
     pub writer: Party,
-    /// Who receives; at least one, none twice.
+    /// The parties that receive; at least one, each once.
     pub readers: Vec<Party>,
     /// The type of a value: a position in [`crate::Model::payloads`].
     pub payload: usize,
-    /// Values that can wait; `None` lets the plan choose. A state channel has none.
+    /// How many values can wait; `None` lets the plan choose. Unused in a state channel.
     pub capacity: Option<u32>,
     /// What happens to a value that does not fit.
     pub overflow: Overflow,
     /// Which of its writer's values a job reads.
     pub flow: Flow,
-    /// By reader: whether it reads with a unit delay; none does unless the flow is synchronous.
+    /// By reader: whether it reads with a unit delay; only readers of a synchronous flow can.
     pub delayed: Vec<bool>,
-    /// How it is realised; `None` lets the plan choose.
+    /// The mechanism that implements it; `None` lets the plan choose.
     pub mechanism: Option<Mechanism>,
-    /// What a plan decided where that is open; `None` until it has: [`crate::Model::decided`].
+    /// The plan's choice where `mechanism` is open; `None` until the plan has chosen: [`crate::Model::decided`].
     pub decided: Option<Mechanism>,
     /// The most values the writer sends per activation.
     pub sends_per_release: u32,
@@ -36,7 +36,7 @@ pub struct Channel {
     pub takes_per_release: u32,
 }
 
-/// Which values arrive.
+/// Which values arrive at a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -50,17 +50,18 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Flow {
-    /// The newest at the moment of reading.
+    /// The newest value at the moment of reading.
     #[default]
     Newest,
-    /// The one that the synchronous-reactive model reads [Han14, I-B]: of the writer's job that was activated last when
-    /// the reader's was, or of the one before where there is a unit delay. Activations count by their nominal instants,
-    /// the writer's before its readers' at one instant; a job without a new value leaves the last one.
+    /// The value that the synchronous-reactive model reads [Han14, I-B]: of the writer's job that was activated last
+    /// when the reader's job was activated, or of the job before it where there is a unit delay. Activations count by
+    /// their nominal instants; at one instant the writer's comes before its readers'. A job that writes no new value
+    /// leaves the last one.
     Synchronous,
 }
 
 impl Flow {
-    /// The word that stands for it in a manifest.
+    /// Its word in a manifest.
     pub fn word(self) -> &'static str {
         match self {
             Self::Newest => "newest",
@@ -68,7 +69,7 @@ impl Flow {
         }
     }
 
-    /// What a word stands for.
+    /// The flow with this word.
     pub fn from_word(word: &str) -> Option<Self> {
         [Self::Newest, Self::Synchronous].into_iter().find(|flow| flow.word() == word)
     }
@@ -78,7 +79,7 @@ impl Flow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overflow {
-    /// The new value is refused and given back.
+    /// The new value is rejected and returned to the sender.
     Reject,
     /// The oldest value is dropped.
     DropOldest,
@@ -86,18 +87,18 @@ pub enum Overflow {
     Clear,
 }
 
-/// The most values that a queue can hold.
+/// The largest capacity of a queue, in values.
 pub const CAPACITY_MAX: u32 = 65_536;
-/// The most bytes of a value.
+/// The largest size of a value, in bytes.
 pub const PAYLOAD_BYTES_MAX: u32 = 1 << 20;
-/// Bytes that the runtime puts in front of every value: when it was sent and its sequence number, 8 each.
+/// Bytes that the runtime puts in front of every value: the time of sending and the sequence number, 8 each.
 pub const STAMP_BYTES: u32 = 16;
-/// Alignment of every object in a memory map, and the size of the line that wakes a receiver: two cache lines,
-/// since processors fetch them in pairs.
+/// Alignment of every object in a memory map, and the size of the line that wakes a receiver: two cache lines, since
+/// processors fetch them in pairs.
 pub const LINE_BYTES: u64 = 128;
 
-/// The fixed layout of a value. Fields stand one after another without padding; every scalar is aligned to its
-/// size, which [`crate::Draft::build`] checks.
+/// The fixed layout of a value. Fields follow each other without padding; every scalar is aligned to its size, which
+/// [`crate::Draft::build`] checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payload {
     /// Its name in the manifest.
@@ -113,7 +114,7 @@ pub struct PayloadField {
     pub name: String,
     /// The type of an element.
     pub scalar: Scalar,
-    /// How many; at least 1.
+    /// The number of elements; at least 1.
     pub len: u32,
 }
 
@@ -134,7 +135,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// All of them, with their names.
+    /// All scalars, with their names.
     pub const ALL: [(&'static str, Self); 10] = [
         ("u8", Self::U8),
         ("i8", Self::I8),
@@ -165,7 +166,7 @@ impl Scalar {
 }
 
 impl Payload {
-    /// Bytes of a value; `None` on overflow of 32 bits. There is no padding, also not at the end.
+    /// Bytes of a value; `None` on overflow of 32 bits. There is no padding, not even at the end.
     pub fn size(&self) -> Option<u32> {
         let mut bytes = 0u32;
         for field in &self.fields {
@@ -174,7 +175,7 @@ impl Payload {
         Some(bytes)
     }
 
-    /// The layout in one line, as code and manifest must agree on it: `sequence:u64,levels:u8*176`.
+    /// The layout in one line, on which code and manifest must agree: `sequence:u64,levels:u8*176`.
     pub fn layout(&self) -> String {
         let field = |f: &PayloadField| match (f.name.as_str(), f.len) {
             ("", 1) => f.scalar.name().to_owned(),

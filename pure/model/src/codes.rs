@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Every code that a fault of a manifest, an analysis or a plan may carry, in one table. Each has a page in
-//! `docs/errors`. A number is never used again for something else.
+//! All codes that a fault of a manifest, an analysis or a plan can have, in one table. Each code has a page in
+//! `docs/errors`. A number is never reused for another meaning.
 
 use crate::Code;
 
@@ -12,7 +12,7 @@ macro_rules! codes {
             #[doc = $title]
             pub const $name: Code = Code($number);
         )*
-        /// All of them with their titles, by number.
+        /// All codes with their titles, by number.
         pub const ALL: &[(Code, &str)] = &[$(($name, $title)),*];
     };
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What an application is once the mechanisms of its states are decided.
+//! An application after the plan has chosen the mechanisms of its states.
 
 use taut_time::Duration;
 
@@ -10,26 +10,27 @@ use crate::{
     Section, Shared, TaskId,
 };
 
-/// What was decided of an application.
+/// The plan's choices for an application.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decisions {
-    /// By channel: its mechanism, where that is decided.
+    /// By channel: the chosen mechanism, if there is one.
     pub mechanisms: Vec<Option<Mechanism>>,
-    /// By resource: its protocol, where that is decided.
+    /// By resource: the chosen protocol, if there is one.
     pub protocols: Vec<Option<Locking>>,
 }
 
 impl Model {
-    /// The same application with mechanisms for its states and protocols for its resources; what the manifest says goes
-    /// first.
+    /// The same application with mechanisms for its states and protocols for its resources. What the manifest states
+    /// takes precedence.
     ///
-    /// A state under a lock becomes a resource of which every access is a critical section, as long as copying the value
-    /// takes; that is part of the execution time. What another mechanism copies beyond once per access comes to its
-    /// parties.
+    /// A state under a lock becomes a resource. Every access to it is a critical section, as long as copying the
+    /// value takes; that time is part of the execution time. Copies that other mechanisms make beyond one per access
+    /// are added to the parties' costs.
     ///
-    /// `None` if a state is to get a lock and a party of it is not real-time, runs in a server, says the order of its
-    /// segments, or would be longer in sections than it executes; or if numbers do not fit. One that was decided once
-    /// is not decided again.
+    /// `None` if a state is to get a lock and one of its parties is not real-time, runs in a server, states the order
+    /// of its segments, or would spend more time in sections than it executes; if an earlier decision already put a
+    /// state under a lock; if `decisions` does not have a mechanism entry for every channel; or if numbers do not
+    /// fit.
     #[must_use]
     pub fn decided(&self, decisions: &Decisions) -> Option<Self> {
         if !self.guarding.is_empty() || decisions.mechanisms.len() != self.channels.len() {
@@ -77,8 +78,8 @@ impl Model {
         Some(decided)
     }
 
-    /// The same with a mechanism pinned for one channel, as if the manifest said so; `None` if it does not serve its
-    /// parties.
+    /// The same application with a mechanism pinned for one channel, as if the manifest stated it; `None` if the
+    /// mechanism does not serve the channel's parties.
     #[must_use]
     pub fn with_mechanism(&self, id: ChannelId, mechanism: Mechanism) -> Option<Self> {
         let channel = self.channel(id);
@@ -90,7 +91,7 @@ impl Model {
         Some(changed)
     }
 
-    /// The same with the mechanism of one channel open.
+    /// The same application with the mechanism of one channel left open.
     #[must_use]
     pub fn with_any(&self, id: ChannelId) -> Self {
         let mut changed = self.clone();
@@ -98,7 +99,7 @@ impl Model {
         changed
     }
 
-    /// Who stands at a channel, in numbers.
+    /// The numbers of a channel's parties.
     pub fn parties(&self, id: ChannelId) -> Parties {
         let channel = self.channel(id);
         let count = |of: &dyn Fn(&Party) -> bool| channel.readers.iter().filter(|reader| of(reader)).count();
@@ -111,13 +112,13 @@ impl Model {
         }
     }
 
-    /// The protocol of a resource, by its position: as the manifest says, else as it was decided.
+    /// The protocol of a resource, by its position: the one in the manifest, otherwise the one that the plan chose.
     pub fn protocol(&self, resource: usize) -> Option<Locking> {
         let decided = || self.protocols.get(resource).copied().flatten();
         self.resources[resource].protocol.or_else(decided)
     }
 
-    /// Bytes of a channel's value with the stamp in front of it; `None` on overflow.
+    /// Bytes of a channel's value, including the stamp in front of it; `None` on overflow.
     pub fn value_bytes(&self, id: ChannelId) -> Option<u32> {
         self.payloads[self.channel(id).payload].size()?.checked_add(STAMP_BYTES)
     }

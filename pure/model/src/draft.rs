@@ -10,10 +10,10 @@ use crate::{
     ServerPolicy, Shared, Size, rules,
 };
 
-/// What someone wrote, by name: everything that a [`Model`] is made from, before any rule was checked.
+/// The input by name: everything from which a [`Model`] is made, before any rule was checked.
 #[derive(Clone, Debug)]
 pub struct Draft {
-    /// What the application is.
+    /// The application's name and settings.
     pub app: App,
     /// The machine.
     pub platform: Platform,
@@ -21,7 +21,7 @@ pub struct Draft {
     pub payloads: Vec<Payload>,
     /// The services.
     pub services: Vec<ServiceDraft>,
-    /// What one job at a time may use.
+    /// Resources that one job at a time may use.
     pub resources: Vec<Shared>,
     /// The servers.
     pub servers: Vec<ServerDraft>,
@@ -33,10 +33,10 @@ pub struct Draft {
     pub channels: Vec<ChannelDraft>,
     /// The chains.
     pub chains: Vec<ChainDraft>,
-    /// Paths of what was faulty and reported already: a key (`tasks.recording.deadline`), an item of a list
-    /// (`platform.cores.1`) or a whole table (`tasks.recording`). Above stands some neutral value for it, under its
-    /// name if it has one, so that what refers to it is found; no fault that rests on such a value is reported.
-    /// While there is one, no model is built.
+    /// Paths of values that are faulty and already reported: a key (`tasks.recording.deadline`), an item of a list
+    /// (`platform.cores.1`) or a whole table (`tasks.recording`). The fields above hold a neutral value in their
+    /// place, under its name if it has one, so that references to it resolve. No fault that rests on such a value is
+    /// reported. A draft with a faulty path yields no model.
     pub faulty: BTreeSet<String>,
 }
 
@@ -59,7 +59,7 @@ pub struct ServerDraft {
     pub period: Duration,
     /// The CPU's number; `None` for `"auto"`.
     pub core: Option<u16>,
-    /// Any whole number that was written; `None` for `"auto"`.
+    /// Any whole number that the manifest states; `None` for `"auto"`.
     pub priority: Option<i64>,
 }
 
@@ -70,7 +70,7 @@ pub struct TaskDraft {
     pub name: String,
     /// The service that it belongs to.
     pub service: Option<String>,
-    /// What is promised about it.
+    /// Whether it has a deadline, and its parameters.
     pub class: ClassDraft,
 }
 
@@ -83,7 +83,7 @@ pub enum ClassDraft {
     BestEffort(BestEffort),
 }
 
-/// The promise of a real-time task, by name. The fields mean what [`crate::RealTime`] says.
+/// The parameters of a real-time task, by name. The fields mean what [`crate::RealTime`] says.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "crate::RealTime says it")]
 pub struct RealTimeDraft {
@@ -97,7 +97,7 @@ pub struct RealTimeDraft {
     pub server: Option<String>,
     /// The CPU's number; `None` for `"auto"`.
     pub core: Option<u16>,
-    /// Any whole number that was written; `None` for `"auto"`.
+    /// Any whole number that the manifest states; `None` for `"auto"`.
     pub priority: Option<i64>,
     pub persistent: Size,
     pub release: Size,
@@ -115,19 +115,19 @@ pub struct SectionDraft {
     pub count: u32,
 }
 
-/// A part of a job, by name: a stretch, or a critical section of one or of parts.
+/// A segment of a job, by name: plain execution, or a critical section with one length or with segments of its own.
 #[derive(Clone, Debug, Default)]
 pub struct SegmentDraft {
-    /// The name of the resource that is held; none for a stretch.
+    /// The name of the resource that the job holds; none for plain execution.
     pub hold: Option<String>,
-    /// How long it lasts, without the margin; none if `segments` say it.
+    /// How long it lasts, without the margin; none if `segments` give the length.
     pub run: Option<Duration>,
-    /// What is inside.
+    /// The segments inside.
     pub segments: Vec<SegmentDraft>,
 }
 
 impl RealTimeDraft {
-    /// The names of resources that it uses, as often as it says so.
+    /// The names of the resources that it uses, once per mention.
     pub(crate) fn held(&self) -> Vec<&str> {
         fn within<'d>(segments: &'d [SegmentDraft], names: &mut Vec<&'d str>) {
             for segment in segments {
@@ -165,13 +165,13 @@ pub enum ArrivalDraft {
 pub struct ClientDraft {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// The kind of party.
     pub kind: ClientKind,
-    /// The least time between two of its sends, if it promises one.
+    /// The least time between two of its sends, if it guarantees one.
     pub min_gap: Option<Duration>,
 }
 
-/// What an outside party is.
+/// The kind of an outside party.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientKind {
     /// A process on the same machine.
@@ -188,7 +188,7 @@ pub struct ChannelDraft {
     pub to: Vec<String>,
     /// The payload's name.
     pub payload: String,
-    /// Any whole number that was written; `None` for `"auto"`.
+    /// Any whole number that the manifest states; `None` for `"auto"`.
     pub capacity: Option<i64>,
     pub overflow: Overflow,
     pub flow: Flow,
@@ -206,17 +206,16 @@ pub struct ChainDraft {
     pub name: String,
     /// Names: task, channel, task, …, task.
     pub path: Vec<String>,
-    /// The oldest that data may be at the end.
+    /// The greatest age of data at the end of the chain.
     pub max_latency: Duration,
-    /// The longest from an event outside until it shows in an output, if that is asked.
+    /// The longest time from an external event until an output reflects it, if the manifest limits that.
     pub max_reaction: Option<Duration>,
 }
 
 impl Draft {
     /// Checks every rule that needs no timing analysis.
     ///
-    /// Returns the model, if there was no error, and everything there is to say: errors and warnings, in the
-    /// order of the manifest's tables.
+    /// Returns the model, if there was no error, and all errors and warnings, in the order of the manifest's tables.
     pub fn build(self) -> (Option<Model>, Vec<Fault>) {
         rules::build(self)
     }

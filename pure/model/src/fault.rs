@@ -3,19 +3,19 @@
 
 use std::fmt;
 
-/// Something wrong with an input, said to the person who wrote it.
+/// A fault of an input, described for its author.
 ///
-/// One primary place (the guilty value), any number of second places (what conflicts with it), notes that say
-/// how it was found, and one help that says what would be right.
+/// It has one primary place (the faulty value), any number of secondary places (what conflicts with it), notes on how
+/// it was found, and one help text with what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Stable; a page explains each.
+    /// The stable code; a page explains each.
     pub code: Code,
-    /// Whether it stops us.
+    /// Whether it prevents a result.
     pub severity: Severity,
     /// One line, lower case, no full stop; names in backticks.
     pub message: String,
-    /// The guilty value.
+    /// The faulty value.
     pub primary: Label,
     /// What conflicts with it.
     pub secondary: Vec<Label>,
@@ -25,35 +25,35 @@ pub struct Fault {
     pub help: Option<String>,
 }
 
-/// A place and what to say there.
+/// A place and a text about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// Where.
+    /// The place.
     pub place: Place,
-    /// What, in a few words.
+    /// The text, in a few words.
     pub text: String,
 }
 
-/// A place in a manifest: the dotted path of a key, `tasks.recording.wcet.value`, list items by position,
-/// `chains.0.path.2`. The key's value is meant; [`Place::key`] means the key itself.
+/// A place in a manifest: the dotted path of a key, `tasks.recording.wcet.value`; list items by position,
+/// `chains.0.path.2`. It means the key's value; [`Place::key`] means the key itself.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     path: String,
     key: bool,
 }
 
-/// Whether a fault stops us.
+/// Whether a fault prevents a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Nothing is built.
     Error,
-    /// Something is built; someone should look.
+    /// There is a result, but the author should look at it.
     Warning,
 }
 
-/// A stable number for a kind of fault, shown as `TAUT0201`. Hundreds group them: 01 text and quantities, 02
-/// timing, 03 names and structure, 04 channels, 05 platform and memory, 06 plan, 07 segments and boot, 08
-/// privileges and machine.
+/// A stable number for a kind of fault, shown as `TAUT0201`. Hundreds group them: 01 text and quantities, 02 timing,
+/// 03 names and structure, 04 channels, 05 platform and memory, 06 plan, 07 segments and boot, 08 privileges and
+/// machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Code(pub u16);
 
@@ -79,7 +79,7 @@ impl Place {
         &self.path
     }
 
-    /// Whether the key itself is meant.
+    /// Whether the place is the key itself.
     pub fn is_key(&self) -> bool {
         self.key
     }
@@ -106,21 +106,21 @@ impl Fault {
         self
     }
 
-    /// With a second place.
+    /// Adds a secondary place.
     #[must_use]
     pub fn also(mut self, place: Place, text: impl Into<String>) -> Self {
         self.secondary.push(Label { place, text: text.into() });
         self
     }
 
-    /// With a note.
+    /// Adds a note.
     #[must_use]
     pub fn note(mut self, text: impl Into<String>) -> Self {
         self.notes.push(text.into());
         self
     }
 
-    /// With a help.
+    /// Adds a help text.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());

@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Synchronous flows: who reads whom without a delay, and what an application is with the waits that follow from it.
+//! Synchronous flows: which tasks read from which without a delay, and the application with the waits that follow.
 
 use taut_time::Duration;
 
 use crate::{ChannelId, Flow, Model, Party, TaskId};
 
-/// A task that reads another one's value of the same instant: its job begins behind that one's completion.
+/// A writer, and a reader of its value of the same instant: the reader's job starts after the writer's job completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
     /// The channel between them.
     pub channel: ChannelId,
-    /// Who writes.
+    /// The task that writes.
     pub writer: TaskId,
-    /// Who reads.
+    /// The task that reads.
     pub reader: TaskId,
 }
 
-/// What synchronous flows make a task wait and take.
+/// The waiting and the cost that synchronous flows add to a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// The longest time from an arrival until what the job reads is there: it begins no sooner.
+    /// The longest time from an arrival until the job's input is there; the job starts no sooner.
     pub by: Duration,
-    /// The channel for which it can last that long; none without a wait.
+    /// The channel that causes the longest wait; none without a wait.
     pub of: Option<ChannelId>,
-    /// What comes to each job: going to sleep and waking up, and waking others.
+    /// Added to the cost of each job: sleeping and waking up, and waking others.
     pub switching: Duration,
 }
 
 impl Model {
-    /// Tasks that read without a delay what others write, where the flow is synchronous; in the order of channels and
-    /// their readers. There is no circle of them.
+    /// All pairs in which a task reads without a delay what another one writes in a synchronous flow, in the order of
+    /// channels and their readers. They form no cycle.
     pub fn links(&self) -> impl Iterator<Item = Link> + '_ {
         let synchronous = self.channel_ids().filter(|id| self.channel(*id).flow == Flow::Synchronous);
         synchronous.flat_map(move |channel| {
@@ -44,8 +44,7 @@ impl Model {
         })
     }
 
-    /// The same application with what its tasks wait for each other, by task; what it says of that so far is
-    /// replaced.
+    /// The same application with these waits, by task; they replace earlier ones.
     #[must_use]
     pub fn waiting(&self, waits: &[Waits]) -> Self {
         let mut waiting = self.clone();

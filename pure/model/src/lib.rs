@@ -3,13 +3,13 @@
 
 //! Cores, tasks, channels and parties; valid once constructed.
 //!
-//! A [`Draft`] is what someone wrote, by name. [`Draft::build`] checks every rule that needs no timing analysis
-//! and gives a [`Model`], by position, or all [`Fault`]s at once. A fault names its place by the path in the
-//! manifest (`tasks.recording.deadline`), so that whoever read the text can point at it: the rules are the same
-//! for every input format.
+//! A [`Draft`] is the input, by name. [`Draft::build`] checks every rule that needs no timing analysis and returns a
+//! [`Model`], by position, or all [`Fault`]s at once. A fault names its place by the path in the manifest
+//! (`tasks.recording.deadline`), so that the parser of the text can point at it: the rules are the same for every
+//! input format.
 //!
-//! A [`TaskSet`] is what analyses and simulation look at: tasks as segments, the resources that they share, no names
-//! resolved, nothing of the application's.
+//! A [`TaskSet`] is the input of analyses and simulation: tasks as segments and the resources that they share,
+//! without names to resolve and without anything else of the application.
 //!
 //! Larger priority = more urgent, everywhere.
 #![forbid(unsafe_code)]

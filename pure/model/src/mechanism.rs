@@ -17,59 +17,59 @@ pub enum Mechanism {
     Qrtr,
     /// Latest value; readers claim a buffer each.
     Chen,
-    /// Latest value; two buffers for each reader, who says in which row it stands.
+    /// Latest value; two buffers for each reader, which publishes the row that it uses.
     DoubleBuffer,
-    /// Latest value; readers are counted into the newest buffer.
+    /// Latest value; readers register their presence in the newest buffer.
     Presence,
-    /// Latest value; the writer copies for readers that it meets.
+    /// Latest value; the writer makes a copy for each reader that it meets.
     Peterson,
-    /// Latest value; a reader claims a buffer only if the writer came back to the one that it copied.
+    /// Latest value; a reader claims a buffer only if the writer returned to the one that it copied.
     Hybrid,
-    /// Latest value; some readers claim, the others are faster than the writer comes back.
+    /// Latest value; some readers claim a buffer, the others finish before the writer returns.
     ImprovedChen,
-    /// Latest value; all readers are faster than the writer comes back.
+    /// Latest value; all readers finish before the writer returns.
     Nbw,
     /// Latest value, one copy; tasks of one core, under a ceiling.
     Srp,
-    /// Latest value, one copy; tasks of several cores, who spin for it.
+    /// Latest value, one copy; tasks of several cores, which spin for it.
     Msrp,
-    /// Latest value, one copy; tasks of several cores, who are suspended until they get it.
+    /// Latest value, one copy; tasks of several cores, which suspend until they get it.
     Mpcp,
-    /// The value of the job that the synchronous model reads; who reads what is remembered.
+    /// The value of the job that the synchronous model reads; readers record which buffer they use.
     Dbp,
-    /// The same; buffers are used in turn, and none comes back while it is read, by time.
+    /// The same, protected by time: buffers are used in turn, and none is reused while it is read.
     Tccp,
 }
 
-/// How a reader gets a value that the writer does not touch meanwhile.
+/// How a reader gets a value that the writer does not change during the read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
-    /// It has a place of its own in the object, and is safe whatever time anything takes.
+    /// It has a place of its own in the object, and is safe whatever the timing.
     Claims,
-    /// Its job ends before the writer comes back to the buffer; were it not so, it would be told.
+    /// Its job ends before the writer returns to the buffer. If that assumption fails, the read reports it.
     ByTime,
-    /// It has no place, and tries again when it is told that it was overtaken.
+    /// It has no place of its own, and retries when the read reports that the writer overtook it.
     LooksOn,
 }
 
-/// Who stands at a channel, in numbers.
+/// The numbers of a channel's parties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parties {
     /// Whether the writer is real-time.
     pub real_time_writer: bool,
     /// All readers.
     pub readers: usize,
-    /// Those that are real-time.
+    /// Readers that are real-time.
     pub real_time_readers: usize,
-    /// Those that are clients, which map what they read for reading alone.
+    /// Readers that are clients, which map what they read read-only.
     pub client_readers: usize,
     /// Whether they read what the synchronous model reads: [`crate::Flow::Synchronous`].
     pub synchronous: bool,
 }
 
 impl Mechanism {
-    /// All of them; where several fit and are equally small, the first is chosen.
+    /// All mechanisms. Where several fit and are equally small, the first is chosen.
     pub const ALL: [Self; 15] = [
         Self::Sdrtr,
         Self::Qrtr,
@@ -80,7 +80,7 @@ impl Mechanism {
         Self::Hybrid,
         Self::ImprovedChen,
         Self::Nbw,
-        // Behind Hybrid, which serves the same parties: its one slot is for who asks for it.
+        // After Hybrid, which serves the same parties: its one slot is for manifests that ask for it.
         Self::Sdrtw,
         Self::Srp,
         Self::Msrp,
@@ -110,7 +110,7 @@ impl Mechanism {
         }
     }
 
-    /// The word that stands for it in a manifest, and in what a client is told.
+    /// Its word in a manifest and in what a client receives.
     pub fn word(self) -> &'static str {
         match self {
             Self::Sdrtr => "sdrtr",
@@ -131,16 +131,17 @@ impl Mechanism {
         }
     }
 
-    /// The mechanism that a word stands for.
+    /// The mechanism with this word.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|mechanism| mechanism.word() == word)
     }
 
-    /// Whether it is for a channel of `kind` between these parties. What depends on times is not asked here.
+    /// Whether it is for a channel of `kind` between these parties. Conditions on timing are not checked here.
     ///
-    /// The readers of Chen, Double Buffer, Presence and Peterson store words that the writer looks at, which a client
-    /// that reads cannot. Hybrid lets any number look on without a word, also where nobody else reads. Improved Chen and NBW rest on how seldom is
-    /// written, which only a real-time writer promises. Under a lock all parties are real-time: nobody else is waited for.
+    /// The readers of Chen, Double Buffer, Presence and Peterson store words that the writer reads, which a client
+    /// that only reads cannot. Hybrid also serves any number of readers that store nothing, even if there are no
+    /// others. Improved Chen and NBW rely on a bound on the rate of writes, which only a real-time writer guarantees.
+    /// Under a lock all parties are real-time, so that no party waits for one that is not.
     pub fn serves(self, kind: Kind, parties: &Parties) -> bool {
         let &Parties { real_time_writer, readers, real_time_readers, client_readers, synchronous } = parties;
         if (kind == Kind::Queue) != (self == Self::Qrtr) || synchronous != self.preserves_flow() {
@@ -165,12 +166,12 @@ impl Mechanism {
         }
     }
 
-    /// Whether jobs read what the synchronous model reads; of no other mechanism they do.
+    /// Whether jobs read what the synchronous model reads; this holds for no other mechanism.
     pub fn preserves_flow(self) -> bool {
         matches!(self, Self::Dbp | Self::Tccp)
     }
 
-    /// The locking protocol, of one that is a lock.
+    /// The locking protocol, if the mechanism is a lock.
     pub fn locking(self) -> Option<Locking> {
         match self {
             Self::Srp => Some(Locking::Srp),
@@ -180,10 +181,11 @@ impl Mechanism {
         }
     }
 
-    /// How often an access copies the value: the writer's, and a reader's. `claims` are readers that have a place of
-    /// their own.
+    /// How often one access copies the value: the writer's, and a reader's. `claims` is the number of readers with a
+    /// place of their own.
     ///
-    /// Peterson: a writer copies for every reader that it meets, a reader may take the newest and its own copy.
+    /// Peterson: a writer makes a copy for every reader that it meets; a reader may copy the newest value and its own
+    /// copy.
     pub fn copies(self, claims: u32) -> (u32, u32) {
         match self {
             Self::Peterson => (claims.saturating_add(1), 2),
@@ -203,26 +205,26 @@ impl Mechanism {
         }
     }
 
-    /// Whether its readers' ends are [`Way`]s, and its buffers are to be counted.
+    /// Whether its readers read in one of the [`Way`]s, and the plan must count its buffers.
     pub fn has_ways(self) -> bool {
         !matches!(self, Self::Sdrtr | Self::Sdrtw | Self::Qrtr)
             && self.locking().is_none()
             && !self.preserves_flow()
     }
 
-    /// Bytes of an object for values of `value` bytes; the formulas of `taut-share`, which tests itself against them.
+    /// Bytes of an object for values of `value` bytes, by the formulas of `taut-share`, whose tests check them.
     /// `None` on overflow.
     ///
-    /// `slots` are values that can wait in a queue, and copies of the value in a state (SDrtR and SDrtW have theirs
-    /// by themselves); `claims` the readers that have a place of their own.
+    /// `slots` is the number of values that can wait in a queue, and of copies of the value in a state (SDrtR and
+    /// SDrtW have a fixed number); `claims` is the number of readers with a place of their own.
     ///
-    /// SDrtR: a line and two slots. SDrtW: a counter and one slot. QrtR: two lines and the slots, which
-    /// stand close together below 64 bytes and on cache lines of their own above. The others: slots on cache lines of
-    /// their own, in Hybrid and Improved Chen with a stamp each; one line of the writer's (Double Buffer: 3 words
-    /// for a row and one more; Presence: 1 word for a slot and one more) and one of each that claims (Presence: a word;
-    /// Peterson: also its copy with a stamp). Under a lock there is one value; MSRP has a line for who comes next, MPCP
-    /// one for who holds it and a word for each that may wait, of which there are one more than `claims`. DBP and TCCP
-    /// have two lines, two for each reader, and slots on cache lines of their own.
+    /// SDrtR: a line and two slots. SDrtW: a counter and one slot. QrtR: two lines and the slots, which are packed
+    /// below 64 bytes and on cache lines of their own above. The others: slots on cache lines of their own, in Hybrid
+    /// and Improved Chen with a stamp each; one line of the writer's (Double Buffer: 3 words per row and one more;
+    /// Presence: 1 word per slot and one more) and one line per claiming reader (Presence: a word; Peterson: also its
+    /// copy with a stamp). Under a lock there is one value; MSRP has a line for the queue of waiters, MPCP one for
+    /// the holder and a word for each party that may wait, one more than `claims`. DBP and TCCP have two lines, two
+    /// for each reader, and slots on cache lines of their own.
     pub fn bytes(self, value: u32, slots: u32, claims: u32) -> Option<u64> {
         let lines = |bytes: u64| bytes.checked_next_multiple_of(LINE_BYTES);
         let word = u64::from(value).checked_next_multiple_of(8)?;
@@ -284,7 +286,7 @@ mod tests {
         assert_eq!(Mechanism::Sdrtw.bytes(121, 1, 0), Some(256));
         assert_eq!(Mechanism::Qrtr.bytes(24, 4, 1), Some(256 + 128));
         assert_eq!(Mechanism::Qrtr.bytes(272, 4, 1), Some(256 + 4 * 320));
-        // As docs/which-one-do-i-need.md has them.
+        // The values in docs/which-one-do-i-need.md.
         assert_eq!(Mechanism::Hybrid.bytes(64, 2, 0), Some(384));
         assert_eq!(Mechanism::Hybrid.bytes(256, 10, 2), Some(3584));
         assert_eq!(Mechanism::Chen.bytes(256, 4, 2), Some(1408));
@@ -300,7 +302,7 @@ mod tests {
         assert_eq!(Mechanism::Tccp.bytes(256, 3, 1), Some(256 + 256 + 768));
     }
 
-    /// A plan rests on it: where every state has such a lock, none can be smaller.
+    /// A plan relies on it: if every state has such a lock, no other choice is smaller.
     #[test]
     fn one_copy_under_a_lock_is_the_smallest() {
         for value in (1..4_096).step_by(7) {
@@ -308,7 +310,7 @@ mod tests {
                 [Mechanism::Srp, Mechanism::Msrp, Mechanism::Mpcp].map(|lock| lock.bytes(value, 1, 1));
             assert!(locks.is_sorted() && locks.iter().all(Option::is_some), "{value}: {locks:?}");
             for mechanism in Mechanism::ALL.into_iter().filter(|mechanism| mechanism.has_ways()) {
-                // The fewest buffers that any of them can have, and as few readers with a place as there can be.
+                // The fewest buffers that any mechanism can have, and the fewest readers with a place.
                 let slots = if mechanism == Mechanism::Peterson { 2 } else { 3 };
                 let claims = u32::from(!matches!(mechanism, Mechanism::Nbw | Mechanism::ImprovedChen));
                 assert!(mechanism.bytes(value, slots, claims) > locks[1], "{mechanism:?} of {value}");
@@ -316,7 +318,8 @@ mod tests {
         }
     }
 
-    /// A plan rests on it: what is smallest copies once. Both serve the same parties, and have the same buffers.
+    /// A plan relies on it: the smallest mechanism copies once. Both serve the same parties, and have the same
+    /// buffers.
     #[test]
     fn chen_is_no_larger_than_peterson() {
         for value in (1..4_096).step_by(7) {

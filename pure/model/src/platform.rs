@@ -19,34 +19,34 @@ pub struct Platform {
     pub memory: Size,
     /// What the machine adds to every job; named, never silently zero.
     pub overheads: Overheads,
-    /// What to do without the privilege to be real-time.
+    /// What to do without the privilege for real-time scheduling.
     pub on_missing_privilege: OnMissingPrivilege,
-    /// The group that clients of another user may belong to; none: the same user only.
+    /// The group to which clients of another user may belong; none: only clients of the same user may attach.
     pub group: Option<String>,
-    /// What mechanisms are chosen for.
+    /// The objective in choosing mechanisms.
     pub minimise: Aim,
-    /// Who decides which job runs.
+    /// What decides which job runs.
     pub executor: Executor,
 }
 
-/// Who decides which job of a core runs.
+/// What decides which job of a core runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Executor {
-    /// Linux where it can do all that is proven of the core, and a dispatcher of ours elsewhere.
+    /// Linux where it can enforce everything that the analysis assumes of the core, otherwise taut's dispatcher.
     #[default]
     Auto,
-    /// Linux: a thread per task at its priority. Under fixed priorities, without locks, servers and budgets.
+    /// Linux: one thread per task, at the task's priority. Fixed priorities only, without locks, servers and budgets.
     Native,
-    /// A dispatcher of ours: the rule that was analysed, on threads.
+    /// taut's dispatcher: the scheduling policy that was analysed, on threads.
     Dispatched,
 }
 
 impl Executor {
-    /// All of them.
+    /// All executors.
     pub const ALL: [Self; 3] = [Self::Auto, Self::Native, Self::Dispatched];
 
-    /// The word that stands for it in a manifest.
+    /// Its word in a manifest.
     pub fn word(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -55,30 +55,31 @@ impl Executor {
         }
     }
 
-    /// What a word stands for.
+    /// The executor with this word.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|executor| executor.word() == word)
     }
 }
 
-/// What mechanisms are chosen for, among those that keep every deadline and every chain; ties go to the others.
+/// The objective in choosing mechanisms, among those that meet every deadline and every chain's latency. The other
+/// objectives break ties.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aim {
     /// Least memory; then slack, then response.
     #[default]
     Memory,
-    /// The least sum of R / D over all tasks; then memory.
+    /// Smallest sum of R / D over all tasks; then memory.
     Response,
-    /// The greatest least (D − R) / D of any task; then memory.
+    /// Largest minimum of (D − R) / D over all tasks; then memory.
     Slack,
 }
 
 impl Aim {
-    /// All of them.
+    /// All objectives.
     pub const ALL: [Self; 3] = [Self::Memory, Self::Response, Self::Slack];
 
-    /// The word that stands for it in a manifest and on a command line.
+    /// Its word in a manifest and on a command line.
     pub fn word(self) -> &'static str {
         match self {
             Self::Memory => "memory",
@@ -87,7 +88,7 @@ impl Aim {
         }
     }
 
-    /// What a word stands for.
+    /// The objective with this word.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|aim| aim.word() == word)
     }
@@ -111,17 +112,18 @@ pub struct Overheads {
     pub release: Duration,
     /// One context switch; a job is charged two.
     pub context_switch: Duration,
-    /// Longest time that the kernel keeps a core from its most urgent thread: adds to blocking.
+    /// The longest time for which the kernel keeps a core from its most urgent thread: adds to blocking.
     pub kernel_blocking: Duration,
-    /// Taking a lock and giving it back, when nobody waits; every critical section is charged it.
+    /// Acquiring and releasing an uncontended lock; charged to every critical section.
     pub lock: Duration,
-    /// Copying 1 KiB of a value that no cache of the core holds.
+    /// Copying 1 KiB of a value that is in none of the core's caches.
     pub copy: Duration,
     /// Where these come from.
     pub sources: OverheadSources,
 }
 
-/// Where each of [`Overheads`] comes from; none if nobody stated it, so that it is a default: a guess of ours.
+/// The source of each of [`Overheads`]; none if the manifest does not state one, so that the value is a default: our
+/// guess.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OverheadSources {
     /// Of [`Overheads::release`].
@@ -130,20 +132,21 @@ pub struct OverheadSources {
     pub context_switch: Option<Evidence>,
     /// Of [`Overheads::kernel_blocking`].
     pub kernel_blocking: Option<Evidence>,
-    /// Of [`Overheads::lock`]. Of a lock whose cost nobody stated none is chosen: it only is taken where it is asked for.
+    /// Of [`Overheads::lock`]. A plan chooses no lock whose cost is not stated; it uses a lock only where the
+    /// manifest asks for one.
     pub lock: Option<Evidence>,
     /// Of [`Overheads::copy`].
     pub copy: Option<Evidence>,
 }
 
 impl OverheadSources {
-    /// Nobody stated any.
+    /// No stated source.
     pub const NONE: Self =
         Self { release: None, context_switch: None, kernel_blocking: None, lock: None, copy: None };
 }
 
 impl Overheads {
-    /// Each by its key in a manifest, with where it comes from.
+    /// Each overhead with its key in a manifest and its source.
     pub fn each(&self) -> [(&'static str, Duration, Option<Evidence>); 5] {
         let of = &self.sources;
         [
@@ -155,19 +158,19 @@ impl Overheads {
         ]
     }
 
-    /// How long copying a value of so many bytes takes; rounded up, 1 ns at least. `None` on overflow.
+    /// The time to copy a value of this many bytes; rounded up, at least 1 ns. `None` on overflow.
     pub fn copying(&self, bytes: u32) -> Option<Duration> {
         let time = u128::from(self.copy.as_ns()) * u128::from(bytes);
         u64::try_from(time.div_ceil(1_024)).ok().map(|ns| Duration::from_ns(ns.max(1)))
     }
 }
 
-/// What to do without the privilege to be real-time.
+/// What to do without the privilege for real-time scheduling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnMissingPrivilege {
     /// Refuse to start.
     Fail,
-    /// Start without the guarantee, and say which one is missing.
+    /// Start without the guarantee, and report which one is missing.
     Degrade,
 }

@@ -6,12 +6,12 @@ use taut_time::Duration;
 
 use crate::ResourceId;
 
-/// Something that one job at a time may use.
+/// Something that only one job at a time may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shared {
     /// Its name in the manifest.
     pub name: String,
-    /// Who waits, how, and for how long; `None` lets the plan choose.
+    /// The protocol, which says which jobs wait, how, and for how long; `None` lets the plan choose.
     pub protocol: Option<Locking>,
 }
 
@@ -19,16 +19,17 @@ pub struct Shared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Locking {
-    /// The resource's ceiling is taken at once: immediate ceiling under fixed priority, the stack resource policy
-    /// under EDF. Tasks of one core.
+    /// A job takes the resource's ceiling at once: the immediate ceiling protocol under fixed priority, the stack
+    /// resource policy under EDF. Tasks of one core.
     Srp,
     /// The deadline floor protocol. Tasks of one core, under EDF.
     Dfp,
-    /// Spinning in the order of arrival, without being preempted. Tasks of several cores.
+    /// Waiters spin in FIFO order, without preemption. Tasks of several cores.
     Msrp,
-    /// Suspending in the order of priority; holders run above all others. Tasks of several cores, under fixed priority.
+    /// Waiters suspend in priority order; holders run above all other jobs. Tasks of several cores, under fixed
+    /// priority.
     Mpcp,
-    /// Suspending in the order of arrival; holders run above all others. Tasks of several cores, under fixed priority.
+    /// Waiters suspend in FIFO order; holders run above all other jobs. Tasks of several cores, under fixed priority.
     FmlpPlus,
 }
 
@@ -48,10 +49,11 @@ impl Locking {
 /// Critical sections of a task on one resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// What is held.
+    /// The resource.
     pub resource: ResourceId,
-    /// How long the longest lasts, as the execution time that includes it was told, without its margin.
+    /// The length of the longest one, on the same terms as the stated execution time that includes it: without its
+    /// margin.
     pub longest: Duration,
-    /// How many a job has at most.
+    /// The most sections per job.
     pub count: u32,
 }

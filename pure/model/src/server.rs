@@ -6,31 +6,33 @@ use taut_time::Duration;
 
 use crate::{Arrival, Cost, Evidence, Overrun, RealTime, Size};
 
-/// A share of a core: a budget per period, at a priority of its own, for tasks that promise nothing or for one that does.
+/// A share of a core: a budget per period, at a priority of its own, for best-effort tasks or for one real-time task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
     /// Its name in the manifest.
     pub name: String,
-    /// How a budget is lost and comes back.
+    /// How a budget is lost and replenished.
     pub policy: ServerPolicy,
-    /// As its core sees it: a task that uses up the budget (`wcet`) once per `arrival`, and has until its end.
+    /// The server as a task of its core: it uses up the budget (`wcet`) once per `arrival`, and its deadline is the
+    /// period's end.
     pub as_task: RealTime,
 }
 
-/// How a budget is lost and comes back.
+/// How a budget is lost and replenished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServerPolicy {
-    /// Looks for work when its period begins, and gives up what it does not use then.
+    /// Looks for work when its period begins, and gives up the budget that it cannot use at that time.
     Polling,
     /// Keeps its budget until its period ends.
     Deferrable,
-    /// Gets back what it used, a period after.
+    /// Replenishes the budget that it used one period later.
     Sporadic,
 }
 
 impl Server {
-    /// How much sooner than a period after the one before a budget can be used: for less urgent tasks that is jitter.
+    /// By how much the time between two uses of the budget can be shorter than the period. Less urgent tasks see it
+    /// as jitter.
     pub fn back_to_back(&self) -> Duration {
         match self.policy {
             ServerPolicy::Deferrable => self.as_task.arrival.period().saturating_sub(self.as_task.wcet.value),

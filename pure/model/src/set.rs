@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Tasks on cores with the resources that they share: what analyses and simulation look at.
+//! Tasks on cores with the resources that they share: the input of analyses and simulation.
 
 use core::fmt;
 
@@ -9,25 +9,25 @@ use taut_time::Duration;
 
 use crate::Scheduler;
 
-/// Tasks, bound to cores, that share resources. Holding one proves that
+/// Tasks, bound to cores, that share resources. Holding a value proves that
 /// - every period, deadline and cost is more than 0, and every offset less than its period;
 /// - a task's cost includes its critical sections;
-/// - sections are properly nested, never one inside another of the same resource, and nested ones are of resources
-///   whose users are all on one core.
+/// - sections are properly nested, never one inside another of the same resource, and the users of each nested
+///   resource are all on one core.
 ///
-/// Positions are indices into the lists in the order given. Larger priority = more urgent; equal is counted against
-/// both.
+/// Positions are indices into the lists in the order given. Larger priority = more urgent; of two tasks with equal
+/// priority, each counts the other as more urgent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskSet {
     cores: Vec<Scheduler>,
     resources: Vec<Resource>,
     tasks: Vec<SetTask>,
-    /// Of each task, what its body asks for.
+    /// By task, the requests of its body.
     requests: Vec<Vec<Request>>,
     costs: Vec<Duration>,
 }
 
-/// Something that one job at a time may use.
+/// Something that only one job at a time may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
     /// Its name.
@@ -41,7 +41,7 @@ pub struct SetTask {
     pub name: String,
     /// The core: a position in the list of cores.
     pub core: usize,
-    /// Larger = more urgent, over all cores; EDF cores do not look at it.
+    /// Larger = more urgent, over all cores; EDF cores ignore it.
     pub priority: u32,
     /// When jobs arrive.
     pub arrivals: Arrivals,
@@ -58,9 +58,9 @@ pub struct SetTask {
 /// When jobs arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrivals {
-    /// Every T from a start that nothing fixes.
+    /// Every T from an unknown start.
     Periodic,
-    /// Every T from this offset on, after a start that all such tasks share.
+    /// Every T from this offset on, after a start that all phased tasks share.
     Phased(Duration),
     /// T or more apart.
     Sporadic,
@@ -71,7 +71,7 @@ pub enum Arrivals {
 pub enum Body {
     /// These segments, in this order.
     Segments(Vec<Segment>),
-    /// C in all, and in it these sections, in any order and at any place, none inside another.
+    /// A total cost C with these sections in it, in any order and at any place, none inside another.
     Anywhere {
         /// C, the sections included.
         cost: Duration,
@@ -83,13 +83,13 @@ pub enum Body {
 /// A part of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Segment {
-    /// Execution that holds nothing more than what is around it.
+    /// Execution that locks no further resource.
     Normal(Duration),
     /// A critical section.
     Section {
         /// The resource: a position in the list.
         resource: usize,
-        /// What is done while it is held.
+        /// What the job does while it holds the resource.
         inside: Vec<Segment>,
     },
 }
@@ -99,27 +99,27 @@ pub enum Segment {
 pub struct Request {
     /// The resource: a position in the list.
     pub resource: usize,
-    /// N: how many a job has at most.
+    /// N: the most sections per job.
     pub count: u32,
-    /// w: how long the longest lasts, what is inside included.
+    /// w: the length of the longest one, including what is inside.
     pub length: Duration,
-    /// Whether none of them is inside another resource's.
+    /// Whether none of them is inside a section of another resource.
     pub outermost: bool,
 }
 
-/// Why tasks are no [`TaskSet`].
+/// Why tasks do not form a [`TaskSet`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetFault {
     /// The task: a position in the list.
     pub task: usize,
-    /// What is wrong with it.
+    /// The fault.
     pub what: Wrong,
 }
 
 /// What is wrong with a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrong {
-    /// It stands on a core that there is not.
+    /// Its core does not exist.
     Core,
     /// A period of 0.
     Period,
@@ -129,15 +129,15 @@ pub enum Wrong {
     Cost,
     /// An offset of a period or more.
     Offset,
-    /// It names a resource that there is not.
+    /// It names a resource that does not exist.
     Resource,
     /// Its sections are longer than its cost.
     Sections,
-    /// A section of no length, or none of them.
+    /// A section of length 0, or a count of 0.
     Section,
-    /// It locks a resource while it holds it.
+    /// It locks a resource that it already holds.
     Again,
-    /// It locks a global resource inside another section, or another inside a global one.
+    /// It locks a global resource inside another section, or another resource inside a global one.
     Nested,
     /// A sum does not fit in 64 bits.
     Overflow,
@@ -247,7 +247,7 @@ impl TaskSet {
 }
 
 impl Body {
-    /// Whether it has a section inside another of which one is on such a resource.
+    /// Whether it has nested sections of which at least one is on a resource that satisfies `such`.
     fn nests_any(&self, such: &impl Fn(usize) -> bool) -> bool {
         fn below(segments: &[Segment], held: Option<bool>, such: &impl Fn(usize) -> bool) -> bool {
             segments.iter().any(|segment| match segment {

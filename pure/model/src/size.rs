@@ -38,7 +38,7 @@ impl Size {
 const UNITS: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 
 impl fmt::Display for Size {
-    /// The largest unit in which it is whole.
+    /// Writes the largest unit in which the size is whole.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, size) = UNITS
             .into_iter()

@@ -7,7 +7,7 @@ use crate::{
     Arrival, Channel, Class, ClientKind, Locking, Payload, Platform, RealTime, Server, Shared, Size, Task,
 };
 
-/// The longest budget of a safe state: whoever ends an application waits for it.
+/// The longest budget of a safe state: ending an application waits for it.
 pub const SAFE_STATE_MAX: Duration = Duration::from_ms(1_000);
 
 macro_rules! id {
@@ -50,8 +50,8 @@ id!(
     CoreId
 );
 
-/// A whole application on its machine. Holding one proves that every rule of [`crate::Draft::build`] holds:
-/// names are unique, references resolve, parties fit their channels. Whether deadlines hold is for the analysis.
+/// A whole application on its machine. Holding a value proves that every rule of [`crate::Draft::build`] holds: names
+/// are unique, references resolve, parties fit their channels. The analysis decides whether deadlines hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
     pub(crate) app: App,
@@ -59,9 +59,9 @@ pub struct Model {
     pub(crate) payloads: Vec<Payload>,
     pub(crate) services: Vec<Service>,
     pub(crate) resources: Vec<Shared>,
-    /// The states that the last resources guard; the others are the manifest's.
+    /// The states that the last resources guard; all earlier resources are the manifest's.
     pub(crate) guarding: Vec<ChannelId>,
-    /// By resource of the manifest: what was decided.
+    /// By resource of the manifest: the plan's choice.
     pub(crate) protocols: Vec<Option<Locking>>,
     pub(crate) servers: Vec<Server>,
     pub(crate) tasks: Vec<Task>,
@@ -70,7 +70,7 @@ pub struct Model {
     pub(crate) chains: Vec<Chain>,
 }
 
-/// What the application is.
+/// The application's name and settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct App {
     /// Its name: lower-case letters, digits and `-`; names its segment.
@@ -79,7 +79,8 @@ pub struct App {
     pub description: String,
     /// The program to run instead of the Cargo package beside the manifest.
     pub exec: Option<String>,
-    /// How long the code that brings outputs to rest may take: above zero, at most [`SAFE_STATE_MAX`]. `None`: there is none.
+    /// How long the code that brings the outputs to their safe state may take: above zero, at most
+    /// [`SAFE_STATE_MAX`]. `None` if there is no such code.
     pub safe_state: Option<Duration>,
 }
 
@@ -97,45 +98,46 @@ pub struct Service {
 pub struct Client {
     /// Its name in the manifest.
     pub name: String,
-    /// What it is.
+    /// The kind of party.
     pub kind: ClientKind,
-    /// The least time between two of its sends, if it promises one.
+    /// The least time between two of its sends, if it guarantees one.
     pub min_gap: Option<Duration>,
 }
 
-/// Whoever reads or writes.
+/// A reader or writer of channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Party {
-    /// A task of ours.
+    /// A task of the application.
     Task(TaskId),
     /// A process of its own.
     Client(ClientId),
 }
 
-/// A path that data take from a first task to a last one, with a bound on its age at the end.
+/// A path of data from a first task to a last one, with a bound on its age at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
     /// Its name in the manifest.
     pub name: String,
     /// task, channel, task, …, task.
     pub path: Vec<Step>,
-    /// The oldest that data may be when the last task completes.
+    /// The greatest age of data when the last task completes.
     pub max_latency: Duration,
-    /// The longest from an event outside until an output shows it or something newer, if that is asked.
+    /// The longest time from an external event until an output reflects it or something newer, if the manifest limits
+    /// that.
     pub max_reaction: Option<Duration>,
 }
 
 /// A step of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A task that works on the data.
+    /// A task that processes the data.
     Task(TaskId),
-    /// A channel that carries them.
+    /// A channel that carries the data.
     Channel(ChannelId),
 }
 
 impl Model {
-    /// What the application is.
+    /// The application's name and settings.
     pub fn app(&self) -> &App {
         &self.app
     }
@@ -155,7 +157,7 @@ impl Model {
     pub fn resources(&self) -> &[Shared] {
         &self.resources
     }
-    /// The state that a resource guards, by its position; none for one of the manifest's.
+    /// The state that a resource guards, by its position; none for a resource of the manifest.
     pub fn guarding(&self, resource: usize) -> Option<ChannelId> {
         let at = resource.checked_sub(self.resources.len() - self.guarding.len())?;
         self.guarding.get(at).copied()

@@ -6,16 +6,16 @@ use taut_time::Duration;
 
 use crate::{ChannelId, CoreId, Section, Segment, ServiceId, Size, Waits};
 
-/// The most urgent priority of a task. SCHED_FIFO on Linux has 1 to 99, sched(7); 99 is the platform probe's, which
-/// must be above every task to tell a stall of the machine from one of the application.
+/// The most urgent priority of a task. SCHED_FIFO on Linux has 1 to 99, sched(7). 99 is for the platform probe, which
+/// must be above every task to distinguish a stall of the machine from one of the application.
 pub const PRIORITY_MAX: u8 = 98;
 
-/// A recurring activity of ours: a thread.
+/// A recurring activity of the application: a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     /// Its name in the manifest.
     pub name: String,
-    /// What is promised about it.
+    /// Whether it has a deadline, and its parameters.
     pub class: Class,
     /// The service that it starts, pauses and stops with; none if it stands alone.
     pub service: Option<ServiceId>,
@@ -30,26 +30,26 @@ pub enum Class {
     BestEffort(BestEffort),
 }
 
-/// The promise of a real-time task.
+/// The parameters of a real-time task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RealTime {
     /// When jobs arrive.
     pub arrival: Arrival,
-    /// Relative deadline D, more than 0. Longer than T only with [`Overrun::RunOn`]: then jobs may wait for the one
-    /// before.
+    /// Relative deadline D, more than 0. It is longer than T only with [`Overrun::RunOn`]: then a job may wait for
+    /// the previous one.
     pub deadline: Duration,
     /// Release jitter J: the longest time from an arrival to its release.
     pub jitter: Duration,
-    /// Execution time and where it comes from.
+    /// Execution time and its source.
     pub wcet: Cost,
-    /// Longest stretch that a more urgent task on the core must wait for, 0 if preemptible throughout.
+    /// The longest time for which a more urgent task on the core must wait for it, 0 if preemptible throughout.
     pub non_preemptive: Duration,
-    /// Its critical sections, at most one entry per resource; those of its segments, if it has some.
+    /// Its critical sections, at most one entry per resource; those of its segments, if it has any.
     pub sections: Vec<Section>,
-    /// What a job does, in order, without the margin; empty if that is not said. What of the execution time is left
-    /// comes last. Resources are positions in [`crate::Model::resources`].
+    /// The segments of a job, in order, without the margin; empty if the manifest does not give them. The rest of the
+    /// execution time comes last. Resources are positions in [`crate::Model::resources`].
     pub segments: Vec<Segment>,
-    /// The server that it runs in, alone: a position in [`crate::Model::servers`]. Then core and priority are the
+    /// The server in which it runs, alone: a position in [`crate::Model::servers`]. Core and priority are then the
     /// server's, and `core` and `priority` are `None`.
     pub server: Option<usize>,
     /// The core; `None` lets the plan choose.
@@ -58,28 +58,28 @@ pub struct RealTime {
     pub priority: Option<u8>,
     /// Memory that lives as long as the task (or its service).
     pub persistent: Size,
-    /// Memory that a job allocates from and that is empty again at the next.
+    /// Memory from which a job allocates, and which is empty again for the next job.
     pub release: Size,
-    /// What happens when a release falls due while the previous job still runs, or when a job has used up its budget.
+    /// What happens when a release falls due while the previous job still runs, or when a job exhausts its budget.
     pub on_overrun: Overrun,
-    /// How long a job may execute, at least C; then it overruns. `None` sets no limit but the next release.
+    /// How long a job may execute before it overruns, at least C. `None` sets no limit but the next release.
     pub budget: Option<Duration>,
-    /// What the mechanisms of its states copy in a job beyond once per access, which the execution time includes; 0
-    /// until they are decided: [`crate::Model::decided`].
+    /// The time for which a job copies in the mechanisms of its states beyond the one copy per access that the
+    /// execution time includes; 0 until the mechanisms are decided: [`crate::Model::decided`].
     pub copying: Duration,
-    /// What synchronous flows make it wait and take; nothing until that is known: [`crate::Model::waiting`].
+    /// The waiting and the cost that synchronous flows add; zero until they are known: [`crate::Model::waiting`].
     pub waits: Waits,
 }
 
 impl RealTime {
-    /// C: the execution time with its margin, what is copied beyond it, and what it takes to wait and to wake others;
+    /// C: the execution time with its margin, the copying beyond it, and the cost of waiting and of waking others;
     /// `None` on overflow.
     pub fn cost(&self) -> Option<Duration> {
         self.wcet.bound()?.checked_add(self.copying)?.checked_add(self.waits.switching)
     }
 
-    /// The longest time from an arrival until the job can begin, if nothing else runs: its release jitter, or until what
-    /// it reads is there.
+    /// The longest time from an arrival until the job can start if nothing else runs: its release jitter, or the time
+    /// until its input is there, whichever is longer.
     pub fn delay(&self) -> Duration {
         self.jitter.max(self.waits.by)
     }
@@ -88,9 +88,10 @@ impl RealTime {
 /// A task without a deadline.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BestEffort {
-    /// The least time between two of its activations, if it promises one; bounds what it sends.
+    /// The least time between two of its activations, if it guarantees one; it bounds what the task sends.
     pub min_gap: Option<Duration>,
-    /// The name of the server that it runs in, on a real-time core; none for an ordinary thread on a housekeeping core.
+    /// The name of the server in which it runs, on a real-time core; none for an ordinary thread on a housekeeping
+    /// core.
     pub server: Option<String>,
 }
 
@@ -104,11 +105,11 @@ pub enum Arrival {
         /// The first arrival.
         offset: Duration,
     },
-    /// At most one per `min_gap`, which the runtime enforces; a receiver.
+    /// At most one per `min_gap`, which the runtime enforces; the task is a receiver.
     Sporadic {
         /// T: the least time between two releases.
         min_gap: Duration,
-        /// The channel whose values release it.
+        /// The channel whose values release the task.
         trigger: ChannelId,
     },
 }
@@ -123,12 +124,12 @@ impl Arrival {
     }
 }
 
-/// An execution time with its evidence.
+/// An execution time with its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// As stated.
+    /// The value in the manifest.
     pub value: Duration,
-    /// Where it comes from.
+    /// The source of the value.
     pub source: Evidence,
     /// Safety margin in thousandths of the value.
     pub margin_permille: u32,
@@ -140,7 +141,7 @@ impl Cost {
         self.with_margin(self.value)
     }
 
-    /// A part of the execution with the margin of the whole, rounded up; `None` on overflow.
+    /// The part of the execution with the margin of the whole, rounded up; `None` on overflow.
     pub fn with_margin(&self, part: Duration) -> Option<Duration> {
         let extra = u128::from(part.as_ns()) * u128::from(self.margin_permille);
         let extra = u64::try_from(extra.div_ceil(1_000)).ok()?;
@@ -148,36 +149,36 @@ impl Cost {
     }
 }
 
-/// Where an execution time comes from.
+/// The source of an execution time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evidence {
-    /// The largest of many runs.
+    /// The largest of many measured runs.
     Measured,
     /// A static analysis.
     Static,
-    /// Nobody measured it.
+    /// An unmeasured estimate.
     Guess,
 }
 
-/// What happens when a release falls due while the previous job still runs, or when a job has used up its budget.
+/// What happens when a release falls due while the previous job still runs, or when a job exhausts its budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overrun {
-    /// The late job goes on; the next starts right after it.
+    /// The late job continues; the next one starts right after it.
     RunOn,
-    /// The late job goes on; releases that fell due meanwhile are dropped.
+    /// The late job continues; releases that fall due meanwhile are dropped.
     SkipNext,
     /// The late job is ended at a safe point.
     KillJob,
     /// The application stops.
     StopApp,
-    /// The late job goes on when nothing else of its core does; releases that fall due meanwhile are dropped.
+    /// The late job continues in background on its core; releases that fall due meanwhile are dropped.
     Demote,
 }
 
 impl Overrun {
-    /// Whether it needs somebody who may take a job off its core.
+    /// Whether it needs a dispatcher, which can take a job off its core.
     pub fn needs_dispatcher(self) -> bool {
         matches!(self, Self::KillJob | Self::Demote)
     }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What would be if one task promised something else.
+//! The model with other parameters of one task.
 
 use taut_time::Duration;
 
 use crate::{Class, Model, Overrun, RealTime, Segment, TaskId};
 
 impl Model {
-    /// The same application, but that one real-time task promises something else about time, sections or its core; its
-    /// memory, its arrival, its server and what happens on an overrun stay.
+    /// The same application, in which one real-time task has other timing, other sections or another core. The task's
+    /// memory, arrival, server and overrun policy stay.
     ///
-    /// None if the rules that a draft is checked by refuse that, or if the task is not real-time.
+    /// `None` if the rules for drafts reject the change, or if the task is not real-time.
     #[must_use]
     pub fn with_promise(&self, task: TaskId, real_time: RealTime) -> Option<Self> {
         let Class::RealTime(now) = &self.task(task).class else { return None };
@@ -46,13 +46,13 @@ impl Model {
                 .all(|s| !s.longest.is_zero() && s.resource.index() < self.resources.len());
         let segments = sum(&real_time.segments).is_some_and(|sum| sum <= whole);
         let place = real_time.core.is_none_or(|core| core.index() < self.platform.cores.len());
-        // A number that is fixed is one task's on a core that is.
+        // A fixed priority on a fixed core belongs to only one task.
         let same_place = |other: &RealTime| {
             other.core == real_time.core && real_time.core.is_some() && other.priority == real_time.priority
         };
         let taken = real_time.priority.is_some()
             && self.real_time().any(|(id, _, other)| id != task && same_place(other));
-        // In a server there is nothing that others wait for, and no place of its own.
+        // A task in a server has nothing that others wait for, and no core or priority of its own.
         let in_server = real_time.core.is_none()
             && real_time.priority.is_none()
             && real_time.non_preemptive.is_zero()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Rules on drafts that no manifest can spell, at the ends of the number ranges, and without cascades.
+//! Rules on drafts that no manifest can express, at the ends of the number ranges, and without cascades.
 
 use std::collections::BTreeSet;
 
@@ -102,7 +102,7 @@ fn pair(sent_every: Duration, taken_every: Duration) -> Draft {
     draft
 }
 
-/// The codes, and a model exactly if none of them is an error.
+/// The codes of the draft's faults. There must be a model exactly if none of them is an error.
 fn check(draft: Draft) -> Vec<Code> {
     let complete = draft.faulty.is_empty();
     let (model, faults) = draft.build();
@@ -264,7 +264,7 @@ fn what_is_faulty_is_not_reported_again() {
     assert_eq!(check(draft), []);
 }
 
-/// A neutral value stands for what is faulty: no rule speaks about it, and every other rule speaks.
+/// A neutral value stands for a faulty one: no rule reports it, and every other rule still runs.
 #[test]
 fn every_rule_runs_around_what_is_faulty() {
     let ms = Duration::from_ms;
@@ -296,7 +296,7 @@ fn a_receiver_takes_one_value() {
     assert_eq!(check(draft.clone()), []);
     draft.channels[0].takes_per_release = 2;
     assert_eq!(check(draft.clone()), [codes::RECEIVER_TAKES]);
-    // What it says that it takes does not make up for the rate.
+    // `takes-per-release` of a receiver does not make up for the rate.
     draft.channels[0].sends_per_release = 2;
     assert_eq!(check(draft), [codes::RECEIVER_TAKES, codes::RATE_OVERFLOW]);
 }

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! How old data are at the end of a chain, and how soon it shows what happened, found from who received what.
+//! The age of data at the end of a chain, and how soon its output reflects an event, derived from the records of
+//! sends and receptions.
 //!
-//! A job of a chain's last task worked on the values that it received; each was sent by some job of the task
-//! before it, which had received others, and so on to the first task, whose release is when the data began. The
-//! age at the end is the last job's completion less that release. Nothing of it is measured at run time: sends
-//! and receptions carry sequence numbers, which is enough.
+//! A job of a chain's last task worked on the values that it received. A job of the previous task sent each of them,
+//! after receiving values itself, and so on back to the first task, whose release is the origin of the data. The age
+//! at the end is the last job's completion less that release. The runtime measures no ages: sends and receptions
+//! carry sequence numbers, which is enough.
 //!
-//! A job that received several values has one age, that of the oldest. Reading a state again is not recorded, so a
-//! job that received none worked on the value that its task received last. A value that cannot be traced back, since
-//! its records were lost or it was sent before the recording began, has none.
+//! A job that received several values has one age, that of the oldest. A repeated read of a state is not recorded, so
+//! a job that received nothing worked on the value that its task received last. A value has no age if it cannot be
+//! traced back, because its records were lost or it was sent before the recording began.
 //!
-//! An event just behind the release of a job of the first task is seen by the next one; what matters is the first end
-//! whose data, of the newest values received, are of that job or a later one. Of a first task that is itself released by
-//! events, an event is its release. Where a job on the way was skipped for an overrun, or somebody was paused, nothing is said.
+//! The next job of the first task sees an event that occurs just after a job's release. What counts is the first
+//! output whose data, of the newest values received, come from that job or a later one. If events release the first
+//! task, an event is its release. If a job on the way was skipped for an overrun, or a task on the way was paused,
+//! there is no reaction time.
 //!
-//! Which of several readers of a channel received a value, its record does not say: it is the one whose job was running
-//! on that CPU. Jobs of a core lie within each other, so of those that had begun it is the one that began last.
+//! The record of a reception does not say which of a channel's readers received the value: it is the reader whose job
+//! was running on that CPU. The jobs of a core nest in time, so of the jobs that had started it is the one that
+//! started last.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -26,8 +29,8 @@ use taut_plan::{ArrivalPlan, ChainPlan, ClassPlan, Kind as ChannelKind, Plan};
 
 use crate::pauses::Pauses;
 
-/// A [`Kind::ChainEnd`] record for every end of every chain that has none in the recording: a program that knows
-/// the age of its data better may record it itself.
+/// A [`Kind::ChainEnd`] record for every end of every chain that has none in the recording. A program that knows the
+/// age of its data better may record it itself.
 pub(crate) fn chain_ends(plan: &Plan, records: &[Record], history: &History<'_>) -> Vec<Record> {
     let mut ends = Vec::new();
     for (at, chain) in (0u16..).zip(&plan.chains) {
@@ -40,7 +43,8 @@ pub(crate) fn chain_ends(plan: &Plan, records: &[Record], history: &History<'_>)
     ends
 }
 
-/// When a chain's output first showed something new, and how long before that it had happened at the earliest (ns).
+/// For each output of a chain that shows something new: its instant, and the longest time since an event that it is
+/// the first to show (ns).
 pub(crate) fn reactions(
     plan: &Plan,
     chain: &ChainPlan,
@@ -59,12 +63,12 @@ pub(crate) fn reactions(
 struct Link {
     from: u16,
     channel: u16,
-    /// Whether the channel keeps its value when it was read.
+    /// Whether the channel keeps its value after a read.
     state: bool,
     to: u16,
 }
 
-/// The hops of a chain; `None` if the plan does not know one of its names.
+/// The hops of a chain; `None` if the plan does not have one of its names.
 fn links(plan: &Plan, chain: &ChainPlan) -> Option<Vec<Link>> {
     let number = |at: Option<usize>| at.and_then(|at| u16::try_from(at).ok());
     let task = |name: &str| number(plan.task(name));
@@ -81,7 +85,7 @@ fn links(plan: &Plan, chain: &ChainPlan) -> Option<Vec<Link>> {
     .collect()
 }
 
-/// What a run's records say, by task and by channel.
+/// The records of a run, by task and by channel.
 pub(crate) struct History<'r> {
     /// (task, job) → its release.
     releases: HashMap<(u16, u64), u64>,
@@ -89,7 +93,7 @@ pub(crate) struct History<'r> {
     completions: HashMap<u16, Vec<&'r Record>>,
     /// (channel, sequence) → the sender's job.
     senders: HashMap<(u16, u64), u64>,
-    /// (channel, reader) → job → the oldest and the newest sequence it received.
+    /// (channel, reader) → job → the oldest and the newest sequence that it received.
     received: HashMap<(u16, u16), BTreeMap<u64, (u64, u64)>>,
     /// task → the releases that were skipped, in order.
     skipped: HashMap<u16, Vec<u64>>,
@@ -134,7 +138,7 @@ impl<'r> History<'r> {
             let Some(own) = readers.get(usize::from(record.subject)) else { continue };
             let several = own.len() > 1;
             let took = own.iter().filter_map(|reader| {
-                // A job receives before it completes, and no other of its task completes in between.
+                // A job receives before it completes, and no other job of its task completes in between.
                 let completions = history.completions.get(reader)?;
                 let next = completions.partition_point(|complete| complete.at < record.at);
                 let complete = completions.get(next)?;
@@ -161,7 +165,8 @@ impl<'r> History<'r> {
         })
     }
 
-    /// The job of the first task whose data a job of the last one worked on; of several, the one picked.
+    /// The job of the first task that produced the data of the last task's job `end`; `pick` chooses among several
+    /// values.
     fn source(&self, links: &[Link], end: u64, pick: impl Fn((u64, u64)) -> u64) -> Option<u64> {
         links.iter().rev().try_fold(end, |job, link| {
             let jobs = self.received.get(&(link.channel, link.to))?;
@@ -182,7 +187,7 @@ impl<'r> History<'r> {
                 || pauses.touch(tasks.iter().map(|task| usize::from(*task)), from, to)
         };
         let mut found = Vec::new();
-        // The newest job that has been shown.
+        // The newest job whose data an output has shown.
         let mut shown: Option<u64> = None;
         for complete in self.completions.get(&last.to).into_iter().flatten() {
             let Some(job) = self.source(links, complete.job, |(_, newest)| newest) else { continue };

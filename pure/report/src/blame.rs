@@ -1,75 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Whether a late job is ours or the machine's.
+//! Decides whether a late job is our fault or the machine's.
 //!
-//! A platform probe wakes on every real-time core each P = [`PROBE_PERIOD_NS`], above every task. When it wakes at w, due at
-//! d and late by l = w − d, its core ran nothing of ours at its own choice in [d, w]. The stall that kept it began
-//! u before d: unseen, and u < P, as the probe ran in [d − P, d). What was not seen is believed up to
-//! [`UNSEEN_TIMES`] times of what was: a wake accounts for **[d − min(3 l, P), w]**, so for at most four times its
-//! lateness. Overlapping intervals count once.
+//! On every real-time core, a platform probe that is more urgent than every task wakes each P = [`PROBE_PERIOD_NS`].
+//! If it wakes at w, due at d and so late by l = w − d, its core did not choose to run anything of ours in [d, w].
+//! The stall that delayed the probe began u before d. The probe did not see that part, and u < P, as the probe ran in
+//! [d − P, d). The rule accepts an unseen part of up to [`UNSEEN_TIMES`] times the seen one: a wake accounts for
+//! **[d − min(3 l, P), w]**, so for at most four times its lateness. Overlapping intervals count once.
 //!
-//! A stall of X = u + l lies within that interval if u ≤ min(3 l, P), which is u ≤ 3 X / 4. Where a stall begins has nothing to
-//! do with the probe, so u is evenly spread over [0, P): the interval falls short of **1 − 3 X / (4 P)** of the
-//! stalls of X, and of none of X ≥ 4 P / 3. Below 400 µs there are more, as a wake is not written down that is late
-//! by 100 µs or less: 1 − (X − 100 µs) / P. With u believed up to P always, as it was before, that would be the
-//! share of all of them, and a wake of 100 µs would account for eleven times its lateness.
+//! A stall of length X = u + l lies within that interval if u ≤ min(3 l, P), which is u ≤ 3 X / 4. The start of a
+//! stall does not depend on the probe, so u is uniformly distributed over [0, P): the interval is too short for a
+//! share of **1 − 3 X / (4 P)** of the stalls of length X, and for none of X ≥ 4 P / 3. Below 400 µs the share is
+//! larger, as the probe does not record a wake that is late by 100 µs or less: 1 − (X − 100 µs) / P. If the rule
+//! accepted every u up to P, as an earlier version did, that would be the share for all lengths, and a wake of 100 µs
+//! would account for eleven times its lateness.
 //!
 //! ```text
 //! Symbols  [ns] b start of the busy window: going back from the release, as long as a job at least as urgent as
 //!          this one was pending on the core (so jobs queued behind a delayed one inherit its stall)
 //!          r release, f completion, R the plan's bound
-//!          S length of the stalls' intervals inside [b, f], and of those of other cores while a job of the busy window at
-//!            least as urgent as this one waited for them ([`crate::waits`]); what overlaps counts once
+//!          S length of the stalls' intervals inside [b, f], and of those of other cores while a job of the busy window
+//!            at least as urgent as this one waited for them ([`crate::waits`]); overlaps count once
 //!          H min(processor time, WCET) of more urgent jobs on the core released in (r + R, f]: work that would
 //!            have come after this job, had it not been late
 //! Rule     the machine's  ⟺  S > 0, R ≤ D, and f − r − R ≤ S + H;  else ours
 //! ```
 //!
-//! Argument. Let V(t) be the work at least as urgent as the job that is pending at t, V₀(t) the same without
-//! stalls and with the same arrivals. Service in [b, t] falls short by at most what was stolen since b, so
-//! V(r) ≤ V₀(r) + S₁ with S₁ stolen before r. Without stalls the job is done by r + R, whatever arrives: V₀(r) plus
-//! the more urgent arrivals of (r, r + R] is at most R. With stalls it is done at the first t at which the service
-//! since r covers V(r) and the more urgent arrivals of (r, t]; at t = r + R + A those are at most
-//! R + S₁ + H, and the service is R + A − S₂ with S₂ stolen after r. That suffices once A = S₁ + S₂ + H = S + H.
-//! Hence a job that is later than S + H beyond its bound cannot be explained by the stalls, if every other
-//! assumption held: some WCET, overhead or blocking was too small, which is ours.
+//! Argument. Let V(t) be the work at least as urgent as the job that is pending at t, V₀(t) the same without stalls
+//! and with the same arrivals. The service in [b, t] is short by at most the time stolen since b, so V(r) ≤ V₀(r) +
+//! S₁ with S₁ stolen before r. Without stalls the job completes by r + R, whatever arrives: V₀(r) plus the more
+//! urgent arrivals of (r, r + R] is at most R. With stalls it completes at the first t at which the service since r
+//! covers V(r) and the more urgent arrivals of (r, t]; at t = r + R + A those are at most R + S₁ + H, and the service
+//! is R + A − S₂ with S₂ stolen after r. That suffices once A = S₁ + S₂ + H = S + H. Hence the stalls cannot explain
+//! a job that is later than S + H beyond its bound, if every other assumption held: some WCET, overhead or blocking
+//! was too small, which is our fault.
 //!
-//! *Other cores.* A job that waits for one of another core goes on when that one does; so does who is queued behind it. Seen
-//! backwards from f, at each instant one core kept the job from being done: its own, or while it waited, that of the job
-//! which it waited for, whose window began before the wait. Only a stall of the core that it was at that instant delayed it,
-//! so what the stalls of those stretches have together, each instant counted once, is at least what they added. A stall
-//! of a core for which nobody waited is no excuse.
+//! *Other cores.* A job that waits for a job of another core continues when that job does, and so do the jobs queued
+//! behind it. Seen backwards from f, at each instant one core kept the job from completing: its own, or during a
+//! wait, the core of the job for which it waited, whose window began before the wait. Only a stall of the core in
+//! question at that instant delayed it. So the total length of the stalls in those stretches, with each instant
+//! counted once, is at least the delay that they added. A stall of a core for which no job waited is no excuse.
 //!
-//! Strict where it is unsure: a stall that the probe did not see (between two of its periods, or below its
-//! threshold of 100 µs) is not counted, nor is what was unseen of one beyond three times what was seen; H counts no more
-//! than the WCET of each job, and a bound that the plan did not prove is never the machine's. What it cannot tell: an
-//! S that is larger than what was really stolen, by at most min(3 l, P) per stall, can hide an overrun of ours of that
-//! size.
+//! The rule is strict where it is unsure. It does not count a stall that the probe did not see (between two of its
+//! periods, or below its threshold of 100 µs), nor the unseen part of a stall beyond three times the seen one. H
+//! counts no more than the WCET of each job, and a bound that the plan did not prove is never the machine's fault.
+//! The limit of the rule: an S that is larger than the time really stolen, by at most min(3 l, P) per stall, can hide
+//! an overrun of ours of that size.
 //!
-//! Channels and chains: an excess over their bound is the machine's if stalls on the cores of their tasks overlap
-//! the value's way and the excess is at most S + one period of each periodic task on it after the first: a
-//! value that comes too late for one activation waits for the next. A value that was queued behind another looks back to
-//! where that one was sent, and so on: a reader that takes one value a job, and missed a job in a stall, leaves one
-//! waiting until its writer misses one, too. Where the period exceeds the excess, that
-//! rule is coarse; every job behind it is judged by the strict one. A value lost in a queue between
-//! real-time tasks is the machine's if a stall overlaps the last capacity + 1 periods of its writer, in which its
-//! reader must have stood still.
+//! Channels and chains: an excess over their bound is the machine's if stalls on the cores of their tasks overlap the
+//! value's way and the excess is at most S + one period of each periodic task on it after the first: a value that
+//! comes too late for one activation waits for the next. For a value that was queued behind another, the search for
+//! stalls goes back to the send of that one, and so on: a reader that takes one value per job and missed a job in a
+//! stall leaves one value waiting until its writer misses a job, too. Where the period exceeds the excess, this rule
+//! is coarse; the strict one judges every job behind it. The loss of a value in a queue between real-time tasks is
+//! the machine's if a stall overlaps the last capacity + 1 periods of its writer, in which its reader must have stood
+//! still.
 
 /// The platform probe's period.
 pub const PROBE_PERIOD_NS: u64 = 1_000_000;
 
-/// How much of a stall that the probe did not see is believed, for what it saw of it.
+/// How much longer than the seen part of a stall its unseen part may be.
 pub const UNSEEN_TIMES: u64 = 3;
 
-/// What the probe of one core accounts for: disjoint intervals, sorted.
+/// The time for which the probe of one core accounts: disjoint intervals, sorted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stalls {
     intervals: Vec<(u64, u64)>,
 }
 
 impl Stalls {
-    /// From the probe's records on one core: when it woke and how late it was.
+    /// From the probe's records on one core: the instant of each wake and its lateness.
     pub(crate) fn new(mut records: Vec<(u64, u64)>) -> Self {
         for (at, lateness) in &mut records {
             let unseen = lateness.saturating_mul(UNSEEN_TIMES).min(PROBE_PERIOD_NS);
@@ -87,12 +88,12 @@ impl Stalls {
         Self { intervals }
     }
 
-    /// How much of [from, to] the machine may have taken.
+    /// How much of [from, to] the machine may have taken (ns).
     pub(crate) fn stolen(&self, from: u64, to: u64) -> u64 {
         self.inside(from, to).map(|(begin, end)| end - begin).sum()
     }
 
-    /// The longest that ended between two instants.
+    /// The longest interval that ended between two instants.
     pub(crate) fn longest_ending_in(&self, from: u64, to: u64) -> Option<(u64, u64)> {
         let first = self.intervals.partition_point(|&(_, end)| end < from);
         let ending = self.intervals[first..].iter().copied().take_while(|&(_, end)| end <= to);
@@ -107,7 +108,7 @@ impl Stalls {
     }
 }
 
-/// A job as the rule needs it; unfinished ones end where the records end.
+/// A job as the rule needs it; an unfinished job ends where the records end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pending {
     pub(crate) task: usize,
@@ -124,18 +125,18 @@ pub(crate) struct Pending {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CoreJobs {
     jobs: Vec<Pending>,
-    /// The latest completion of the jobs up to each: where a search backwards may stop.
+    /// The latest completion of the jobs up to each position: there a backward search may stop.
     latest: Vec<u64>,
 }
 
-/// What the rule found.
+/// The result of the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finding {
     Machine,
     Ours {
         /// S.
         stolen: u64,
-        /// The job of the busy window that exceeded its WCET by most, as task and processor time.
+        /// The job of the busy window that exceeded its WCET by most: its task and processor time.
         wcet: Option<(usize, u64)>,
     },
 }
@@ -151,7 +152,7 @@ impl CoreJobs {
         Self { jobs, latest }
     }
 
-    /// b: where the busy window of a job of that priority, released at `release`, starts.
+    /// b: the start of the busy window of a job with this priority and release.
     pub(crate) fn busy_since(&self, priority: u8, release: u64) -> u64 {
         let mut begin = release;
         let before = self.jobs.partition_point(|job| job.release < release);
@@ -160,7 +161,7 @@ impl CoreJobs {
                 break;
             }
             let job = &self.jobs[at];
-            // Jobs come by falling release, so one pass finds the fixed point.
+            // The search visits jobs by falling release, so one pass finds the fixed point.
             if job.priority >= priority && job.complete > begin {
                 begin = job.release;
             }
@@ -168,7 +169,7 @@ impl CoreJobs {
         begin
     }
 
-    /// How long the core stood free for a job before it started: from its release, or from the completion of the
+    /// How long the core was free for a job before the job started: from its release, or from the completion of the
     /// last job at least as urgent after that.
     pub(crate) fn stood_free(&self, job: &Pending) -> u64 {
         let others = self.jobs.iter().take_while(|other| other.release <= job.start);
@@ -177,13 +178,13 @@ impl CoreJobs {
         job.start.saturating_sub(since)
     }
 
-    /// The processor time of jobs that started from an instant on and are complete.
+    /// The processor time of complete jobs that started at `from` or later.
     pub(crate) fn within(&self, from: u64) -> u64 {
         let started = self.jobs.iter().filter(|job| job.start >= from);
         started.map(|job| job.cpu).fold(0, u64::saturating_add)
     }
 
-    /// The jobs at least as urgent as a late one in its busy window, itself among them.
+    /// The jobs in the busy window of a late job that are at least as urgent, including the late job.
     pub(crate) fn before(&self, late: &Pending) -> impl Iterator<Item = &Pending> {
         let (begin, late) = (self.busy_since(late.priority, late.release), *late);
         let first = self.jobs.partition_point(|job| job.release < begin);
@@ -191,8 +192,8 @@ impl CoreJobs {
         window.filter(move |job| job.priority >= late.priority)
     }
 
-    /// Applies the rule to a late job with its proven bound; `None` if none was proven. `others` are the stalls of other cores
-    /// that it waited for.
+    /// Applies the rule to a late job with its proven bound; `None` if the plan proves none. `others` are the stalls
+    /// of other cores for which the job waited.
     pub(crate) fn judge(
         &self,
         late: &Pending,
@@ -221,7 +222,7 @@ impl CoreJobs {
     }
 }
 
-/// What intervals have together.
+/// The total length of the intervals; overlaps count once.
 fn length(mut intervals: Vec<(u64, u64)>) -> u64 {
     intervals.sort_unstable();
     let mut reached = 0;
@@ -233,8 +234,8 @@ fn length(mut intervals: Vec<(u64, u64)>) -> u64 {
     sum
 }
 
-/// Whether a job used more than its WCET, beyond what a stall while it ran may have added: on a virtual machine
-/// the guest counts stolen time as the running thread's.
+/// Whether a job used more than its WCET, beyond the time that a stall during its execution may have added: on a
+/// virtual machine the guest charges stolen time to the running thread.
 pub(crate) fn exceeds(job: &Pending, stalls: &Stalls) -> bool {
     job.cpu > job.wcet && job.cpu - job.wcet > stalls.stolen(job.start, job.complete)
 }
@@ -251,7 +252,7 @@ mod tests {
 
     #[test]
     fn overlapping_stalls_count_once() {
-        // A probe that catches up tells one stall of 3 ms three times.
+        // A probe that catches up reports one stall of 3 ms three times.
         let stalls = Stalls::new(vec![(10 * P, 3 * P), (10 * P + 1, 2 * P), (10 * P + 2, P)]);
         assert_eq!(stalls.stolen(0, 100 * P), 4 * P + 2);
         assert_eq!(stalls.stolen(0, 6 * P), 0);
@@ -275,14 +276,14 @@ mod tests {
         }
     }
 
-    /// What a probe records of a stall: it is due each period from 0 on.
+    /// The probe's records of a stall; the probe is due each period from 0 on.
     fn seen(from: u64, to: u64) -> Vec<(u64, u64)> {
         let due = from.div_ceil(P) * P;
         let late = to.saturating_sub(due);
         if late > 100_000 { vec![(to, late)] } else { Vec::new() }
     }
 
-    /// Stalls of known place and length beside what is accounted for.
+    /// Compares stalls of known place and length with the time accounted for.
     #[test]
     fn drawn_stalls_are_accounted_for_as_often_as_stated() {
         const DRAWN: u64 = 20_000;
@@ -307,7 +308,7 @@ mod tests {
             }
             let shared = if length < 400_000 { length - 100_000 } else { length * 3 / 4 };
             let stated = P.saturating_sub(shared) * DRAWN / P;
-            // Three standard deviations, of half of them at most.
+            // Three standard deviations, which are largest for a share of one half.
             assert!(short.abs_diff(stated) <= 213, "{length}: {short} of {DRAWN} fall short, not {stated}");
             assert!(stated > 0 || short == 0, "{length}: {short} of {DRAWN}");
         }
@@ -317,7 +318,7 @@ mod tests {
     fn a_stall_explains_no_more_than_itself() {
         let stalls = Stalls::new(vec![(12 * P, 2 * P)]);
         let bound = Some(P);
-        // Released at 9.5 P: the interval [9 P, 12 P] gives 2.5 P to the window.
+        // Released at 9.5 P: the interval [9 P, 12 P] contributes 2.5 P to the window.
         for (complete, machine) in [(13 * P, true), (13 * P + 1, false)] {
             let late = job(0, 5, 9 * P + P / 2, complete, 100);
             let found = CoreJobs::new(vec![late]).judge(&late, bound, &stalls, &[]);
@@ -386,7 +387,7 @@ mod tests {
         let cores = CoreJobs::new(vec![guilty, late]);
         let found = cores.judge(&late, Some(P), &Stalls::default(), &[]);
         assert_eq!(found, Finding::Ours { stolen: 0, wcet: Some((7, 900_000)) });
-        // A stall while it ran explains what it used too much.
+        // A stall during its execution explains the excess.
         assert!(exceeds(&guilty, &Stalls::default()));
         assert!(!exceeds(&guilty, &Stalls::new(vec![(10 * P + 600_000, 150_000)])));
         assert!(exceeds(&guilty, &Stalls::new(vec![(10 * P + 600_000, 149_999)])));

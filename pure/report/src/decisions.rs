@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Who ran and who held what, core by core: as dispatchers decided and recorded it.
+//! Which job ran and which job held what, core by core, as dispatchers decided and recorded it.
 //!
-//! On a core that Linux schedules that is derived: where threads recorded that they waited or held something, from those
+//! For a core that Linux schedules, this is derived: from the records of waiting and holding where threads wrote them
+//! ([`crate::threads`]), otherwise from starts and completions alone ([`crate::schedule`]).
 //! records ([`crate::threads`]), else from starts and completions alone ([`crate::schedule`]).
 
 use std::collections::BTreeMap;
@@ -17,21 +18,22 @@ use crate::figures::{ResourceFigures, Values};
 use crate::schedule::Slice;
 use crate::threads;
 
-/// A record of a core, and when it was: of a dispatched one never before one that the core wrote earlier.
+/// A record of a core and its instant. On a dispatched core no instant is before that of an earlier record of the
+/// core.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decision {
     pub(crate) at: u64,
     pub(crate) record: Record,
 }
 
-/// By core of the plan, in the order in which each wrote them; none of a core that has no dispatcher and whose threads told
-/// of no lock.
+/// By core of the plan, in the order in which each core wrote its records. A core without a dispatcher has none if
+/// its threads recorded no locks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Decisions {
     pub(crate) cores: Vec<Vec<Decision>>,
 }
 
-/// The names of what records call a resource: those of the manifest, then states that have a lock.
+/// The names of the resources by their numbers in records: those of the manifest, then states that have a lock.
 pub(crate) fn resources(plan: &Plan) -> Vec<(String, &'static str)> {
     let own = plan.resources.iter().map(|resource| (resource.name.clone(), resource.protocol.paper_name()));
     let states = plan
@@ -47,7 +49,8 @@ impl Decisions {
         let core_of: Vec<Option<usize>> =
             plan.tasks.iter().map(|task| plan.cpu_of(task).and_then(position)).collect();
         let mut cores: Vec<Vec<Decision>> = vec![Vec::new(); plan.cores.len()];
-        // What a dispatcher alone writes, and what threads write of locks, too.
+        // Cores with records that only a dispatcher writes, and cores with records of locks, which threads write,
+        // too.
         let (mut dispatched, mut locked) = (vec![false; plan.cores.len()], vec![false; plan.cores.len()]);
         for record in records {
             let reported = match record.kind {
@@ -81,7 +84,7 @@ impl Decisions {
                     decision.at = before;
                 }
             } else if locked[at] {
-                // Stable: records of a thread stay in order.
+                // The sort is stable: records of a thread stay in order.
                 core.sort_by_key(|decision| decision.at);
                 *core = threads::with_switches(std::mem::take(core), urgency);
             } else {
@@ -91,7 +94,7 @@ impl Decisions {
         Self { cores }
     }
 
-    /// In the words of a simulated run, by time; tasks are the plan's, by position.
+    /// The decisions as events of a simulated run, by time; tasks are the plan's, by position.
     pub(crate) fn events(&self) -> Vec<Event> {
         let mut all = Vec::new();
         for core in &self.cores {
@@ -109,7 +112,7 @@ impl Decisions {
                         granted.insert(record.subject, record.value);
                         Simulated::Locked(resource)
                     }
-                    // Said once more by the thread that waited.
+                    // The thread that waited records the lock once more.
                     Kind::Locked if granted.remove(&record.subject) == Some(record.value) => continue,
                     Kind::Locked => Simulated::Locked(resource),
                     Kind::Unlock => {
@@ -122,19 +125,19 @@ impl Decisions {
                 all.push(Event { at, task: record.subject.into(), job: record.job, kind });
             }
         }
-        // Stable: events of a core stay in order.
+        // The sort is stable: events of a core stay in order.
         all.sort_by_key(|event| event.at);
         all
     }
 
-    /// How much later than its arrival a core was told of each job.
+    /// By job: how much later than the arrival its core was notified of the release (ns).
     pub(crate) fn delays(&self) -> BTreeMap<(usize, u64), u64> {
         let all = self.cores.iter().flatten().filter(|decision| decision.record.kind == Kind::Release);
         all.map(|Decision { record, .. }| ((record.subject.into(), record.job), record.value)).collect()
     }
 
-    /// The stretches in which jobs ran on a core, as [`crate::schedule::slices`] gives them: `places` are the positions
-    /// of jobs, by task and number. None of a core without a dispatcher.
+    /// The stretches in which jobs ran on a core, in the form of [`crate::schedule::slices`]: `places` are the
+    /// positions of jobs, by task and number. `None` for a core without decisions.
     pub(crate) fn slices(&self, core: usize, places: &BTreeMap<(usize, u64), usize>) -> Option<Vec<Slice>> {
         let decisions = self.cores.get(core).filter(|core| !core.is_empty())?;
         let mut slices = Vec::new();
@@ -154,7 +157,7 @@ impl Decisions {
         Some(slices)
     }
 
-    /// Of each resource that was asked for: how long jobs waited for it, and how long they held it.
+    /// By resource that a job asked for: how long jobs waited for it, and how long they held it.
     pub(crate) fn resources(&self, plan: &Plan) -> Vec<ResourceFigures> {
         let names = resources(plan);
         let mut waits: Vec<Vec<u64>> = vec![Vec::new(); names.len()];

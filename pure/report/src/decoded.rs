@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A trace read back, for tests: as its viewer would name and order things.
+//! Reads a trace back, for tests, with the names and order that its viewer would use.
 
 use std::collections::BTreeMap;
 
@@ -83,7 +83,7 @@ pub(crate) fn entries(trace: &[u8]) -> Vec<Entry> {
     entries
 }
 
-/// Who ran on each CPU, as lines; checks that who leaves is who ran.
+/// Which thread ran on each CPU, as lines; checks that the thread that leaves is the one that ran.
 pub(crate) fn cpu_tracks(trace: &[u8]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut running: BTreeMap<u64, u64> = BTreeMap::new();
@@ -110,7 +110,7 @@ pub(crate) fn cpu_tracks(trace: &[u8]) -> Vec<String> {
     lines
 }
 
-/// Events and lanes as lines: what happens on each track, by time.
+/// The events of each track by time, then the switches of each CPU, as lines.
 pub(crate) fn lines(trace: &[u8]) -> String {
     let mut text = String::new();
     for (uuid, name) in tracks(trace) {

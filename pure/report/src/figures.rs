@@ -4,11 +4,11 @@
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// How values spread, in ns. Percentiles come from a histogram of three significant digits and are rounded up;
-/// the largest value is exact.
+/// A distribution of values in ns. Percentiles come from a histogram with three significant digits and are rounded
+/// up; the largest value is exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Spread {
-    /// How many values.
+    /// The number of values.
     pub count: u64,
     /// Half of them are at most this.
     pub p50_ns: u64,
@@ -16,7 +16,7 @@ pub struct Spread {
     pub p99_ns: u64,
     /// 99.9 % of them are at most this.
     pub p999_ns: u64,
-    /// The largest.
+    /// The largest value.
     pub max_ns: u64,
 }
 
@@ -34,7 +34,7 @@ impl Values {
         let mut found = Self { histogram, max: 0 };
         for value in values {
             if found.histogram.record(value).is_err() {
-                // It could not grow: count the value where the histogram ends.
+                // The histogram could not grow: count the value at its end.
                 found.histogram.saturating_record(value);
             }
             found.max = found.max.max(value);
@@ -54,8 +54,8 @@ impl Values {
         })
     }
 
-    /// Points of the distribution: value and how many values exceed it, from the smallest to the largest; at
-    /// most about `points`, and none that adds nothing.
+    /// Points of the distribution: a value and the number of values that exceed it, from the smallest to the largest;
+    /// at most about `points`, and none that is redundant.
     pub(crate) fn curve(&self, points: u32) -> Vec<(u64, u64)> {
         let total = self.histogram.len();
         let mut curve: Vec<(u64, u64)> = Vec::new();
@@ -74,14 +74,14 @@ impl Values {
     }
 }
 
-/// A task: what was promised, what was seen.
+/// A task: its timing in the plan, and its figures in the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TaskFigures {
     /// Its name.
     pub name: String,
-    /// Its CPU; none if best-effort, as are the next seven.
+    /// Its CPU; none if best-effort, as are the next six.
     pub cpu: Option<u16>,
-    /// Its priority, 1 to 99.
+    /// Its priority, 1 to 98; 0 under EDF.
     pub priority: Option<u8>,
     /// T: the period, or the least time between two releases.
     pub period_ns: Option<u64>,
@@ -89,7 +89,7 @@ pub struct TaskFigures {
     pub deadline_ns: Option<u64>,
     /// C, margin included.
     pub wcet_ns: Option<u64>,
-    /// R, if one was shown.
+    /// R, if the plan shows one.
     pub bound_ns: Option<u64>,
     /// The analysis that gave R.
     pub test: Option<String>,
@@ -101,17 +101,18 @@ pub struct TaskFigures {
     pub skipped: u64,
     /// Releases that fell due while the previous job still ran.
     pub overruns: u64,
-    /// Jobs that used up their budgets and were not complete.
+    /// Jobs that exhausted their budgets before they completed.
     pub exhausted: u64,
     /// Jobs beyond their deadline, unfinished ones included.
     pub missed: u64,
     /// Jobs beyond their bound or deadline that the machine accounts for.
     pub late_machine: u64,
-    /// Jobs beyond their bound or deadline that are ours.
+    /// Jobs beyond their bound or deadline that are our fault.
     pub late_ours: u64,
-    /// Those of which nobody can tell: what led to them was before the recording begins.
+    /// Late jobs that cannot be judged: their cause may be before the recording begins.
     pub late_not_judged: u64,
-    /// Jobs beyond their bound or deadline as somebody outside had the core, or stopped or traced the application.
+    /// Jobs beyond their bound or deadline because a thread from outside used the core, or stopped or traced the
+    /// application.
     pub late_outside: u64,
     /// Jobs that used more processor time than their WCET, beyond what stalls explain.
     pub beyond_wcet: u64,
@@ -127,12 +128,12 @@ pub struct TaskFigures {
     pub records_lost: u64,
 }
 
-/// What a task's jobs did after release 0; none of what was not counted.
+/// What a task's jobs did after release 0; none for a count that was not taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Heap allocations, reallocations and frees.
     pub heap_use: Option<u64>,
-    /// Page faults without IO. Of dispatched tasks, whose jobs share threads, see [`CoreFigures`].
+    /// Page faults without IO. For dispatched tasks, whose jobs share threads, see [`CoreFigures`].
     pub minor_faults: Option<u64>,
     /// Page faults with IO; the same.
     pub major_faults: Option<u64>,
@@ -149,7 +150,7 @@ impl Counts {
     }
 }
 
-/// What the threads did after release 0 that take turns on a dispatched core.
+/// Counts after release 0 of the threads that take turns on a dispatched core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct CoreFigures {
     /// Its CPU.
@@ -160,81 +161,81 @@ pub struct CoreFigures {
     pub major_faults: u64,
 }
 
-/// A channel: what was promised, what was seen.
+/// A channel: its plan, and its figures in the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ChannelFigures {
     /// Its name.
     pub name: String,
-    /// Who sends.
+    /// The party that sends.
     pub writer: String,
-    /// Who receives.
+    /// The parties that receive.
     pub readers: Vec<String>,
     /// The protocol, as its paper names it.
     pub mechanism: &'static str,
-    /// Values that can wait, or copies of a state's value where its mechanism counts them.
+    /// The number of values that can wait, or of copies of a state's value where its mechanism counts them.
     pub capacity: u32,
-    /// Values sent, where the sender is recorded.
+    /// Values sent, if the sender's records exist.
     pub sent: u64,
-    /// Values received, where the receiver is recorded.
+    /// Values received, if the receiver's records exist.
     pub received: u64,
-    /// Values refused or lost.
+    /// Values rejected or lost.
     pub dropped: u64,
-    /// From send to receive.
+    /// The time from send to receive.
     pub latency: Option<Spread>,
-    /// Bound on that.
+    /// The bound on that time.
     pub bound_ns: Option<u64>,
     /// Values beyond the bound, or lost against the proof, that the machine accounts for.
     pub late_machine: u64,
-    /// Such values that are ours.
+    /// Such values that are our fault.
     pub late_ours: u64,
-    /// Those of which nobody can tell: what led to them was before the recording begins.
+    /// Such values that cannot be judged: their cause may be before the recording begins.
     pub late_not_judged: u64,
-    /// Those that are laid to nobody, as somebody on the way was paused by its service or had stopped.
+    /// Such values that count as nobody's fault, as a task on the way was paused by its service or had stopped.
     pub late_paused: u64,
 }
 
-/// A chain: what was promised, what was seen.
+/// A chain: its plan, and its figures in the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ChainFigures {
     /// Its name.
     pub name: String,
     /// Age of the data at its end.
     pub age: Option<Spread>,
-    /// The proven bound on that.
+    /// The proven bound on the age.
     pub bound_ns: Option<u64>,
-    /// What the manifest allows.
+    /// The limit in the manifest.
     pub limit_ns: u64,
     /// Ages beyond the bound that the machine accounts for.
     pub late_machine: u64,
-    /// Ages beyond the bound that are ours.
+    /// Ages beyond the bound that are our fault.
     pub late_ours: u64,
-    /// Those of which nobody can tell: what led to them was before the recording begins.
+    /// Late ages that cannot be judged: their cause may be before the recording begins.
     pub late_not_judged: u64,
-    /// Those that are laid to nobody, as somebody on the way was paused by its service or had stopped.
+    /// Late ages that count as nobody's fault, as a task on the way was paused by its service or had stopped.
     pub late_paused: u64,
     /// Its steps.
     pub steps: Vec<StepFigures>,
-    /// How soon it reacted, where the manifest asks for that.
+    /// Its reaction times, if the manifest limits them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reaction: Option<ReactionFigures>,
 }
 
-/// A chain's reaction: from an event outside to the first output that shows it or something newer.
+/// A chain's reaction: from an external event to the first output that reflects it or something newer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReactionFigures {
-    /// How long the earliest event that such an output can have shown first had to wait.
+    /// By such output: the longest time since an event that it is the first to reflect.
     pub seen: Option<Spread>,
-    /// The proven bound on that.
+    /// The proven bound on that time.
     pub bound_ns: Option<u64>,
-    /// What the manifest allows.
+    /// The limit in the manifest.
     pub limit_ns: u64,
     /// Reactions beyond the bound that the machine accounts for.
     pub late_machine: u64,
-    /// Reactions beyond the bound that are ours.
+    /// Reactions beyond the bound that are our fault.
     pub late_ours: u64,
-    /// Those of which nobody can tell: what led to them was before the recording begins.
+    /// Late reactions that cannot be judged: their cause may be before the recording begins.
     pub late_not_judged: u64,
-    /// What each step adds to the bound; the first task may stand twice.
+    /// The share of each step in the bound; the first task may appear twice.
     pub steps: Vec<StepFigures>,
 }
 
@@ -243,9 +244,9 @@ pub struct ReactionFigures {
 pub struct StepFigures {
     /// The task's or channel's name.
     pub name: String,
-    /// What it adds to the bound, in words.
+    /// What the step adds to the bound, in words.
     pub adds: String,
-    /// How much.
+    /// The time that it adds.
     pub bound_ns: u64,
     /// The largest response of the task or latency of the channel.
     pub max_ns: Option<u64>,
@@ -256,17 +257,17 @@ pub struct StepFigures {
 pub struct ResourceFigures {
     /// Its name.
     pub name: String,
-    /// Who waits for it, and how, as papers name it.
+    /// Its locking protocol, as papers name it.
     pub protocol: &'static str,
     /// Requests that were not granted at once.
     pub waited: u64,
-    /// From a request to its grant, of all that were granted; 0 where that was at once.
+    /// The time from each request to its grant, for granted requests; 0 if granted at once.
     pub wait: Option<Spread>,
-    /// From the grant until it was given back.
+    /// The time from the grant to the release.
     pub held: Option<Spread>,
 }
 
-/// What the platform probe of a core saw.
+/// What the platform probe of a core observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ProbeFigures {
     /// The CPU.
@@ -275,18 +276,18 @@ pub struct ProbeFigures {
     pub stalls: u64,
     /// The sum of their lateness.
     pub total_ns: u64,
-    /// The latest.
+    /// The largest lateness.
     pub max_ns: u64,
 }
 
 /// A change of a service's state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ServiceChange {
-    /// When, after release 0; 0 if before.
+    /// The instant of the change, after release 0; 0 if before.
     pub at_ns: u64,
-    /// Which service.
+    /// The service.
     pub service: String,
-    /// Its new state's number.
+    /// The number of its new state.
     pub state: u64,
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Channels and chains: figures, and the coarser rule of blame that [`crate::blame`] states last.
+//! Channels and chains: figures, and the coarser rule of blame at the end of [`crate::blame`].
 
 use taut_event::Kind;
 use taut_plan::ChainPlan;
@@ -18,9 +18,9 @@ impl Judge<'_> {
         self.planned.get(self.plan.task(task)?)?.as_ref()
     }
 
-    /// Whether an excess of what reached its end at `at` after `way` is the machine's; `tasks` are the
-    /// real-time tasks on its way, in order. What queued behind others looks back to `since`, where the first of them
-    /// was sent.
+    /// Whether an excess is the machine's fault, for a value that reached its end at `at` after `way`. `tasks` are
+    /// the real-time tasks on its way, in order. If it was queued behind other values, `since` is the instant at
+    /// which the first of them was sent.
     fn excused(&self, tasks: &[&str], at: u64, way: u64, limit: u64, since: Option<u64>) -> bool {
         let planned: Vec<&PlannedTiming> = tasks.iter().filter_map(|task| self.planned(task)).collect();
         let mut cpus: Vec<u16> = planned.iter().map(|planned| planned.cpu).collect();
@@ -64,7 +64,7 @@ impl Judge<'_> {
             let (mut since, mut before) = (0, 0);
             for record in self.of(Kind::Receive, at) {
                 let (end, latency_ns) = (record.at.as_ns(), record.value);
-                // Whether the one before it still waited when it was sent.
+                // Whether the previous value still waited when this one was sent.
                 let sent = end.saturating_sub(latency_ns);
                 if before <= sent {
                     since = sent;
@@ -178,7 +178,7 @@ impl Judge<'_> {
         figures
     }
 
-    /// How soon a chain reacted, where that is asked.
+    /// The reaction times of a chain, if the manifest limits them.
     fn reaction(&mut self, chain: &ChainPlan, history: &History<'_>) -> Option<ReactionFigures> {
         let max_reaction = chain.max_reaction?.as_ns();
         let bound = chain.reaction.map(Duration::as_ns);

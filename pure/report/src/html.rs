@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The report for a browser: a page, its style and its code, written by hand and embedded here, around the data
-//! as JSON in one script element. It loads nothing, so it opens from a file and from an archive in ten years.
+//! The report for a browser: a page, its style and its code, hand-written and embedded here, around the data as JSON
+//! in one script element. It loads nothing, so it will still open from a file or an archive in ten years.
 //!
-//! Texts of others reach the page only as JSON whose `<`, `>` and `&` are escaped, and the code puts them into the
-//! document as text alone.
+//! Texts from outside reach the page only as JSON with escaped `<`, `>` and `&`, and the code inserts them into the
+//! document only as text.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,8 @@ const PAGE: &str = include_str!("html/report.html");
 const STYLE: &str = include_str!("html/report.css");
 const CODE: &str = include_str!("html/report.js");
 
-/// Jobs that the schedule holds; a longer run shows its beginning, and its Perfetto file all of it.
+/// The most jobs in the schedule. Of a longer run the page shows the beginning, and the Perfetto file shows all of
+/// it.
 const SCHEDULE_JOBS: usize = 6_000;
 /// The schedule's resolution.
 const TICK_NS: u64 = 100;
@@ -44,20 +45,20 @@ struct Data<'a> {
     /// The signal that asked for an orderly end.
     signal: Option<u32>,
     proven: bool,
-    /// On how many guesses the proof rests.
+    /// The number of guesses on which the proof rests.
     guesses: usize,
-    /// How long it was judged, and from when on after release 0.
+    /// The length of the judged part of the run, and its start after release 0.
     duration_ns: u64,
     since_ns: u64,
     tick_ns: u64,
-    /// The schedule holds what was released before this.
+    /// The schedule contains the jobs released before this instant.
     shown_ns: u64,
     tasks: Vec<Task<'a>>,
     channels: Vec<Channel<'a>>,
     chains: &'a [ChainFigures],
     resources: &'a [ResourceFigures],
     probes: &'a [ProbeFigures],
-    /// CPU, when it ended, how late the probe was; the longest ones if there are many.
+    /// CPU, instant at which the stall ended, lateness of the probe; only the longest ones if there are many.
     stalls: Vec<(u16, u64, u64)>,
     memory: &'a MemoryPlan,
     regions: Vec<Stretch<'a>>,
@@ -74,10 +75,10 @@ struct Task<'a> {
     terms: &'a [Term],
     response_curve: Vec<(u64, u64)>,
     jitter_curve: Vec<(u64, u64)>,
-    /// Per job: release since the one before, jitter, response, processor time, in ticks; 0 in time, 1 the
-    /// machine's, 2 ours.
+    /// Per job: release since the previous one, jitter, response, processor time, in ticks; then 0 in time, 1 the
+    /// machine's fault, 2 ours, 3 not judged, 4 caused from outside.
     jobs: Vec<u64>,
-    /// Of jobs that were preempted: number in `jobs`, then from and to since release, in ticks.
+    /// Per preempted job: its number in `jobs`, then start and end of each stretch since its release, in ticks.
     cuts: Vec<Vec<u64>>,
 }
 
@@ -110,7 +111,7 @@ pub(crate) fn write(report: &Report, about: &About<'_>) -> String {
         }
         safe
     });
-    // The data come last: what they contain is then never taken for a mark.
+    // The data come last, so that nothing in them is taken for a placeholder.
     PAGE.replacen("{{style}}", STYLE, 1).replacen("{{code}}", CODE, 1).replacen("{{data}}", &safe, 1)
 }
 
@@ -162,7 +163,7 @@ fn data<'a>(report: &'a Report, about: &About<'a>) -> Data<'a> {
     }
 }
 
-/// The release at which the schedule has as many jobs as it may hold.
+/// The release at which the schedule reaches its most jobs.
 fn schedule_end(report: &Report) -> u64 {
     let mut releases: Vec<u64> = report.jobs.iter().flatten().map(|(job, _)| job.release).collect();
     releases.sort_unstable();
@@ -175,7 +176,7 @@ fn task<'a>(report: &'a Report, at: usize, until: u64, cuts: Vec<Vec<u64>>) -> T
     let mut previous = report.begin;
     let mut packed = Vec::with_capacity(jobs.len() * 5);
     for (job, lateness) in jobs.iter().take_while(|(job, _)| job.release < until) {
-        // The difference of rounded times, so that rounding does not add up.
+        // The difference of rounded times, so that rounding errors do not add up.
         let since =
             ticks(job.release - report.begin.min(job.release)) - ticks(previous - report.begin.min(previous));
         previous = job.release;
@@ -202,7 +203,7 @@ fn task<'a>(report: &'a Report, at: usize, until: u64, cuts: Vec<Vec<u64>>) -> T
     }
 }
 
-/// Per task, the jobs that did not run in one piece.
+/// Per task, the jobs that were preempted.
 fn cuts(report: &Report, until: u64) -> Vec<Vec<Vec<u64>>> {
     let mut cuts: Vec<Vec<Vec<u64>>> = report.tasks.iter().map(|_| Vec::new()).collect();
     for (at, core) in report.plan.cores.iter().enumerate() {

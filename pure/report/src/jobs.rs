@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Records, grouped by thread and not sorted overall, joined into jobs.
+//! Joins records, which are grouped by thread and not sorted overall, into jobs.
 
 use std::collections::BTreeMap;
 
@@ -30,19 +30,19 @@ impl Job {
     }
 }
 
-/// What the records say about one task's jobs.
+/// The records of one task's jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TaskJobs {
-    /// By release.
+    /// Complete jobs, by release.
     pub(crate) jobs: Vec<Job>,
     /// Released, not skipped, and not complete when the records end.
     pub(crate) open: Vec<Open>,
-    /// Released before the records begin, with something of them behind that.
+    /// Released before the records begin, but with later records.
     pub(crate) early: Vec<Early>,
     pub(crate) releases: u64,
     pub(crate) skipped: u64,
-    /// Jobs of which something must have been recorded and is not there, or contradicts itself: numbers that nobody has, a
-    /// start without a release, two completions, a start before its release.
+    /// The number of jobs with missing or contradictory records: numbers without a record, a start without a release,
+    /// two completions, a start before its release.
     pub(crate) faulty: u64,
     /// The largest number of a job or of a dropped release.
     pub(crate) newest: Option<u64>,
@@ -56,7 +56,7 @@ pub(crate) struct Open {
     pub(crate) start: Option<u64>,
 }
 
-/// A job that was released before the records begin; what of it came before them as well is none.
+/// A job that was released before the records begin; an event from before them is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Early {
     pub(crate) number: u64,
@@ -75,7 +75,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Whether its records cannot all be there and right.
+    /// Whether its records cannot be complete and correct.
     fn is_faulty(&self, end: u64) -> bool {
         let Some(release) = self.release else { return true };
         let start = self.start.or(self.complete.map(|_| 0)).unwrap_or(u64::MAX);
@@ -85,13 +85,13 @@ impl Parts {
     }
 }
 
-/// Puts a record's content into its place; whether something was there already.
+/// Stores a value; returns whether the place already had one.
 fn fill<T>(place: &mut Option<T>, value: T) -> bool {
     place.replace(value).is_some()
 }
 
-/// One entry per task of the plan; records of tasks that the plan does not have are left out. `whole`: the records begin with
-/// the run, not in the middle of it; nothing of a job can be later than `end`.
+/// One entry per task of the plan; ignores records of tasks that the plan does not have. `whole`: the records begin
+/// with the run, not in the middle of it. No event of a job may be later than `end`.
 pub(crate) fn join(records: &[Record], tasks: usize, whole: bool, end: u64) -> Vec<TaskJobs> {
     let mut parts: Vec<BTreeMap<u64, Parts>> = (0..tasks).map(|_| BTreeMap::new()).collect();
     for record in records {
@@ -121,7 +121,7 @@ pub(crate) fn join(records: &[Record], tasks: usize, whole: bool, end: u64) -> V
 fn of_task(task: usize, mut parts: BTreeMap<u64, Parts>, whole: bool, end: u64) -> TaskJobs {
     let mut found = TaskJobs::default();
     if !whole {
-        // What was released before the records begin is not theirs to tell.
+        // Missing records of jobs that were released before the records begin are no fault.
         let first = parts.iter().find(|(_, part)| part.release.is_some() || part.skips > 0);
         let first = first.map_or(u64::MAX, |(number, _)| *number);
         let own = parts.split_off(&first);
@@ -137,7 +137,7 @@ fn of_task(task: usize, mut parts: BTreeMap<u64, Parts>, whole: bool, end: u64) 
     found.newest = parts.last_key_value().map(|(number, _)| *number);
     if let Some(newest) = found.newest {
         let first = if whole { 0 } else { parts.first_key_value().map_or(0, |(number, _)| *number) };
-        // Of 0 to the newest, so many have no record.
+        // So many jobs from `first` to the newest have no record.
         found.faulty = (newest - first).saturating_sub(parts.len() as u64 - 1);
     }
     for (number, part) in parts {
@@ -163,7 +163,7 @@ fn of_task(task: usize, mut parts: BTreeMap<u64, Parts>, whole: bool, end: u64) 
             Parts { release: Some(release), start, complete: None, .. } => {
                 found.open.push(Open { number, release, start });
             }
-            // Faulty ones.
+            // These are faulty and already counted.
             _ => {}
         }
     }
@@ -189,7 +189,7 @@ mod tests {
             record(Kind::Release, 50, 2, 0),
             record(Kind::Start, 51, 2, 0),
             record(Kind::Complete, 5, 3, 1),
-            // 4 has no record at all.
+            // Job 4 has no record at all.
             record(Kind::Release, 90, 5, 0),
             record(Kind::Complete, 99, 5, 1),
             record(Kind::Release, 100, 6, 0),
@@ -209,7 +209,7 @@ mod tests {
             let open = Open { number: 2, release: 50, start: Some(51) };
             assert_eq!((found.releases, found.skipped, found.open.as_slice()), (6, 1, &[open][..]));
             assert_eq!((found.faulty, found.newest), (6, Some(8)), "3 to 8");
-            // In the middle of a run, 0 to 2 can be all that there was.
+            // In the middle of a run, the records of jobs 0 to 2 can be all that there are.
             records.push(record(Kind::Start, 3, u64::MAX, 0));
             assert_eq!(
                 join(&records, 1, false, u64::MAX)[0].faulty,

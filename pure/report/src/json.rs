@@ -11,7 +11,7 @@ use crate::figures::{
 use crate::report::Report;
 use crate::verdict::{Breach, Verdict, Warning};
 
-/// Changes when a field changes its meaning or goes; new fields do not change it.
+/// Changes when a field changes its meaning or is removed; a new field does not change it.
 const SCHEMA_VERSION: u32 = 1;
 
 /// The content of `report.json`.
@@ -27,42 +27,42 @@ struct Document<'a> {
     warnings: &'a [Warning],
     /// Whether the plan proves every deadline and chain.
     proven: bool,
-    /// What the proof rests on; null if there is nothing to prove.
+    /// The evidence on which the proof rests; null if there is nothing to prove.
     rests_on: Option<Basis>,
     /// From release 0 to the last record.
     duration_ns: u64,
-    /// From here on it was judged, after release 0: later than 0 if the recording has a limit.
+    /// Start of the judged part of the run, after release 0: later than 0 if the recording has a limit.
     judged_from_ns: u64,
-    /// Records before that, which made room for newer ones.
+    /// Earlier records, which newer ones replaced.
     records_dropped: u64,
-    /// `done`; `signal`: one that asks for an orderly end; `overrun`, `panic`: of the task below; `killed`: by the signal
-    /// below, or by nobody knows what; `exited`: with the code below, before its end or not in order; ended where it stood:
-    /// `limit` (a job of the task below), `jobs`, `finish`, `start`, `again` (the second signal, below), `left` (by `exit`);
-    /// `best-effort`: without the task below, which did not return.
+    /// `done`; `signal`: a signal asked for an orderly end; `overrun`, `panic`: a job of the task below; `killed`: by
+    /// the signal below, or by an unknown cause; `exited`: with the code below, before its end or not in order. Ended
+    /// without waiting for jobs: `limit` (a job of the task below), `jobs`, `finish`, `start`, `again` (the second
+    /// signal, below), `left` (by `exit`). `best-effort`: without the task below, which did not return.
     ending: &'static str,
-    /// The signal's number, if one ended it and it is known.
+    /// The number of the signal that ended the run, if it is known.
     signal: Option<u32>,
-    /// Whose overrun or panic ended it.
+    /// The task whose overrun, panic or limit ended the run, or that did not return.
     #[serde(skip_serializing_if = "Option::is_none")]
     ended_by: Option<&'a str>,
     /// The exit code of a process that ended before its run did.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<u32>,
-    /// How long outputs took to be brought to rest, if they were.
+    /// How long it took to bring the outputs to their safe state, if that succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     rested_ns: Option<u64>,
     tasks: &'a [TaskFigures],
     channels: &'a [ChannelFigures],
     chains: &'a [ChainFigures],
-    /// Whose locks were recorded.
+    /// Resources whose locks were recorded.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     resources: &'a [ResourceFigures],
-    /// What was counted of dispatched cores as a whole.
+    /// Counts of dispatched cores as a whole.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     cores: &'a [CoreFigures],
     probes: &'a [ProbeFigures],
     services: &'a [ServiceChange],
-    /// Paths and digests of what the plan was made from.
+    /// Paths and digests of the plan's inputs.
     inputs: &'a [taut_plan::Input],
     /// Keys and values as the run recorded them.
     machine: &'a [(String, String)],
@@ -119,7 +119,7 @@ pub(crate) fn write(report: &Report) -> String {
         inputs: &report.plan.inputs,
         machine: &report.machine,
     };
-    // Strings and integers only: nothing of it can fail to be written.
+    // The document has only strings and integers, so serialization cannot fail.
     let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
     text.push('\n');
     text

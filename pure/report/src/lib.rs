@@ -3,11 +3,11 @@
 
 //! Bound and measured side by side: tables, JSON, HTML, Perfetto.
 //!
-//! [`Report::new`] joins a plan with a recorded run of it and judges: did every response, latency and age stay
-//! within what was proven, and if not, was it the machine or us ([`blame`] says how that is decided)? The same
-//! report is then written for a terminal ([`Report::text`]), a program ([`Report::json`]), a browser
-//! ([`Report::html`]) and a trace viewer ([`Report::perfetto`]); a [`Simulated`] run is shown by the same viewer on the same
-//! tracks. Nothing here reads a clock or a file.
+//! [`Report::new`] joins a plan with a recorded run of it and judges: did every response, latency and age stay within
+//! its proven bound, and if not, was it the machine's fault or ours ([`blame`] has the rule)? The same report is then
+//! written for a terminal ([`Report::text`]), a program ([`Report::json`]), a browser ([`Report::html`]) and a trace
+//! viewer ([`Report::perfetto`]). The same viewer shows a [`Simulated`] run on the same tracks. Nothing here reads a
+//! clock or a file.
 #![forbid(unsafe_code)]
 
 mod ages;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What befell tasks and resources at an instant: attributes changed while the application ran, budgets used up, releases
-//! that came too soon, jobs that failed.
+//! Notable events of tasks and resources: attributes changed while the application ran, exhausted budgets, releases
+//! that came too soon, failed jobs.
 
 use taut_event::{Kind, Record};
 use taut_model::Scheduler;
@@ -12,12 +12,12 @@ use taut_time::Duration;
 use crate::decisions;
 use crate::tracks::Note;
 
-/// Something that was asked for.
+/// The category of a requested change.
 const CHANGE: &str = "change";
-/// Something that had better not been.
+/// The category of an unwanted event.
 const TROUBLE: &str = "trouble";
 
-/// Of a run, by position in the plan; resources as [`decisions::resources`] counts them.
+/// The notes of a run, by position in the plan; resources in the order of [`decisions::resources`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notes {
     pub(crate) tasks: Vec<Vec<Note>>,
@@ -68,7 +68,7 @@ impl Notes {
     }
 }
 
-/// Who uses a resource; all that do are on the same core.
+/// A user of a resource; all its users are on one core.
 fn user(plan: &Plan, resource: usize) -> Option<&str> {
     if let Some(resource) = plan.resources.get(resource) {
         return resource.users.first().map(String::as_str);
@@ -77,7 +77,7 @@ fn user(plan: &Plan, resource: usize) -> Option<&str> {
     states.nth(resource - plan.resources.len()).map(|channel| channel.writer.name.as_str())
 }
 
-/// What a number is on that task's core: a priority, or under EDF a relative deadline.
+/// The value as text, and its meaning on that task's core: a priority, or under EDF a relative deadline.
 fn attribute(plan: &Plan, task: Option<&str>, record: &Record) -> (String, &'static str) {
     let cpu = task.and_then(|name| plan.task(name)).and_then(|at| match &plan.tasks[at].class {
         ClassPlan::RealTime { cpu, .. } => Some(*cpu),

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What somebody outside of the application did to it, from the records of its main thread, and which late jobs that explains.
+//! Interference with the application from outside, from the records of its main thread, and the late jobs that it
+//! explains.
 //!
-//! A job that is late is blamed on somebody outside only if it would be ours otherwise, and
+//! A late job is blamed on interference from outside only if it would otherwise be our fault, and
 //!
-//! - all threads were stopped, or a tracer was attached, in its busy window: nothing that was measured then is the
-//!   application's; or
-//! - a real-time thread of somebody else, preferred to a thread of its core, used at least what the stalls and more urgent work
-//!   leave unexplained of its lateness, while no job of the window used more than its WCET. What such a thread used is
-//!   seen from one look to the next, and up to a tick of the kernel late: so the looks that overlap the window count, and the next
-//!   one.
+//! - all threads were stopped, or a tracer was attached, in its busy window: then no measurement is the application's
+//!   own; or
+//! - a foreign real-time thread, preferred to a thread of its core, used at least the part of its lateness that
+//!   stalls and more urgent work leave unexplained, while no job of the window used more than its WCET. The time that
+//!   such a thread used is seen from one look to the next, and up to a tick of the kernel late: so the looks that
+//!   overlap the window count, and the next one.
 //!
-//! Neither makes a run kept: the proof is of a machine on which nobody does that.
+//! In neither case is the run kept: the proof assumes a machine without such interference.
 
 use std::collections::BTreeMap;
 
@@ -22,37 +23,38 @@ use taut_plan::Plan;
 use crate::blame::Stalls;
 use crate::verdict::{Breach, Cause, Warning};
 
-/// A tracer is looked for each 20 ms, by a thread that it slows down: sightings that are no further apart are one.
+/// A thread looks for a tracer each 20 ms, and the tracer slows that thread down: sightings no further apart than
+/// this are one.
 const TRACED_APART_NS: u64 = 200_000_000;
-/// From when the process goes on to when its probes have woken.
+/// The time that the probes may take to wake after the process continues.
 const AWAKE_NS: u64 = 20_000_000;
-/// Less than that of a core is not worth a word, if no job was late by it.
+/// Foreign threads that used less than this of a core are not reported, if no job was late because of them.
 const TOLD_NS: u64 = 1_000_000;
 
-/// A span in which all threads were in somebody's hands.
+/// A span in which all threads were stopped or traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Held {
     from: u64,
     to: u64,
-    /// The tracer's process; none if they were stopped.
+    /// The tracer's process; none if the threads were stopped.
     by: Option<u32>,
 }
 
-/// A thread of somebody else.
+/// A foreign thread.
 #[derive(Clone, Debug)]
 struct Other {
     thread: Foreign,
-    /// What it used in each span between two looks, in their order.
+    /// The time that it used in each span between two looks, in order.
     ran: Vec<(u64, u64, u64)>,
     late: u64,
 }
 
 impl Other {
-    /// What it used from `from` to `to` at most, as far as was seen.
+    /// The most time that it used from `from` to `to`, as far as the looks show.
     fn ran(&self, from: u64, to: u64) -> u64 {
         let first = self.ran.partition_point(|&(_, until, _)| until <= from);
         let inside = self.ran[first..].iter().take_while(|&&(since, ..)| since < to).count();
-        // If it had not run before the window's end, it did not delay it.
+        // A thread that did not run before the window's end did not delay the job.
         let next = usize::from(inside > 0);
         let looks = &self.ran[first..(first + inside + next).min(self.ran.len())];
         looks.iter().map(|&(.., ran)| ran).fold(0, u64::saturating_add)
@@ -63,11 +65,11 @@ impl Other {
     }
 }
 
-/// All of it.
+/// All interference from outside.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outside {
     held: Vec<Held>,
-    /// By CPU and number of the thread.
+    /// By CPU and thread number.
     others: BTreeMap<(u16, u32), Other>,
 }
 
@@ -80,14 +82,15 @@ impl Outside {
             let at = record.at.as_ns();
             if record.job == 1 {
                 let by = u32::try_from(record.value).ok();
-                // It came between the look before and this one.
+                // The tracer attached between the previous look and this one.
                 let from = at.saturating_sub(TRACED_APART_NS);
                 match held.iter_mut().rev().find(|held| held.by == by) {
                     Some(last) if from <= last.to => last.to = at,
                     _ => held.push(Held { from, to: at, by }),
                 }
             } else {
-                // A process can be told to go on that was not stopped: then its probes did not stand still.
+                // A process that was not stopped can also receive the signal to continue: then its probes did not
+                // stand still.
                 let (from, to) = (at.saturating_sub(AWAKE_NS), at.saturating_add(AWAKE_NS));
                 let stood = stalls.values().filter_map(|stalls| stalls.longest_ending_in(from, to));
                 if let Some((from, to)) = stood.max_by_key(|(from, to)| to - from) {
@@ -105,7 +108,7 @@ impl Outside {
         Self { held, others }
     }
 
-    /// Whether all threads were in somebody's hands between two instants.
+    /// Whether all threads were stopped or traced at any time between two instants.
     pub(crate) fn is_held(&self, from: u64, to: u64) -> bool {
         self.held_in(from, to).is_some()
     }
@@ -114,8 +117,9 @@ impl Outside {
         self.held.iter().find(|held| held.from < to && from < held.to)
     }
 
-    /// Why a job is late that would be ours: its window, the CPUs that its work was done on, what of its lateness nothing else explains, and
-    /// whether a job of the window used more than its WCET.
+    /// The cause from outside of a job that would otherwise be late by our fault. Takes its window, the CPUs that did
+    /// its work, the part of its lateness that nothing else explains, and whether a job of the window used more than
+    /// its WCET.
     pub(crate) fn cause(
         &mut self,
         (from, to): (u64, u64),
@@ -138,7 +142,7 @@ impl Outside {
         Some(Cause::ForeignThread { thread: most.thread.name(), tid: most.thread.tid, ran_ns })
     }
 
-    /// What breaks a run: that threads were in somebody's hands, and others' threads that made jobs late.
+    /// The breaches: all threads stopped or traced, and foreign threads that made jobs late.
     pub(crate) fn breaches(&self, begin: u64) -> Vec<Breach> {
         let held = self.held.iter().map(|held| {
             let (at_ns, lasted_ns) = (held.from.saturating_sub(begin), held.to - held.from);
@@ -163,7 +167,7 @@ impl Outside {
         held.chain(others).collect()
     }
 
-    /// Others' threads that had a core for long, though no job was late by it.
+    /// Foreign threads that used a core for long without making a job late.
     pub(crate) fn warnings(&self) -> Vec<Warning> {
         let others = self.others.iter();
         let others = others.filter(|(_, other)| other.late == 0 && other.total() >= TOLD_NS);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! When tasks were paused or had stopped, and until when what waited for them meanwhile was in the way of what came behind it.
+//! When tasks were paused or had stopped, and how long after a pause the values that had waited still delayed later
+//! ones.
 //!
-//! A paused task takes nothing out of its queues. When it is resumed, values that waited are taken as far apart as ever, so
-//! one that is sent then may wait as well: the pause is over when a value has been taken at once. For a receiver that is
-//! one whose job need not wait for the least gap behind the one before; for others one that was sent when the one
-//! before it had been taken.
+//! A paused task takes nothing out of its queues. After it is resumed, it takes the waiting values no faster than
+//! usual, so a value that is sent then may wait as well: the pause is over when a value is taken without waiting. For
+//! a receiver that is a value whose job need not wait for the least gap after the previous one; for other tasks it is
+//! a value that was sent after the previous one had been taken.
 
 use std::collections::BTreeMap;
 
@@ -16,15 +17,15 @@ use taut_plan::{ArrivalPlan, ClassPlan, Plan};
 /// `State::Running` of `taut_run`, as recorded.
 const RUNNING: u64 = 1;
 
-/// By task: from its pause until that is over, in order.
+/// By task: the spans from each pause until its effects are over, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Pauses(BTreeMap<usize, Vec<(u64, u64)>>);
 
 /// A queue that a task reads.
 struct Queue {
-    /// When a value was sent, and when it was taken, in the order of that.
+    /// When each value was sent and when it was taken, in the order of taking.
     taken: Vec<(u64, u64)>,
-    /// When jobs were released, in order, and how far apart they are at least; of a queue that releases them.
+    /// If the queue releases jobs: their releases, in order, and the least gap between them.
     releases: Option<(Vec<u64>, u64)>,
 }
 
@@ -54,7 +55,7 @@ impl Pauses {
         Self(pauses)
     }
 
-    /// Whether one of these tasks was paused, or had to do with that still, at any time between two instants.
+    /// Whether one of these tasks was paused, or still affected by a pause, at any time between two instants.
     pub(crate) fn touch(&self, tasks: impl IntoIterator<Item = usize>, from: u64, to: u64) -> bool {
         let of = |task| self.0.get(&task).into_iter().flatten();
         tasks.into_iter().flat_map(of).any(|(since, until)| *since <= to && from <= *until)
@@ -62,7 +63,7 @@ impl Pauses {
 }
 
 impl Queue {
-    /// When nothing waits any more because of a pause until `resumed`.
+    /// The instant from which no value waits any longer because of a pause that lasted until `resumed`.
     fn over(&self, resumed: u64) -> u64 {
         let free = |taken: u64| match &self.releases {
             Some((releases, gap)) => {

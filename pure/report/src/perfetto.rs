@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A trace for Perfetto. Per task a track of jobs, from release to completion, with bound and deadline
-//! as arguments, one of its deadlines, and a counter of response times; on its thread's track what it holds and waits
-//! for, changes of its level and budgets used up, and values as flows from sender to receiver; per resource who holds it, and its ceilings; per CPU the switches, so that its lane shows who ran; stalls of the
-//! machine, and what the trace is made to show, on tracks of their own.
+//! A trace for Perfetto. Each task has a track of jobs, from release to completion, with bound and deadline as
+//! arguments, a track of its deadlines, and a counter of response times. The track of its thread shows the resources
+//! that it holds and waits for, changes of its level, exhausted budgets, and values as flows from sender to receiver.
+//! Each resource has a track with its holders and its ceilings. Each CPU has the switches, so that its track shows
+//! which task ran. Stalls of the machine and the response in focus have tracks of their own.
 //!
-//! What its viewer demands: a flow stands on two events at least; a thread that completed leaves its CPU asleep
-//! (1) and a preempted one runnable (0); slices of a track nest, so a job that waited for its predecessor
-//! begins where that ended (its release is an argument). Field numbers are those of `perfetto_trace.proto`.
+//! The viewer's demands: a flow needs at least two events; a thread that completed leaves its CPU asleep (1) and a
+//! preempted one runnable (0); the slices of a track nest, so a job that waited for its predecessor begins where that
+//! one ended (its release is an argument). Field numbers are those of `perfetto_trace.proto`.
 
 use taut_time::Duration;
 
@@ -32,7 +33,7 @@ struct Trace {
     bytes: Vec<u8>,
 }
 
-/// Track of a task's thread, of its jobs, deadlines and response times, and of a core's stalls.
+/// The tracks of a task's thread, of its jobs, deadlines and response times, of a core's stalls, and of a resource.
 fn thread_track(task: usize) -> u64 {
     100 + task as u64
 }
@@ -51,9 +52,9 @@ fn deadlines_track(task: usize) -> u64 {
 fn resource_track(resource: usize) -> u64 {
     500_000 + resource as u64
 }
-/// Of what the trace is made to show.
+/// The track of the response in focus.
 const MARK: u64 = 2;
-/// Of what the report says of the run.
+/// The track of the report's verdict.
 const VERDICT: u64 = 3;
 
 fn tid(task: usize) -> u64 {
@@ -109,7 +110,7 @@ impl Trace {
         let process = Message::new().uint(1, PID).text(6, &tracks.app);
         let track = Message::new().uint(1, PROCESS).message(3, &process).uint(11, EXPLICIT_ORDER);
         self.packet(Message::new().message(60, &track));
-        // In this order, for viewers that heed it: what belongs together stands together. Others go by name.
+        // In this order, for viewers that follow it: related tracks are adjacent. Other viewers sort by name.
         let mut rank = 0;
         let mut under = |uuid, name: &str| {
             rank += 1;
@@ -194,7 +195,7 @@ impl Trace {
         }
     }
 
-    /// One that lies within the run: a later one would make the whole look short.
+    /// A deadline within the run; a later one would stretch the trace, and the run would look short.
     fn deadline(
         &mut self,
         at: usize,
@@ -219,14 +220,14 @@ impl Trace {
         }
     }
 
-    /// What befell a task or a resource.
+    /// The notes of a task or a resource.
     fn notes(&mut self, track: u64, notes: &[Note]) {
         for note in notes {
             self.event(note.at, &number(instant(track, note.category, &note.text), note.what, note.value));
         }
     }
 
-    /// Who held each resource, one after the other.
+    /// The successive holders of each resource.
     fn resources(&mut self, tracks: &Tracks) {
         for (at, resource) in tracks.resources.iter().enumerate() {
             let track = resource_track(at);
@@ -266,7 +267,7 @@ impl Trace {
         }
     }
 
-    /// A response beside its bound: how far one goes, then how much further the other.
+    /// A response beside its bound: first the shorter of the two, then the rest of the longer one.
     fn mark(&mut self, task: &str, mark: &InstantEvent) {
         let Some((arrival, complete)) = mark.seen else { return };
         let response = complete.saturating_sub(arrival);
@@ -297,9 +298,9 @@ impl Trace {
         self.event(complete, &number(instant(MARK, "response", &name), "response_ns", response));
     }
 
-    /// Who ran on a CPU, as the kernel would tell it.
+    /// The wakes and switches of a CPU, as the kernel would report them.
     fn track(&mut self, tasks: &[Task], track: &Track) {
-        // Nobody of ours runs: the idle thread.
+        // No thread of ours runs: the idle thread.
         let mut last = ("swapper", 0, 120);
         let who = |to: Option<usize>| match to {
             Some(at) => (tasks[at].name.as_str(), tid(at), kernel_priority(tasks[at].priority)),
@@ -332,7 +333,7 @@ impl Trace {
     }
 }
 
-/// As the kernel counts it: 0 is most urgent.
+/// A priority as the kernel counts it: 0 is most urgent.
 fn kernel_priority(priority: u8) -> u64 {
     u64::from(99_u8.saturating_sub(priority))
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Protocol Buffers, as much as a trace needs: varints, 64-bit words, text, messages in messages.
+//! The part of Protocol Buffers that a trace needs: varints, 64-bit words, text, messages in messages.
 //!
 //! Source: the Protocol Buffers encoding, wire types 0, 1 and 2.
 
@@ -62,7 +62,7 @@ impl Message {
     }
 }
 
-/// A field as read back.
+/// A decoded field.
 #[cfg(test)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Value<'a> {
@@ -71,7 +71,7 @@ pub(crate) enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
-/// The fields of a message, in order; panics on what [`Message`] does not write.
+/// The fields of a message, in order; panics on anything that [`Message`] does not write.
 #[cfg(test)]
 pub(crate) fn fields(mut bytes: &[u8]) -> Vec<(u64, Value<'_>)> {
     fn varint(bytes: &mut &[u8]) -> u64 {

@@ -16,7 +16,7 @@ use crate::tracks::Tracks;
 use crate::verdict::{Verdict, Warning};
 use crate::{html, json, judge, perfetto, text};
 
-/// A plan beside a recorded run of it.
+/// A plan and a recorded run of it.
 #[derive(Clone, Debug)]
 pub struct Report {
     pub(crate) plan: Plan,
@@ -33,20 +33,20 @@ pub struct Report {
     pub(crate) machine: Vec<(String, String)>,
     pub(crate) begin: u64,
     pub(crate) duration: u64,
-    /// From here on it was judged, after release 0: 0, or where a recording with a limit begins.
+    /// Start of the judged part of the run, after release 0: 0, or where a recording with a limit begins.
     pub(crate) since: u64,
-    /// Records before that.
+    /// Records before that, which newer ones replaced.
     pub(crate) dropped: u64,
     pub(crate) ending: Ending,
-    /// How long outputs took to come to rest, if they did.
+    /// How long it took to bring the outputs to their safe state, if that succeeded.
     pub(crate) rested_ns: Option<u64>,
-    /// Complete jobs per task, by release, with what was found of each.
+    /// Complete jobs per task, by release, with the finding about each.
     pub(crate) jobs: Vec<Vec<(Job, Lateness)>>,
-    /// The probe's records: core, when it woke, how late it was; by time.
+    /// The probe's records: CPU, instant of the wake, lateness; by time.
     pub(crate) stalls: Vec<(u16, u64, u64)>,
     /// Sends and receives, by time.
     pub(crate) values: Vec<Record>,
-    /// What dispatchers recorded.
+    /// The decisions that dispatchers recorded.
     pub(crate) decisions: Decisions,
     pub(crate) notes: Notes,
 }
@@ -57,12 +57,12 @@ pub(crate) enum Lateness {
     InTime,
     Machine,
     Ours,
-    /// What may have made it so was before the recording begins.
+    /// The cause may be before the recording begins.
     NotJudged,
     Outside,
 }
 
-/// What a report says about its own making; text that the caller has and this crate cannot know.
+/// What a report says about how it was made; the caller supplies the texts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct About<'a> {
     /// When the report was made, in words; empty leaves it out.
@@ -72,17 +72,17 @@ pub struct About<'a> {
 }
 
 impl Report {
-    /// Joins the plan with a run of it, and judges. Records whose subject the plan does not have are left out.
+    /// Joins the plan with a run of it, and judges. Ignores records whose subject the plan does not have.
     pub fn new(plan: &Plan, run: &Run) -> Self {
         judge::judge(plan, run)
     }
 
-    /// Whether the run kept what the plan proves.
+    /// Whether the run kept every bound that the plan proves.
     pub fn verdict(&self) -> &Verdict {
         &self.verdict
     }
 
-    /// What to know beside the verdict.
+    /// Facts that qualify the verdict.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
@@ -102,7 +102,7 @@ impl Report {
         &self.chains
     }
 
-    /// Per resource whose locks a dispatcher recorded, those of the manifest first.
+    /// Per resource whose locks were recorded, those of the manifest first.
     pub fn resources(&self) -> &[ResourceFigures] {
         &self.resources
     }
@@ -117,7 +117,8 @@ impl Report {
         &self.probes
     }
 
-    /// For how long it was judged (ns): from release 0, or from where a recording with a limit begins, to the last record.
+    /// The length of the judged part of the run (ns): from release 0, or from where a recording with a limit begins,
+    /// to the last record.
     pub fn judged(&self) -> u64 {
         self.duration.saturating_sub(self.since)
     }
@@ -141,8 +142,8 @@ impl Report {
         text::write(self, width, color)
     }
 
-    /// For programs: a JSON object with `schema_version` 1. Every time is in ns and says so in its name; times
-    /// of events count from release 0. Ends with a line break.
+    /// For programs: a JSON object with `schema_version` 1. The name of every time states its unit, ns; times of
+    /// events count from release 0. Ends with a line break.
     pub fn json(&self) -> String {
         json::write(self)
     }
@@ -152,20 +153,20 @@ impl Report {
         html::write(self, about)
     }
 
-    /// For Perfetto: jobs per task, CPU lanes, response times, flows of values; Protobuf bytes.
+    /// For Perfetto: jobs per task, CPU tracks, response times, flows of values; Protobuf bytes.
     pub fn perfetto(&self) -> Vec<u8> {
         perfetto::write(&Tracks::of(self))
     }
 }
 
-/// `key = value` lines; quotes around a value are taken off.
+/// Parses `key = value` lines, without quotes around the values.
 pub(crate) fn facts(text: &str) -> Vec<(String, String)> {
     let lines = text.lines().filter_map(|line| line.split_once('='));
     let clean = |text: &str| text.trim().trim_matches('"').to_owned();
     lines.map(|(key, value)| (clean(key), clean(value))).collect()
 }
 
-/// When the run began, when it ended if that is recorded, and the instant up to which it was seen.
+/// The begin of the run, its end if that is recorded, and the instant of the last record.
 pub(crate) fn frame(run: &Run, records: &[Record]) -> (u64, Option<u64>, u64) {
     let of = |kind| records.iter().find(move |record| record.kind == kind);
     let times = records.iter().filter(|record| record.kind != Kind::Counted).map(|record| record.at.as_ns());

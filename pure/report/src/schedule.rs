@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Who ran on a core, derived from starts and completions.
+//! Which job ran on a core, derived from starts and completions.
 //!
-//! Preemption is not recorded: under fixed priorities, of the jobs of a core that started and are not complete the
-//! most urgent runs. What else may have run meanwhile (the kernel, the probe) is not seen.
+//! Preemption is not recorded: under fixed priorities, the most urgent of a core's jobs that started and are not
+//! complete runs. Anything else that ran meanwhile (the kernel, the probe) is not visible.
 
 use crate::jobs::Job;
 
 /// A stretch in which one job ran. Times in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slice {
-    /// Position in the list of jobs that was given.
+    /// Position in the caller's list of jobs.
     pub(crate) job: usize,
     pub(crate) from: u64,
     pub(crate) to: u64,
-    /// Whether the job completed at its end; otherwise it was preempted.
+    /// Whether the job completed at the end of the stretch; otherwise it was preempted.
     pub(crate) completes: bool,
 }
 
-/// The stretches of one core, by time, none empty; jobs come with their priority. Between jobs of the same
-/// priority the one that started first runs.
+/// The stretches of one core, by time, none empty; each job comes with its priority. Of jobs with the same priority
+/// the one that started first runs.
 pub(crate) fn slices(jobs: &[(Job, u8)]) -> Vec<Slice> {
     let mut starts: Vec<usize> =
         (0..jobs.len()).filter(|&at| jobs[at].0.start < jobs[at].0.complete).collect();
@@ -31,7 +31,7 @@ pub(crate) fn slices(jobs: &[(Job, u8)]) -> Vec<Slice> {
     let mut now = 0;
     loop {
         let next_start = starts.peek().map(|&at| jobs[at].0.start);
-        // The most urgent; of those the first started, since `max_by_key` takes the last of the reversed.
+        // The most urgent one; of equals the first started, since `max_by_key` takes the last of the reversed order.
         let running = active.iter().rev().max_by_key(|&&at| jobs[at].1).copied();
         let Some(running) = running else {
             let Some(at) = starts.next() else { return slices };

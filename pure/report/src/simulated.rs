@@ -3,10 +3,10 @@
 
 //! A simulated run as a trace, with the tracks of a recorded one.
 //!
-//! [`Simulated`] listens to a run and keeps what lies in a window, so a long run takes no more memory than a short
-//! one. What a simulation knows and a recording does not is added: sections held and waited for, how long after its arrival
-//! a job was released, jobs that are not complete, jobs that were dropped. An arrival here is what a recording calls the
-//! release: the nominal one, from which responses count.
+//! [`Simulated`] receives the events of a run and keeps those in a window, so a long run takes no more memory than a
+//! short one. It adds what a simulation knows and a recording does not: sections held and waited for, the delay from
+//! a job's arrival to its release, jobs that are not complete, dropped jobs. An arrival here is what a recording
+//! calls the release: the nominal one, from which responses count.
 
 mod follow;
 mod values;
@@ -24,33 +24,34 @@ use crate::perfetto;
 use crate::report::Report;
 use crate::tracks::{InstantEvent, Resource, Task, Track, Tracks};
 
-/// What is shown of a run.
+/// The part of a run to show.
 #[derive(Clone, Copy, Debug)]
 pub struct Window<'a> {
-    /// What happens before is left out; what still lasts then is shown from then on, and jobs from their arrival.
+    /// Earlier events are left out. Anything that still lasts at this instant is shown from then on, jobs from their
+    /// arrival.
     pub from: Instant,
-    /// What happens after is left out.
+    /// Later events are left out.
     pub until: Instant,
-    /// Events of the window after which it ends: about 130 bytes of trace each.
+    /// The most events of the window, after which it ends: about 130 bytes of trace each.
     pub events_max: u64,
-    /// What is said of each task's response, by position in the set; those past the end of the list have no bound.
+    /// The response bound of each task, by position in the set; tasks past the end of the list have none.
     pub bounds: &'a [Option<Duration>],
-    /// The response to look at.
+    /// The response in focus.
     pub focus: Option<Focus<'a>>,
 }
 
-/// A response to look at: it gets a track of its own, on top, where it stands beside its bound.
+/// A response in focus: it gets a track of its own, on top, which shows it beside its bound.
 #[derive(Clone, Copy, Debug)]
 pub struct Focus<'a> {
     /// The task: a position in the set.
     pub task: usize,
-    /// Which of its jobs, as [`taut_sim::Event::job`].
+    /// The number of its job, as in [`taut_sim::Event::job`].
     pub job: u64,
-    /// Why, in a few words: the track's name, behind the task's.
+    /// The reason, in a few words: the name of the track, after the task's name.
     pub title: &'a str,
 }
 
-/// A simulated run of a plan, to be shown. Give it to [`taut_sim::Simulation::run`], then take its trace.
+/// Records a simulated run of a plan as a trace. Pass it to [`taut_sim::Simulation::run`], then take the trace.
 ///
 /// ```text
 /// let mut shown = Simulated::new(&plan, &set, &window);
@@ -65,18 +66,18 @@ pub struct Simulated {
     events_max: u64,
     events: u64,
     open: bool,
-    /// When the window ended before its time.
+    /// The instant at which the window ended early.
     cut: Option<u64>,
     last: u64,
     /// Per task of the set.
     tasks: Vec<Live>,
     /// Per core of the set.
     cores: Vec<Core>,
-    /// Per resource, who holds it, and since when.
+    /// Per resource: the task and job that hold it, and since when.
     held: Vec<Option<(usize, u64, u64)>>,
 }
 
-/// A task now.
+/// The current state of a task.
 #[derive(Clone, Debug)]
 struct Live {
     /// Its position among the tracks.
@@ -87,7 +88,7 @@ struct Live {
     /// Since when it runs.
     runs: Option<u64>,
     waits: bool,
-    /// What it holds or waits for.
+    /// The resources that it holds or waits for.
     sections: Vec<String>,
 }
 
@@ -100,7 +101,7 @@ struct Begun {
 #[derive(Clone, Copy, Debug, Default)]
 struct Core {
     runs: Option<usize>,
-    /// It has just been left, and who comes next is not known yet.
+    /// The task that just left the core, while the next one is not known yet.
     left: Option<Left>,
 }
 
@@ -112,8 +113,8 @@ struct Left {
 }
 
 impl Simulated {
-    /// A run of a plan's tasks that has not begun. Tasks and cores of the set stand on the tracks of the plan's, by name
-    /// and by position; tasks that the plan does not have come behind those that it has.
+    /// A run of a plan's tasks that has not begun. Tasks and cores of the set go to the tracks of the plan's tasks,
+    /// by name, and cores, by position; tasks that the plan does not have come after those of the plan.
     pub fn new(plan: &Plan, set: &TaskSet, window: &Window<'_>) -> Self {
         let task = |task: &taut_plan::TaskPlan| match &task.class {
             ClassPlan::RealTime { priority, deadline, .. } => Task {
@@ -176,7 +177,7 @@ impl Simulated {
         }
     }
 
-    /// The tracks of what dispatchers recorded, but for those of jobs.
+    /// The tracks of what dispatchers recorded, without the tracks of jobs.
     pub(crate) fn decided(report: &Report) -> Tracks {
         let plan = &report.plan;
         let task = |(at, task): (usize, &taut_plan::TaskPlan)| {
@@ -184,7 +185,7 @@ impl Simulated {
             let core = cpu.and_then(|cpu| plan.cores.iter().position(|core| core.cpu == cpu));
             Live {
                 track: at,
-                // One that is on none is in no event.
+                // A task without a core is in no event.
                 core: core.unwrap_or(0),
                 jobs: VecDeque::new(),
                 runs: None,
@@ -221,17 +222,17 @@ impl Simulated {
         seen.tracks
     }
 
-    /// Whether the response to look at was complete in the window.
+    /// Whether the response in focus was complete in the window.
     pub fn has_focus(&self) -> bool {
         self.tracks.mark.as_ref().is_some_and(|mark| mark.seen.is_some())
     }
 
-    /// When the window ended before its time, as it had too many events.
+    /// The instant at which the window ended early, because it had too many events.
     pub fn cut(&self) -> Option<Instant> {
         self.cut.map(Instant::from_ns)
     }
 
-    /// When the last thing happened that is shown.
+    /// The instant of the last event that is shown.
     pub fn last(&self) -> Instant {
         Instant::from_ns(self.last)
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Text tables that fit a width by leaving out what matters least.
+//! Text tables that fit a width by leaving out the least important columns.
 
-/// A column: its head, whether it is a number (aligned right), and how soon it may go: 0 never, larger sooner.
+/// A column: its head, whether it is a number (aligned right), and its order of omission: 0 never, larger sooner.
 pub(crate) struct Column {
     pub(crate) head: &'static str,
     pub(crate) number: bool,
@@ -18,7 +18,7 @@ pub(crate) const fn number(head: &'static str, spare: u8) -> Column {
     Column { head, number: true, spare }
 }
 
-/// A table; the last column takes what is left of the width.
+/// A table; the last column takes the rest of the width.
 pub(crate) struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<String>>,
@@ -38,7 +38,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// The head and the rows, each as text and the width that is left for its tail.
+    /// The head and the rows, each as text and the width left for its tail.
     pub(crate) fn lines(&self, width: usize) -> (String, Vec<(String, usize)>) {
         let cell = |row: &Vec<String>, at: usize| row.get(at).map_or(0, |cell| cell.chars().count());
         let widths: Vec<usize> = self

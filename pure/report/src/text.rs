@@ -15,7 +15,7 @@ const RED: &str = "31";
 const BOLD: &str = "1";
 const DIM: &str = "2";
 
-/// Breaches told one by one before the rest is counted.
+/// The most breaches listed one by one; the rest is only counted.
 const BREACHES_TOLD: usize = 8;
 
 struct Page {
@@ -24,7 +24,7 @@ struct Page {
     color: bool,
 }
 
-/// What a bar tells: the largest value, its limit, and how many were beyond it by whose doing.
+/// The content of a bar: the largest value, its limit, and the number of values beyond it by fault.
 struct Tail {
     max: Option<u64>,
     limit: Option<u64>,
@@ -83,7 +83,7 @@ impl Page {
         self.line(&line);
     }
 
-    /// Lines of at most the width, the first behind `mark`, the others under it.
+    /// Lines of at most the width, the first after `mark`, the others indented under it.
     fn item(&mut self, style: &str, mark: &str, text: &str) {
         let room = self.width.saturating_sub(3).max(20);
         let mut line = String::new();
@@ -216,7 +216,7 @@ impl Page {
         self.line(&head);
         let longest = tails.iter().map(|tail| tail.note().chars().count()).max().unwrap_or(0);
         for ((line, left), tail) in rows.iter().zip(tails) {
-            // " 100%" and the notes stand right of the bars, all of one length.
+            // " 100%" and the notes are to the right of the bars, which have the same length.
             let room = left.saturating_sub(6 + longest).min(24);
             let bar = self.bar(tail, room);
             self.line(&format!("{line}{bar}"));
@@ -439,7 +439,7 @@ impl Page {
     }
 }
 
-/// How many of what was late missed a deadline as well, if each of them was judged.
+/// How many late jobs also missed a deadline, if all late jobs were judged.
 fn beyond_deadline(report: &Report) -> String {
     let missed: u64 = report.tasks.iter().map(|task| task.missed).sum();
     let all_judged = report.tasks.iter().all(|task| task.late_not_judged == 0);
@@ -654,7 +654,7 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
     }
 }
 
-/// A policy of Linux, by its number, with its priority.
+/// A scheduling policy of Linux, by its number, with its priority.
 fn policy_text(policy: u64, priority: u64) -> String {
     match policy {
         0 => "SCHED_OTHER".to_owned(),
@@ -665,7 +665,7 @@ fn policy_text(policy: u64, priority: u64) -> String {
     }
 }
 
-/// How a run ended that did not come to its own end.
+/// How a run ended, if it did not come to its own end.
 fn ended_text(ending: &Ended) -> String {
     let unseen = "its last moments and the counts of its threads are missing";
     match ending {

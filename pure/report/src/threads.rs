@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Who ran on a core that Linux schedules, where jobs that wait said so.
+//! Which thread ran on a core that Linux schedules, where waiting jobs recorded it.
 //!
-//! A thread records what it does itself: that it starts, waits, holds, gives back, is done. That it is preempted, and goes
-//! on, nobody records there. Both follow from who recorded what, whatever the priorities were at that time (a mutex with
-//! inheritance changes them):
+//! A thread records its own actions: that it starts, waits, holds, releases, completes. No record there shows that it
+//! is preempted or resumes. Both follow from which thread recorded what, whatever the priorities were at that time (a
+//! mutex with priority inheritance changes them):
 //!
 //! ```text
-//! E1  Who records runs at that instant.
-//! E2  Who is more urgent than another stays so until somebody waits or gives back. So who starts or comes to hold something
-//!     goes on, and behind a job that is done the one that ran before it does.
-//! E3  Where somebody waits or gives back, that one of those that could goes on which is the first to record again; if none
-//!     does (the records end), the most urgent.
+//! E1  A thread that records runs at that instant.
+//! E2  A job that is more urgent than another stays so until a job waits or releases. So a job that starts or acquires
+//!     something continues, and after a job completes the job that ran before it continues.
+//! E3  Where a job waits or releases, the ready job that is the first to record again continues; if none does (the
+//!     records end), the most urgent one.
 //! ```
 
 use std::cmp::Reverse;
@@ -22,13 +22,13 @@ use taut_event::{Kind, Record};
 
 use crate::decisions::Decision;
 
-/// Whether a thread writes such a record while it runs, at that instant.
+/// Whether a thread writes such a record itself, while it runs, at that instant.
 fn by_itself(kind: Kind) -> bool {
     matches!(kind, Kind::Start | Kind::Suspend | Kind::Spin | Kind::Locked | Kind::Unlock | Kind::Complete)
 }
 
-/// A core's records, by time, with a [`Kind::Preempt`] and a [`Kind::Resume`] wherever one must have been; `urgency` is that
-/// of a task.
+/// A core's records, by time, with the [`Kind::Preempt`] and [`Kind::Resume`] records that must have happened in
+/// between; `urgency` gives that of a task.
 pub(crate) fn with_switches(said: Vec<Decision>, urgency: impl Fn(u16) -> u8) -> Vec<Decision> {
     let mut ahead: BTreeMap<(u16, u64), VecDeque<usize>> = BTreeMap::new();
     for (at, Decision { record, .. }) in said.iter().enumerate().filter(|(_, of)| by_itself(of.record.kind)) {
@@ -54,7 +54,7 @@ pub(crate) fn with_switches(said: Vec<Decision>, urgency: impl Fn(u16) -> u8) ->
             }
         }
         all.push(decision);
-        // A job of the same task that is there still lost its end.
+        // If another job of the same task is still there, the record of its end was lost.
         ready.retain(|(task, _)| *task != record.subject);
         let stays = !matches!(record.kind, Kind::Suspend | Kind::Complete);
         ready.extend(stays.then_some(me));
@@ -69,7 +69,7 @@ pub(crate) fn with_switches(said: Vec<Decision>, urgency: impl Fn(u16) -> u8) ->
             all.extend(runs.map(|other| switch(Kind::Preempt, other)));
             all.extend(next.map(|next| switch(Kind::Resume, next)));
         }
-        // Behind who runs stand those that ran before it.
+        // The jobs that ran before it come before it in `ready`.
         ready.retain(|job| Some(*job) != next);
         ready.extend(next);
         runs = next;
@@ -87,7 +87,8 @@ mod tests {
     const MEDIUM: u16 = 1;
     const HIGH: u16 = 2;
 
-    /// What threads said, as `(at, task, kind)`; who runs from when on, none for nobody.
+    /// Takes the threads' records as `(at, task, kind)`; returns which task runs from when on, `None` for an idle
+    /// core.
     fn runs(said: &[(u64, u16, Kind)]) -> Vec<(u64, Option<u16>)> {
         let decision = |&(at, subject, kind): &(u64, u16, Kind)| {
             let record = Record { at: Instant::from_ns(at), kind, cpu: 0, subject, job: 7, value: 0 };
@@ -117,7 +118,7 @@ mod tests {
         runs
     }
 
-    /// `low` holds what `high` waits for, and `medium` comes between.
+    /// `low` holds the resource that `high` waits for, and `medium` comes between.
     fn inversion(boosted: bool) -> Vec<(u64, u16, Kind)> {
         let mut said = vec![
             (0, LOW, Kind::Start),
@@ -146,7 +147,7 @@ mod tests {
         assert_eq!(runs(&inversion(false)), [&expected[..], &[(95, None)]].concat());
     }
 
-    /// That the holder inherits is nowhere recorded, and seen all the same.
+    /// No record shows that the holder inherits a priority, and the derivation finds it all the same.
     #[test]
     fn who_inherits_goes_on() {
         let expected = [(0, LOW), (10, MEDIUM), (20, HIGH), (25, LOW), (60, HIGH), (70, MEDIUM), (90, LOW)];
@@ -169,7 +170,7 @@ mod tests {
         assert_eq!(runs(&said), expected);
     }
 
-    /// Records end in the middle of a run, and a job's end was lost.
+    /// The records end in the middle of a run, and the end of a job was lost.
     #[test]
     fn what_is_not_said_is_the_most_urgent() {
         let said = [
@@ -182,7 +183,7 @@ mod tests {
         assert_eq!(runs(&said), expected);
     }
 
-    /// Any order of records whatsoever: who leaves ran before, and nobody runs beside another.
+    /// For any order of records: the thread that leaves ran before, and only one runs at a time.
     #[test]
     fn any_records_give_one_at_a_time() {
         let kinds = [

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a trace shows, whoever saw it: filled from a recorded run here and from a simulated one in
+//! The content of a trace, whatever its origin: filled from a recorded run here and from a simulated one in
 //! [`crate::simulated`], written by [`crate::perfetto`]. So both open with the same tracks under the same names.
 //!
 //! Times are in ns on the run's clock. Tasks are those of the plan, by position.
@@ -24,46 +24,46 @@ pub(crate) struct Tracks {
     pub(crate) tasks: Vec<Task>,
     /// By core of the plan.
     pub(crate) cpu_tracks: Vec<Track>,
-    /// Core, when the probe woke, how late it was; by time.
+    /// CPU, instant of the probe's wake, its lateness; by time.
     pub(crate) stalls: Vec<(u16, u64, u64)>,
-    /// Of each resource, by name, who held it.
+    /// Each resource's name and holders.
     pub(crate) resources: Vec<Resource>,
     /// By time.
     pub(crate) values: Vec<Value>,
     pub(crate) mark: Option<InstantEvent>,
-    /// What the report says of the run, behind its last record: the verdict, and what speaks against it.
+    /// The verdict of the report and the breaches, after the last record.
     pub(crate) verdict: Vec<Note>,
-    /// When the last thing happened; deadlines after that are not shown.
+    /// The instant of the last event; deadlines after that are not shown.
     pub(crate) end: u64,
 }
 
-/// A task's.
+/// The tracks of a task.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Task {
     pub(crate) name: String,
-    /// As the kernel would be told: 1 to 98; 0 of a task that is not real-time.
+    /// The priority as Linux takes it: 1 to 98; 0 under EDF, and for a task that is not real-time.
     pub(crate) priority: u8,
     pub(crate) bound: Option<u64>,
     pub(crate) deadline: Option<u64>,
-    /// Complete ones, by release.
+    /// Complete jobs, by release.
     pub(crate) jobs: Vec<Work>,
-    /// Released and not complete at the end: number and release.
+    /// Jobs released and not complete at the end: number and release.
     pub(crate) open: Vec<(u64, u64)>,
-    /// Dropped instead of being released: number and when.
+    /// Jobs dropped instead of being released: number and instant.
     pub(crate) dropped: Vec<(u64, u64)>,
-    /// What it holds and waits for; beginnings and ends nest.
+    /// The sections in which it holds or waits for resources; beginnings and ends nest.
     pub(crate) sections: Vec<Section>,
-    /// What befell it, by time.
+    /// Its notable events, by time.
     pub(crate) notes: Vec<Note>,
 }
 
-/// Something of an instant, in words, and a number.
+/// A text at an instant, and a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Note {
     pub(crate) at: u64,
     pub(crate) text: String,
     pub(crate) category: &'static str,
-    /// What the number is.
+    /// The meaning of the number.
     pub(crate) what: &'static str,
     pub(crate) value: u64,
 }
@@ -73,19 +73,19 @@ pub(crate) struct Note {
 pub(crate) struct Work {
     pub(crate) job: Job,
     pub(crate) late: Option<&'static str>,
-    /// From its arrival until it might run, where that is known: a recorded run knows the nominal release only.
+    /// The delay from its arrival until it could run, if known: a recorded run knows only the nominal release.
     pub(crate) delay: Option<u64>,
 }
 
-/// A critical section, or waiting for one, begins or ends.
+/// The begin or end of a critical section, or of waiting for one.
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
     pub(crate) at: u64,
-    /// As `holds bus`; none for the end of what began last.
+    /// The name, as in `holds bus`; none for the end of the section that began last.
     pub(crate) begins: Option<String>,
 }
 
-/// Who held a resource.
+/// The holders of a resource.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Resource {
     pub(crate) name: String,
@@ -95,7 +95,7 @@ pub(crate) struct Resource {
     pub(crate) notes: Vec<Note>,
 }
 
-/// A job holds a resource.
+/// The span in which a job holds a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Held {
     pub(crate) task: usize,
@@ -104,7 +104,7 @@ pub(crate) struct Held {
     pub(crate) to: u64,
 }
 
-/// Who ran on a CPU.
+/// Which tasks ran on a CPU.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Track {
     pub(crate) cpu: u16,
@@ -112,19 +112,19 @@ pub(crate) struct Track {
     pub(crate) steps: Vec<Step>,
 }
 
-/// Something happens on a CPU.
+/// An event on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) at: u64,
     pub(crate) what: What,
 }
 
-/// What happens on a CPU.
+/// The kinds of events on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    /// A task may run.
+    /// A task becomes ready.
     Wakes(usize),
-    /// Another runs, or nobody of ours; who ran until then sleeps, or could go on.
+    /// Another task runs, or none of ours; the one that ran until then sleeps, or is ready.
     Switch { to: Option<usize>, sleeps: bool },
 }
 
@@ -137,23 +137,23 @@ pub(crate) struct Value {
     pub(crate) name: String,
     pub(crate) sequence: u64,
     pub(crate) sent: bool,
-    /// Whether its other end is among the values too.
+    /// Whether the value's other end is among the values, too.
     pub(crate) joined: bool,
 }
 
-/// A response to look at, beside what is said of it.
+/// A response in focus, beside its bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InstantEvent {
     pub(crate) task: usize,
     pub(crate) job: u64,
     pub(crate) title: String,
     pub(crate) bound: Option<u64>,
-    /// Arrival and completion, once they were seen.
+    /// Arrival and completion, once the run has shown them.
     pub(crate) seen: Option<(u64, u64)>,
 }
 
 impl Tracks {
-    /// Those of a recorded run. What dispatchers recorded is followed as a simulated run is.
+    /// The tracks of a recorded run. The records of dispatchers are followed like the events of a simulated run.
     pub(crate) fn of(report: &Report) -> Self {
         let decided = Simulated::decided(report);
         let delays = report.decisions.delays();
@@ -199,7 +199,7 @@ impl Tracks {
     }
 }
 
-/// Breaches shown in a trace.
+/// The most breaches shown in a trace.
 const BREACHES_SHOWN: usize = 24;
 
 fn verdict(report: &Report) -> Vec<Note> {
@@ -224,7 +224,7 @@ fn whose(late: Lateness) -> Option<&'static str> {
     }
 }
 
-/// Who ran on a CPU, from starts and completions.
+/// Which task ran on a CPU, from starts and completions.
 fn steps(report: &Report, cpu: u16) -> Vec<Step> {
     let mut jobs: Vec<(Job, u8)> = Vec::new();
     let on_cpu = report.jobs.iter().zip(&report.tasks).filter(|(_, figures)| figures.cpu == Some(cpu));

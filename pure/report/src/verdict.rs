@@ -10,16 +10,16 @@ use taut_plan::Plan;
 pub enum Verdict {
     /// Everything recorded stayed within its bound.
     Kept,
-    /// So it did, but for this many responses, latencies or ages, each of which the platform probe accounts for
-    /// in full.
+    /// The same, except for this many responses, latencies or ages, for each of which the platform probe accounts in
+    /// full.
     KeptButMachine(u64),
-    /// Something exceeded its bound and it was ours, or the run did not come to its own end, or what was recorded cannot
-    /// show that all was kept.
+    /// Something exceeded its bound by our fault, or the run did not come to its own end, or the records cannot show
+    /// that every bound was kept.
     Broken(Vec<Breach>),
 }
 
 impl Verdict {
-    /// Whether nothing of ours broke a bound.
+    /// Whether no bound was broken by our fault.
     pub fn holds(&self) -> bool {
         !matches!(self, Self::Broken(_))
     }
@@ -34,35 +34,36 @@ impl Verdict {
     }
 }
 
-/// Why a response was late, as far as the records tell.
+/// Why a response was late, as far as the records show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "cause", rename_all = "kebab-case")]
 pub enum Cause {
     /// A job in the same busy window used more processor time than its WCET.
     Wcet {
-        /// Whose WCET was too small.
+        /// The task whose WCET was too small.
         of: String,
         /// The WCET of the plan, margin included.
         wcet_ns: u64,
-        /// What the job used.
+        /// The processor time that the job used.
         used_ns: u64,
     },
     /// The plan has no bound for it, or one beyond its deadline.
     NotProven,
-    /// The core stood free for the job for longer than the plan allows from a release to the first instruction.
+    /// The core was free for the job for longer than the plan allows from a release to the first instruction.
     Release {
-        /// How long it stood free.
+        /// How long it was free.
         late_ns: u64,
         /// The plan's overhead of a release.
         planned_ns: u64,
     },
-    /// A real-time thread that is none of the application's had the core, for at least as long as is not explained otherwise.
+    /// A real-time thread outside of the application used the core, for at least the time that has no other
+    /// explanation.
     ForeignThread {
         /// Its name.
         thread: String,
         /// Its number.
         tid: u32,
-        /// What it used around this job.
+        /// The time that it used around this job.
         ran_ns: u64,
     },
     /// All threads of the application were stopped from outside.
@@ -72,32 +73,33 @@ pub enum Cause {
         /// Its process.
         pid: u32,
     },
-    /// It had not ended when the records did.
+    /// The job had not ended when the records did.
     Unfinished {
-        /// When it began, after its release; none if it did not.
+        /// Its start, after its release; none if it did not start.
         began_ns: Option<u64>,
-        /// What it can have run since then at most: that time less what jobs used that began and ended in it.
+        /// The most that it can have run since then: that time less the time used by jobs that started and ended in
+        /// it.
         ran_ns: u64,
         /// The WCET of the plan, margin included.
         wcet_ns: u64,
         /// Where it stood, if that was recorded.
         stood: Option<Place>,
     },
-    /// No job exceeded its WCET: an overhead or a blocking is larger than the plan's, or the machine stood
-    /// still without its probe noticing.
+    /// No job exceeded its WCET: an overhead or a blocking is larger than the plan's, or the machine stood still
+    /// without its probe noticing.
     Unknown,
 }
 
 /// Where a job stood when the application was ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Place {
-    /// Whether in a call of the kernel; none if nobody knows.
+    /// Whether it was in a system call; none if that is not known.
     pub in_call: Option<bool>,
-    /// Which instruction of the program, from its beginning; none in a library.
+    /// The instruction in the program, relative to the program's begin; none in a library.
     pub offset: Option<u64>,
     /// The resource that it held or waited for.
     pub resource: Option<String>,
-    /// Whether it held that.
+    /// Whether it held the resource.
     pub held: bool,
 }
 
@@ -107,12 +109,12 @@ pub struct Place {
 pub enum Ended {
     /// A task with `on-overrun = "stop-app"` overran.
     Overrun {
-        /// Which.
+        /// The task.
         task: String,
     },
     /// A job panicked.
     Panic {
-        /// Of which task.
+        /// The job's task.
         task: String,
     },
     /// A signal ended the process.
@@ -122,21 +124,22 @@ pub enum Ended {
     },
     /// The process ended before its run did, or not in order.
     Exited {
-        /// With this code.
+        /// Its exit code.
         code: u32,
     },
-    /// A job did not end after its limit; the application was ended where it stood, as in those that follow.
+    /// A job did not end within its limit. The application was ended without waiting for it, here and in the next
+    /// cases.
     Limit {
-        /// Of which task.
+        /// The job's task.
         task: String,
     },
-    /// The jobs that ran did not end in the time that they have when the application is asked to end.
+    /// The running jobs did not end within the time that they have after the application is asked to end.
     Jobs,
-    /// What follows the last job took too long.
+    /// The work after the last job took too long.
     Finish,
     /// Release 0 did not come in time.
     Start,
-    /// A second signal.
+    /// A second signal came.
     Again {
         /// Its number.
         signal: u32,
@@ -145,27 +148,27 @@ pub enum Ended {
     Left,
     /// A best-effort task did not return.
     BestEffort {
-        /// Which.
+        /// The task.
         task: String,
     },
-    /// The rest of its recording could not be written.
+    /// The application could not write the rest of its recording.
     Unwritten,
-    /// The records just end: the application was killed, or still runs.
+    /// The records stop without an end record: the application was killed, or still runs.
     Unrecorded,
 }
 
-/// What became of the code that brings outputs to rest, if it did not return within its budget.
+/// Why the outputs may not be in their safe state: the safe-state code did not return within its budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 pub enum Unrest {
     /// It panicked.
     Panicked,
-    /// A signal came of what it did.
+    /// It raised a signal.
     Crashed {
         /// Its number.
         signal: u32,
     },
-    /// It was not done within its budget.
+    /// It did not return within its budget.
     Late,
     /// It did not get a processor.
     NotStarted,
@@ -174,7 +177,7 @@ pub enum Unrest {
 }
 
 impl Ended {
-    /// Of a run that ended so; `None` if that was its own end.
+    /// The ending of a run; `None` if the run came to its own end.
     pub(crate) fn of(ending: Ending, plan: &Plan) -> Option<Self> {
         let name = |task: u32| plan.tasks.get(task as usize).map_or("?", |task| &task.name).to_owned();
         Some(match ending {
@@ -196,18 +199,18 @@ impl Ended {
     }
 }
 
-/// The name of the main thread among those that were moved.
+/// The name of the main thread in [`Breach::Moved`].
 pub(crate) const MAIN: &str = "main";
 
-/// Something that was promised and not kept.
+/// A bound or an assumption of the plan that the run did not keep, or is not shown to have kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "breach", rename_all = "kebab-case")]
 pub enum Breach {
     /// A job took longer than its bound.
     Response {
-        /// Whose job.
+        /// The job's task.
         task: String,
-        /// Which job.
+        /// The number of the job.
         job: u64,
         /// Its release, after release 0.
         at_ns: u64,
@@ -219,17 +222,17 @@ pub enum Breach {
         missed: bool,
         /// Whether the records end before it completed.
         unfinished: bool,
-        /// What the machine took at most in its busy window; less than what would explain it.
+        /// The most that the machine took in its busy window; too little to explain the lateness.
         stolen_ns: u64,
-        /// Why.
+        /// The cause.
         #[serde(flatten)]
         cause: Cause,
     },
     /// A value waited in a channel longer than its bound.
     Latency {
-        /// Which channel.
+        /// The channel.
         channel: String,
-        /// When it was received, after release 0.
+        /// When the reader received it, after release 0.
         at_ns: u64,
         /// How long it waited.
         latency_ns: u64,
@@ -238,121 +241,123 @@ pub enum Breach {
     },
     /// The data at the end of a chain were older than its bound.
     Age {
-        /// Which chain.
+        /// The chain.
         chain: String,
-        /// When they reached the end, after release 0.
+        /// When the data reached the end, after release 0.
         at_ns: u64,
-        /// How old they were.
+        /// The age of the data.
         age_ns: u64,
         /// The bound, or the manifest's limit where that is shorter.
         limit_ns: u64,
     },
-    /// A chain showed something later than its bound on reactions.
+    /// A chain's output reflected an event later than the chain's bound on reactions.
     Reaction {
-        /// Which chain.
+        /// The chain.
         chain: String,
-        /// When it showed at the end, after release 0.
+        /// The instant of the output, after release 0.
         at_ns: u64,
-        /// How long before that it can have happened.
+        /// The longest time since such an event.
         reaction_ns: u64,
         /// The bound, or the manifest's limit where that is shorter.
         limit_ns: u64,
     },
     /// A value was lost in a queue between real-time tasks, whose capacity was proven to suffice.
     Drop {
-        /// Which channel.
+        /// The channel.
         channel: String,
         /// When, after release 0.
         at_ns: u64,
         /// How many values.
         dropped: u64,
     },
-    /// Releases of a task with `on-overrun = "run-on"` were dropped: more waited, while its core stood still or was late, than fall due in the
-    /// longest stall that is tolerated, 10 s. In a synchronous flow they count as jobs that do nothing.
+    /// Releases of a task with `on-overrun = "run-on"` were dropped: while its core stood still or was late, more of
+    /// them waited than fall due in the longest tolerated stall, 10 s. In a synchronous flow they count as jobs that
+    /// do nothing.
     ReleasesDropped {
-        /// Whose.
+        /// The task.
         task: String,
         /// How many.
         releases: u64,
         /// When the first of them was due, after release 0.
         at_ns: u64,
     },
-    /// Records of a real-time task were lost: what is not recorded cannot be shown to be kept.
+    /// Records of a real-time task were lost, so the run is not shown to have kept its bounds.
     Lost {
-        /// Whose records.
+        /// The task.
         task: String,
         /// How many.
         records: u64,
     },
-    /// Records of a core were lost: of the jobs of all its tasks.
+    /// Records of a core were lost, which concern the jobs of all its tasks.
     LostOnCore {
         /// Its CPU.
         cpu: u16,
         /// How many.
         records: u64,
     },
-    /// Jobs slept, or waited for something that their dispatcher does not know, while they held a resource: others of the
-    /// core may have run meanwhile, against the rule.
+    /// Jobs slept, or waited for something unknown to their dispatcher, while they held a resource: other jobs of the
+    /// core may have run meanwhile, against the locking protocol.
     Slept {
-        /// Whose.
+        /// The task of the jobs.
         task: String,
         /// How often.
         times: u64,
     },
-    /// A real-time thread was moved from outside: it was no longer scheduled as it was put before release 0, so that the
-    /// proof does not hold from then on.
+    /// A real-time thread was moved from outside: it no longer has its placement from before release 0, so the proof
+    /// does not hold from then on.
     Moved {
-        /// The task; none if the thread is no task's.
+        /// The task; none for a thread of no task.
         task: Option<String>,
-        /// Which thread of its CPU, if it is no task's: `probe`, `dispatcher`, or `thread 1` and on, which take turns with jobs; or
-        /// `main`, which had been kept off that CPU, with all that is beside the tasks as a rule.
+        /// The thread of its CPU, if it belongs to no task: `probe`, `dispatcher`, or `thread 1` and on, which take
+        /// turns to run jobs; or `main`, which was kept off that CPU, usually together with all other threads outside
+        /// of tasks.
         thread: Option<String>,
-        /// Where it was put.
+        /// The CPU to which the application had pinned it; for `main`, the CPU that it was kept off.
         cpu: u16,
-        /// Linux' number of its policy when that was seen: 0 `SCHED_OTHER`, 1 `SCHED_FIFO`.
+        /// Linux's number of the policy that was observed: 0 `SCHED_OTHER`, 1 `SCHED_FIFO`.
         policy: u64,
-        /// Its priority then.
+        /// The priority that was observed.
         priority: u64,
-        /// Whether it might run on other CPUs, or did.
+        /// Whether it could run on other CPUs, or did.
         unpinned: bool,
-        /// When that was seen, after release 0.
+        /// When that was observed, after release 0.
         at_ns: u64,
     },
-    /// All threads of the application were stopped from outside (SIGSTOP, SIGCONT): what was promised was not kept meanwhile, and
-    /// no job is to blame.
+    /// All threads of the application were stopped from outside (SIGSTOP, SIGCONT): meanwhile no bound was kept, and
+    /// no job is at fault.
     Stopped {
-        /// From when on, after release 0.
+        /// Its begin, after release 0.
         at_ns: u64,
-        /// For how long, as the probes saw it.
+        /// Its length, as the probes saw it.
         lasted_ns: u64,
     },
-    /// A tracer (a debugger, `strace`) was attached to the application, which stops its threads: nothing that was measured
-    /// then is its own.
+    /// A tracer (a debugger, `strace`) was attached to the application, which stops its threads: no measurement from
+    /// then is the application's own.
     Traced {
         /// Its process.
         pid: u32,
-        /// From when on at the earliest, after release 0.
+        /// The earliest possible begin, after release 0.
         at_ns: u64,
-        /// From then until it was seen last.
+        /// The time from then until the last sighting.
         lasted_ns: u64,
     },
-    /// A real-time thread that is none of the application's had a core of it, and jobs were late by that.
+    /// A real-time thread outside of the application used one of its cores and made jobs late.
     ForeignThread {
         /// Its name.
         thread: String,
         /// Its number.
         tid: u32,
-        /// Linux' number of its policy: 1 `SCHED_FIFO`, 2 `SCHED_RR`, 6 `SCHED_DEADLINE`.
+        /// Linux's number of its policy: 1 `SCHED_FIFO`, 2 `SCHED_RR`, 6 `SCHED_DEADLINE`.
         policy: u64,
         /// Its priority.
         priority: u64,
         /// The CPU.
         cpu: u16,
-        /// What it used of that, as far as was seen.
+        /// The processor time that it used on that CPU, as far as the runtime saw.
         ran_ns: u64,
-        /// From when on at the earliest, after release 0.
+        /// The earliest possible begin, after release 0.
         at_ns: u64,
-        /// How many jobs were late by it.
+        /// How many jobs it made late.
         jobs: u64,
     },
     /// The run did not come to its own end.
@@ -361,57 +366,57 @@ pub enum Breach {
         #[serde(flatten)]
         ending: Ended,
     },
-    /// A job ran when the application was ended where it stood.
+    /// A job was running when the application was ended without waiting for it.
     Stood {
-        /// Whose.
+        /// The job's task.
         task: String,
-        /// Which job.
+        /// The number of the job.
         job: u64,
-        /// Whether it was in a call of the kernel, if that is known.
+        /// Whether it was in a system call, if that is known.
         in_call: Option<bool>,
-        /// The address in the program, from where that is loaded; none in a library, or if it is not known.
+        /// The address in the program, relative to its load address; none in a library, or if it is not known.
         offset: Option<u64>,
-        /// The resource that it had or had asked for last.
+        /// The resource that it held or had requested last.
         resource: Option<String>,
-        /// Whether it had that.
+        /// Whether it held the resource.
         held: bool,
     },
-    /// Outputs may not be at rest.
+    /// The outputs may not be in their safe state.
     NotAtRest {
-        /// Why.
+        /// The reason.
         #[serde(flatten)]
         why: Unrest,
-        /// How long it was waited for.
+        /// How long the runtime waited for it.
         took_ns: u64,
     },
-    /// The recording is not whole: nothing behind a place of the file was read.
+    /// The recording is damaged: the reader read nothing after a place in the file.
     Damaged {
-        /// From this byte of the file on.
+        /// The first damaged byte of the file.
         byte: u64,
         /// How many bytes were not read.
         bytes: u64,
-        /// Whether the file just ends inside of a block, as one that was cut or whose writer was ended.
+        /// Whether the file simply ends inside a block, because it was cut or its writer was ended.
         cut: bool,
     },
-    /// Records could not be written, as a disk was full, say.
+    /// Records could not be written, for example because a disk was full.
     Unwritten {
         /// How many.
         records: u64,
-        /// The system's error.
+        /// The system error.
         os_error: u32,
     },
     /// Jobs whose records are missing or contradict each other.
     Faulty {
-        /// Of which task.
+        /// The task of the jobs.
         task: String,
         /// How many.
         jobs: u64,
     },
     /// Releases of a periodic task end long before those of others.
     Silent {
-        /// Whose.
+        /// The task.
         task: String,
-        /// When the first of those that are missing was due, after release 0.
+        /// When the first of the missing releases was due, after release 0.
         at_ns: u64,
     },
     /// Records of kinds that this version does not know, or of tasks that the plan does not have.
@@ -423,7 +428,7 @@ pub enum Breach {
     Nothing,
 }
 
-/// Something that a reader must know beside the verdict.
+/// A fact that qualifies the verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "warning", rename_all = "kebab-case")]
 pub enum Warning {
@@ -431,39 +436,39 @@ pub enum Warning {
     NotProven,
     /// The process lacked what a guarantee needs, so the proof did not hold for this run.
     Degraded {
-        /// Which: `priorities`, `cores`, `memory`, …
+        /// The guarantee: `priorities`, `cores`, `memory`, …
         guarantee: String,
-        /// What the system said.
+        /// The system's reason.
         why: String,
     },
-    /// Nothing told threads that they were switched out, so processor times were read anew at each look.
+    /// Threads were not notified of context switches, so every look at processor times read them anew.
     NoSwitchMark {
-        /// Why not.
+        /// The reason.
         why: String,
-        /// What a look took, measured before release 0; none if nobody did.
+        /// The measured time of one look, before release 0; none if it was not measured.
         look_ns: Option<u64>,
     },
     /// Jobs used more processor time than their WCET, and no stall explains it.
     Wcet {
-        /// Whose.
+        /// The task of the jobs.
         task: String,
         /// The plan's WCET, margin included.
         wcet_ns: u64,
         /// The most that a job used.
         used_ns: u64,
-        /// In how many jobs.
+        /// The number of such jobs.
         jobs: u64,
     },
-    /// A real-time thread did after release 0 what it must not.
+    /// A real-time thread did something forbidden after release 0.
     Conduct {
-        /// Which thread.
+        /// The thread's task.
         task: String,
         /// Heap use, page faults, or blocking.
         what: &'static str,
         /// How often.
         count: u64,
     },
-    /// What brings outputs to rest used the heap.
+    /// The safe-state code used the heap.
     RestHeap {
         /// How often.
         times: u64,
@@ -475,71 +480,72 @@ pub enum Warning {
         /// How many.
         count: u64,
     },
-    /// Jobs stood still while they held a resource, and so did the machine, or somebody had stopped the application: whether
-    /// they slept as well, nobody knows.
+    /// Jobs stood still while they held a resource, and so did the machine, or the application was stopped from
+    /// outside: it is not known whether the jobs slept as well.
     Stopped {
-        /// Whose.
+        /// The task of the jobs.
         task: String,
         /// How often.
         times: u64,
     },
-    /// A real-time thread that is none of the application's had a core of it; no job was late by that.
+    /// A real-time thread outside of the application used one of its cores; it made no job late.
     ForeignThread {
         /// Its name.
         thread: String,
         /// Its number.
         tid: u32,
-        /// Linux' number of its policy: 1 `SCHED_FIFO`, 2 `SCHED_RR`, 6 `SCHED_DEADLINE`.
+        /// Linux's number of its policy: 1 `SCHED_FIFO`, 2 `SCHED_RR`, 6 `SCHED_DEADLINE`.
         policy: u64,
         /// Its priority.
         priority: u64,
         /// The CPU.
         cpu: u16,
-        /// What it used of that, as far as was seen.
+        /// The processor time that it used on that CPU, as far as the runtime saw.
         ran_ns: u64,
     },
     /// Jobs returned an error.
     Failed {
-        /// Whose.
+        /// The task of the jobs.
         task: String,
         /// How many.
         jobs: u64,
     },
-    /// Jobs asked their release scope for more than it has.
+    /// Jobs requested more from their release scope than it has.
     ScopeExceeded {
-        /// Whose.
+        /// The task of the jobs.
         task: String,
         /// How many times.
         times: u64,
     },
     /// Values were lost in a channel that may lose some.
     Dropped {
-        /// Which.
+        /// The channel.
         channel: String,
         /// How many.
         values: u64,
     },
     /// Records of a thread without deadlines were lost.
     Lost {
-        /// Whose.
+        /// The task.
         task: String,
         /// How many.
         records: u64,
     },
-    /// The recording has a limit and kept the newest: what came before is not judged.
+    /// The recording has a limit and kept the newest records: the time before them is not judged.
     Since {
-        /// From here on it is, after release 0.
+        /// The begin of the judged part, after release 0.
         at_ns: u64,
-        /// How many records made room.
+        /// How many records newer ones replaced.
         records: u64,
     },
-    /// Jobs, values, ages or reactions beyond their bounds, values lost, or sleeps with a resource that are laid to nobody:
-    /// what led to them began before the recording does.
+    /// Jobs, values, ages or reactions beyond their bounds, values lost, or sleeps with a resource that count as
+    /// nobody's fault: their cause may be before the recording begins.
     NotJudged {
         /// How many.
         findings: u64,
     },
-    /// Values or ages beyond their bounds, or values lost, as somebody on their way was paused by its service or had stopped.
+    /// Values or ages beyond their bounds, or values lost, because a task on their way was paused by its service or
+    /// had stopped.
     Paused {
         /// How many.
         findings: u64,

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Which jobs of other cores a job has waited for, and when: their cores' stalls have delayed it as well.
+//! The jobs of other cores for which a job waited, and when: stalls of their cores delayed the job as well.
 //!
 //! ```text
-//! lock   between asking for a resource and having it: for the jobs of other cores that had it meanwhile; back to where the
-//!        first of them took it
-//! flow   between release and start: for the jobs of its synchronous flows that were released at its instant or before it
-//!        and were not there yet. Where it reads without a delay, until the writer's job is complete, else until the other
-//!        one has started. Back to where the busy window of that job began on its core, and on to what that one waited for
+//! lock   between requesting a resource and acquiring it: for the jobs of other cores that held it meanwhile; back to
+//!        where the first of them acquired it
+//! flow   between release and start: for the jobs of its synchronous flows that were released at its instant or before
+//!        it and were not ready yet. Where the job reads without a delay, until the writer's job is complete, else
+//!        until the other job has started. Back to where the busy window of that job began on its core, and on to what
+//!        that job waited for
 //! ```
 //!
-//! A wait that ended after the job went on was none of its own.
+//! A wait that ended after the job continued was not a wait of this job.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +23,7 @@ use crate::blame::CoreJobs;
 use crate::decisions::Decisions;
 use crate::jobs::{Job, TaskJobs};
 
-/// A stretch of time in which what another core did not do delayed a job.
+/// A stretch of time in which another core's inactivity delayed a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Awaited {
     pub(crate) cpu: u16,
@@ -34,11 +35,11 @@ pub(crate) struct Awaited {
 pub(crate) struct Waits<'a> {
     jobs: &'a [TaskJobs],
     cores: &'a BTreeMap<u16, CoreJobs>,
-    /// Of each task, its CPU and priority.
+    /// By task, its CPU and priority.
     places: Vec<Option<(u16, u8)>>,
-    /// Of each task, who takes part in its flows, and whether it needs what that one writes at the same instant.
+    /// By task, the tasks of its flows, and whether it needs the value that each writes at the same instant.
     flows: Vec<BTreeMap<usize, bool>>,
-    /// Of each job that waited for a resource of several cores.
+    /// By job that waited for a resource of several cores.
     locks: BTreeMap<(usize, u64), Vec<Awaited>>,
 }
 
@@ -54,7 +55,7 @@ impl<'a> Waits<'a> {
         Self { jobs, cores, flows: flows(plan), places, locks }
     }
 
-    /// What of other cores a job has waited for, directly or behind others.
+    /// The stretches in which a job waited for other cores, directly or behind other jobs.
     pub(crate) fn of(&self, task: usize, number: u64) -> Vec<Awaited> {
         let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
         let mut open = vec![(task, number)];
@@ -85,7 +86,7 @@ impl<'a> Waits<'a> {
         all
     }
 
-    /// The same of jobs that were released before the records begin: since when it stood behind them, nobody knows.
+    /// The same for jobs that were released before the records begin: the begin of such a wait is not known.
     fn behind_early(&self, job: &Job) -> Vec<Awaited> {
         let Some(flows) = self.flows.get(job.task) else { return Vec::new() };
         let behind = flows.iter().filter_map(|(other, needs)| {
@@ -126,14 +127,15 @@ fn flows(plan: &Plan) -> Vec<BTreeMap<usize, bool>> {
     flows
 }
 
-/// Who waited for whom at a resource. Who gives back what nobody took in records that are not `whole` took it before.
+/// Which job waited for which at a resource. In records that are not `whole`, a job that releases a resource without
+/// having acquired it acquired it before the records.
 fn locks(
     places: &[Option<(u16, u8)>],
     decisions: &Decisions,
     whole: bool,
 ) -> BTreeMap<(usize, u64), Vec<Awaited>> {
     let cpu_of = |task: usize| places.get(task).copied().flatten().map(|(cpu, _)| cpu);
-    // By resource: who had it, from and to; and who waited.
+    // By resource: the spans of its holders, and the waiters.
     let mut holds: BTreeMap<usize, Vec<Awaited>> = BTreeMap::new();
     let mut waits: Vec<(usize, (usize, u64), u64, u64)> = Vec::new();
     let mut asked: BTreeMap<(usize, u64, usize), u64> = BTreeMap::new();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Every limit of the judge, to the nanosecond: what is exactly at it, and what is 1 ns beyond.
+//! Every limit of the judge, to the nanosecond: the verdict exactly at it, and 1 ns beyond.
 
 mod recorded;
 
@@ -31,7 +31,7 @@ const ELECTRODES: u16 = 2;
 struct Case {
     plan: Plan,
     records: Vec<Record>,
-    /// What came until then made room.
+    /// If set, the records up to this instant were dropped.
     since: Option<u64>,
 }
 
@@ -47,7 +47,7 @@ impl Case {
         self
     }
 
-    /// The next job of a task, which starts when it is released and uses no processor time to speak of.
+    /// The next job of a task, which starts at its release and uses no processor time to speak of.
     fn job(self, task: u16, release: u64, complete: u64) -> Self {
         self.ran(task, release, release, complete, 0)
     }
@@ -64,7 +64,7 @@ impl Case {
         )
     }
 
-    /// A probe that woke late accounts for exactly [from, to].
+    /// A late wake of the probe that accounts for exactly [from, to].
     fn stall(self, from: u64, to: u64) -> Self {
         let most = (to - from).checked_sub(PROBE_PERIOD_NS).expect("longer than the probe's period");
         assert!(
@@ -99,7 +99,7 @@ impl Case {
         })
     }
 
-    /// A recording with a limit that keeps what came after that.
+    /// A recording with a limit that keeps the records after this instant.
     fn since(self, since: u64) -> Self {
         Self { since: Some(since), ..self }
     }
@@ -119,7 +119,7 @@ impl Case {
     }
 }
 
-/// The verdict and the warnings, in a line.
+/// The verdict and the warnings, in one line.
 fn found(report: &Report) -> String {
     let mut said = match report.verdict() {
         Verdict::Kept => vec!["kept".to_owned()],
@@ -262,7 +262,7 @@ fn stalls() {
     let late = |excess| Case::new().job(RECORDING, T, T + RECORDING_BOUND + excess);
     let none = "recording late, stolen 0, unknown";
     let done = T + RECORDING_BOUND + 1;
-    // The processing is 1 ns late; the output came 1.5 ms before it and stood still for 1 ms of them.
+    // The processing is 1 ns late. The output was released 1.5 ms before it and stood still for 1 ms of that time.
     let behind = |output: u64, priority| {
         let case =
             Case::new().job(OUTPUT, T - 1_500_000, output).job(PROCESSING, T, T + PROCESSING_BOUND + 1);
@@ -314,7 +314,7 @@ fn stalls() {
     ]);
 }
 
-/// More urgent work counts that came while the job was late.
+/// More urgent work counts if it was released while the job was late.
 #[test]
 fn work_that_came_in_the_delay() {
     let due = T + PROCESSING_BOUND;
@@ -362,7 +362,7 @@ fn processor_time() {
 fn channels() {
     let case = || Case::new().job(RECORDING, T, T);
     let received = |channel, waited| case().put(Kind::Receive, T, channel, 0, waited);
-    // Two values, the first received when the second was sent, and a stall before that.
+    // Two values: the first was received when the second was sent, and the stall was before that.
     let behind = |ns| {
         let case = case().put(Kind::Receive, T + ns, AUDIO, 0, 4 * MS + ns);
         let case = case.put(Kind::Receive, T + AUDIO_BOUND + 1, AUDIO, 1, AUDIO_BOUND + 1);
@@ -429,7 +429,7 @@ fn channels() {
     ]);
 }
 
-/// A pause of whoever reads, until it is over; `State as u64` of `taut_run` stands in the records.
+/// A pause of the reader, until its effects are over; the records contain `State as u64` of `taut_run`.
 #[test]
 fn pauses() {
     const GAP: u64 = 4 * MS;
@@ -438,7 +438,7 @@ fn pauses() {
         case.put(Kind::Service, from, 0, task.into(), 2).put(Kind::Service, until, 0, task.into(), 1)
     };
     let late = || Case::new().job(RECORDING, T, T).put(Kind::Receive, T, ELECTRODES, 0, ELECTRODES_BOUND + 1);
-    // The first was sent in the pause and is received at its end; the other one behind it.
+    // The first value was sent in the pause and received at its end; the second one was queued behind it.
     let behind = |taken: u64, ns: u64| {
         let case = Case::new().job(RECORDING, T, T).put(Kind::Receive, taken, AUDIO, 0, 30 * MS);
         let case = paused(case, PROCESSING, T - 40 * MS, taken);
@@ -533,7 +533,7 @@ fn ages() {
     ]);
 }
 
-/// What happened just behind the recording's first release shows 10.5 ms later, at the end of the processing's second job.
+/// An event just after the recording's first release shows 10.5 ms later, at the end of the processing's second job.
 #[test]
 fn reactions() {
     const REACTION: u64 = 10_500_000;
@@ -591,7 +591,7 @@ fn records() {
     let one = || Case::new().job(RECORDING, T, T);
     let faults = taut_event::Count::MinorFaults as u64;
     let slept = || Case::new().job(PROCESSING, T, T + 2_000).put(Kind::Slept, T + 1_000, PROCESSING, 0, 1);
-    // Of the processing, whose first release is due after 2 ms, there is none for two periods and a second.
+    // The processing, whose first release is due after 2 ms, has no release for two periods and a second.
     let silence = 2 * MS + 2 * PERIOD + 1_000 * MS;
     check(&[
         ("the end", &|ns| ran(END - 9, END - 9, END + ns), "kept", "recording faulty"),
@@ -649,12 +649,13 @@ fn records() {
     ]);
 }
 
-/// What reaches back before a recording with a limit is laid to nobody.
+/// Lateness whose cause may be before a recording with a limit counts as nobody's fault.
 #[test]
 fn what_was_before_the_recording() {
     let one = || Case::new().job(RECORDING, T, T);
     let late = || Case::new().job(RECORDING, T, T + RECORDING_BOUND + 1);
-    // 1 ns late; before it, the output was there until its release or longer, since 1 ms.
+    // The processing is 1 ns late. The output, released 1 ms earlier, was pending until the processing's release or
+    // longer.
     let behind = |output, priority| {
         let case = Case::new().job(OUTPUT, T - MS, output).job(PROCESSING, T, T + PROCESSING_BOUND + 1);
         case.priority(OUTPUT, priority).since(T - MS).judged(END)
@@ -748,7 +749,7 @@ fn what_was_before_the_recording() {
     assert!(report.text(160, false).contains("· not judged 1"), "{}", report.text(160, false));
 }
 
-/// The same over what another core does: a lock that was taken before, and a writer whose job was.
+/// The same for another core: a lock that was acquired before the recording, and a writer whose job began before it.
 #[test]
 fn what_another_core_did_before_the_recording() {
     let lock = include_str!("../../../apps/drive/taut.lock");

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The trace against Perfetto's own schema: nothing in it may be unknown. Needs Python with the package
-//! `perfetto` (`TAUT_PYTHON` names the interpreter, else `python3`); without it, the test says so and checks nothing.
+//! Checks the trace against Perfetto's own schema: nothing in it may be unknown. Needs Python with the package
+//! `perfetto` (`TAUT_PYTHON` names the interpreter, else `python3`); without it, the test reports that and checks
+//! nothing.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "test code")]
 
 mod recorded;
@@ -49,7 +50,7 @@ fn no_field_is_unknown_of_a_simulated_run() {
     check(&simulated());
 }
 
-/// Tasks of two cores that are suspended for what they share.
+/// Tasks of two cores that suspend for a resource that they share.
 fn simulated() -> Vec<u8> {
     let task = |name: &str, core, priority| SetTask {
         name: name.into(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Runs whose truth is known, and what the report makes of them.
+//! Runs whose truth is known, and the reports about them.
 
 mod recorded;
 
@@ -30,7 +30,7 @@ fn a_quiet_run_is_kept() {
     assert_eq!(report.chains()[0].age.unwrap().count, 1250);
 }
 
-/// A stall of 9 ms over a release of the recording.
+/// A stall of 9 ms that covers a release of the recording.
 fn stalled() -> Script {
     Script { stalls: vec![(3_999 * MS + 900_000, 9 * MS)], ..Script::quiet() }
 }
@@ -97,7 +97,7 @@ fn a_killed_run_says_so() {
     assert!(report.tasks().iter().all(|task| task.counts.is_none()));
 }
 
-/// Nothing in its records is late; and what it did next is not known.
+/// No recorded job is late, but it is not known what the application did next.
 #[test]
 fn a_run_that_did_not_come_to_its_own_end_is_not_kept() {
     let output = u32::from(OUTPUT);
@@ -129,7 +129,7 @@ fn a_run_that_did_not_come_to_its_own_end_is_not_kept() {
         (Ending::Unwritten, Ended::Unwritten, "unwritten", "the rest of the recording could not be written"),
     ] {
         for orderly in [false, true] {
-            // As a process that is killed before its last record, and behind it.
+            // The process is killed before its last record, or after it.
             let mut run = run(Script { killed: !orderly, ..Script::quiet() });
             let last = run.records.iter().map(|record| record.at).max().unwrap();
             run.records.extend(ending.to_record(last));
@@ -145,14 +145,14 @@ fn a_run_that_did_not_come_to_its_own_end_is_not_kept() {
             }
         }
     }
-    // An end that was meant keeps what was kept.
+    // With an intended end, a run that was kept stays kept.
     let mut run = run(Script { killed: true, ..Script::quiet() });
     let last = run.records.iter().map(|record| record.at).max().unwrap();
     run.records.extend(Ending::Signal(15).to_record(last));
     assert_eq!(Report::new(&plan(), &run).verdict(), &Verdict::Kept);
 }
 
-/// What an application that was ended where it stood says of its jobs and outputs.
+/// The report about the jobs and outputs of an application that was ended without waiting for its jobs.
 #[test]
 fn where_jobs_stood_and_whether_outputs_are_at_rest() {
     let with = |records: &[Record]| {
@@ -167,7 +167,7 @@ fn where_jobs_stood_and_whether_outputs_are_at_rest() {
     let stood = Stood { task: OUTPUT, job: 7, at, resource: Some((0, true)) };
     let report = with(&[stood.to_record(now), Rest::Reached.to_record(now, 41_000, Some(0))]);
     let text = report.text(140, false);
-    // The plan has no resource of that number.
+    // The plan has no resource with that number.
     let said = "there `output`, job 7, stood in a call of the kernel, at 0x1f3c2 of the program, holding `?`";
     assert!(text.contains(said) && text.contains("outputs were brought to rest in 41"), "{text}");
     let json: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
@@ -210,7 +210,7 @@ fn no_evidence_is_no_verdict() {
     assert!(!Report::new(&plan(), &run).verdict().holds());
 }
 
-/// A dispatched core counts what its jobs do, and page faults of all of them together.
+/// A dispatched core counts some actions per task, and page faults for all of its jobs together.
 #[test]
 fn what_nobody_counted_is_not_zero() {
     let counted = |count: Count, value| {
@@ -253,7 +253,7 @@ fn a_job_that_slept_with_a_resource_is_not_kept() {
     }
     let slept = Breach::Slept { task: "processing".to_owned(), times: 5 };
     assert_eq!(Report::new(&plan(), &run).verdict(), &Verdict::Broken(vec![slept]));
-    // One that stood still together with its probe may have been stopped.
+    // A job that stood still together with its probe may have been stopped.
     let at = complete(&run, 100).at;
     run.records.push(Record { at, kind: Kind::Stall, cpu: 0, subject: 0, job: 0, value: 400_000 });
     let report = Report::new(&plan(), &run);
@@ -264,7 +264,8 @@ fn a_job_that_slept_with_a_resource_is_not_kept() {
     assert_eq!(report.warnings(), [Warning::Stopped { task: "processing".to_owned(), times: 2 }]);
 }
 
-/// The drive's control, on CPU 1, and its torque, on CPU 0, which reads what the control writes at the same instant.
+/// The drive's control, on CPU 1, and its torque, on CPU 0, which reads the value that the control writes at the same
+/// instant.
 fn drive(control: (u64, u64), torque: (u64, u64), stall: (u16, u64, u64)) -> Report {
     let lock = include_str!("../../../apps/drive/taut.lock");
     let plan = taut_plan::Plan::from_lock(lock).expect("the plan is one");
@@ -289,7 +290,7 @@ fn drive(control: (u64, u64), torque: (u64, u64), stall: (u16, u64, u64)) -> Rep
     let records = records.into_iter().map(record).collect();
     let mut run = run(Script { releases: 1, ..Script::quiet() });
     run.records = records;
-    // What came before its job 2 is not among them.
+    // The recording does not contain what came before job 2.
     run.since = Some(Instant::from_ns(BEGIN));
     Report::new(&plan, &run)
 }
@@ -303,10 +304,10 @@ fn a_stall_of_the_core_that_a_job_waited_for_is_its_excuse() {
         report.tasks().iter().find(|task| task.name == name).map(|task| (task.late_machine, task.late_ours))
     };
     assert_eq!((task(&waited, "torque"), task(&waited, "control")), (Some((1, 0)), Some((1, 0))));
-    // The control was done long before: the torque waited for something else.
+    // The control completed long before: the torque waited for something else.
     let not_waited = drive((100_000, 200_000), late, (1, 18 * MS, 17 * MS));
     assert_eq!(task(&not_waited, "torque"), Some((0, 1)));
-    // It waited, and the other core did not stand still for so long.
+    // The torque waited, but the other core stood still for a shorter time.
     let shorter = drive((18 * MS, 19 * MS - 50_000), late, (1, 18 * MS, 8 * MS));
     assert_eq!(task(&shorter, "torque"), Some((0, 1)));
 }
@@ -317,7 +318,7 @@ fn a_thread_that_was_moved_from_outside_is_named() {
     let at = Instant::from_ns(BEGIN + 5_000 * MS);
     let moved = |kind, subject, value| Record { at, kind, cpu: 0, subject, job: 0, value };
     run.records.extend([moved(Kind::Moved, PROCESSING, 1 << 16), moved(Kind::ProbeMoved, 0, 1 | 40 << 8)]);
-    // The main thread, which had been kept off the core.
+    // The main thread, which was kept off the core.
     run.records.push(Record { job: 1, ..moved(Kind::ProbeMoved, 0, 0) });
     let cpu = plan().cores[0].cpu;
     let breach = |task: Option<&str>, thread: Option<&str>, policy, priority, unpinned, at_ns| {
@@ -337,7 +338,7 @@ fn a_thread_that_was_moved_from_outside_is_named() {
     assert!(text.contains("the main thread was moved from outside: to CPU 0, where only tasks"), "{text}");
 }
 
-/// The run of [`stalled`] in which the probes saw nothing, and what somebody else did instead.
+/// The run of [`stalled`], but the probes saw nothing; records of interference from outside replace theirs.
 fn instead_of_the_stall(others: &[Record]) -> Report {
     let mut run = run(stalled());
     run.records.retain(|record| record.kind != Kind::Stall);
@@ -345,7 +346,7 @@ fn instead_of_the_stall(others: &[Record]) -> Report {
     Report::new(&plan(), &run)
 }
 
-/// A thread that was seen to use so much of a core, between two looks.
+/// A foreign thread that used this much of a core between two looks.
 fn foreign(core: u16, (since, until): (u64, u64), ran_ns: u64) -> [Record; 4] {
     let (since, until) = (Instant::from_ns(BEGIN + since), Instant::from_ns(BEGIN + until));
     let name = *b"multipathd\0\0\0\0\0\0";
@@ -390,11 +391,11 @@ fn a_foreign_thread_excuses_no_more_than_it_used() {
         assert!(late(0) >= 1, "{core} {span:?} {ran_ns}");
         assert!(!report.verdict().holds());
     }
-    // It is counted up to a tick late: what the next look saw belongs to it.
+    // Its time is counted up to a tick late, so the time in the next look belongs to it.
     let looks: Vec<Record> =
         [foreign(0, (3_980 * MS, 4_001 * MS), MS), foreign(0, (4_020 * MS, 4_040 * MS), 8 * MS)].concat();
     assert_eq!(instead_of_the_stall(&looks).tasks()[0].late_ours, 0);
-    // And beside a run in which nobody was late it is a warning.
+    // In a run without late jobs it is a warning.
     let mut quiet = run(Script::quiet());
     quiet.records.extend(foreign(0, (100 * MS, 120 * MS), MS));
     let report = Report::new(&plan(), &quiet);
@@ -434,7 +435,7 @@ fn a_tracer_and_a_stop_are_named_and_no_job_is() {
             .all(|breach| matches!(breach, Breach::Response { cause: Cause::Traced { pid: 77 }, .. }))
     );
     assert!(traced.tasks().iter().all(|task| task.late_ours == 0));
-    // A stop is one that the probes saw end when the process went on.
+    // A stop counts only if the probes saw it end when the process continued.
     let (from, lasts) = stalled().stalls[0];
     let mut stopped = run(stalled());
     stopped.records.push(mark(from + lasts + MS, 0, 0));
@@ -442,7 +443,7 @@ fn a_tracer_and_a_stop_are_named_and_no_job_is() {
     let Verdict::Broken(breaches) = report.verdict() else { panic!("{:?}", report.verdict()) };
     assert!(matches!(breaches[..], [Breach::Stopped { .. }]), "{breaches:?}");
     assert!(report.text(200, false).contains("stopped from outside"));
-    // Without one, somebody sent a signal that had no effect.
+    // Without such a sighting, the signal had no effect.
     let mut quiet = run(Script::quiet());
     quiet.records.push(mark(4_005 * MS, 0, 0));
     assert_eq!(Report::new(&plan(), &quiet).verdict(), &Verdict::Kept);
@@ -465,7 +466,7 @@ fn a_moved_thread_of_a_dispatched_core_is_named() {
     );
 }
 
-/// Nobody saw it while it lasted, but jobs say where they ran.
+/// The runtime did not see the move while it lasted, but the jobs' records show where they ran.
 #[test]
 fn a_job_on_another_cpu_was_moved_there() {
     let mut run = run(Script::quiet());
@@ -485,9 +486,9 @@ fn a_job_on_another_cpu_was_moved_there() {
     let ClassPlan::RealTime { priority: planned, .. } = &plan().tasks[usize::from(PROCESSING)].class else {
         panic!("processing is real-time")
     };
-    // It has moved, and is what it was.
+    // The thread moved, and kept its policy and priority.
     assert_eq!((*policy, *priority), (1, u64::from(*planned)), "SCHED_FIFO of its own priority");
-    // Where they were not kept on their CPUs from the beginning, that is told already.
+    // If threads were not pinned from the beginning, another warning already reports it.
     run.machine.push_str("lost-cores = \"not permitted\"\n");
     assert!(Report::new(&plan(), &run).verdict().holds());
 }
@@ -566,7 +567,7 @@ fn a_job_that_never_ends_is_late() {
     let used = |r: &&Record| r.kind == Kind::Complete && r.at.as_ns() > recorded::BEGIN + 80 * MS;
     let others: u64 = run.records.iter().filter(used).map(|r| r.value).sum();
     assert!(*ran_ns + began_ns < *response_ns && others > 0, "{cause:?} of {response_ns}");
-    // Those of jobs that began before it and ended after are not taken off.
+    // The time of jobs that began before it and ended after is not subtracted.
     assert!(ran_ns + began_ns + others >= *response_ns, "{cause:?} of {response_ns}, {others}");
     let text = report.text(300, false);
     assert!(
@@ -627,7 +628,7 @@ fn records_of_another_plan_do_no_harm() {
     assert!(!report.text(80, false).is_empty() && !report.json().is_empty());
 }
 
-/// A job that lost its start or release is no smaller count.
+/// A job that lost its start or release is a breach, not just a smaller count.
 #[test]
 fn a_job_without_its_records_is_not_kept() {
     let output = || "output".to_owned();
@@ -650,7 +651,7 @@ fn a_job_without_its_records_is_not_kept() {
         assert_eq!(report.tasks()[2].completions, 1_248);
         assert!(report.text(120, false).contains("2 jobs of `output` not shown"));
     }
-    // All of the last second and a half of a periodic task, and all that it had.
+    // All records of a periodic task in the last second and a half, and all that it has.
     let all = [Kind::Release, Kind::Start, Kind::Complete];
     for first in [1_060, 0] {
         let jobs: Vec<u64> = (first..1_250).collect();
@@ -715,7 +716,7 @@ fn records_that_cannot_be_are_not_kept() {
     assert_eq!(Report::new(&plan(), &run).verdict(), &Verdict::Broken(vec![Breach::Unknown { records: 4 }]));
 }
 
-/// The bytes of a quiet run, changed: it is judged up to where it is whole, and never kept.
+/// The bytes of a quiet run, changed: the report judges it as far as it is whole, and it is never kept.
 #[test]
 fn a_damaged_recording_is_not_kept() {
     let quiet = run(Script { releases: 60, ..Script::quiet() });
@@ -752,10 +753,10 @@ fn what_was_not_written_is_not_kept() {
     assert!(report.text(140, false).contains("12 records could not be written: the disk was full (ENOSPC)"));
 }
 
-/// What made room is not judged, and nothing is said of it but that.
+/// The dropped part of a run is not judged, and only one warning mentions it.
 #[test]
 fn a_recording_with_a_limit_is_judged_from_where_it_begins() {
-    // Late before it begins, and in time ever after.
+    // Late before the recording begins, and in time ever after.
     let slow = Script { slow: vec![(PROCESSING, 400, 5_200_000)], ..Script::quiet() };
     let whole = run(slow);
     let judged = |from: u64| {
@@ -767,7 +768,7 @@ fn a_recording_with_a_limit_is_judged_from_where_it_begins() {
         Report::new(&plan(), &run)
     };
     assert!(!judged(1_000 * MS).verdict().holds());
-    // Inside of jobs, too.
+    // The recording may also begin inside jobs.
     for from in (5_000 * MS..5_010 * MS).step_by(1_100_000) {
         let report = judged(from);
         assert_eq!(report.verdict(), &Verdict::Kept, "from {from}");
@@ -786,11 +787,12 @@ fn a_recording_with_a_limit_is_judged_from_where_it_begins() {
     }
 }
 
-/// Wherever the recording begins, nobody is blamed for what a stall did, whether its record is there or has made room.
+/// Wherever the recording begins, no task is blamed for a stall, whether the record of the stall is there or was
+/// dropped.
 #[test]
 fn a_stall_that_made_room_is_not_laid_to_the_application() {
     let plan = plan();
-    // It ends just before the processing is released, which then stands behind all that piled up.
+    // The stall ends just before the release of the processing, which then queues behind the whole backlog.
     let script = Script { releases: 12, stalls: vec![(39_900_000, 33_900_000)], ..Script::quiet() };
     let whole = run(script);
     assert!(matches!(Report::new(&plan, &whole).verdict(), Verdict::KeptButMachine(_)));
@@ -826,7 +828,7 @@ fn with(kind: Kind, subject: u16, value: u64, stall: Option<u64>) -> Report {
 
 #[test]
 fn a_value_that_waited_too_long_is_judged() {
-    let latency_ns = 900_000; // of `electrodes`, whose reader it triggers: no period to wait for
+    let latency_ns = 900_000; // of `electrodes`, which triggers its reader: no period to wait for
     let limit_ns = 580_000;
     let breach =
         Breach::Latency { channel: "electrodes".to_owned(), at_ns: 4_005 * MS, latency_ns, limit_ns };
@@ -841,7 +843,7 @@ fn a_value_that_waited_too_long_is_judged() {
     assert_eq!(with(Kind::Receive, 2, limit_ns, None).verdict(), &Verdict::Kept, "at its bound");
 }
 
-/// A reader that missed two jobs in a stall, and takes one value a job, finds two waiting from then on.
+/// A reader that takes one value per job and missed two jobs in a stall finds two values waiting from then on.
 #[test]
 fn values_queued_behind_a_stall_inherit_it() {
     let judged = |stall: bool, until: u64| {
@@ -856,7 +858,7 @@ fn values_queued_behind_a_stall_inherit_it() {
             record.at = Instant::from_ns(record.at.as_ns() + 16 * MS);
             record.value += 16 * MS;
         }
-        // It is empty again, and then a value waits for no reason.
+        // The queue is empty again, and then a value waits for no reason.
         let last =
             Record { at: at(9_000), kind: Kind::Receive, cpu: 0, subject: 1, job: 9_999, value: 17 * MS };
         run.records
@@ -889,12 +891,12 @@ fn an_age_beyond_its_bound_is_judged() {
     let breach = Breach::Age { chain, at_ns: 4_005 * MS, age_ns, limit_ns };
     assert_eq!(with(Kind::ChainEnd, 0, age_ns, None).verdict(), &Verdict::Broken(vec![breach]));
     assert_eq!(with(Kind::ChainEnd, 0, age_ns, Some(MS)).verdict(), &Verdict::KeptButMachine(1));
-    // One stall of 1 ms: 2 ms at most, and the processing's next period of 8 ms.
+    // One stall of 1 ms accounts for 2 ms at most, and the processing's next period is 8 ms.
     assert_eq!(with(Kind::ChainEnd, 0, limit_ns + 10 * MS, Some(MS)).chains()[0].late_machine, 1);
     assert_eq!(with(Kind::ChainEnd, 0, limit_ns + 10 * MS + 1, Some(MS)).chains()[0].late_ours, 1);
 }
 
-/// What sequence numbers tell of the age of data is what the simulation knew of it.
+/// The ages derived from sequence numbers are the ages that the simulation knew.
 #[test]
 fn ages_are_found_from_who_received_what() {
     let (plan, known) = (plan(), run(stalled()));
@@ -904,12 +906,12 @@ fn ages_are_found_from_who_received_what() {
     let (known, found) = (Report::new(&plan, &known), Report::new(&plan, &bare));
     assert_eq!(found.chains()[0].age, known.chains()[0].age);
     assert_eq!(found.verdict(), known.verdict());
-    // Without the first task's records no age can be told.
+    // Without the first task's records no age can be derived.
     bare.records.retain(|record| !(record.kind == Kind::Release && record.subject == RECORDING));
     assert_eq!(Report::new(&plan, &bare).chains()[0].age, None);
 }
 
-/// Two readers of one state, the one within a job of the other: each has its own value.
+/// Two readers of one state, a job of one within a job of the other: each has its own value.
 #[test]
 fn each_reader_has_what_it_received_itself() {
     let mut plan = plan();
@@ -957,7 +959,7 @@ fn each_reader_has_what_it_received_itself() {
     let age = report.chains()[0].age.unwrap();
     assert_eq!((age.count, age.max_ns), (2, 1_500_000));
     assert_eq!(report.chains()[0].reaction, None, "nobody asks");
-    // What happened just behind the first release shows at the second end.
+    // The second end shows an event just after the first release.
     plan.chains[0].max_reaction = Some(taut_time::Duration::from_ms(12));
     plan.chains[0].reaction = Some(taut_time::Duration::from_ms(9));
     let report = Report::new(&plan, &run);
@@ -970,7 +972,7 @@ fn each_reader_has_what_it_received_itself() {
     let Verdict::Broken(breaches) = report.verdict() else { panic!("it is late") };
     assert!(breaches.iter().any(late), "{breaches:?}");
     assert!(report.text(100, false).contains("from an event to the first end that shows it"));
-    // A job in between was skipped: nothing is said.
+    // A job in between was skipped: there is no reaction time.
     run.records.insert(8, at(4_000, Kind::Skip, processing, 1, 0));
     assert_eq!(Report::new(&plan, &run).chains()[0].reaction.as_ref().unwrap().seen, None);
 }
@@ -1008,7 +1010,7 @@ fn what_the_process_lacked_is_told() {
     );
 }
 
-/// The tasks of a service that was stopped have nothing to release; those of one that runs do, whatever another's state is.
+/// The tasks of a stopped service need no releases; those of a running one do, whatever the state of another service.
 #[test]
 fn only_a_stopped_service_may_be_silent() {
     let mut plan = plan();
@@ -1031,7 +1033,7 @@ fn only_a_stopped_service_may_be_silent() {
     assert!(is_silent(0, 3), "another was stopped");
 }
 
-/// A task that nobody counted for has no counts, not zeros; nor has one whose run was cut before its last records.
+/// A task without count records has no counts, not zeros; nor has a task whose run was cut before its last records.
 #[test]
 fn what_nobody_counted_is_no_count() {
     let mut run = run(Script::quiet());
@@ -1044,7 +1046,7 @@ fn what_nobody_counted_is_no_count() {
     assert_eq!(counted(&run), [false; 4]);
 }
 
-/// The runtime saw a deadline pass: that is one missed, though what else was recorded of the job says otherwise.
+/// If the runtime saw a deadline pass, it is missed, even if the other records of the job say otherwise.
 #[test]
 fn a_deadline_that_the_runtime_saw_pass_is_missed() {
     let mut run = run(Script::quiet());

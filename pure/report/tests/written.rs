@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The outputs, as text that a person reviews. `TAUT_REPORT_DIR=DIR` also writes them as files to look at.
+//! The outputs, as text for a person to review. `TAUT_REPORT_DIR=DIR` also writes them as files.
 
 mod recorded;
 
@@ -54,7 +54,7 @@ fn colour_changes_nothing_but_colour() {
         rest = after.split_once('m').expect("every escape should be a colour").1;
     }
     plain.push_str(rest);
-    // A blank at a line's end may be inside of a colour.
+    // A space at a line's end may be inside a colour.
     let trimmed: Vec<&str> = plain.lines().map(str::trim_end).collect();
     assert_eq!(trimmed, report.text(100, false).lines().collect::<Vec<_>>());
 }
@@ -98,7 +98,7 @@ fn html_stands_alone() {
     show("broken.html", broken().html(&ABOUT).as_bytes());
     show("report.pftrace", &eventful().perfetto());
     assert!(html.len() < 300_000, "{} bytes", html.len());
-    // The name of SVG is an address that nobody visits.
+    // The namespace of SVG is an address that is never loaded.
     let html_but_svg = html.replacen("http://www.w3.org/2000/svg", "", 1);
     for load in ["http:", "https:", " src=", "url(", "@import", "fetch(", "XMLHttpRequest", "<link"] {
         assert!(!html_but_svg.contains(load), "loads by {load}");

@@ -23,7 +23,7 @@ pub struct Duration {
 impl Duration {
     /// No time at all.
     pub const ZERO: Self = Self { ns: 0 };
-    /// The longest time that can be told, 2⁶⁴ − 1 ns.
+    /// The longest time that the type can hold, 2⁶⁴ − 1 ns.
     pub const MAX: Self = Self { ns: u64::MAX };
 
     /// From whole nanoseconds.
@@ -103,21 +103,21 @@ impl Duration {
 }
 
 impl Duration {
-    /// For people: three digits, rounded up; see [`shown`].
+    /// Text for people: three digits, rounded up; see [`shown`].
     pub fn rounded(self) -> String {
         shown::time(self.ns)
     }
 
-    /// For people, of what is at least so long and past a `limit`: three digits, rounded down; more where those
-    /// would not read as more than the limit does.
+    /// Text for people, for a time of at least `self` that exceeds `limit`: three digits, rounded down, with more
+    /// digits where three would not show a value above the limit.
     pub fn rounded_above(self, limit: Self) -> String {
         shown::above(self.ns, limit.ns)
     }
 }
 
-/// Those that values are shown in.
+/// The units in which values are shown.
 const UNITS: [(&str, u64); 4] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
-/// Those that are read as well.
+/// The units that are also read.
 const LONG_UNITS: [(&str, u64); 2] = [("min", 60_000_000_000), ("h", 3_600_000_000_000)];
 
 impl fmt::Display for Duration {
@@ -125,7 +125,7 @@ impl fmt::Display for Duration {
         if self.ns == 0 {
             return f.pad("0ns");
         }
-        // The largest unit in which three decimals say it exactly.
+        // The largest unit in which at most three decimals are exact.
         for (name, size) in UNITS {
             let step = if size >= 1_000 { size / 1_000 } else { 1 };
             if self.ns >= size && self.ns.is_multiple_of(step) {

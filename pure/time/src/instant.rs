@@ -26,7 +26,7 @@ impl Instant {
         self.ns
     }
 
-    /// Later by `by`, or `None` on overflow.
+    /// The instant `by` later, or `None` on overflow.
     pub const fn checked_add(self, by: Duration) -> Option<Self> {
         match self.ns.checked_add(by.as_ns()) {
             Some(ns) => Some(Self { ns }),
@@ -34,7 +34,7 @@ impl Instant {
         }
     }
 
-    /// How long after `earlier` it is; zero if it is not after.
+    /// The time since `earlier`; zero if the instant is not after it.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_ns(self.ns.saturating_sub(earlier.ns))
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Instants and durations in integer nanoseconds, and how people are shown them.
+//! Instants and durations in integer nanoseconds, and how to show them to people.
 //!
-//! Nothing here wraps, rounds silently or reads a clock. Arithmetic that can overflow says so: a bound that
-//! does not fit in 64 bits (584 years) is an error of its caller, never a small number.
+//! Nothing here wraps, rounds silently or reads a clock. Arithmetic that can overflow reports it: a bound that does
+//! not fit in 64 bits (584 years) is an error of its caller, never a small number.
 //!
 //! ```
 //! use taut_time::Duration;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! How people are shown quantities, by whatever prints them.
+//! How every output shows quantities to people.
 //!
-//! One rule: three digits, rounded up, and the largest unit that is reached; below a thousand of the smallest one, exact. What is
-//! shown is never less than what is, so a bound still is one, and of two the larger is never shown as the smaller. In a
-//! table of one unit, whole ones, rounded up; below ten a decimal. Where something takes at least so long, and that is too
-//! long, rounding up would claim more than is known: that is rounded down. Exact figures are where somebody computes with
-//! them: in plans, in JSON, in what a manifest states, and in what is to be written into one.
+//! One rule: three digits, rounded up, in the largest unit that the value reaches; below a thousand of the smallest
+//! unit, exact. The shown value is never less than the real one, so a bound stays a bound, and of two values the
+//! larger is never shown as the smaller. A table of one unit shows whole units, rounded up, and below ten one
+//! decimal. A value that is a lower bound and exceeds a limit is rounded down, since rounding up would claim more
+//! than is known. Values for further computation are exact: in plans, in JSON, in manifests, and in proposals for a
+//! manifest.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -15,7 +16,7 @@ use alloc::string::{String, ToString};
 
 use crate::Duration;
 
-/// The units of time and their lengths in ns, but for the smallest.
+/// The units of time and their lengths in ns, without the smallest.
 const TIMES: [(u64, &str); 3] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")];
 
 /// A length of time.
@@ -23,8 +24,8 @@ pub fn time(ns: u64) -> String {
     three(ns, &TIMES, "ns")
 }
 
-/// What is at least so long and above a `limit`: rounded down, with more digits where three would not read as more than the
-/// limit. What is not above is rounded as ever.
+/// A time of at least `ns`, to compare with a limit. Above the limit it is rounded down, with more digits where three
+/// would not show a value above the limit; otherwise it is rounded up as usual.
 pub fn above(ns: u64, limit_ns: u64) -> String {
     if ns <= limit_ns {
         return time(ns);
@@ -41,7 +42,7 @@ pub fn above(ns: u64, limit_ns: u64) -> String {
     Duration::from_ns(down(digit)).to_string()
 }
 
-/// What the last of the three digits of a length of time counts, in ns.
+/// The weight in ns of the last of the three digits of a length of time.
 fn last_digit(ns: u64) -> u64 {
     TIMES.iter().find(|(size, _)| ns >= *size).map_or(1, |(size, _)| match ns / size {
         0..10 => size / 100,
@@ -143,7 +144,7 @@ mod tests {
         }
     }
 
-    /// What is shown, in the smallest unit, is never less, and keeps the order.
+    /// The shown value, in the smallest unit, is never less than the real one, and keeps the order.
     #[test]
     fn nothing_is_shown_as_less() {
         let read = |text: &str| {
@@ -167,7 +168,7 @@ mod tests {
         let shown: Vec<u128> = values.iter().map(|ns| read(&time(*ns))).collect();
         assert!(values.iter().zip(&shown).all(|(ns, shown)| u128::from(*ns) <= *shown));
         assert!(shown.is_sorted());
-        // By less than a hundredth.
+        // By at most a hundredth.
         assert!(
             values.iter().zip(&shown).all(|(ns, shown)| *shown <= u128::from(*ns) + u128::from(*ns) / 100)
         );

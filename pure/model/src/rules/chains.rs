@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Chains: task, channel, task, …, task, each channel from the task before it to the task after it.
+//! Chains: task, channel, task, …, task. Each channel leads from the task before it to the task after it.
 
 use super::channels::is_real_time;
 use super::faults::Faults;
@@ -35,7 +35,7 @@ fn steps(draft: &Draft, names: &Names<'_>, chain: usize, faults: &mut Faults<'_>
         faults.push(broken(message, at, "empty").help("name its tasks and the channels between them"));
         return None;
     }
-    // One step too few or too many puts all that follow at the wrong turn: that is told once.
+    // One step too few or too many shifts all following steps; only the first one is reported.
     let mut shifted = false;
     let mut steps = Vec::with_capacity(path.len());
     for (i, step) in path.iter().enumerate() {
@@ -65,7 +65,7 @@ fn steps(draft: &Draft, names: &Names<'_>, chain: usize, faults: &mut Faults<'_>
         for (end, key, verb, noun) in ends {
             let Some(Some(Step::Task(_))) = steps.get(end) else { continue };
             let parties = if key == "from" { &channel.from } else { &channel.to };
-            // A name that nothing has may be a slip for this task.
+            // An unresolved name may be a misspelling of this task.
             let resolved = !parties.is_empty() && parties.iter().all(|party| names.party(party).is_some());
             if resolved && !parties.contains(&path[end]) {
                 connected = false;

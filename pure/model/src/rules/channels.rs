@@ -12,17 +12,17 @@ use crate::{
     Place, codes,
 };
 
-/// What a channel's names stand for.
+/// The resolved names of a channel.
 pub(super) struct Link {
     /// The writer, if there is exactly one.
     pub(super) writer: Option<Party>,
-    /// All writers that were found.
+    /// All writers whose names resolved.
     pub(super) writers: Vec<Party>,
-    /// All readers that were found, each once.
+    /// All readers whose names resolved, each once.
     pub(super) readers: Vec<Party>,
     /// The payload's position.
     pub(super) payload: Option<usize>,
-    /// Whether every party was found and none was refused.
+    /// Whether every party was found and none was rejected.
     pub(super) sound: bool,
 }
 
@@ -94,7 +94,7 @@ fn parties(channel: &ChannelDraft, names: &Names<'_>, faults: &mut Faults<'_>) -
             faults.push_resting_on(fault, &[path("from").as_str()]);
         }
         ([_], [writer]) => link.writer = Some(*writer),
-        // Counted by name: how many there are is known, even if one of them is not.
+        // Counted by name: the number is known, even if one of the names does not resolve.
         (names, _) if distinct(names) > 1 => {
             link.sound = false;
             let message = format!("channel `{name}` has {} writers", distinct(names));
@@ -148,7 +148,7 @@ fn mechanism(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fa
         Party::Task(id) => faults.wrong(&format!("tasks.{}.class", draft.tasks[id.index()].name)),
         Party::Client(_) => false,
     };
-    // What keeps a flow from being synchronous is said there.
+    // The rules of flows report what keeps a flow from being synchronous.
     if channel.flow == Flow::Synchronous && !super::flows::fits(draft, channel, link) {
         return;
     }
@@ -188,7 +188,7 @@ fn mechanism(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fa
     }
 }
 
-/// Shows who stands at the ends.
+/// Adds the parties at both ends to the fault.
 fn of_parties(mut fault: Fault, draft: &Draft, channel: &ChannelDraft, link: &Link) -> Fault {
     let one = |party: Party| {
         let class = match party {

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Collects faults, and leaves out those that only follow from something that was reported already.
+//! Collects faults, and leaves out those that only follow from a fault that was already reported.
 //!
-//! What could not be read stands in the draft as some neutral value, and its path in [`Draft::faulty`]. Every rule
-//! runs, whatever is faulty. A fault says what it rests on by its labels, and by [`Faults::push_resting_on`] where
-//! that is more than it shows: if one of these is not the author's value, the fault says nothing about the author.
+//! Where the manifest could not be read, the draft has a neutral value, and its path in [`Draft::faulty`]. Every rule
+//! runs regardless. A fault rests on the values at its labels, and on further ones that the rule names in
+//! [`Faults::push_resting_on`]. If one of these values is not the author's, the fault says nothing about the author's
+//! text and is left out.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use crate::{Draft, Fault, Place};
 
-/// Faults that were found, and what they may not rest on.
+/// The faults found, and the values on which no fault may rest.
 pub(super) struct Faults<'d> {
     faulty: &'d BTreeSet<String>,
     found: Vec<Fault>,
@@ -31,14 +32,14 @@ impl<'d> Faults<'d> {
         }
     }
 
-    /// Adds a fault that rests on more than its labels: on everything at, in and around these paths.
+    /// Adds a fault that rests on more than its labels: on everything at, inside and around these paths.
     pub(super) fn push_resting_on(&mut self, fault: Fault, paths: &[&str]) {
         if !paths.iter().any(|path| self.spoiled(path)) {
             self.push(fault);
         }
     }
 
-    /// Whether a value, or a table that it stands in, is not the author's.
+    /// Whether the value, or a table around it, is not the author's.
     pub(super) fn wrong(&self, path: &str) -> bool {
         let mut path = path;
         loop {
@@ -52,7 +53,7 @@ impl<'d> Faults<'d> {
         }
     }
 
-    /// The same, or something in it.
+    /// The same, or whether something inside it is not.
     pub(super) fn spoiled(&self, path: &str) -> bool {
         if self.faulty.is_empty() {
             return false;
@@ -62,7 +63,8 @@ impl<'d> Faults<'d> {
         self.wrong(path) || below.next().is_some_and(|first| first.starts_with(&inside))
     }
 
-    /// Whether some entry of a table is faulty at one of its keys or as a whole; with no keys, the table itself.
+    /// Whether some entry of a table is faulty at one of these keys or as a whole, or the table itself is; with no
+    /// keys, entries count only as a whole.
     pub(super) fn any_wrong(&self, table: &str, keys: &[&str]) -> bool {
         let inside = format!("{table}.");
         let below = self.faulty.range::<str, _>((Bound::Included(inside.as_str()), Bound::Unbounded));
@@ -74,7 +76,7 @@ impl<'d> Faults<'d> {
             })
     }
 
-    /// A key is what it is, whatever its value.
+    /// A key is the author's, even if its value is not.
     fn touches(&self, place: &Place) -> bool {
         match (place.is_key(), place.path().rsplit_once('.')) {
             (false, _) => self.wrong(place.path()),
@@ -83,7 +85,7 @@ impl<'d> Faults<'d> {
         }
     }
 
-    /// What was found so far.
+    /// The faults found so far.
     pub(super) fn found(&self) -> &[Fault] {
         &self.found
     }

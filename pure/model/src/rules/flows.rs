@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Synchronous flows: of states, between periodic real-time tasks, and with an order to compute them in.
+//! Synchronous flows: for states, between periodic real-time tasks, and with an order of computation.
 
 use super::channels::{Link, party_name};
 use super::faults::Faults;
@@ -34,7 +34,7 @@ pub(super) fn delayed(channel: &ChannelDraft) -> Vec<bool> {
     channel.to.iter().map(|reader| channel.delayed.contains(reader)).collect()
 }
 
-/// Whether nothing but its mechanism keeps a channel from being synchronous.
+/// Whether a channel meets every condition for a synchronous flow except those on its mechanism.
 pub(super) fn fits(draft: &Draft, channel: &ChannelDraft, link: &Link) -> bool {
     let parties = link.writers.iter().chain(&link.readers);
     channel.kind == Kind::State
@@ -90,7 +90,7 @@ fn real_time(draft: &Draft, party: Party) -> Option<&RealTimeDraft> {
     }
 }
 
-/// Why a party has no place in a synchronous model; the key that says so, of its task.
+/// Why a party cannot take part in a synchronous flow, and the key of its task that says so.
 fn unfit(draft: &Draft, party: Party) -> Option<(&'static str, &'static str)> {
     let Party::Task(_) = party else { return Some(("is a client, which runs when it likes", "")) };
     let Some(task) = real_time(draft, party) else {
@@ -129,7 +129,7 @@ fn parties(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faul
     }
 }
 
-/// Who is delayed reads, once.
+/// Every delayed name is a reader, and stands once.
 fn names(channel: &ChannelDraft, faults: &mut Faults<'_>) {
     for (i, name) in channel.delayed.iter().enumerate() {
         let place = || at(channel, &format!("delayed.{i}"));
@@ -153,7 +153,7 @@ fn names(channel: &ChannelDraft, faults: &mut Faults<'_>) {
     }
 }
 
-/// Who reads without a delay, by positions of tasks.
+/// A read without a delay; tasks by position.
 struct Direct<'d> {
     channel: &'d ChannelDraft,
     writer: usize,
@@ -176,7 +176,8 @@ fn direct<'d>(draft: &'d Draft, links: &[Link]) -> Vec<Direct<'d>> {
     direct
 }
 
-/// On one core, by fixed priorities that the manifest gives, who waits is less urgent.
+/// On one core, with fixed priorities in the manifest, the reader must be less urgent than the writer that it waits
+/// for.
 fn order(draft: &Draft, edge: &Direct<'_>, faults: &mut Faults<'_>) {
     let fixed = draft.platform.scheduler == Scheduler::FixedPriority;
     let task = |at: usize| match &draft.tasks[at].class {
@@ -202,20 +203,21 @@ fn order(draft: &Draft, edge: &Direct<'_>, faults: &mut Faults<'_>) {
     );
 }
 
-/// Reports every circle once, at its first task: a walk in depth, where an edge back to the path closes one.
+/// Reports every cycle once, at its first task: a depth-first search, in which an edge back to the path closes a
+/// cycle.
 fn circles(draft: &Draft, direct: &[Direct<'_>], faults: &mut Faults<'_>) {
     let mut edges: Vec<Vec<usize>> = vec![Vec::new(); draft.tasks.len()];
     for (at, edge) in direct.iter().enumerate() {
         edges[edge.writer].push(at);
     }
-    // Not seen, on the path, done.
+    // 0 not visited, 1 on the path, 2 done.
     let mut state = vec![0_u8; draft.tasks.len()];
     for start in 0..draft.tasks.len() {
         if state[start] != 0 {
             continue;
         }
         state[start] = 1;
-        // A task, the next of its edges, and the edge that led to it.
+        // A task and the index of its next edge. `came` holds the edge that led to each task.
         let mut path: Vec<(usize, usize)> = vec![(start, 0)];
         let mut came: Vec<usize> = Vec::new();
         while let Some(&mut (task, ref mut next)) = path.last_mut() {

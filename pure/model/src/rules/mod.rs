@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The rules that need no timing analysis, a file per part of the manifest.
+//! The rules that need no timing analysis, one file per part of the manifest.
 //!
-//! All faults are found in one go, and none because of another: what could not be read or resolved is reported
-//! once, and what would rest on it is not (see `faults`). All arithmetic is on whole numbers and checked.
+//! One pass finds all faults, and none that only follows from another: a value that could not be read or resolved is
+//! reported once, and faults that would rest on it are not (see `faults`). All arithmetic is checked and on whole
+//! numbers.
 //!
-//! Cost: O(n log n) in the size of the draft, apart from the search for the nearest name of a dangling one.
+//! Cost: O(n log n) in the size of the draft, without the search for the nearest name to an unresolved one.
 
 mod chains;
 mod channels;
@@ -62,7 +63,7 @@ pub(crate) fn build(draft: Draft) -> (Option<Model>, Vec<Fault>) {
     (model(&draft, &names, links, chains), faults)
 }
 
-/// Whether everything can be numbered.
+/// Whether all positions fit in 16 bits.
 fn counts(draft: &Draft, faults: &mut Faults<'_>) -> bool {
     let tables = [
         ("payloads", draft.payloads.len()),
@@ -87,7 +88,7 @@ fn counts(draft: &Draft, faults: &mut Faults<'_>) -> bool {
     faults.found().is_empty()
 }
 
-/// The model of a draft that has no fault; `None` only if a rule has let something through.
+/// The model of a draft without faults; `None` only if a rule missed a fault.
 fn model(draft: &Draft, names: &Names<'_>, links: Vec<Link>, chains: Vec<Option<Chain>>) -> Option<Model> {
     let mut tasks = Vec::with_capacity(draft.tasks.len());
     for task in &draft.tasks {

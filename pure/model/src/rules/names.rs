@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Names: well formed, unique in their namespace, found when referred to, and used.
+//! Names: well formed, unique in their namespace, resolved, and used.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::{
     TaskId, codes, nearest,
 };
 
-/// Who has which name; the first of duplicates.
+/// The entry of each name; of duplicates, the first.
 pub(super) struct Names<'d> {
     draft: &'d Draft,
     parties: HashMap<&'d str, Party>,
@@ -22,12 +22,12 @@ pub(super) struct Names<'d> {
     payloads: HashMap<&'d str, usize>,
 }
 
-/// What a reference wants.
+/// What kind of thing a reference names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Want {
     Party,
     Channel,
-    /// A channel that releases who reads it.
+    /// A channel that releases its reader.
     Queue,
     Service,
     Resource,
@@ -83,14 +83,14 @@ impl<'d> Names<'d> {
         self.payloads.get(name).copied()
     }
 
-    /// Reports a name that nothing has, unless it is the name of something that could not be read.
+    /// Reports a name that is not defined, unless its definition could not be read.
     pub(super) fn dangling(&self, want: Want, name: &str, place: Place, faults: &mut Faults<'_>) {
         if !self.reported(want, name) {
             faults.push(self.not_defined(want, name, place));
         }
     }
 
-    /// Whether a missing name was reported already, where it is defined.
+    /// Whether a missing name was already reported at its definition.
     fn reported(&self, want: Want, name: &str) -> bool {
         let faulty = &self.draft.faulty;
         let mut tables = want.tables().iter();
@@ -134,7 +134,7 @@ impl<'d> Names<'d> {
         }
     }
 
-    /// Form and uniqueness.
+    /// Checks the form and uniqueness of all names.
     pub(super) fn check(&self, faults: &mut Faults<'_>) {
         let draft = self.draft;
         kebab("application", &draft.app.name, Place::value("app.name"), faults);
@@ -188,8 +188,8 @@ impl<'d> Names<'d> {
         }
     }
 
-    /// Warns of definitions without use. A reference that could not be read may be the use, and so may one to a
-    /// name that is not defined, unless another name is nearer to it.
+    /// Warns about unused definitions. A reference that could not be read may be the use. So may a reference to an
+    /// undefined name, unless another name is nearer to it.
     pub(super) fn unused(&self, links: &[Link], faults: &mut Faults<'_>) {
         let draft = self.draft;
         let unread_payload = faults.any_wrong("channels", &["payload"]);
@@ -235,7 +235,7 @@ impl<'d> Names<'d> {
                     .help("remove it, or use it"),
             );
         };
-        // Of two with one name, references mean the first.
+        // Of two definitions with one name, references mean the first.
         for (at, (payload, used)) in draft.payloads.iter().zip(payloads).enumerate() {
             if !used && !unread_payload && self.payload(&payload.name) == Some(at) {
                 warn(Want::Payload, "payloads", "payload", &payload.name, "no channel carries it");
@@ -265,7 +265,7 @@ impl<'d> Names<'d> {
         }
     }
 
-    /// References to names that are not defined, with the name that each most likely means.
+    /// All references to undefined names, each with the name that it most likely means.
     fn missed(&self) -> Vec<(Want, Option<&'d str>)> {
         let draft = self.draft;
         let mut missed = Vec::new();
@@ -347,7 +347,8 @@ fn duplicates<'n>(table: &str, names: impl Iterator<Item = &'n str>, faults: &mu
     }
 }
 
-/// Whether a name is well formed: lower-case letters, digits and single `-` between them, a letter first, at most 63.
+/// Whether a name is well formed: lower-case letters, digits and single `-` between them, starting with a letter, at
+/// most 63 characters.
 pub fn is_name(name: &str) -> bool {
     name.len() <= 63
         && name.starts_with(|c: char| c.is_ascii_lowercase())

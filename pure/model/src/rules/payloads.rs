@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Payload layouts: no padding anywhere, so that every byte of a value is one that someone wrote.
+//! Payload layouts: no padding anywhere, so that the writer sets every byte of a value.
 
 use std::collections::HashSet;
 
@@ -51,7 +51,7 @@ fn check_one(payload: &Payload, faults: &mut Faults<'_>) {
                 .help("a length is at least 1"),
             );
         }
-        // Where a field without a size ends, and so where the next one stands, is not known.
+        // The end of a field without a size, and so the place of the next field, is unknown.
         aligned &= !faults.wrong(place(payload, field).path());
         let size = u64::from(field.scalar.size());
         if aligned && !offset.is_multiple_of(size) {
@@ -61,7 +61,7 @@ fn check_one(payload: &Payload, faults: &mut Faults<'_>) {
             faults.push(reordered(payload, fault(message, place(payload, field), text)));
         }
         align = align.max(size);
-        // At most 2³² fields of 2³⁵ bytes would be needed to overflow, which no memory holds.
+        // An overflow would need 2³² fields of 2³⁵ bytes, more than any memory holds.
         offset = offset.saturating_add(size.saturating_mul(u64::from(field.len)));
     }
     let whole = Place::key(format!("payloads.{name}"));
@@ -108,7 +108,7 @@ fn check_field_name<'p>(
     }
 }
 
-/// The fault, with the order of fields that needs no padding as its help if the sizes allow one.
+/// The fault. If the sizes allow an order of fields that needs no padding, its help is that order.
 fn reordered(payload: &Payload, fault: Fault) -> Fault {
     let mut fields = payload.fields.iter().collect::<Vec<_>>();
     fields.sort_by_key(|field| std::cmp::Reverse(field.scalar.size()));

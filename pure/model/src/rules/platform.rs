@@ -18,7 +18,7 @@ pub(super) fn check(draft: &Draft, faults: &mut Faults<'_>) {
     safe_state(draft, faults);
 }
 
-/// The end of an application waits for its safe state, so that has a limit.
+/// Ending an application waits for its safe state, so the safe state's budget has a limit.
 fn safe_state(draft: &Draft, faults: &mut Faults<'_>) {
     let Some(budget) = draft.app.safe_state else { return };
     if budget.is_zero() || budget > SAFE_STATE_MAX {
@@ -31,7 +31,7 @@ fn safe_state(draft: &Draft, faults: &mut Faults<'_>) {
     }
 }
 
-/// Linux decides by fixed priorities, knows no lock of ours, and lets no job be taken off its core.
+/// Linux schedules by fixed priorities, does not know taut's locks, and cannot take a job off its core.
 fn executor(draft: &Draft, faults: &mut Faults<'_>) {
     if draft.platform.executor != Executor::Native || faults.wrong("platform.executor") {
         return;
@@ -73,7 +73,7 @@ fn real_time(draft: &Draft) -> impl Iterator<Item = (&str, &RealTimeDraft)> {
     })
 }
 
-/// No core twice, none on both sides, one at least if someone needs it.
+/// No core is listed twice or in both lists, and there is at least one if a task needs it.
 fn lists(draft: &Draft, faults: &mut Faults<'_>) {
     let platform = &draft.platform;
     let mut seen = HashMap::new();
@@ -111,10 +111,10 @@ fn lists(draft: &Draft, faults: &mut Faults<'_>) {
     }
 }
 
-/// Pinned cores are the application's.
+/// Every core that a task names belongs to the application.
 fn owned(draft: &Draft, faults: &mut Faults<'_>) {
     let platform = &draft.platform;
-    // Without any core, that is what is told.
+    // An empty list of cores is reported elsewhere.
     if platform.cores.is_empty() && !faults.spoiled("platform.cores") {
         return;
     }
@@ -132,7 +132,7 @@ fn owned(draft: &Draft, faults: &mut Faults<'_>) {
             }
         };
         match platform.housekeeping.iter().position(|c| *c == core) {
-            // It is not the application's, whatever else is in its list.
+            // A housekeeping core is not the application's, even if the list of cores is faulty.
             Some(at) => faults
                 .push(fault.also(Place::value(format!("platform.housekeeping.{at}")), "a housekeeping core")),
             None => {
@@ -143,7 +143,7 @@ fn owned(draft: &Draft, faults: &mut Faults<'_>) {
     }
 }
 
-/// In range, and no two alike on a core: there is no rule for ties.
+/// Priorities are in range, and no two tasks on a core share one: there is no rule for ties.
 fn priorities(draft: &Draft, faults: &mut Faults<'_>) {
     if draft.platform.scheduler == Scheduler::Edf {
         for (name, _) in real_time(draft).filter(|(_, task)| task.priority.is_some()) {
@@ -158,7 +158,7 @@ fn priorities(draft: &Draft, faults: &mut Faults<'_>) {
         }
         return;
     }
-    // Where there is one core, every task is on it, whatever it says.
+    // If there is only one core, every task runs on it, whatever the manifest says.
     let only = match draft.platform.cores.as_slice() {
         [core] if !faults.spoiled("platform.cores") => Some(*core),
         _ => None,

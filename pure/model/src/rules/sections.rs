@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Critical sections: of resources that there are, once each, and within the execution time.
+//! Critical sections: on defined resources, once each, and within the execution time.
 
 use taut_time::Duration;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Jobs that say what they do in order: stretches and critical sections, nested or not, within the execution time.
+//! Jobs with ordered segments: plain execution and critical sections, nested or not, within the execution time.
 
 use taut_time::Duration;
 
@@ -20,7 +20,7 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) {
     }
 }
 
-/// What is wrong with all segments of a task together.
+/// Faults of a task's segments as a whole.
 fn whole(name: &str, task: &RealTimeDraft, path: &str, faults: &mut Faults<'_>) {
     if task.segments.is_empty() {
         return;
@@ -66,12 +66,12 @@ fn sum(segments: &[SegmentDraft]) -> Option<Duration> {
     })
 }
 
-/// On the way through the segments of a task.
+/// The state of a walk through the segments of a task.
 struct Walk<'w, 'n, 'f> {
     task: &'w str,
     names: &'w Names<'n>,
     faults: &'w mut Faults<'f>,
-    /// What is held, with the place that says so.
+    /// The resources held at this point, each with the place that says so.
     held: Vec<(&'w str, Place)>,
 }
 
@@ -137,8 +137,8 @@ impl<'w> Walk<'w, '_, '_> {
     }
 }
 
-/// Segments with resources by position, and how long they last; their sections, one entry per resource, are added to
-/// `sections`. `None` only if a rule has let something through.
+/// Segments with resources by position, and their total length. Adds their critical sections to `sections`, one entry
+/// per resource. `None` only if a rule missed a fault.
 pub(super) fn ordered(
     segments: &[SegmentDraft],
     names: &Names<'_>,

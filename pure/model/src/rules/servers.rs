@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Servers: a budget within the period, on a core and at a priority of the application, and tasks that have one.
+//! Servers: a budget within the period, on a core and at a priority of the application, and the tasks in them.
 
 use super::faults::Faults;
 use super::names::{Names, Want, served_by};
@@ -27,7 +27,7 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) {
     }
 }
 
-/// A real-time task in a server has it for itself, and nothing that its core would have to know of.
+/// A real-time task in a server is alone in it, and has no parameter that its core would have to handle.
 fn alone(draft: &Draft, name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
     let Some(server) = &task.server else { return };
     let at = |key: &str| Place::value(format!("tasks.{name}.{key}"));
@@ -125,7 +125,7 @@ fn place(draft: &Draft, server: &ServerDraft, faults: &mut Faults<'_>) {
         );
         return;
     }
-    // On one core, or with cores that are said.
+    // Both are on one core: there is only one, or both name the same.
     let core = |core: Option<u16>| if cores.len() == 1 { cores.first().copied() } else { core };
     let same = |other: Option<u16>, theirs: Option<i64>| {
         theirs == Some(priority) && core(other).is_some() && core(other) == core(server.core)
@@ -147,7 +147,7 @@ fn place(draft: &Draft, server: &ServerDraft, faults: &mut Faults<'_>) {
     }
 }
 
-/// The server of a draft without faults; `None` only if a rule has let something through.
+/// The server of a draft without faults; `None` only if a rule missed a fault.
 pub(super) fn server(draft: &Draft, server: &ServerDraft) -> Option<Server> {
     let mut as_task = as_task(server.budget, server.period);
     if let Some(cpu) = server.core {

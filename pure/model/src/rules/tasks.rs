@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A task's own figures, as far as they can be wrong without looking at another task.
+//! A task's own figures, as far as they can be checked without looking at another task.
 
 use taut_time::Duration;
 
@@ -40,7 +40,7 @@ fn min_gap(gap: Option<Duration>, path: String, faults: &mut Faults<'_>) {
 }
 
 impl ArrivalDraft {
-    /// T and the key that says it.
+    /// T, and its key.
     pub(super) fn period(&self) -> (Duration, &'static str) {
         match self {
             Self::Periodic { period, .. } => (*period, "periodic"),
@@ -77,8 +77,8 @@ fn figures(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
                 .help(format!("use at most \"{period}\", or `on-overrun = \"run-on\"`"));
         faults.push_resting_on(fault, &[&format!("tasks.{name}.on-overrun")]);
     }
-    // The longest that a response may take: a deadline that is too long can only become the period. The execution
-    // time must fit into the period in any case.
+    // The limit of a response time. A deadline beyond the period is an error without `run-on`, so the limit is then
+    // the period. The execution time must fit into the period in any case.
     let deadline_known = !task.deadline.is_zero() && !faults.wrong(&format!("tasks.{name}.deadline"));
     let of_period = || (period, "period", period_place.clone());
     let of_deadline = || (task.deadline, "deadline", at("deadline"));
@@ -118,7 +118,7 @@ fn figures(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
     budget(name, task, faults);
 }
 
-/// A job that does what was proven of it never uses its budget up.
+/// A job within its proven execution time never exhausts its budget.
 fn budget(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
     let (Some(budget), Some(bound)) = (task.budget, task.wcet.bound()) else { return };
     let wcet = format!("tasks.{name}.wcet");
@@ -135,7 +135,7 @@ fn budget(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
     .also(Place::value(format!("{wcet}.value")), format!("{bound} with its margin"))
     .note("a budget catches jobs that execute for longer than was proven; it must not catch others")
     .help(format!("use at least \"{bound}\""));
-    // Whatever the margin is, if the value alone is more.
+    // If the value alone exceeds the budget, the margin does not matter.
     if budget < task.wcet.value {
         faults.push(fault);
     } else {
@@ -173,7 +173,7 @@ fn cost(name: &str, task: &RealTimeDraft, limit: Option<&(Duration, &str, Place)
         let scaled = u128::from(limit.as_ns()) * 1_000;
         let most = scaled / (1_000 + u128::from(task.wcet.margin_permille));
         let most = u64::try_from(most).unwrap_or(u64::MAX);
-        // To be typed: whole µs, where it is longer than one.
+        // Whole µs if it is at least one, so that it is easy to type.
         let most = Duration::from_ns(if most >= 1_000 { most - most % 1_000 } else { most });
         let help = if most.is_zero() {
             format!("no execution time fits: is the unit of the {what} right?")

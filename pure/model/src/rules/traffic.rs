@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! In the long run a reader takes at least as much as is sent.
+//! In the long run a reader takes at least as many values as its writer sends.
 //!
-//! A queue from a writer with least gap Tw, sending s per release, to a reader with period Tr, taking t per
-//! release, grows without bound iff s / Tw > t / Tr. Both sides are multiplied out, so the test is exact.
-//! A writer that promises no gap is not real-time, and its queue refuses what does not fit.
+//! A queue from a writer with least gap Tw, which sends s per release, to a reader with period Tr, which takes t per
+//! release, grows without bound iff s / Tw > t / Tr. The test multiplies both sides out, so it is exact. A writer
+//! without a guaranteed gap is not real-time, and its queue rejects values that do not fit.
 
 use taut_time::Duration;
 
@@ -13,7 +13,7 @@ use super::channels::{Link, party_name};
 use super::faults::Faults;
 use crate::{ArrivalDraft, ClassDraft, Draft, Fault, Kind, Party, Place, RealTimeDraft, codes};
 
-/// The least time between two activations of a party, and the key that says so.
+/// The least time between two activations of a party, and its key.
 fn period(draft: &Draft, party: Party) -> Option<(Duration, Place)> {
     let (gap, path) = match party {
         Party::Task(id) => {
@@ -59,7 +59,7 @@ pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
         else {
             continue;
         };
-        // A receiver takes the one value that releases it.
+        // A receiver takes only the one value that releases it.
         let released = released_by(draft, *reader) == Some(channel.name.as_str());
         let taken_at_once = if released { 1 } else { channel.takes_per_release };
         let (sends, takes) = (u128::from(channel.sends_per_release), u128::from(taken_at_once));
@@ -68,7 +68,7 @@ pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
             continue;
         }
         let needed = (sends * tr).div_ceil(tw);
-        // The longest reader's period that keeps up, rounded down.
+        // The longest period of the reader with which it keeps up, rounded down.
         let fitting = u64::try_from(takes * tw / sends).ok().filter(|ns| *ns > 0).map(Duration::from_ns);
         let name = party_name(draft, *reader);
         let faster = fitting.map(|every| match released {

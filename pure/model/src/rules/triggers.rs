@@ -9,7 +9,7 @@ use super::names::{Names, Want};
 use crate::{ArrivalDraft, ChannelDraft, ClassDraft, Draft, Fault, Kind, Party, Place, TaskId, codes};
 
 pub(super) fn check(draft: &Draft, names: &Names<'_>, links: &[Link], faults: &mut Faults<'_>) {
-    // Who releases whom; each task has at most one that does.
+    // The task that releases each task; there is at most one.
     let mut released_by = vec![None; draft.tasks.len()];
     for (id, task) in (0..u16::MAX).map(TaskId).zip(&draft.tasks) {
         let ClassDraft::RealTime(real_time) = &task.class else { continue };
@@ -49,7 +49,7 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, links: &[Link], faults: &m
 /// A receiver's job handles the one value that released it.
 fn takes(task: &str, channel: &ChannelDraft, trigger: Place, faults: &mut Faults<'_>) {
     let takes = channel.takes_per_release;
-    // None at all is reported with the channel.
+    // `takes-per-release = 0` is reported with the channel.
     if takes > 1 {
         let message = format!("task `{task}` is released by each value, so it takes one, not {takes}");
         let place = Place::value(format!("channels.{}.takes-per-release", channel.name));
@@ -61,7 +61,7 @@ fn takes(task: &str, channel: &ChannelDraft, trigger: Place, faults: &mut Faults
     }
 }
 
-/// Reports every circle once, at its first task. Linear: each task is walked over once.
+/// Reports every cycle once, at its first task. Linear: each task is visited once.
 fn circles(draft: &Draft, released_by: &[Option<TaskId>], faults: &mut Faults<'_>) {
     let mut walk_of = vec![usize::MAX; released_by.len()];
     for start in 0..released_by.len() {
@@ -86,7 +86,7 @@ fn circles(draft: &Draft, released_by: &[Option<TaskId>], faults: &mut Faults<'_
 fn circle(draft: &Draft, backwards: &[usize]) -> Fault {
     let mut tasks = backwards.to_vec();
     tasks.reverse();
-    // Start with the first of the manifest.
+    // Start with the first task in the manifest.
     if let Some(first) = tasks.iter().enumerate().min_by_key(|(_, task)| **task).map(|(at, _)| at) {
         tasks.rotate_left(first);
     }

@@ -56,7 +56,7 @@ fn slices_nest_and_flows_have_two_ends() {
     }
 }
 
-/// What the trace is opened with says how the run is judged, and why.
+/// The viewer shows the verdict of the run, and its reasons.
 #[test]
 fn the_verdict_stands_at_the_end() {
     let said = |report: &Report| -> Vec<(u64, String)> {
@@ -106,7 +106,7 @@ fn switches_join_and_tell_completion_from_preemption() {
     assert_eq!((completed, preempted, woken), (3750, 1250, 3750));
 }
 
-/// So do releases that came too soon, and jobs that failed.
+/// The same for releases that came too soon, and for jobs that failed.
 #[test]
 fn trouble_is_shown_on_its_task() {
     let record =
@@ -136,7 +136,7 @@ fn trouble_is_shown_on_its_task() {
     }
 }
 
-/// Attributes changed at run time stand on the tracks of what has them: as priorities, and under EDF as deadlines.
+/// Attributes changed at run time appear on the tracks of their owners: as priorities, and under EDF as deadlines.
 #[test]
 fn changes_are_shown_with_their_values() {
     let record =

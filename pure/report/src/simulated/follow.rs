@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! From event to event: who runs, who holds and waits for what, and which jobs are under way.
+//! Follows the events: which task runs, which task holds and waits for what, and which jobs are under way.
 
 use taut_sim::{Event, Kind, Sink};
 
@@ -10,7 +10,7 @@ use crate::jobs::Job;
 use crate::tracks::{Held, Section, Step, What, Work};
 
 impl Simulated {
-    /// The window begins: what lasts is shown from here on.
+    /// Opens the window: anything that lasts is shown from here on.
     fn begin(&mut self) {
         self.open = true;
         for (at, task) in self.tasks.iter().enumerate() {
@@ -29,7 +29,7 @@ impl Simulated {
         }
     }
 
-    /// The window ends: nobody runs, nothing is held, and what is not complete is shown as that.
+    /// Closes the window: no task runs, no resource is held, and incomplete jobs are shown as such.
     pub(super) fn close(&mut self) {
         let at = self.last;
         self.tracks.end = at;
@@ -55,14 +55,14 @@ impl Simulated {
         }
     }
 
-    /// Who left a core and was followed by nobody leaves it idle.
+    /// If no task followed the one that left a core, the core becomes idle.
     fn settle(&mut self, core: usize, now: u64) {
         if let Some(Left { at, sleeps, .. }) = self.cores[core].left.take() {
             self.step(core, at.min(now), What::Switch { to: None, sleeps });
         }
     }
 
-    /// A task of a core may run.
+    /// A task becomes ready on its core.
     fn wakes(&mut self, task: usize, at: u64) {
         let Live { core, track, .. } = self.tasks[task];
         if self.cores[core].left.is_some_and(|left| left.at < at || left.by == task) {
@@ -109,7 +109,7 @@ impl Simulated {
         }
     }
 
-    /// Somebody else, or nobody, holds a resource.
+    /// Another task, or none, holds a resource.
     fn holds(&mut self, resource: usize, at: u64, by: Option<(usize, u64)>) {
         let Some(place) = self.held.get_mut(resource) else { return };
         let before = std::mem::replace(place, by.map(|(task, job)| (task, job, at)));
@@ -149,7 +149,7 @@ impl Sink for Simulated {
             return;
         }
         if at > self.until {
-            // What lasts, lasts to the window's end.
+            // Anything that still lasts, lasts to the window's end.
             if !self.open {
                 self.begin();
             }
@@ -229,7 +229,7 @@ impl Sink for Simulated {
                 self.leaves(task, at, true);
                 self.complete(task, at);
             }
-            // Told by the completion, or no change on its own.
+            // The completion shows it, or nothing changes by it.
             Kind::Miss | Kind::Exhausted => {}
         }
     }

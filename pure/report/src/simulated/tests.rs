@@ -55,7 +55,7 @@ fn cochlear() -> TaskSet {
     TaskSet::new(vec![Scheduler::FixedPriority], vec![], tasks).unwrap()
 }
 
-/// Two cores and what they share.
+/// Two cores and a resource that they share.
 fn bus() -> TaskSet {
     let section = |before, inside| {
         let inside = vec![Segment::Normal(Duration::from_ms(inside))];
@@ -74,7 +74,7 @@ fn bus() -> TaskSet {
     TaskSet::new(vec![Scheduler::FixedPriority; 2], resources, tasks).unwrap()
 }
 
-/// One core, sections inside of sections, and rules under which a job waits for a local resource.
+/// One core, nested sections, and protocols under which a job waits for a local resource.
 fn nested() -> TaskSet {
     let section = |resource, inside| Segment::Section { resource, inside };
     let normal = || Segment::Normal(MS);
@@ -109,7 +109,7 @@ fn shown_under(
     (shown, outcome)
 }
 
-/// Sets under all rules that have tracks of their own.
+/// Task sets under all protocols that have tracks of their own.
 fn cases() -> Vec<(TaskSet, Rules)> {
     let mut cases: Vec<_> = [GlobalRule::Mpcp, GlobalRule::Msrp, GlobalRule::FmlpLong]
         .map(|rule| (bus(), Rules::of(&bus(), rule)))
@@ -119,12 +119,12 @@ fn cases() -> Vec<(TaskSet, Rules)> {
     cases
 }
 
-/// All tracks of a recorded run but what was found of it: a simulated one is not judged.
+/// All tracks of a recorded run but the verdict's: a simulated run is not judged.
 fn of_the_run(trace: &[u8]) -> Vec<(u64, String)> {
     tracks(trace).into_iter().filter(|(_, name)| name != "verdict").collect()
 }
 
-/// Who opens a recorded run and a simulated one finds the same things in the same places.
+/// A viewer shows a recorded run and a simulated one with the same tracks and names.
 #[test]
 fn a_recorded_run_has_the_same_tracks() {
     let recorded = Report::new(&plan(), &run(Script { releases: 20, ..Script::quiet() })).perfetto();
@@ -143,7 +143,7 @@ fn a_recorded_run_has_the_same_tracks() {
     let simulated = simulated.into_perfetto();
     assert_eq!(of_the_run(&recorded), tracks(&simulated));
 
-    // What happens is called the same, but for the numbers of jobs.
+    // Events have the same names, except for the numbers of jobs.
     let words = |trace: &[u8]| -> BTreeSet<(String, u64, String, String)> {
         let entries = entries(trace).into_iter().filter(|entry| !entry.name.contains("samples"));
         let plain = |name: String| name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
@@ -181,7 +181,7 @@ fn what_is_held_and_waited_for() {
     insta::assert_snapshot!("spins", lines(&spins.into_perfetto()));
 }
 
-/// However it is cut, what begins ends, and who leaves a CPU is who ran there.
+/// In any window every beginning has an end, and the thread that leaves a CPU is the one that ran there.
 #[test]
 fn any_window_is_whole() {
     let scenario = Scenario::random(Duration::from_ms(60), 3);
@@ -211,8 +211,8 @@ fn any_window_is_whole() {
     }
 }
 
-/// The CPUs' lanes and the jobs' arguments are found on different ways: they agree on who executed for how long, and
-/// nobody executes who is asleep.
+/// The CPUs' tracks and the jobs' arguments come from different code: they agree on how long each task executed, and
+/// no sleeping task executes.
 #[test]
 fn lanes_and_jobs_agree() {
     for (set, rules) in cases() {
@@ -243,7 +243,7 @@ fn lanes_and_jobs_agree() {
                 if words[4] == "sleeps" {
                     asleep.insert(who);
                 }
-                // Who waits for a local resource is not told that it may go on: it runs.
+                // A task that waits for a local resource gets no wake before it runs.
                 let local = rules.cores[0] == CoreRule::Original;
                 assert!(local || !asleep.contains(&next), "{line}");
                 if next != "swapper" {
@@ -266,7 +266,7 @@ fn jobs_that_are_dropped_and_not_complete() {
     let named = |what: &str| entries(&trace).into_iter().filter(|entry| entry.name.ends_with(what)).count();
     assert_eq!((named("dropped"), named("goes on")), (5, 9));
     assert!(tracks(&trace).iter().any(|(_, name)| name == "thread much"), "the plan does not have it");
-    // The next job may go on at once: the thread falls asleep, and is woken then.
+    // The next job may start at once: the thread falls asleep, and is woken at the same instant.
     let back_to_back = [
         " 3000000 cpu 0: much sleeps, swapper runs",
         " 3000000 cpu 0: much wakes",
@@ -309,7 +309,7 @@ fn with(task: &taut_plan::TaskPlan, of: &SetTask) -> taut_plan::TaskPlan {
     task
 }
 
-/// What an executor would have recorded of it; `later` is what decisions take.
+/// The record that an executor would have written for the event.
 fn as_recorded(event: Event, resource_waits: bool) -> Option<taut_event::Record> {
     use taut_event::Kind;
     let (kind, value) = match event.kind {
@@ -329,7 +329,7 @@ fn as_recorded(event: Event, resource_waits: bool) -> Option<taut_event::Record>
     Some(taut_event::Record { at: event.at, kind, cpu: 0, subject, job: event.job, value })
 }
 
-/// A dispatched run is shown as the simulated one that it equals: who ran, what was held and waited for.
+/// A dispatched run looks like the simulated run that it equals: which task ran, and what tasks held and waited for.
 #[test]
 fn what_a_dispatcher_records_is_shown_alike() {
     for (set, rules) in cases() {
@@ -350,7 +350,7 @@ fn what_a_dispatcher_records_is_shown_alike() {
             let granted = matches!(event.kind, taut_sim::Kind::Locked(_)) && suspended.remove(&event.task);
             records.extend(as_recorded(event, granted));
             if granted {
-                // The thread that waited says so once more.
+                // The thread that waited records the lock once more.
                 records.extend(as_recorded(event, false));
             }
         };
@@ -366,7 +366,7 @@ fn what_a_dispatcher_records_is_shown_alike() {
         };
         assert_eq!(of(&recorded), of(&simulated), "{rules:?}");
         assert_eq!(of_the_run(&recorded), tracks(&simulated));
-        // How long jobs waited, in every form.
+        // The waiting times, in every output format.
         let waits: u64 = report.resources().iter().map(|resource| resource.waited).sum();
         let waited = run
             .records
@@ -389,7 +389,7 @@ fn a_run_of_two_cores_in_the_viewer() {
     let mut records = Vec::new();
     let mut simulation = Simulation::new(&set, &Rules::of(&set, GlobalRule::Msrp)).unwrap();
     let mut note = |event: Event| {
-        // A switch takes 100 us, of which nobody has anything.
+        // A switch takes 100 us, in which no task runs.
         let late = matches!(event.kind, taut_sim::Kind::Start | taut_sim::Kind::Resume);
         let at = event.at.checked_add(Duration::from_us(if late { 100 } else { 0 })).unwrap();
         let cpu = set.tasks()[event.task].core as u8;

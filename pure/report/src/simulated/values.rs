@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Values between the jobs of a run.
+//! Adds the values that jobs of a run exchanged.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use super::Simulated;
 use crate::tracks::{Task, Value, Work};
 
 impl Simulated {
-    /// Adds what was read in the run from channels that `flows` noted: `names` are those of its channels, each with
-    /// its position in the plan. A value leaves where its writer completes, and comes where its reader starts.
+    /// Adds the reads that `flows` noted in the run: `names` are those of its channels, each with its position in the
+    /// plan. A value leaves where its writer completes, and arrives where its reader starts.
     pub fn values(&mut self, flows: &Flows, names: &[(usize, &str)]) {
         let mut values = Vec::new();
         for (at, (channel, &(position, name))) in flows.channels().iter().zip(names).enumerate() {

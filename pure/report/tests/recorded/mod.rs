@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A recorded run of the cochlear application, made by a small simulation: one core, fixed priorities, 1250
-//! releases, a receiver that preempts its sender, and a machine that stands still where it is told to.
+//! A recorded run of the cochlear application, made by a small simulation: one core, fixed priorities, 1250 releases,
+//! a receiver that preempts its sender, and a machine that stands still where the script says so.
 
 #![allow(dead_code, reason = "each test takes a part of it")]
 
@@ -26,11 +26,11 @@ const SOURCE: u16 = 3;
 const PRIORITY: [u8; 3] = [80, 70, 75];
 const DEADLINE: [u64; 3] = [2 * MS, 5 * MS, MS];
 
-/// What happens in the run beyond the ordinary.
+/// The exceptional events of the run.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
     pub(crate) releases: u64,
-    /// When the machine stands still: after release 0, for how long.
+    /// The stalls of the machine: start after release 0, and length (ns).
     pub(crate) stalls: Vec<(u64, u64)>,
     /// Jobs that use this much processor time: task, job, ns.
     pub(crate) slow: Vec<(u16, u64, u64)>,
@@ -63,12 +63,12 @@ struct Active {
     task: u16,
     job: u64,
     release: u64,
-    /// When it may run: release and the timer's latency.
+    /// When it can run: its release plus the timer's latency.
     ready: u64,
     started: bool,
     cpu: u64,
     left: u64,
-    /// Work left at which it sends to the output.
+    /// The work left at which it sends to the output.
     send_at: Option<u64>,
 }
 
@@ -93,7 +93,7 @@ impl Core {
         hit.map_or(at, |(from, length)| BEGIN + from + length)
     }
 
-    /// When `work` is done if it begins at `from`, and how much of the clock that took from the processor's view.
+    /// When `work` is done if it begins at `from`: the stalls meanwhile delay it.
     fn after(&self, from: u64, work: u64) -> u64 {
         let mut end = from + work;
         for &(begin, length) in &self.script.stalls {
@@ -121,7 +121,7 @@ impl Core {
     }
 }
 
-/// The run, with records grouped by thread as a drain writes them.
+/// The run, with records grouped by thread, as a drain writes them.
 pub(crate) fn run(script: Script) -> Run {
     let releases = script.releases;
     let killed = script.killed;
@@ -175,7 +175,7 @@ pub(crate) fn run(script: Script) -> Run {
     finish(core, releases, killed, now)
 }
 
-/// The position of the most urgent job that may run, moving the clock on if there is none.
+/// The position of the most urgent job that can run; advances the clock if there is none.
 fn next(ready: &mut Vec<Active>, coming: &mut VecDeque<Active>, now: &mut u64) -> Option<usize> {
     if ready.is_empty() {
         *now = (*now).max(coming.front()?.ready);
@@ -232,7 +232,7 @@ fn finish(mut core: Core, releases: u64, killed: bool, now: u64) -> Run {
         }
         core.put(Kind::End, now + 2 * MS, 0, 0, 0);
     }
-    // A drain empties one ring after another: tasks, then what belongs to none.
+    // A drain empties one ring after another: those of the tasks, then the others.
     core.records.sort_by_key(|r| match r.kind {
         Kind::Release | Kind::Start | Kind::Complete | Kind::Miss => r.subject,
         Kind::Send | Kind::Receive => 10 + r.subject,

@@ -104,7 +104,7 @@ fn step(name: &str, adds: &str, time: Duration) -> StepPlan {
     StepPlan { name: name.to_owned(), adds: adds.to_owned(), time }
 }
 
-/// The plan of the cochlear application, by hand.
+/// The plan of the cochlear application, written by hand.
 pub(crate) fn plan() -> Plan {
     let periodic = |offset| ArrivalPlan::Periodic { periodic: us(8_000), offset };
     let sporadic = ArrivalPlan::Sporadic { sporadic: us(4_000), trigger: "electrodes".to_owned() };
