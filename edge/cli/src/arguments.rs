@@ -233,7 +233,7 @@ pub(crate) enum Analysis {
 }
 
 impl Analysis {
-    /// As on the command line.
+    /// Its name on the command line.
     pub(crate) fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
@@ -384,7 +384,7 @@ pub(crate) struct Bench {
     pub(crate) format: Format,
 }
 
-/// A percentage with at most one digit after the point, in thousandths.
+/// A percentage with at most one digit after the point, in thousandths of the whole.
 fn permille(text: &str) -> Result<u32, String> {
     let (whole, tenth) = text.split_once('.').unwrap_or((text, "0"));
     let digits =
@@ -425,12 +425,12 @@ pub(crate) enum Deny {
     Guesses,
 }
 
-/// How to show things: on stdout and on stderr.
+/// How to show output, on stdout and on stderr.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Screen {
     pub(crate) color_out: bool,
     pub(crate) color_err: bool,
-    /// Whether a line on stderr can be taken away again.
+    /// Whether a line on stderr can be erased again.
     pub(crate) rewrites: bool,
     pub(crate) width: usize,
 }
@@ -454,8 +454,8 @@ impl Arguments {
     }
 }
 
-/// Whether to colour, by the customs of terminals: `NO_COLOR` forbids it, `CLICOLOR_FORCE` asks for it whatever the output
-/// is, and `CLICOLOR=0` and a terminal that is `dumb` do without.
+/// Whether to colour, by the conventions of terminals: `NO_COLOR` forbids colour, `CLICOLOR_FORCE` forces it for any
+/// output, and `CLICOLOR=0` and a `dumb` terminal disable it.
 fn by_environment(terminal: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
     let set = |name| variable(name).is_some_and(|value| !value.is_empty() && value != "0");
     let is = |name, text| variable(name).is_some_and(|value| value == text);

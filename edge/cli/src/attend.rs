@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What goes on at the terminal while something takes long: a line of progress, and Ctrl-C.
+//! What the user sees and can do at the terminal during a long operation: a line of progress, and Ctrl-C.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::arguments::Screen;
 use crate::outcome::{Failure, Outcome};
 use crate::say::{err, errln};
 
-/// Looked at between two steps of something that takes long.
+/// The terminal side of a long operation, which calls it between two steps.
 pub(crate) struct Attendant {
     begun: Instant,
     reported: Instant,
     rewrites: bool,
-    /// Columns that a line of progress may take.
+    /// How many columns a line of progress may take.
     width: usize,
     shown: bool,
     interrupted: Arc<AtomicBool>,
 }
 
 impl Attendant {
-    /// From now on the first Ctrl-C only asks for an end; the second one ends the process.
+    /// From now on the first Ctrl-C only requests an end; the second one ends the process.
     pub(crate) fn new(screen: &Screen) -> Result<Self, Failure> {
         let interrupted = Arc::new(AtomicBool::new(false));
         let only = [signals::SIGINT];
@@ -62,24 +62,25 @@ impl Attendant {
         self.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Since the start.
+    /// The time since the start.
     pub(crate) fn spent(&self) -> Duration {
         self.begun.elapsed()
     }
 
-    /// Shows how far it is: on a terminal that can take a line away, after a second, five times a second.
+    /// Shows the progress, on a terminal that can erase a line: first after a second, then at most five times a
+    /// second.
     pub(crate) fn report(&mut self, text: impl FnOnce() -> String) {
         let first = if self.shown { Duration::from_millis(200) } else { Duration::from_secs(1) };
         if self.rewrites && self.reported.elapsed() > first {
             (self.reported, self.shown) = (Instant::now(), true);
-            // A line that wraps would not be taken away again.
+            // A line that wraps could not be erased.
             let text: String = text().chars().take(self.width).collect();
             err!("\r\x1b[K{text}");
             let _ = std::io::stderr().flush();
         }
     }
 
-    /// Takes the line of progress away.
+    /// Erases the line of progress.
     pub(crate) fn done(&mut self) {
         if std::mem::take(&mut self.shown) {
             err!("\r\x1b[K");

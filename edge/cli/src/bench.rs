@@ -13,43 +13,44 @@ use crate::others::{Had, Others};
 use crate::outcome::{Failure, Outcome};
 use crate::say::{err, out, outln};
 
-/// Of the form of the JSON.
+/// The version of the JSON format.
 const SCHEMA_VERSION: u32 = 1;
-/// Samples of what takes microseconds.
+/// How many samples to take of what lasts microseconds.
 const MANY: usize = 20_000;
 /// A release is measured about every millisecond.
 const RELEASES_PER_SECOND: u64 = 970;
 
-/// One figure of `platform.overheads`: over all cores, the worst.
+/// One figure of `platform.overheads`: that of the worst core.
 struct Figure {
     key: &'static str,
     what: &'static str,
-    /// The core whose figure it is.
+    /// The core on which it was measured.
     core: u16,
     spread: Spread,
-    /// What is taken off: a part that another figure has.
+    /// Time to subtract, because another figure already includes it.
     less_ns: u64,
 }
 
 impl Figure {
-    /// That quantile; none if there are too few samples to tell it from the largest, unless that is wanted.
+    /// The quantile; `None` if there are too few samples to distinguish it from the maximum, unless the maximum is
+    /// requested.
     fn quantile(&self, permille: u32) -> Option<u64> {
         let shown = permille >= 1_000 || self.spread.count() >= least_samples(permille);
         shown.then(|| self.spread.quantile(permille))
     }
 
-    /// What the samples show: that quantile, or the largest of them.
+    /// The measured value: the quantile, or the largest sample.
     fn taken_ns(&self, permille: u32) -> u64 {
         self.quantile(permille).unwrap_or_else(|| self.spread.max())
     }
 
-    /// What goes into the overlay: whole 100 ns, rounded up.
+    /// The value for the overlay: a multiple of 100 ns, rounded up.
     fn value_ns(&self, permille: u32) -> u64 {
         self.taken_ns(permille).saturating_sub(self.less_ns).div_ceil(100).max(1) * 100
     }
 }
 
-/// So many samples have one that is above a quantile: 1,000 for 99.9 %.
+/// The least number of samples of which one exceeds a quantile: 1,000 for 99.9 %.
 fn least_samples(permille: u32) -> usize {
     1_000_usize.div_ceil(1_000_u32.saturating_sub(permille).max(1) as usize)
 }
@@ -64,7 +65,8 @@ pub(crate) fn bench(arguments: &Bench) -> Result<Outcome, Failure> {
     if arguments.duration.is_zero() {
         return Err(Failure::Usage("--for 0s: nothing is measured in no time".into()));
     }
-    // Both as in a run; without them the figures are worse, and true of a run without them.
+    // Memory lock and wake-up latency are as in a run. Without them the figures are worse, and hold for a run without
+    // them.
     let _ = memory::lock_all();
     let _awake = machine::dma_latency_hold();
     let permille = arguments.quantile;
@@ -81,15 +83,15 @@ pub(crate) fn bench(arguments: &Bench) -> Result<Outcome, Failure> {
     Ok(Outcome::Yes)
 }
 
-/// Figures, and whose real-time threads had the CPUs meanwhile.
+/// The figures, and the real-time threads of other processes that used the CPUs meanwhile.
 struct Measured {
     figures: Vec<Figure>,
     beside: Vec<Had>,
 }
 
-/// The worst core's of each figure, at that quantile. `time_ns` is for a core.
+/// Each figure of the core that is worst at the quantile. `time_ns` is the time per core.
 fn measure(cores: &[u16], online: &[u16], time_ns: u64, permille: u32) -> Result<Measured, Failure> {
-    // Two figures are measured by sleeping, and take all the time.
+    // Two figures are measured by sleeping, and take all of the time.
     let count = (time_ns / 2).saturating_mul(RELEASES_PER_SECOND) / 1_000_000_000;
     let count = usize::try_from(count).unwrap_or(usize::MAX).max(100);
     let mut worst: Vec<Figure> = Vec::new();
@@ -153,7 +155,7 @@ fn refused(why: Refused, cpus: &[u16], others: &[Had]) -> Failure {
     Failure::Environment(format!("cannot measure: {error}{help}"))
 }
 
-/// A duration as a manifest has it.
+/// A duration in the syntax of a manifest.
 fn time(ns: u64) -> String {
     taut_time::Duration::from_ns(ns).to_string()
 }
@@ -188,7 +190,7 @@ fn overlay(figures: &[Figure], beside: &[Had], permille: u32) -> String {
     text
 }
 
-/// What is said where samples are too few for the quantile that was asked for.
+/// The text for figures with too few samples for the requested quantile.
 fn too_few(figures: &[Figure], permille: u32) -> Option<String> {
     let few: Vec<&Figure> = figures.iter().filter(|figure| figure.quantile(permille).is_none()).collect();
     let fewest = few.iter().map(|figure| figure.spread.count()).min()?;
@@ -291,7 +293,7 @@ mod tests {
         assert_eq!(figures[0].value_ns(1_000), 5_000_000);
     }
 
-    /// 485 samples have none that is above 99.9 % of them.
+    /// 485 samples have none that exceeds 99.9 % of them.
     #[test]
     fn the_largest_is_not_sold_as_a_quantile() {
         let of = |samples: u64| {

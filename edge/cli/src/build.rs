@@ -58,7 +58,7 @@ fn build(manifest: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The programs that cargo says it made from a manifest, each with whether it is the package's main one.
+/// The programs that Cargo reports as built from a manifest, each with whether it is the package's main one.
 fn programs(messages: &str, manifest: &Path) -> Vec<(bool, PathBuf)> {
     let manifest = manifest.canonicalize().unwrap_or_else(|_| manifest.to_owned());
     let artifacts = messages.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());

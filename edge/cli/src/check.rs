@@ -54,7 +54,7 @@ pub(crate) fn check(arguments: &Check, screen: &Screen) -> Result<Outcome, Failu
     })
 }
 
-/// Every bound in a few lines.
+/// A summary of every bound, in a few lines.
 pub(crate) fn summary(plan: &Plan) -> String {
     use std::fmt::Write;
     let mut text = String::new();
@@ -109,7 +109,7 @@ pub(crate) fn summary(plan: &Plan) -> String {
     text
 }
 
-/// A line per real-time task.
+/// One line per real-time task.
 fn tasks(plan: &Plan, line: &mut impl FnMut(std::fmt::Arguments<'_>)) {
     let mut rows = Vec::new();
     for task in &plan.tasks {
@@ -124,7 +124,7 @@ fn tasks(plan: &Plan, line: &mut impl FnMut(std::fmt::Arguments<'_>)) {
     line(format_args!("{}", columns(head, &rows).trim_end()));
 }
 
-/// A size for people.
+/// A size for display.
 pub(crate) fn size(size: Size) -> String {
     shown::size(size.as_bytes())
 }

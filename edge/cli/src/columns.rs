@@ -26,17 +26,17 @@ pub(crate) fn columns<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> 
     text
 }
 
-/// In µs, as reports show it. `-` for none.
+/// A time in µs, as in reports; `-` for none.
 pub(crate) fn micros(time: Option<Duration>) -> String {
     shown::micros(time.map(Duration::as_ns))
 }
 
-/// For people. `-` for none.
+/// A rounded time for display; `-` for none.
 pub(crate) fn rounded(time: Option<Duration>) -> String {
     time.map_or_else(|| "-".to_owned(), Duration::rounded)
 }
 
-/// How much of a bound a response is, in thousandths, as a percentage. `-` without a bound.
+/// A response as a share of its bound, given in thousandths, as a percentage; `-` without a bound.
 pub(crate) fn share(permille: Option<u64>) -> String {
     permille.map_or_else(|| "-".to_owned(), |permille| format!("{}.{} %", permille / 10, permille % 10))
 }

@@ -61,7 +61,8 @@ pub(crate) fn doctor(arguments: &Doctor, screen: &Screen) -> Result<Outcome, Fai
     Ok(if guarantees.is_degraded() { Outcome::Environment } else { Outcome::Yes })
 }
 
-/// Takes away what this command has by its own file: a program that it starts does not inherit that.
+/// Removes the guarantees that this command has only through its own file's capabilities: a program that it starts
+/// does not inherit those.
 fn of_started(guarantees: &mut Guarantees) {
     let rights = [
         (Guarantee::Priorities, Capability::SysNice, Resource::RealTimePriority, Some(99)),

@@ -13,7 +13,7 @@ use crate::say::{out, outln};
 pub(crate) fn explain(arguments: &Explain, screen: &Screen) -> Result<Outcome, Failure> {
     if let Some(code) = &arguments.code {
         let page = taut_manifest::parse_code(code).and_then(taut_manifest::explain).ok_or_else(|| {
-            // Every other command takes it by its place.
+            // Every other command takes a manifest in this position.
             let meant = if Path::new(code).exists() {
                 format!("; a manifest is named by --manifest {code}")
             } else {

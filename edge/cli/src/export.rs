@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `taut export`: the tasks of a plan in another tool's language.
+//! `taut export`: writes the tasks of a plan in another tool's language.
 
 use serde_json::json;
 use taut_exchange::{ExportOptions, Exported, Target};
@@ -15,7 +15,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::plan::write;
 use crate::say::outln;
 
-/// How many places of one loss are shown; the others are counted.
+/// How many places of one loss are shown; the others are only counted.
 const PLACES: usize = 6;
 
 pub(crate) fn export(arguments: &Export, screen: &Screen) -> Result<Outcome, Failure> {
@@ -82,7 +82,7 @@ fn core(model: &Model, cpu: u16) -> Result<usize, Failure> {
     })
 }
 
-/// One for each kind of loss, at the first of its places; the others are its second places.
+/// One fault per kind of loss, at the first of its places; the others become its secondary places.
 fn faults(exported: &Exported) -> Vec<Fault> {
     let mut kinds: Vec<(&str, Vec<&str>)> = Vec::new();
     for lost in &exported.lost {

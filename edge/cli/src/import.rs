@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `taut import`: a task set of another tool as a manifest.
+//! `taut import`: writes a task set of another tool as a manifest.
 
 use std::io::Read;
 use std::path::Path;
@@ -14,9 +14,9 @@ use crate::outcome::{Failure, Outcome};
 use crate::plan::write;
 use crate::say::{errln, out, outln};
 
-/// The version of the report.
+/// The version of the report's format.
 pub(crate) const SCHEMA_VERSION: u32 = 1;
-/// More than this is no task set that somebody wrote.
+/// A larger file is no task set that somebody wrote.
 const BYTES_MAX: u64 = 256 << 20;
 
 pub(crate) fn import(arguments: &Import) -> Result<Outcome, Failure> {
@@ -69,7 +69,7 @@ fn read(path: &Path, stdin: bool) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Bytes as text, and what they may be if they are none.
+/// Decodes the bytes as text; if they are not text, the error says what they may be.
 fn text(bytes: Vec<u8>, shown: &str) -> Result<String, Failure> {
     let other = match bytes.as_slice() {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("UTF-16"),
@@ -101,7 +101,7 @@ fn named(name: &str) -> Result<Source, Failure> {
     })
 }
 
-/// Whether a file may be written: it is new, or its being replaced is wished for.
+/// Checks that a file may be written: it does not exist yet, or `--force` allows replacing it.
 pub(crate) fn free(output: Option<&Path>, force: bool) -> Result<(), Failure> {
     match output {
         Some(path) if path.exists() && !force => {
@@ -111,7 +111,7 @@ pub(crate) fn free(output: Option<&Path>, force: bool) -> Result<(), Failure> {
     }
 }
 
-/// Into a file, or on stdout.
+/// Writes into a file, or on stdout.
 pub(crate) fn put(text: &str, output: Option<&Path>) -> Result<(), Failure> {
     let Some(path) = output else {
         out!("{text}");
@@ -122,7 +122,7 @@ pub(crate) fn put(text: &str, output: Option<&Path>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What could not be carried over, on stderr.
+/// Reports on stderr what could not be carried over.
 fn announce(imported: &Imported, shown: &str) {
     errln!("read as {}", imported.source.title());
     if imported.lost.is_empty() {
@@ -137,7 +137,7 @@ fn announce(imported: &Imported, shown: &str) {
     }
 }
 
-/// For programs. The manifest stands in it unless it was written into a file.
+/// The report as JSON. It contains the manifest unless that was written into a file.
 fn report(imported: &Imported, shown: &str, output: Option<&Path>) -> Value {
     let lost = imported.lost.iter().map(|lost| {
         let (line, column) = lost.at.map(|at| (at.line, at.column)).unzip();

@@ -19,7 +19,7 @@ use crate::say::{err, errln};
 pub(crate) struct Files {
     /// The manifest's folder.
     pub(crate) folder: PathBuf,
-    /// Where its plan stands.
+    /// Where its plan is.
     pub(crate) lock: PathBuf,
     pub(crate) manifest: PathBuf,
     overlays: Vec<PathBuf>,
@@ -32,7 +32,7 @@ pub(crate) struct Text {
     /// The manifest, then the overlays.
     sources: Vec<Source>,
     inputs: Vec<Input>,
-    /// What else is asked for: what the lock was made with, if it was made from the same.
+    /// Requests beside the manifest: those of the lock, if the lock was made from the same inputs.
     overrides: Overrides,
 }
 
@@ -45,7 +45,7 @@ impl Files {
         let found = std::fs::metadata(path).map_err(|error| unreachable(path, &error))?;
         let manifest = if found.is_dir() { path.join("taut.toml") } else { path.to_owned() };
         if found.is_dir() {
-            // A manifest that is missing is told apart from a folder in which nobody may look.
+            // Distinguishes a missing manifest from a folder that this user may not read.
             let inside = std::fs::metadata(&manifest).map_err(|error| match error.kind() {
                 ErrorKind::NotFound => Failure::Usage(format!("{} has no taut.toml", path.display())),
                 _ => unreachable(&manifest, &error),
@@ -84,7 +84,7 @@ impl Files {
             return Err(Failure::Internal("no manifest was read".to_owned()));
         };
         let loaded = taut_manifest::load(manifest, overlays);
-        // What was asked for is asked for again, by whoever it was written: all else is decided anew.
+        // Requests in the lock still hold, even if somebody edited the lock; everything else is decided anew.
         let lock = self.lock_text().and_then(|text| match Plan::from_lock(&text) {
             Ok(plan) => Some(plan),
             Err(LockError::Edited(plan)) => Some(*plan),
@@ -95,7 +95,7 @@ impl Files {
         Ok(Text { loaded, sources, inputs, overrides })
     }
 
-    /// What stands where the plan stands, if that is a text.
+    /// The content of the lock file, if it is text.
     pub(crate) fn lock_text(&self) -> Option<String> {
         read(&self.lock).ok().and_then(|bytes| String::from_utf8(bytes).ok())
     }
@@ -112,7 +112,8 @@ impl Files {
     }
 }
 
-/// Why a path leads to nothing: usage if there is nothing, and the environment if it is there and cannot be had.
+/// Why a path cannot be reached: a usage error if nothing is there, an environment error if something is there but
+/// this user or machine cannot reach it.
 pub(crate) fn unreachable(path: &Path, error: &std::io::Error) -> Failure {
     match error.kind() {
         ErrorKind::NotFound => Failure::Usage(format!("{} does not exist", path.display())),
@@ -126,13 +127,13 @@ pub(crate) fn unreachable(path: &Path, error: &std::io::Error) -> Failure {
     }
 }
 
-/// Reads a file, and nothing that has no end or no writer.
+/// Reads a file; refuses what has no end, or might never have a writer.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     regular(path, &std::fs::metadata(path).map_err(|error| unreachable(path, &error))?)?;
     std::fs::read(path).map_err(Failure::read(path))
 }
 
-/// Refuses what has no end and no size: a manifest is a file.
+/// Refuses devices, pipes and sockets, which have no end and no size: a manifest is a file.
 fn regular(path: &Path, found: &std::fs::Metadata) -> Result<(), Failure> {
     let kind = found.file_type();
     if kind.is_file() {
@@ -143,7 +144,7 @@ fn regular(path: &Path, found: &std::fs::Metadata) -> Result<(), Failure> {
 }
 
 impl Text {
-    /// The model; without one, diagnostics were shown.
+    /// The model; `None` if the manifest has faults, which are among the diagnostics.
     pub(crate) fn model(&self) -> Option<&Model> {
         self.loaded.model.as_ref()
     }
@@ -151,7 +152,7 @@ impl Text {
     /// Plans the model.
     ///
     /// # Errors
-    /// A wish that cannot be had.
+    /// A request that cannot be met.
     pub(crate) fn plan(&self, model: &Model) -> Result<Planned, Failure> {
         Plan::make_with(model, self.inputs.clone(), self.overrides.clone())
             .map_err(|error| Failure::Usage(error.to_string()))
@@ -162,12 +163,12 @@ impl Text {
         self.model().map(|model| self.plan(model)).transpose()
     }
 
-    /// What else is asked for.
+    /// The requests beside the manifest.
     pub(crate) fn overrides(&self) -> &Overrides {
         &self.overrides
     }
 
-    /// Asks for something else.
+    /// Replaces the requests beside the manifest.
     pub(crate) fn with_overrides(self, overrides: Overrides) -> Self {
         Self { overrides, ..self }
     }
@@ -189,26 +190,26 @@ impl Text {
         }
     }
 
-    /// Shows what was found of the manifest by others, on stderr.
+    /// Shows faults that other parts of the command found in the manifest, on stderr.
     pub(crate) fn report(&self, faults: &[Fault], screen: &Screen) {
         let sources: Vec<&Source> = self.sources.iter().collect();
         let diagnostics = self.loaded.diagnose(faults);
         err!("{}", taut_manifest::render(&diagnostics, &sources, screen.color_err, screen.width));
     }
 
-    /// The same, for programs.
+    /// The same faults, as JSON.
     pub(crate) fn json_of(&self, faults: &[Fault]) -> serde_json::Value {
         let sources: Vec<&Source> = self.sources.iter().collect();
         taut_manifest::to_json(&self.loaded.diagnose(faults), &sources)
     }
 
-    /// What there is to say, for programs.
+    /// All diagnostics, as JSON.
     pub(crate) fn json(&self, planned: Option<&Planned>) -> serde_json::Value {
         let sources: Vec<&Source> = self.sources.iter().collect();
         taut_manifest::to_json(&self.diagnostics(planned), &sources)
     }
 
-    /// What there is to say of the manifest, then of its plan.
+    /// The diagnostics of the manifest, then those of its plan.
     fn diagnostics(&self, planned: Option<&Planned>) -> Vec<Diagnostic> {
         let mut diagnostics = self.loaded.diagnostics.clone();
         if let Some(planned) = planned {

@@ -36,7 +36,8 @@ use crate::say::errln;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    // What writes files as well goes on without its reader. If it cannot be had, the others go on for longer.
+    // `run` and `report` also write files, so they continue if the reader of their output has gone. If this call
+    // fails, the other commands only continue for longer.
     if !matches!(arguments.command, Command::Run(_) | Command::Report(_)) {
         let _ = taut_sys::signals::end_at_closed_pipe();
     }

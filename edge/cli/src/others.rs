@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Real-time threads of others that had a CPU.
+//! Real-time threads of other processes that used a CPU.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use taut_sys::clock;
 use taut_sys::outside::{RealTimeThread, real_time_threads};
 use taut_time::shown;
 
-/// Of a thousand parts of the time, what is too little to be named: the kernel's own threads take as much.
+/// The share of time, in thousandths, below which a thread is not reported: the kernel's own threads use as much.
 const NAMED_PERMILLE: u64 = 10;
 
-/// What of a CPU somebody's real-time thread had.
+/// How much of a CPU's time a real-time thread of another process used.
 #[derive(Clone, Debug)]
 pub(crate) struct Had {
     thread: RealTimeThread,
@@ -20,7 +20,7 @@ pub(crate) struct Had {
     of_ns: u64,
 }
 
-/// Looks at all real-time threads again and again. In between it does nothing.
+/// Samples all real-time threads of other processes, whenever called. In between it does nothing.
 pub(crate) struct Others {
     at_ns: u64,
     threads: Vec<RealTimeThread>,
@@ -28,14 +28,14 @@ pub(crate) struct Others {
 }
 
 impl Others {
-    /// The first look.
+    /// Takes the first sample.
     pub(crate) fn look() -> Self {
         let mut threads = Vec::new();
         real_time_threads(|thread| threads.push(thread));
         Self { at_ns: clock::monotonic_ns(), threads, had: Vec::new() }
     }
 
-    /// Looks again: who had these CPUs since the last look, the one with most first.
+    /// Takes another sample: the threads that used these CPUs since the last sample, by decreasing use.
     pub(crate) fn since(&mut self, cpus: &[u16]) -> Vec<Had> {
         let now = Self::look();
         let of_ns = now.at_ns.saturating_sub(self.at_ns);
@@ -68,7 +68,7 @@ impl Others {
         new
     }
 
-    /// Who had which CPU, over all looks at it in which that was to be named.
+    /// The threads that used a CPU, summed over all samples in which they were reported.
     pub(crate) fn had(self) -> Vec<Had> {
         self.had
     }
@@ -80,7 +80,7 @@ impl Had {
         String::from_utf8_lossy(&self.thread.name[..end]).escape_debug().to_string()
     }
 
-    /// For a program.
+    /// As JSON.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::json!({
             "thread": self.name(),

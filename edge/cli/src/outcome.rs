@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a command says to the shell.
+//! What a command returns to the shell.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -17,18 +17,18 @@ pub(crate) enum Outcome {
     No,
     /// Bad usage or a faulty manifest.
     Usage,
-    /// A privilege or something of the machine lacks.
+    /// A privilege or a property of the machine is missing.
     Environment,
-    /// We are at fault.
+    /// An error of taut itself.
     Internal,
     /// Ctrl-C.
     Interrupted,
-    /// The code of a program that was started.
+    /// The exit code of a program that the command started.
     Program(u8),
 }
 
 impl Outcome {
-    /// The exit code of Ctrl-C, as shells have it.
+    /// The exit code after Ctrl-C, as shells define it.
     pub(crate) const INTERRUPTED: u8 = 130;
 
     pub(crate) fn code(self) -> ExitCode {
@@ -51,13 +51,13 @@ pub(crate) enum Failure {
     Read(PathBuf, std::io::Error),
     /// A file cannot be written.
     Write(PathBuf, std::io::Error),
-    /// What was asked for does not exist or makes no sense.
+    /// Something in the request does not exist or makes no sense.
     Usage(String),
     /// The machine lacks something.
     Environment(String),
     /// The application cannot be built or started.
     Program(String),
-    /// We are at fault.
+    /// An error of taut itself.
     Internal(String),
 }
 
@@ -72,7 +72,7 @@ impl Failure {
 
     pub(crate) fn outcome(&self) -> Outcome {
         match self {
-            // What is there and cannot be had is no fault of what was asked.
+            // A file that exists but may not be read is no error of the request.
             Self::Read(_, error) if error.kind() == ErrorKind::PermissionDenied => Outcome::Environment,
             Self::Read(..) | Self::Usage(_) | Self::Program(_) => Outcome::Usage,
             Self::Write(..) | Self::Environment(_) => Outcome::Environment,

@@ -19,7 +19,7 @@ pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure
     let files = Files::find(&arguments.manifest)?;
     let text = files.load()?;
     let asked = Overrides { minimise: arguments.minimise.map(aim), pins: arguments.pin.clone() };
-    // Who only looks, looks at what there is.
+    // A command that only inspects uses the requests in the lock.
     let looks = (arguments.check || arguments.why.is_some()) && asked.is_empty();
     let text = if looks { text } else { text.with_overrides(asked) };
     if let (Some(name), Some(model)) = (&arguments.why, text.model()) {
@@ -82,7 +82,7 @@ pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure
     Ok(Outcome::Yes)
 }
 
-/// How states were decided.
+/// How the mechanisms of states were decided.
 fn reported(decision: &DecisionPlan) -> String {
     let states = match decision.states {
         1 => "1 state decided".to_owned(),
@@ -115,8 +115,8 @@ pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failur
     std::fs::rename(&fresh, path).map_err(Failure::write(path))
 }
 
-/// A file that becomes another one when it is whole. What a command that was killed left there, or somebody put there, is taken
-/// away: a link is not written through, and at a pipe nobody waits.
+/// Creates a file that replaces another one when it is complete. It removes whatever is in its place, left by a
+/// killed command or put there by somebody: so it never writes through a link, and never waits at a pipe.
 pub(crate) fn create(fresh: &Path) -> std::io::Result<File> {
     match std::fs::remove_file(fresh) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),

@@ -24,7 +24,7 @@ use crate::say::{errln, out, outln};
 use crate::stage::rules;
 use crate::trace::{self, Shown, Trace};
 
-/// The name of a trace if nobody gave one.
+/// The default name of a trace.
 const TRACE: &str = "refuted.perfetto-trace";
 
 pub(crate) fn refute(arguments: &Refute, screen: &Screen) -> Result<Outcome, Failure> {
@@ -41,7 +41,8 @@ pub(crate) fn refute(arguments: &Refute, screen: &Screen) -> Result<Outcome, Fai
     let planned = text.plan(model)?;
     let plan = &planned.plan;
     let set = crate::stage::set(&planned.model)?;
-    // What an analysis claims, it claims of jobs that come at any time, T or more apart; the plan's come as planned.
+    // An analysis makes its claims for jobs that arrive at any time, T or more apart; the plan's bounds are for
+    // arrivals as planned.
     let set = match arguments.analysis {
         Analysis::Plan | Analysis::Deadlines => set,
         _ => at_any_time(&set)?,
@@ -100,7 +101,7 @@ pub(crate) fn refute(arguments: &Refute, screen: &Screen) -> Result<Outcome, Fai
     }
     if let Some((path, trace)) = &shown {
         match trace::write(path, trace) {
-            // Nobody asked for it: the answer stands without.
+            // If the user did not request the trace, the answer holds without it.
             Err(failure) if arguments.trace.is_none() => {
                 errln!("warning: {failure}; `--trace FILE` writes elsewhere");
             }
@@ -114,11 +115,11 @@ pub(crate) fn refute(arguments: &Refute, screen: &Screen) -> Result<Outcome, Fai
     Ok(trace::unless(interrupted, answer))
 }
 
-/// Where the trace goes; without being told, to where `taut run` writes, if that folder can be had.
+/// The path of the trace; by default in the folder that `taut run` writes to, which is created if possible.
 fn trace_path(arguments: &Refute, files: &Files) -> PathBuf {
     arguments.trace.clone().unwrap_or_else(|| {
         let path = trace::default_path(&files.folder, TRACE);
-        // Without the folder, writing into it says what is wrong.
+        // If the folder cannot be created, writing into it reports why.
         let _ = path.parent().map(std::fs::create_dir_all);
         path
     })
@@ -135,7 +136,7 @@ fn at_any_time(set: &TaskSet) -> Result<TaskSet, Failure> {
         .map_err(|_| Failure::Internal("a set whose jobs come at any time is none".into()))
 }
 
-/// What is claimed of each task, and the rules under which it is.
+/// The claim for each task, and the rules under which it is made.
 fn claims(
     analysis: Analysis,
     planned: &Planned,
@@ -195,7 +196,7 @@ fn claims(
     Ok((found, Rules::of(set, global)))
 }
 
-/// The task whose claim is nearest to being exceeded, and how near.
+/// The task whose claim came nearest to being exceeded, and how near, in thousandths.
 fn nearest(progress: &Progress) -> Option<(usize, u64)> {
     let shares = progress.tasks.iter().enumerate().filter_map(|(at, best)| Some((at, best.permille()?)));
     shares.max_by_key(|(_, share)| *share)
@@ -208,7 +209,7 @@ fn progress(set: &TaskSet, progress: &Progress, spent: Wall, limit: Wall) -> Str
     format!("{} of {} s, {} runs{near}", spent.as_secs(), limit.as_secs(), progress.runs)
 }
 
-/// What is told of a hunt.
+/// The result of a hunt, for display.
 struct Told<'a> {
     app: &'a str,
     set: &'a TaskSet,
@@ -323,7 +324,7 @@ impl Told<'_> {
     }
 }
 
-/// When the jobs of each task arrive in a witness; where it is not said, the first one.
+/// The arrivals of each task's jobs in a witness; where the witness does not give them, the first one.
 fn arrivals<'s>(set: &'s TaskSet, witness: &Witness) -> Vec<(&'s str, Vec<Duration>)> {
     let scenario = &witness.scenario;
     let of = |(at, task): (usize, &'s taut_model::SetTask)| {

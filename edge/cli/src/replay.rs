@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `taut replay`: a recorded run of dispatched cores, once more in virtual time.
+//! `taut replay`: replays a recorded run of dispatched cores in virtual time.
 
 use std::fmt::Write;
 
@@ -89,7 +89,7 @@ pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> 
     Ok(if seen.is_equal() { Outcome::Yes } else { Outcome::No })
 }
 
-/// What becomes of jobs that use up their budgets, by position in the set.
+/// What happens to jobs that use up their budgets, by position in the set.
 fn limits(plan: &Plan, subjects: &[Option<usize>]) -> Vec<(usize, Limit)> {
     let limit = |(task, subject): (&TaskPlan, &Option<usize>)| match &task.class {
         ClassPlan::RealTime { on_overrun, budget, .. } => {
@@ -100,12 +100,13 @@ fn limits(plan: &Plan, subjects: &[Option<usize>]) -> Vec<(usize, Limit)> {
     plan.tasks.iter().zip(subjects).filter_map(limit).collect()
 }
 
-/// A record as a replay takes it, if it does: its subject is a position in the set.
+/// A record in the form in which a replay takes it, with its subject as a position in the set; `None` if it does not
+/// take it.
 fn of_set(record: &Record, subjects: &[Option<usize>]) -> Option<Record> {
     match record.kind {
-        // Of no task: what is replayed has the same cores, servers and resources.
+        // These concern no task; the replay has the same cores, servers and resources.
         Kind::Begin | Kind::Budget | Kind::Beside | Kind::Ceiling | Kind::CoreLost => Some(*record),
-        // Their subjects are no tasks.
+        // Their subjects are not tasks.
         Kind::End
         | Kind::Send
         | Kind::Receive
@@ -120,18 +121,18 @@ fn of_set(record: &Record, subjects: &[Option<usize>]) -> Option<Record> {
     }
 }
 
-/// What came of it.
+/// The result of a replay, for display.
 struct Seen<'a> {
     plan: &'a Plan,
     names: Names<'a>,
     replayed: &'a Replayed,
-    /// Positions in the recording of what was given.
+    /// Positions in the recording of the records that were replayed.
     kept: &'a [usize],
-    /// Whether the recording has its end.
+    /// Whether the recording has an end record.
     ended: bool,
-    /// Where the recording is not whole.
+    /// Where the recording is damaged, if it is.
     damage: Option<Damage>,
-    /// Records that it lacks in front.
+    /// How many records are missing at its beginning.
     dropped: u64,
 }
 
@@ -140,7 +141,7 @@ impl Seen<'_> {
         self.plan.cores.get(core).map_or_else(|| core.to_string(), |core| core.cpu.to_string())
     }
 
-    /// Whether all was compared, and is equal. What is not whole cannot be.
+    /// Whether everything was compared and is equal, which a damaged recording cannot be.
     fn is_equal(&self) -> bool {
         self.replayed.is_equal() && self.damage.is_none()
     }

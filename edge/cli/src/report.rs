@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `taut report`: bound and measured side by side.
+//! `taut report`: shows bound and measured side by side.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
@@ -29,9 +29,10 @@ pub(crate) fn report(arguments: &arguments::Report, screen: &Screen) -> Result<O
     make(&recording, arguments.format, screen)
 }
 
-/// The recording that a path names: itself, in that folder, or where a run of that application leaves it.
+/// The recording that a path refers to: the path itself, in that folder, or where a run of that application writes
+/// it.
 pub(crate) fn find(path: &Path) -> Result<PathBuf, Failure> {
-    // What is not there is told apart from what this user may not look at.
+    // Distinguishes a missing path from one that this user may not read.
     std::fs::metadata(path).map_err(|error| unreachable(path, &error))?;
     let candidates = [path.to_owned(), path.join(RECORDING), output_folder(path).join(RECORDING)];
     for candidate in candidates {
@@ -51,7 +52,7 @@ pub(crate) fn output_folder(folder: &Path) -> PathBuf {
     folder.join("target").join("taut")
 }
 
-/// A recording, with the plan that ran.
+/// A recording, with the plan that was executed.
 pub(crate) fn read(recording: &Path) -> Result<(Run, Plan), Failure> {
     let bytes = std::fs::read(recording).map_err(Failure::read(recording))?;
     let damaged = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", recording.display()));
@@ -63,18 +64,18 @@ pub(crate) fn read(recording: &Path) -> Result<(Run, Plan), Failure> {
     Ok((run, plan))
 }
 
-/// Adds to a recording how the process ended, if its own end does not say so: only its parent saw that. What a block that
-/// was torn left behind makes room for it.
+/// Adds to a recording how the process ended, which only its parent knows, unless the end that it recorded itself
+/// says more. The added block replaces the remains of a torn one.
 pub(crate) fn ended(recording: &Path, status: ExitStatus) -> std::io::Result<()> {
     let run = match Run::from_bytes(&std::fs::read(recording)?) {
         Ok(run) => run,
-        // That is said when it is to be reported.
+        // The report of this recording shows the error.
         Err(_) => return Ok(()),
     };
     let said = run.ending();
     let ending = match (status.signal(), status.code()) {
         (Some(signal), _) => Ending::Killed(signal.unsigned_abs()),
-        // The end that it recorded says more: a task overran, or panicked.
+        // In the other cases the recorded end says more: a task overran, or panicked.
         (None, Some(code)) if said == Ending::Unrecorded && code == i32::from(Ending::EXIT_UNWRITTEN) => {
             Ending::Unwritten
         }

@@ -20,7 +20,7 @@ use crate::plan::write;
 use crate::report::{self, RECORDING, output_folder};
 use crate::say::{errln, out};
 
-/// What the recording of a run without an end may take: at 100 kB/s 45 minutes are kept.
+/// The most that the recording of a run without an end may take: at 100 kB/s it holds 45 minutes.
 const LIMIT_FOREVER: Size = Size::from_bytes(256 << 20);
 
 pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> {
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> 
         out!("{}", dry_run(&plan, &out));
         return Ok(Outcome::Yes);
     }
-    // Before anything is written: a folder without a program is left as it was.
+    // Found before anything is written: a folder without a program stays as it was.
     let program = build::program(&files.folder, model.app().exec.as_deref())?;
     let lock = plan.to_lock().map_err(|error| Failure::Internal(error.to_string()))?;
     if files.lock_text().as_ref() != Some(&lock) {
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> 
     }
     std::fs::create_dir_all(&out).map_err(Failure::write(&out))?;
     let recording = out.join(RECORDING);
-    // A report must not speak of an earlier run.
+    // A report must not describe an earlier run.
     match std::fs::remove_file(&recording) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             return Err(Failure::Write(recording, error));
@@ -72,7 +72,8 @@ pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> 
     if !recording.is_file() {
         return Ok(match status.code() {
             Some(0) if interrupted => Outcome::Interrupted,
-            // It may have been no application of taut, or have left in its set-up: nothing was kept that was not run.
+            // The program may not be an application of taut, or may have exited during its set-up: deadlines that
+            // never ran were not kept.
             Some(0) => {
                 errln!(
                     "{} ended by itself (exit code 0) before its run did: it recorded nothing, so nothing was \
@@ -118,37 +119,38 @@ fn start(
         Some(duration) => command.env("TAUT_FOR", duration.to_string()),
         None => command.env_remove("TAUT_FOR"),
     };
-    // Who does not say for how long does not say either for how large a disk.
+    // A run without a duration needs a limit on its recording.
     match arguments.record_limit.or(duration.is_none().then_some(LIMIT_FOREVER)) {
         Some(limit) => command.env("TAUT_RECORD_LIMIT", limit.to_string()),
         None => command.env_remove("TAUT_RECORD_LIMIT"),
     };
-    // A terminal that stops who writes to it in the background would stop the watch over the application.
+    // A terminal that stops background processes when they write would stop this command, which supervises the
+    // application.
     signals::write_in_background().map_err(|error| Failure::Environment(error.to_string()))?;
-    // A signal that comes from here on is for the application, which ends in order.
+    // From here on signals are meant for the application, which then ends in order.
     signals::block(signals::termination()).map_err(|error| Failure::Environment(error.to_string()))?;
     command.env("TAUT_SPAWNED_NS", clock::monotonic_ns().to_string());
     command.spawn().map_err(|error| Failure::Program(format!("cannot start {}: {error}", program.display())))
 }
 
-/// How long an application may take to end once it was asked to, with what it frees: the stages of its own end
-/// (docs/ending.md) last as long at most, unless the machine stands still.
+/// How long an application may take to end after a request, in addition to freeing its memory: the stages of its own
+/// end (docs/ending.md) take at most as long, unless the machine stalls.
 const PATIENCE: Duration = Duration::from_ms(15_000);
-/// How long it may take to get to release 0.
+/// How long it may take to reach release 0.
 const START: Duration = Duration::from_ms(35_000);
 /// How long it may take after a second signal, which ends it at once.
 const SHORT: Duration = Duration::from_ms(2_000);
-/// Signals that are not further apart are one: a process group gets a signal that comes to each of its members as well.
+/// Signals at most this far apart count as one: a signal to a process group also reaches each member by itself.
 const SAME: Duration = Duration::from_ms(100);
 
-/// Longer than between two looks: the command itself stood still.
+/// An interval between two rounds that is this long means that the command itself was stopped.
 const AWAY: Duration = Duration::from_ms(1_000);
 
 /// How long an application may take to end.
 struct Patience {
-    /// Once it was asked to, or its time is over.
+    /// After a request to end, or after the end of its time.
     asked: Duration,
-    /// Beyond the plan's own times: the longest deadline, and the safe state's budget.
+    /// In addition, the plan's own times: the longest deadline.
     own: Duration,
 }
 
@@ -161,8 +163,8 @@ impl Patience {
         Self { asked: asked.unwrap_or(PATIENCE), own: deadline.max().unwrap_or_default() }
     }
 
-    /// From now on, with what it takes to free the memory that the process has: a millisecond for each MiB, three times what
-    /// was measured.
+    /// The instant in ns, counted from now, until which to wait. It includes the time to free the memory of the
+    /// process: a millisecond per MiB, three times the measured time.
     fn until(&self, child: &Child, patience: Duration) -> u64 {
         let mib = process::resident_bytes(child.id()) >> 20;
         let all = patience.as_ns().saturating_add(self.own.as_ns()).saturating_add(mib * 1_000_000);
@@ -177,7 +179,7 @@ struct Attended {
     interrupted: bool,
 }
 
-/// Waits for the application; hands signals on. One that outlives its patience is killed.
+/// Waits for the application and forwards signals to it. Kills it if it outlives its patience.
 fn attend(mut child: Child, duration: Option<Duration>, patience: &Patience) -> Result<Attended, Failure> {
     let lost = |error: std::io::Error| Failure::Internal(format!("lost the application: {error}"));
     let mut interrupted = false;
@@ -192,7 +194,8 @@ fn attend(mut child: Child, duration: Option<Duration>, patience: &Patience) -> 
     let mut killed = false;
     let mut looked_ns = clock::monotonic_ns();
     loop {
-        // Stopped with the application, as at Ctrl-Z, the command has not waited for it meanwhile.
+        // If the command was stopped together with the application, as by Ctrl-Z, that time does not count as
+        // waiting.
         let now_ns = clock::monotonic_ns();
         let away_ns = now_ns.saturating_sub(std::mem::replace(&mut looked_ns, now_ns));
         if away_ns >= AWAY.as_ns() {
@@ -211,7 +214,7 @@ fn attend(mut child: Child, duration: Option<Duration>, patience: &Patience) -> 
                 )));
             }
             killed = true;
-            // First: what is said may wait for who reads it.
+            // The kill comes before the message, because printing may block on its reader.
             let _ = signals::kill(child.id(), signals::SIGKILL);
             errln!("the application did not end in time; killed, so its safe state did not run");
             until_ns = patience.until(&child, patience.asked);
@@ -220,7 +223,7 @@ fn attend(mut child: Child, duration: Option<Duration>, patience: &Patience) -> 
         let signal = signals::wait_for(signals::termination(), Some(round));
         if let Some(number) = signal.map_err(|error| Failure::Internal(error.to_string()))? {
             interrupted |= number == signals::SIGINT;
-            // Ctrl-C reaches the whole group; a second copy does no harm.
+            // Ctrl-C reaches the whole process group; a second copy does no harm.
             let _ = signals::kill(child.id(), number);
             let now_ns = clock::monotonic_ns();
             let first = *first_ns.get_or_insert(now_ns);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `taut sim`: seeded runs of a plan in virtual time, beside its bounds.
+//! `taut sim`: seeded runs of a plan in virtual time, compared with its bounds.
 
 use taut_model::TaskSet;
 use taut_plan::{ClassPlan, Plan};
@@ -39,7 +39,7 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
     if !limits.is_empty() {
         simulation = simulation.limited(&rules, &limits).map_err(cannot)?;
     }
-    // Servers have no row: they come last in the set, and stand there as if they used all of their budgets.
+    // Servers have no row: they come last in the set, where each stands for a task that uses all of its budget.
     let tasks = set.tasks().iter().filter(|task| plan.task(&task.name).is_some());
     let mut seen =
         Seen { rows: tasks.map(|task| row(plan, &task.name)).collect(), runs: 0, events: 0, nearest: None };
@@ -92,10 +92,10 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
     Ok(trace::unless(interrupted, if missed { Outcome::No } else { Outcome::Yes }))
 }
 
-/// The most arrivals of a run: some seconds, after which an interrupt is noticed again.
+/// The most arrivals in a run, which take some seconds: an interrupt is noticed only between runs.
 const ARRIVALS_MAX: u128 = 50_000_000;
 
-/// Whether a run ends soon; if not, says which task is to blame and what would.
+/// Checks that a run ends soon; if not, the error names the most frequent task and a duration that is short enough.
 fn bearable(arguments: &Sim, set: &TaskSet) -> Result<(), Failure> {
     let arrivals = |time: Duration, period: Duration| u128::from(time.div_ceil(period).unwrap_or(u64::MAX));
     let all = |time: Duration| set.tasks().iter().map(|task| arrivals(time, task.period)).sum::<u128>();
@@ -104,7 +104,7 @@ fn bearable(arguments: &Sim, set: &TaskSet) -> Result<(), Failure> {
     }
     let shorter = (0..64).map(|halved| Duration::from_ns(arguments.duration.as_ns() >> halved));
     let enough = shorter.into_iter().find(|&time| all(time) <= ARRIVALS_MAX).unwrap_or(Duration::from_ns(1));
-    // In round numbers: one digit, the others zero.
+    // Rounded down to one digit and zeros.
     let round = 10u64.pow(enough.as_ns().max(1).ilog10());
     let enough = Duration::from_ns(enough.as_ns() / round * round);
     let most = set.tasks().iter().min_by_key(|task| task.period);
@@ -122,7 +122,7 @@ fn cannot(fault: taut_sim::Fault) -> Failure {
     Failure::Usage(format!("this cannot be simulated: {fault}"))
 }
 
-/// The first is the worst for tasks that share nothing; the others are random.
+/// Run 0 is the worst case for tasks that share nothing; the others are random.
 fn scenario(arguments: &Sim, run: u32) -> Scenario {
     match run {
         0 => Scenario::worst(arguments.duration),
@@ -130,7 +130,7 @@ fn scenario(arguments: &Sim, run: u32) -> Scenario {
     }
 }
 
-/// Runs once more the run that came nearest to a bound.
+/// Repeats the run that came nearest to a bound, as a trace.
 fn show(
     arguments: &Sim,
     plan: &Plan,
@@ -162,7 +162,7 @@ fn show(
     })
 }
 
-/// Tasks with a deadline that run in a server, and which.
+/// Tasks with a deadline that run in a server, and that server.
 fn unseen(plan: &Plan) -> impl Iterator<Item = (&str, &str)> {
     let members =
         plan.servers.iter().flat_map(|server| server.tasks.iter().map(|task| (task.as_str(), &*server.name)));
@@ -171,7 +171,7 @@ fn unseen(plan: &Plan) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// What was seen in all runs.
+/// The results of all runs.
 struct Seen<'p> {
     rows: Vec<Row<'p>>,
     runs: u64,
@@ -179,16 +179,16 @@ struct Seen<'p> {
     nearest: Option<Nearest>,
 }
 
-/// The response that came nearest to its bound, or to its deadline where there is no bound.
+/// The response that came nearest to its bound, or to its deadline if there is no bound.
 struct Nearest {
     run: u32,
     task: usize,
     response: Duration,
-    /// In millionths.
+    /// The response as a share of that, in millionths.
     share: u128,
 }
 
-/// A task's figures.
+/// The figures of a task.
 struct Row<'p> {
     name: &'p str,
     deadline: Duration,
@@ -205,7 +205,7 @@ impl Row<'_> {
         self.seen.missed + self.seen.dropped + self.seen.killed
     }
 
-    /// Of the bound, in thousandths.
+    /// The longest response as a share of the bound, in thousandths.
     fn permille(&self) -> Option<u64> {
         let bound = self.bound?.as_ns().max(1);
         let share = u128::from(self.seen.response_max.as_ns()) * 1000 / u128::from(bound);

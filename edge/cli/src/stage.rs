@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A plan as a simulation takes it: its tasks, its rules, and execution times of a recorded run.
+//! A plan as input of a simulation: its tasks, its rules, and execution times of a recorded run.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use taut_time::Duration;
 use crate::outcome::Failure;
 use crate::report;
 
-/// How long jobs took in a recorded run, by task.
+/// The execution times of jobs in a recorded run, by task.
 pub(crate) fn executions(path: &Path, set: &TaskSet) -> Result<Vec<(usize, Shares)>, Failure> {
     let recording = report::find(path)?;
     let (run, plan) = report::read(&recording)?;
@@ -37,7 +37,7 @@ pub(crate) fn executions(path: &Path, set: &TaskSet) -> Result<Vec<(usize, Share
     Ok(all)
 }
 
-/// The tasks of a model that has some.
+/// The task set of a model, which must have a real-time task.
 pub(crate) fn set(model: &Model) -> Result<TaskSet, Failure> {
     let set = Plan::task_set(model).map_err(|faults| {
         let fault = faults.first().map(|fault| fault.what.to_string());
@@ -53,13 +53,14 @@ pub(crate) fn set(model: &Model) -> Result<TaskSet, Failure> {
 pub(crate) fn rules(planned: &Planned, set: &TaskSet) -> Rules {
     let mut rules = Rules::of(set, GlobalRule::Msrp);
     let protocols = || planned.plan.resources.iter().map(|resource| resource.protocol);
-    // In a set, resources that guard states come after the manifest's.
+    // In a set, resources that guard states come after the manifest's resources.
     let model = &planned.model;
     let states = (protocols().len()..model.resources().len()).filter_map(|at| model.protocol(at));
     for (rule, protocol) in rules.resources.iter_mut().zip(protocols().chain(states)) {
         *rule = global(protocol);
     }
-    // A floor goes for a whole core: where one is asked for, on all. It counts from where dispatchers count.
+    // Deadline floors apply to a whole core: if any resource needs them, every EDF core uses them. They count from
+    // where the dispatchers count.
     if protocols().any(|protocol| protocol == Locking::Dfp) {
         for (rule, core) in rules.cores.iter_mut().zip(&planned.plan.cores) {
             if core.scheduler == Scheduler::Edf {
@@ -70,8 +71,8 @@ pub(crate) fn rules(planned: &Planned, set: &TaskSet) -> Rules {
     rules
 }
 
-/// What jobs with budgets may take, context switches included as in the set. One that stops its application is not among
-/// them: what would come after that is simulated too.
+/// The limits of jobs with budgets, context switches included as in the set. Jobs whose overrun stops the application
+/// have none: the simulation continues after it.
 pub(crate) fn limits(planned: &Planned, set: &TaskSet) -> Vec<(usize, Limit)> {
     let switches = planned.model.platform().overheads.context_switch.checked_mul(2);
     let limit = |(at, task): (usize, &SetTask)| {
@@ -83,20 +84,20 @@ pub(crate) fn limits(planned: &Planned, set: &TaskSet) -> Vec<(usize, Limit)> {
     set.tasks().iter().enumerate().filter_map(limit).collect()
 }
 
-/// A plan that ran, as its recording is replayed.
+/// A plan that was executed, as input of a replay.
 pub(crate) struct Staged {
     pub(crate) set: TaskSet,
     pub(crate) rules: Rules,
-    /// Per task of the plan, its position in the set, if it is real-time or in a server.
+    /// By task of the plan: its position in the set, if it is real-time or in a server.
     pub(crate) subjects: Vec<Option<usize>>,
-    /// Cores that have a dispatcher.
+    /// Cores with a dispatcher.
     pub(crate) dispatched: Vec<usize>,
-    /// Servers, which come behind the tasks in the set.
+    /// Servers, which follow the tasks in the set.
     pub(crate) served: Vec<Served>,
 }
 
-/// The tasks of a plan as an executor takes them: who uses what counts, and how long things take does not. Resources are
-/// those of the manifest, then what guards states, in the order of the channels.
+/// The tasks of a plan as an executor sees them: which tasks use a resource matters, how long they use it does not.
+/// Resources are those of the manifest, then those that guard states, in the order of the channels.
 pub(crate) fn staged(plan: &Plan) -> Result<Staged, Failure> {
     let core_of = |cpu: u16| plan.cores.iter().position(|core| core.cpu == cpu);
     let mut resources: Vec<(&str, Locking, Vec<&str>)> = Vec::new();
@@ -121,7 +122,7 @@ pub(crate) fn staged(plan: &Plan) -> Result<Staged, Failure> {
                 subjects.push(None);
                 continue;
             };
-            // When it has a job is up to its server's budget.
+            // The budget of its server determines when it has a job.
             subjects.push(Some(tasks.len()));
             tasks.push(SetTask {
                 name: task.name.clone(),
@@ -210,7 +211,7 @@ pub(crate) fn staged(plan: &Plan) -> Result<Staged, Failure> {
     Ok(Staged { set, rules, subjects, dispatched, served })
 }
 
-/// What guards a resource that several cores use, if its protocol is this.
+/// The rule of a resource that several cores use, by its protocol.
 fn global(protocol: Locking) -> GlobalRule {
     match protocol {
         Locking::Mpcp => GlobalRule::Mpcp,

@@ -15,14 +15,14 @@ use taut_time::{Duration, Instant};
 use crate::outcome::{Failure, Outcome};
 use crate::say::errln;
 
-/// How a trace is looked at, behind its name.
+/// How to view a trace, to follow its name.
 pub(crate) const HOW: &str = ": open it at https://ui.perfetto.dev (it stays in your browser)";
-/// Events of a run that are shown at most: some 70 MB.
+/// The most events of a run that are shown: some 70 MB.
 const EVENTS_MAX: u64 = 500_000;
-/// Jobs whose values are followed at most.
+/// The most jobs whose values are followed through channels.
 const JOBS_MAX: u64 = 1_000_000;
 
-/// A run, and the response in it that is to be looked at.
+/// A run, and the response in it that the trace focuses on.
 pub(crate) struct Shown<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) set: &'a TaskSet,
@@ -33,25 +33,25 @@ pub(crate) struct Shown<'a> {
     pub(crate) bounds: &'a [Option<Duration>],
     pub(crate) task: usize,
     pub(crate) job: u64,
-    /// Of the track on which the response is.
+    /// The title of the track that shows the response.
     pub(crate) title: &'a str,
-    /// Virtual time that is shown at most.
+    /// The most virtual time that is shown.
     pub(crate) most: Duration,
 }
 
-/// A trace, and what of the run it shows.
+/// A trace, and which part of the run it shows.
 pub(crate) struct Trace {
     pub(crate) bytes: Vec<u8>,
     pub(crate) from: Instant,
     pub(crate) until: Instant,
     /// The end of the run.
     pub(crate) run: Instant,
-    /// Why it shows less than all, in words.
+    /// The reasons why it shows less than the whole run.
     pub(crate) less: Vec<String>,
 }
 
 impl Trace {
-    /// Runs once more, and shows what is around the response that is to be looked at.
+    /// Repeats the run, and shows the time around the response in focus.
     pub(crate) fn make(shown: &Shown<'_>) -> Result<Self, Failure> {
         let unfit =
             |fault: &dyn std::fmt::Display| Failure::Internal(format!("a run cannot be shown: {fault}"));
@@ -82,7 +82,7 @@ impl Trace {
         };
         let mut most = shown.most.as_ns().max(1);
         loop {
-            // All that comes before matters more than what follows.
+            // What comes before the response matters more than what follows it.
             let until = complete.as_ns().saturating_add(most / 4).max(most);
             let from = until - most;
             let focus = Focus { task: shown.task, job: shown.job, title: shown.title };
@@ -119,7 +119,7 @@ impl Trace {
         }
     }
 
-    /// Which part of the run it shows, in words.
+    /// A text that says which part of the run it shows.
     pub(crate) fn extent(&self) -> String {
         let mut text = if self.from.as_ns() == 0 && self.until >= self.run {
             format!("all of that run, {}", millis(self.run))
@@ -132,7 +132,7 @@ impl Trace {
         text
     }
 
-    /// For programs.
+    /// As JSON.
     pub(crate) fn json(&self, path: &Path) -> serde_json::Value {
         serde_json::json!({
             "path": path,
@@ -155,7 +155,7 @@ fn few_jobs(shown: &Shown<'_>) -> bool {
     jobs.fold(0, u64::saturating_add) <= JOBS_MAX
 }
 
-/// The channels of a plan between tasks of a set, and for each its position in the plan and its name.
+/// The channels of a plan between tasks of a set, each with its position in the plan and its name.
 fn channels<'p>(plan: &'p Plan, set: &TaskSet) -> (Vec<Channel>, Vec<(usize, &'p str)>) {
     let position = |name: &str| set.tasks().iter().position(|task| task.name == name);
     let (mut channels, mut names) = (Vec::new(), Vec::new());
@@ -169,7 +169,7 @@ fn channels<'p>(plan: &'p Plan, set: &TaskSet) -> (Vec<Channel>, Vec<(usize, &'p
         let full = match channel.overflow {
             Overflow::Reject => Full::Refuse,
             Overflow::DropOldest => Full::Replace,
-            // A simulated queue does not know it.
+            // A simulated queue does not support it.
             Overflow::Clear => continue,
         };
         let triggered = channel.readers.iter().any(|reader| reader.triggered);
@@ -188,7 +188,7 @@ fn channels<'p>(plan: &'p Plan, set: &TaskSet) -> (Vec<Channel>, Vec<(usize, &'p
     (channels, names)
 }
 
-/// Where a trace is to be written; found out before hours are spent on it.
+/// Checks that a trace can be written to a path, before hours are spent on the run.
 ///
 /// # Errors
 /// [`Failure::Write`] if nothing can be written there.
@@ -204,7 +204,8 @@ pub(crate) fn writable(path: &Path) -> Result<(), Failure> {
     std::fs::remove_file(path).map_err(Failure::write(path))
 }
 
-/// Writes a trace, and says so. A device or a pipe is written to; a file is written whole or not at all.
+/// Writes a trace, and reports its path. A device or a pipe is written to directly; a file is written whole or not at
+/// all.
 pub(crate) fn write(path: &Path, trace: &Trace) -> Result<(), Failure> {
     if path.exists() && !path.is_file() {
         std::fs::write(path, &trace.bytes).map_err(Failure::write(path))?;
@@ -215,12 +216,12 @@ pub(crate) fn write(path: &Path, trace: &Trace) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where a trace goes if nobody said: in the folder that `taut run` writes to.
+/// The default path of a trace: in the folder that `taut run` writes to.
 pub(crate) fn default_path(folder: &Path, name: &str) -> PathBuf {
     crate::report::output_folder(folder).join(name)
 }
 
-/// The exit code of an answer that was or was not interrupted.
+/// The exit code for an answer, or for an interruption.
 pub(crate) fn unless(interrupted: bool, outcome: Outcome) -> Outcome {
     if interrupted { Outcome::Interrupted } else { outcome }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `taut bench` where somebody else's real-time thread keeps the CPU.
+//! `taut bench` on a CPU that a real-time thread of another process keeps.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use taut_sys::thread;
 
-/// It ends by itself after so many seconds of processor time, whatever becomes of this test.
+/// The program ends by itself after this many seconds of processor time, even if the test fails.
 const HOG: &str = "ulimit -t 20; while :; do :; done";
 
 #[test]
@@ -44,7 +44,7 @@ fn bench_ends_and_names_who_keeps_the_cpu() {
         assert!(ended.is_none(), "it ends while the other goes on, and took {took:?}: {err}");
         let who = format!("`sh` (process {}), SCHED_FIFO {priority}, which had ", hog.id());
         assert!(err.contains(&who), "{who}\n{err}");
-        // Below what measures there are figures, if the kernel throttles the other.
+        // If its priority is below that of the measuring threads, there are figures, if the kernel throttles it.
         match answer.status.code() {
             Some(0) if priority == 50 => assert!(err.contains(&format!("measured beside {who}")), "{err}"),
             code => {

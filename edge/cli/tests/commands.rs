@@ -67,7 +67,7 @@ fn check_says_what_the_proof_rests_on() {
     assert_eq!(basis["overheads"][0]["source"], "default");
     assert_eq!(basis["guesses"], 4);
 
-    // An answer of no, at the lines.
+    // The answer is no, with the guilty lines.
     let denied = taut(guessed.path(), "check --deny guesses");
     assert_eq!(denied.code, Some(1), "{}", denied.err);
     assert!(
@@ -79,7 +79,7 @@ fn check_says_what_the_proof_rests_on() {
     let defaults = "costs of the machine are not stated: `release`, `context-switch`, `kernel-blocking`";
     assert!(denied.err.contains(defaults), "{}", denied.err);
 
-    // All that counts is stated. What nobody locks needs no cost of a lock.
+    // Everything that matters is stated. Tasks that lock nothing need no cost of a lock.
     let overheads =
         "[platform.overheads]\nrelease = \"50us\"\ncontext-switch = \"5us\"\nkernel-blocking = \"50us\"\n";
     let stated = two_tasks("2ms") + overheads;
@@ -119,7 +119,7 @@ fn a_manifest_that_cannot_be_had_is_told_from_none() {
     says("check", 2, "taut.toml is a folder, not a file");
     let name = "n".repeat(300);
     says(&format!("check {name}"), 3, "File name too long");
-    // Nobody writes to it: who opens it waits for ever.
+    // A pipe without a writer: opening it would wait forever.
     let made = Command::new("mkfifo").arg("pipe").current_dir(empty.path()).status().unwrap();
     assert!(made.success());
     says("sweep pipe", 2, "pipe is a device, a pipe or a socket, not a file");
@@ -142,7 +142,7 @@ fn what_stands_in_the_place_of_a_file_makes_nobody_wait() {
         assert_eq!(answer.code, Some(2), "{}", answer.err);
         assert!(answer.err.contains("is a device, a pipe or a socket, not a file"), "{}", answer.err);
     }
-    // In its place, not into it.
+    // The file replaces what was there; it is not written through it.
     assert_eq!(taut(manifest.path(), "plan").code, Some(0));
     assert!(manifest.path().join("taut.lock").is_file());
 }
@@ -157,7 +157,7 @@ fn a_manifest_where_a_code_is_wanted_is_seen() {
     assert!(!answer.err.contains("--manifest"), "{}", answer.err);
 }
 
-/// Whatever is asked of a folder in which this user may not look.
+/// Every command, on a folder that this user may not read.
 #[test]
 fn what_may_not_be_looked_at_is_told_from_none() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -169,7 +169,7 @@ fn what_may_not_be_looked_at_is_told_from_none() {
     std::fs::create_dir(&locked).unwrap();
     std::fs::write(locked.join("taut.toml"), two_tasks("2ms")).unwrap();
     std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o000)).unwrap();
-    // Root may look everywhere, and may be another user.
+    // Root may read everything, and can run as another user.
     let is_root = std::fs::read_dir(&locked).is_ok();
     let command = |words: &[&str]| {
         let mut command = Command::new(if is_root { Path::new("setpriv") } else { &program });
@@ -248,7 +248,7 @@ fn check_answers_programs_too() {
     assert!(answer.out.contains("TAUT0201"));
 }
 
-/// What an unschedulable manifest is told to do is enough.
+/// The fix suggested for an unschedulable manifest is sufficient.
 #[test]
 fn the_suggested_wcet_makes_it_pass() {
     let bad = folder(&two_tasks("9ms"));
@@ -260,7 +260,7 @@ fn the_suggested_wcet_makes_it_pass() {
     assert!(!bad.path().join("taut.lock").exists());
     let err = taut(bad.path(), "check").err;
     let help = err.lines().find(|line| line.contains("help:")).unwrap();
-    // The first quantity of the help is the value to write.
+    // The first quantity in the help is the value to write.
     let words = help.split(|c: char| !c.is_ascii_alphanumeric() && c != '.');
     let value = words.into_iter().find(|word| word.parse::<taut_time::Duration>().is_ok()).unwrap();
     std::fs::write(&manifest, two_tasks(value)).unwrap();
@@ -304,7 +304,7 @@ fn explain_and_schema() {
     assert!(schema.to_string().contains("non-preemptive"));
 }
 
-/// Two cores and a bus between them.
+/// Two cores and a resource that both use.
 fn with_a_bus(longest: &str) -> String {
     two_tasks("2ms")
         .replace("cores = [0]", "cores = [0, 1]")
@@ -328,7 +328,7 @@ fn resources_are_proven() {
     assert!(answer.out.contains("spin") && answer.out.contains("most by `bus`"), "{}", answer.out);
     let answer = taut(folder_with.path(), "run --dry-run");
     assert_eq!(answer.code, Some(0), "{}", answer.err);
-    // Held for longer than those have time who spin for it, and those who must wait for them.
+    // Held for longer than the tasks that spin for it, and those that wait for them, have time.
     let long = with_a_bus("1900us").replace("deadline = \"5ms\"", "deadline = \"4ms\"");
     let long = long.replace("[resources.bus]", "[resources.bus]\nprotocol = \"msrp\"");
     let answer = taut(folder(&long).path(), "check");
@@ -354,7 +354,7 @@ fn sim_stays_below_the_bounds() {
         let again = simulated("sim --for 1s --runs 20 --format json", &manifest);
         assert_eq!(again.0, answer, "a seed gives the same runs");
     }
-    // A deadline that is missed is missed in a run, too.
+    // A task that misses its deadline by the analysis also misses it in a run.
     let (answer, code) = simulated("sim --for 1s --runs 1 --format json", &two_tasks("9ms"));
     assert_eq!(code, Some(1));
     assert!(answer["tasks"][1]["missed"].as_u64() > Some(0), "{answer}");
@@ -365,13 +365,13 @@ fn sim_stays_below_the_bounds() {
 
 #[test]
 fn sim_says_what_it_does_not_do() {
-    // A run of 5 * 10^9 jobs would end some day; nobody waits for it, or can stop it.
+    // A run of 5 * 10^9 jobs would take too long to wait for, and could not be interrupted.
     let often = two_tasks("2ms").replace("\"5ms\"", "\"2ns\"").replace("2ms\", source", "1ns\", source");
     let answer = taut(folder(&often).path(), "sim");
     assert_eq!(answer.code, Some(2));
     assert!(answer.err.contains("5000000000 of them of `fast`, every 2ns"), "{}", answer.err);
     assert!(answer.err.contains("`--for 70ms`"), "{}", answer.err);
-    // What is proven in a server is not silently left out.
+    // Tasks proven within a server are not left out silently.
     let served = two_tasks("2ms").replace("core = 0\npriority = 20\n", "server = \"share\"\n")
         + "[servers.share]\npolicy = \"sporadic\"\nbudget = \"2300us\"\nperiod = \"4ms\"\ncore = 0\npriority = 30\n";
     let answer = taut(folder(&served).path(), "sim --for 100ms --runs 1");
@@ -383,7 +383,7 @@ fn sim_says_what_it_does_not_do() {
     );
 }
 
-/// The published equation of MPCP is broken in a second by an optimised build; ours is not.
+/// An optimised build refutes the published equation of MPCP within a second; ours is not refuted.
 #[test]
 fn refute_breaks_what_is_unsound() {
     let example = "refute examples/suspension --analysis";
@@ -421,7 +421,7 @@ fn a_dry_run_says_what_it_would_do() {
     }
 }
 
-/// An overlay changes the machine, not the application; its plan stands beside the other.
+/// An overlay changes the machine, not the application; its plan is written beside the other one.
 #[test]
 fn an_overlay_is_another_plan() {
     let folder = folder(&two_tasks("2ms"));
@@ -476,12 +476,12 @@ fn a_closed_pipe_is_no_panic() {
         .unwrap();
     drop(child.stdout.take());
     let Output { status, stderr, .. } = child.wait_with_output().unwrap();
-    // It may have been done before the pipe was closed.
+    // The command may have finished before the pipe was closed.
     assert!(status.success() || status.signal() == Some(13), "{status:?}");
     assert_eq!(String::from_utf8(stderr).unwrap(), "");
 }
 
-/// The least application, from nothing to its report.
+/// The smallest application, from building to its report.
 #[test]
 fn run_builds_boots_and_reports() {
     let out = tempfile::tempdir().unwrap();
@@ -494,8 +494,8 @@ fn run_builds_boots_and_reports() {
     }
     let report = std::fs::read(out.path().join("report.json")).unwrap();
     let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
-    // A machine that others share may stand still without its probe noticing, and a response is late. Nothing else
-    // may go wrong, and the answer is the report's.
+    // A machine that others share may stall without its probe noticing, so that a response is late. No other breach
+    // is allowed, and the exit code must match the report.
     let breaches = report["breaches"].as_array().unwrap();
     for breach in breaches {
         assert!(breach["breach"] == "response" && breach["cause"] != "not-proven", "{breach}");
@@ -532,7 +532,7 @@ fn sim_takes_execution_times_of_a_recorded_run() {
     assert_eq!(answer.code, Some(0), "{}{}", answer.out, answer.err);
     let json: serde_json::Value = serde_json::from_str(&answer.out).unwrap();
     assert_eq!(json["like"], "run.taut");
-    // It executes 1 ms in every second job; its release can be late besides.
+    // The task executes 1 ms in every second job; its release can be late in addition.
     let text = taut(folder.path(), "sim --runs 3 --for 1s --like run.taut").out;
     let row = text.lines().find(|line| line.trim_start().starts_with("fast")).unwrap();
     let simulated: u64 = row.split_whitespace().nth(1).unwrap().parse().unwrap();
@@ -555,7 +555,7 @@ fn doctor_names_cpus_that_are_not_there() {
     for cpu in [1000, 1001] {
         says(&format!("this machine has no CPU {cpu}, which platform.housekeeping names; it has 0"));
     }
-    // Whether a plan holds is no question to this machine.
+    // Whether a plan holds does not depend on this machine.
     assert_eq!(taut(missing.path(), "check").code, Some(0));
     let text = two_tasks("2ms").replace("[0]", "[1000]").replace("core = 0", "core = 1000");
     let answer = taut(folder(&text).path(), "doctor .");
@@ -578,7 +578,7 @@ fn doctor_says_of_the_throttle_what_it_means_for_a_plan() {
     }
     let leaves = format!("real-time threads may use {runtime}us of every {period}us");
     assert!(free.out.contains(&format!("why: {leaves}")), "{}", free.out);
-    // About a third of every second in short jobs; then jobs that go on for seconds, though half of the core is idle.
+    // About a third of every second in short jobs; then jobs that run for seconds, though half of the core is idle.
     let short = taut(folder(&two_tasks("2ms")).path(), "doctor .");
     let kept = short.out.contains("yes  Throttle");
     assert!(!kept || short.out.contains(&format!("here: {leaves}")), "{}", short.out);
@@ -591,7 +591,7 @@ fn doctor_says_of_the_throttle_what_it_means_for_a_plan() {
     assert!(answer.out.contains("and core 0 can need"), "{}", answer.out);
 }
 
-/// Rights of the file of `taut` are not those of what it starts.
+/// Capabilities of the file `taut` do not pass to programs that it starts.
 #[test]
 fn doctor_tells_rights_of_its_own_file_from_what_is_inherited() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -626,7 +626,7 @@ fn doctor_tells_rights_of_its_own_file_from_what_is_inherited() {
     assert!(none.contains("no   Priorities") && none.contains("rtprio 99"), "{none}");
 }
 
-/// A terminal that cannot take a line away gets none, and no colours.
+/// A terminal that cannot erase a line gets no progress line, and no colours.
 #[test]
 fn a_dumb_terminal_gets_no_escapes() {
     let manifest = folder(&two_tasks("2ms"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! How an application ends, and what its report says of that: now, and when the recording is read again.
+//! How an application ends, and what its report says about that: at once, and when the recording is read again.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use std::os::unix::fs::PermissionsExt;
@@ -28,7 +28,7 @@ priority = 20
 "#;
 const MS: u64 = 1_000_000;
 
-/// Three jobs in time, and its own end if it has one.
+/// Three jobs in time, and an end record if the ending has one.
 fn records(ending: Ending) -> Vec<Record> {
     let record =
         |at, kind, job, value| Record { at: Instant::from_ns(at), kind, cpu: 0, subject: 0, job, value };
@@ -54,7 +54,7 @@ fn taut(folder: &Path, line: &str) -> (Option<i32>, String) {
     (output.status.code(), text(output.stdout) + &text(output.stderr))
 }
 
-/// An application that leaves a recording, of which `cut` bytes are missing at its end, and ends as the script says.
+/// Runs an application that leaves a recording, cut by `cut` bytes at its end, and then ends as the script says.
 fn ran(ending: Ending, cut: usize, script: &str) -> (tempfile::TempDir, Option<i32>, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
@@ -87,10 +87,10 @@ fn only_an_end_of_its_own_is_kept() {
         (none, 0, "kill -KILL $$", 4, 1, "killed", "ended by SIGKILL (signal 9)"),
         (none, 0, "kill -XFSZ $$", 4, 1, "killed", "ended by SIGXFSZ (signal 25)"),
         (none, 0, "exit 0", 1, 1, "exited", "ended by itself (exit code 0) before its run did"),
-        // As the runtime does where a limit on the size of files comes in between.
+        // As the runtime exits when a limit on file size stops the recording.
         (none, 0, "exit 5", 5, 1, "unwritten", "the rest of the recording could not be written"),
         (Ending::Done, 0, "exit 5", 5, 1, "exited", "did not end in order: exit code 5"),
-        // The writer was ended inside of its last blocks.
+        // The writer was killed while it wrote its last blocks.
         (Ending::Done, 10, "kill -KILL $$", 4, 1, "killed", "ended by SIGKILL (signal 9)"),
         (none, 70, "kill -SEGV $$", 4, 1, "killed", "ended by SIGSEGV (signal 11)"),
     ] {
@@ -105,7 +105,7 @@ fn only_an_end_of_its_own_is_kept() {
             (word != "done", &word.into()),
             "{what}"
         );
-        // The recording says it by itself.
+        // The recording alone gives the same answer.
         let (found, text) = taut(folder.path(), "report out/run.taut");
         assert_eq!(found, Some(again), "{what}\n{text}");
         assert!(text.contains(said), "{what}\n{text}");
@@ -113,8 +113,8 @@ fn only_an_end_of_its_own_is_kept() {
     }
 }
 
-/// Whatever leaves without a recording, in its set-up or as it is no application of taut, showed nothing: its code 0 is
-/// not the run's. An earlier recording in the same folder does not stand in for it.
+/// A program that exits without a recording, during set-up or because it is not an application of taut, proved
+/// nothing: its exit code 0 is not the run's. An earlier recording in the same folder does not stand in for it.
 #[test]
 fn who_recorded_nothing_kept_nothing() {
     let (folder, ..) = ran(Ending::Done, 0, "exit 0");
@@ -132,7 +132,7 @@ fn who_recorded_nothing_kept_nothing() {
     }
 }
 
-/// What is damaged is not mended by what is added.
+/// Nothing is appended to a damaged recording.
 #[test]
 fn nothing_is_added_to_what_is_damaged() {
     let (folder, ..) = ran(Ending::Done, 0, "exit 0");
@@ -150,7 +150,7 @@ fn nothing_is_added_to_what_is_damaged() {
     assert_eq!(read("out/run.taut"), read("kept.taut"));
 }
 
-/// The application is told how much it may record: nothing is said of a run that ends by itself.
+/// The application gets the limit on its recording; a run that ends by itself has none.
 #[test]
 fn a_limit_is_handed_on() {
     let limit = |line: &str| {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `taut run` ends, whatever becomes of the application and of those who read what it prints.
+//! `taut run` ends, whatever the application does and whatever happens to the readers of its output.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use std::path::Path;
@@ -12,7 +12,7 @@ const MANIFEST: &str = "manifest = 1\n[app]\nname = \"ending\"\nexec = \"program
      memory = \"16MiB\"\non-missing-privilege = \"degrade\"\n[tasks.tick]\narrival = { periodic = \"10ms\" }\n\
      deadline = \"10ms\"\nwcet = { value = \"1us\", source = \"guess\" }\ncore = 0\npriority = 5\n";
 
-/// A folder with an application whose program is a script. It ends by itself after 20 s.
+/// A folder with an application whose program is a script. The scripts here end by themselves, after 20 s at most.
 fn application(script: &str) -> tempfile::TempDir {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
@@ -27,7 +27,7 @@ const STUBBORN: &str =
     "trap '' TERM INT HUP\necho ready > ready\ni=0\nwhile [ $i -lt 200 ]; do sleep 0.1; i=$((i+1)); done";
 
 fn taut(folder: &Path, arguments: &[&str]) -> Command {
-    // SIGHUP is as it is by itself, also where whoever runs the tests ignores it, as `nohup` does.
+    // Resets SIGHUP to its default, in case the tests run where it is ignored, as under `nohup`.
     let mut command = Command::new("env");
     command
         .args(["--default-signal=HUP", env!("CARGO_BIN_EXE_taut"), "run", "."])
@@ -51,7 +51,8 @@ fn signal(child: &Child, number: i32) {
     taut_sys::signals::kill(child.id(), number).unwrap();
 }
 
-/// Waits for a command, and says how long it took. One that hangs is killed, and fails the test.
+/// Waits for a command; returns how long it took and its exit code. A command that hangs is killed, and fails the
+/// test.
 fn ended(mut child: Child, limit: Duration) -> (Duration, Option<i32>) {
     let begun = Instant::now();
     loop {
@@ -102,7 +103,7 @@ fn an_application_that_is_stopped_is_killed_too() {
     ended(child, Duration::from_secs(5));
 }
 
-/// As Ctrl-Z stops both: what the command does not see pass is not counted.
+/// Both are stopped, as by Ctrl-Z: the time that passes meanwhile does not count.
 #[test]
 fn what_passes_while_both_are_stopped_is_not_counted() {
     let script = "trap 'for i in 1 2 3 4; do sleep 0.1; done; exit 7' TERM\necho $$ > ready.new\n\
@@ -124,7 +125,7 @@ fn what_passes_while_both_are_stopped_is_not_counted() {
     assert_eq!(ended(child, Duration::from_secs(5)).1, Some(7));
 }
 
-/// What it says when its patience is over finds no room: the application is killed all the same.
+/// The message at the end of its patience blocks on a full pipe: the application is killed all the same.
 #[test]
 fn a_reader_that_does_not_read_keeps_no_application() {
     use std::io::Write;
@@ -134,7 +135,7 @@ fn a_reader_that_does_not_read_keeps_no_application() {
     let folder =
         application(&STUBBORN.replace("echo ready > ready", "echo $$ > ready.new; mv ready.new ready"));
     let (reader, writer) = std::io::pipe().unwrap();
-    // Opened anew, so that it alone does not wait.
+    // Opened anew, so that only this descriptor is non-blocking.
     let mut filler = std::fs::OpenOptions::new();
     filler.write(true).custom_flags(NONBLOCK);
     let mut filler = filler.open(format!("/proc/self/fd/{}", writer.as_raw_fd())).unwrap();
@@ -155,7 +156,7 @@ fn a_reader_that_does_not_read_keeps_no_application() {
 
 #[test]
 fn a_reader_that_has_gone_stops_nothing() {
-    // It prints all the time, and exits with 7 when its time is over.
+    // The program prints all the time, and exits with 7 at the end of its time.
     let script =
         "trap '' PIPE\ni=0\nwhile [ $i -lt 5 ]; do echo words >&2; sleep 0.1; i=$((i+1)); done\nexit 7";
     let folder = application(script);

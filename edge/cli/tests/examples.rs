@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What docs/examples shows is what there is: the pages' manifests are the examples' to the letter, and the commands
-//! that they show print what stands below them. A line with nothing but `…` stands for any lines.
+//! docs/examples matches reality: the manifests in the pages are the examples' manifests to the letter, and the
+//! commands in the pages print what the pages show. A line with only `…` stands for any lines.
 //!
-//! `EXAMPLES_UPDATE=1` writes into the pages what was printed, where nothing is left out.
+//! `EXAMPLES_UPDATE=1` writes the actual output into the pages, where no lines are left out.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// What a command prints to both of its streams, in the order in which it does.
+/// What a command prints to both of its streams, in order.
 fn printed(line: &str) -> String {
     let mut words = line.split_whitespace();
     assert_eq!(words.next(), Some("taut"), "a page shows `taut` only: {line}");
@@ -32,7 +32,7 @@ fn printed(line: &str) -> String {
         .stdout(writer.try_clone().unwrap())
         .stderr(writer);
     let mut child = command.spawn().unwrap();
-    // The writing ends that it holds would keep the reader waiting.
+    // The write ends in `command` would keep the reader waiting.
     drop(command);
     let mut text = String::new();
     reader.read_to_string(&mut text).unwrap();
@@ -40,7 +40,7 @@ fn printed(line: &str) -> String {
     text.lines().map(str::trim_end).fold(String::new(), |text, line| text + line + "\n")
 }
 
-/// Whether lines are as shown.
+/// Whether lines match what a page shows.
 fn fits(shown: &[&str], lines: &[&str]) -> bool {
     match shown {
         [] => lines.is_empty(),
@@ -49,7 +49,7 @@ fn fits(shown: &[&str], lines: &[&str]) -> bool {
     }
 }
 
-/// Checks a page; answers what it would be with outputs renewed.
+/// Checks a page; returns the page with its outputs renewed.
 fn page(text: &str, manifest: &mut String, wrong: &mut String) -> String {
     let mut renewed = String::new();
     let mut lines = text.lines();
@@ -84,7 +84,7 @@ fn page(text: &str, manifest: &mut String, wrong: &mut String) -> String {
     renewed
 }
 
-/// Checks the commands of a page; what it shows of manifests.
+/// Checks the commands of a page; returns the manifest text that it shows.
 fn commands(path: &str) -> String {
     let file = root().join(path);
     let text = std::fs::read_to_string(&file).unwrap();
@@ -100,7 +100,7 @@ fn commands(path: &str) -> String {
 
 fn example(name: &str, manifest: &str) {
     let shown = commands(&format!("docs/examples/{name}.md"));
-    // Pieces are apart by a line in the manifest, and by prose in the page.
+    // Pieces are separated by an empty line in the manifest, and by prose in the page.
     let squeezed = |text: &str| -> String {
         text.lines().filter(|line| !line.trim().is_empty()).collect::<Vec<_>>().join("\n")
     };
@@ -111,7 +111,7 @@ fn example(name: &str, manifest: &str) {
 #[test]
 fn choosing() {
     let shown = commands("docs/choosing.md");
-    // What it shows of a plan is in that plan.
+    // Every line that the page shows of a plan is in the actual plan.
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("desktop");
     std::fs::create_dir_all(&folder).unwrap();
     for file in ["taut.toml", "desktop.toml"] {
@@ -127,7 +127,7 @@ fn choosing() {
 fn flow() {
     let shown = commands("docs/flow.md");
     let manifest = std::fs::read_to_string(root().join("apps/drive/taut.toml")).unwrap();
-    // Two of its tables, whole.
+    // The page shows two of the manifest's tables in full.
     for table in shown.split_inclusive("\n[").filter(|table| !table.trim().is_empty()) {
         let table = table.trim_end_matches('[').trim();
         assert!(manifest.contains(table), "{table}");

@@ -23,7 +23,7 @@ fn taut(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     (status.code(), text(stdout), text(stderr))
 }
 
-/// Every sample becomes a manifest that `taut check` understands.
+/// Every sample becomes a manifest that `taut check` accepts.
 #[test]
 fn samples_are_checked() {
     let mut count = 0;
@@ -103,7 +103,7 @@ fn export_writes_each_language() {
 const LANGUAGES: [(&str, &str); 4] =
     [("mast", "-- taut:"), ("simso", "<?xml"), ("cheddar", "<?xml"), ("rt-app", "{\n    \"tasks\"")];
 
-/// Standard input, text that is none, and files that are of another kind than was said.
+/// Standard input, bytes that are not text, and files in another format than stated.
 #[test]
 fn import_of_anything() {
     use std::io::Write;
@@ -118,7 +118,7 @@ fn import_of_anything() {
             .stderr(std::process::Stdio::piped())
             .spawn()
             .unwrap();
-        // It may have refused before it read all.
+        // The command may have refused the input before it read all.
         let _ = child.stdin.take().unwrap().write_all(bytes);
         let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -129,7 +129,7 @@ fn import_of_anything() {
     assert_eq!(code, Some(0), "{err}");
     assert!(plain.contains("name = \"imported\""), "{plain}");
     assert!(err.starts_with("read as Cheddar\n") && err.contains("standard input:98:3: task"), "{err}");
-    // The same with a mark in front and the other ends of lines, in a language that is told.
+    // The same with a byte order mark and other line endings, with the language given.
     let dressed = format!("\u{feff}{}", sample.replace('\n', "\r\n"));
     for more in [&["--from", "auto"][..], &["--from", "cheddar"]] {
         assert_eq!(import(dressed.as_bytes(), more).1, plain, "{more:?}");
@@ -197,7 +197,7 @@ fn export_of_one_core() {
     }
 }
 
-/// Every command of the page, in order, in a folder that has the sample.
+/// Runs every command of the page, in order, in a folder with the sample.
 #[test]
 fn the_page_tells_the_truth() {
     let folder = tempfile::tempdir().unwrap();

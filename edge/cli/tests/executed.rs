@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Applications that really ran, and what `taut replay` and `taut report` say of their recordings. With the privilege to
-//! be real-time or without it: the decisions are the same.
+//! Runs applications for real, and checks what `taut replay` and `taut report` say about their recordings. The
+//! decisions are the same with and without real-time privilege.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 #[path = "../../../live/run/tests/app/mod.rs"]
@@ -21,7 +21,7 @@ use taut_plan::Plan;
 use taut_run::{App, Component, Config, Context, Error, Failure, Job, Receiver, StateWriter};
 use taut_time::Duration;
 
-/// Runs an application for 300 ms; the folder of its recording.
+/// Runs an application for 300 ms; returns the folder of its recording, and the plan.
 fn ran(
     manifest: &str,
     setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>,
@@ -53,8 +53,8 @@ fn taut(folder: &Path, line: &str) -> (Option<i32>, String) {
     (output.status.code(), text(output.stdout) + &text(output.stderr))
 }
 
-/// Every decision of the run is what the simulator says. What is not compared, as records were lost on a busy machine, is
-/// told, and no difference.
+/// The simulator makes every decision of the run. Where a busy machine lost records, the rest is not compared: that
+/// is reported, and is no difference.
 fn is_replayed(folder: &Path) {
     let (code, said) = taut(folder, "replay run.taut --slack 200ms");
     let lost = said.contains("records were lost");
@@ -101,7 +101,7 @@ fn locks_between_cores() {
              [channels.pose]\nkind = \"state\"\nfrom = \"slow\"\nto = \"far\"\npayload = \"Pose\"\n{}",
             if protocol == "fmlp-plus" { "" } else { "mechanism = \"msrp\"\n" }
         );
-        // The state's lock is the first one, `own` is of core 0.
+        // The lock of the state comes first, and `own` belongs to core 0.
         let bus = "{ resource = \"bus\", longest = \"20us\" }";
         let both = format!("sections = [{bus}, {{ resource = \"own\", longest = \"5us\" }}]\n");
         let one = format!("sections = [{bus}]\n");
@@ -136,7 +136,7 @@ fn locks_between_cores() {
             Ok(())
         });
         is_replayed(folder.path());
-        // Some job is late, as a rule: they take longer than they may.
+        // Usually some job is late, because jobs may exceed their execution times.
         let (code, said) = taut(folder.path(), "report run.taut");
         assert!(matches!(code, Some(0 | 1)), "{said}");
         let row =
@@ -145,7 +145,7 @@ fn locks_between_cores() {
     }
 }
 
-/// What docs/locks.md reads aloud.
+/// The example that docs/locks.md explains.
 #[test]
 fn the_example() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/buses/taut.toml");
@@ -189,7 +189,8 @@ fn the_example() {
     }
 }
 
-/// Jobs that begin when what they read is there, some of them late and some dropped: the rule is told of them when they do.
+/// Jobs that wait until their inputs are there, some of them late and some dropped: the scheduling rule is notified
+/// of a job only then.
 #[test]
 fn synchronous_flows() {
     for (scheduler, overrun) in
@@ -227,7 +228,7 @@ fn synchronous_flows() {
                         for from in &mut reads {
                             let _ = from.latest(job);
                         }
-                        // Late now and then, also for several periods.
+                        // Sometimes late, also by several periods.
                         spend(job, if job.number() % 11 == 5 { 5_000 } else { 100 });
                         if let Some(writes) = &mut writes {
                             writes.publish(job, [job.number(); 10]).map_err(|_| Failure::Code(1))?;
@@ -245,7 +246,7 @@ fn synchronous_flows() {
             let subject = plan.task(task).unwrap() as u16;
             run.records.iter().filter(move |record| record.kind == kind && record.subject == subject)
         };
-        // They waited, and some were dropped.
+        // Some jobs waited, and some were dropped.
         assert!(reported("far", Kind::Release).any(|record| record.value > 1_000_000));
         assert!(overrun != "skip-next" || reported("left", Kind::Skip).count() > 5);
     }
@@ -259,7 +260,7 @@ fn limited(tables: &str) -> String {
     )
 }
 
-/// Sometimes four times as long as stated.
+/// Some jobs take four times as long as stated.
 fn sometimes_long(app: &mut App<'_>, name: &str, micros: u64) -> Result<(), Error> {
     app.task(name, move |_| {
         Ok(each(move |job: &mut Job<'_>| {
@@ -284,7 +285,7 @@ fn jobs_that_use_up_their_budgets_are_replayed_and_reported() {
     assert!(said.contains("used up the budget"), "{said}");
 }
 
-/// Whatever becomes of late jobs: of those that a budget does not suffice for, the server's is used up.
+/// For every overrun policy: a late job whose budget does not suffice uses up the server's budget.
 #[test]
 fn tasks_in_servers_are_replayed() {
     for (policy, overrun) in [
@@ -322,7 +323,7 @@ fn tasks_in_servers_are_replayed() {
     }
 }
 
-/// A job in a server is late by 400 us, which its server's next turn has for it: the run ends in order.
+/// A job in a server ends 400 us after its deadline, within the server's next budget: the run ends in order.
 fn stops_in_a_server(to: &Path) {
     let tables = "[servers.share]\npolicy = \"polling\"\nbudget = \"1ms\"\nperiod = \"6ms\"\n\
                   [tasks.bulk]\narrival = { periodic = \"30ms\" }\ndeadline = \"30ms\"\nserver = \"share\"\n\
@@ -343,7 +344,8 @@ fn stops_in_a_server(to: &Path) {
     std::fs::copy(folder.path().join("run.taut"), to.join("run.taut")).unwrap();
 }
 
-/// In a process of its own: one whose machine stands still for the graces is ended where it stands, which leaves nothing here.
+/// Runs in a process of its own: if the machine stalls for all grace periods, the runtime ends the process where it
+/// stands, which would end the other tests here.
 #[test]
 fn a_task_in_a_server_that_stops_the_application_is_replayed() {
     const TO: &str = "TAUT_STOPS_IN_A_SERVER";
@@ -369,14 +371,14 @@ fn a_task_in_a_server_that_stops_the_application_is_replayed() {
     }
 }
 
-/// How often something of a task was recorded.
+/// How often an event of a task was recorded.
 fn recorded(folder: &Path, plan: &Plan, task: &str, kind: Kind) -> usize {
     let run = Run::from_bytes(&std::fs::read(folder.join("run.taut")).unwrap()).unwrap();
     let subject = plan.task(task).unwrap() as u16;
     run.records.iter().filter(|record| record.kind == kind && record.subject == subject).count()
 }
 
-/// Takes orders, and says how many.
+/// Takes orders, and publishes how many it has taken.
 struct Taker<'p>(StateWriter<'p, u64>, u64);
 
 impl Component for Taker<'_> {}
@@ -389,7 +391,7 @@ impl Receiver<u64> for Taker<'_> {
     }
 }
 
-/// A best-effort task in a server releases a real-time one in another server, which publishes what it has done to both.
+/// A best-effort task in a server releases a real-time task in another server, which publishes its count to both.
 #[test]
 fn channels_of_tasks_in_servers_are_replayed() {
     for policy in ["polling", "deferrable", "sporadic"] {
@@ -436,8 +438,8 @@ fn channels_of_tasks_in_servers_are_replayed() {
     }
 }
 
-/// Two best-effort tasks in a server, of which one computes without end and the other one sleeps now and then, like any
-/// thread; and a real-time task below the server.
+/// Two best-effort tasks in a server, one of which computes without end while the other sleeps from time to time, as
+/// any thread may; and a real-time task at a lower priority than the server.
 #[test]
 fn best_effort_tasks_in_servers_are_replayed() {
     for (policy, budget) in
@@ -475,7 +477,7 @@ fn best_effort_tasks_in_servers_are_replayed() {
             let turns = recorded(folder.path(), &plan, task, Kind::Complete);
             assert!(turns > 5, "{policy}, {budget}: {task} had {turns}");
         }
-        // Nothing is promised of them, so nothing is said.
+        // Best-effort tasks have no guarantee, so the report does not mention them.
         let (code, said) = taut(folder.path(), "report run.taut");
         assert!(matches!(code, Some(0 | 1)) && !said.contains("bulk"), "{said}");
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Manifests that nobody means: each command answers, in time, with a code of the documented ones.
+//! Absurd manifests: each command answers in bounded time, with a documented exit code.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use std::fmt::Write;
@@ -23,7 +23,7 @@ fn task(name: &str, period: &str, deadline: &str, wcet: &str, more: &str) -> Str
     )
 }
 
-/// Exit code and both outputs of a command that may take a minute in a slow build.
+/// Exit code and both outputs of a command, which may take a minute in a slow build.
 fn taut(line: &str, manifest: &str) -> (i32, String) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("taut.toml"), manifest).unwrap();
@@ -41,7 +41,7 @@ fn taut(line: &str, manifest: &str) -> (i32, String) {
     (status.code().unwrap(), reported)
 }
 
-/// The code of `check`, after all other commands answered something documented.
+/// The exit code of `check`, after all other commands have answered with a documented code.
 fn answered(manifest: &str) -> (i32, String) {
     for line in ["check --format json", "plan", "sim --for 1ms --runs 1", "run --dry-run", "explain --task a"]
     {
@@ -53,7 +53,7 @@ fn answered(manifest: &str) -> (i32, String) {
 
 #[test]
 fn ten_thousand_tasks() {
-    // A build that is not optimised gets a tenth.
+    // A build without optimisation gets a tenth.
     let count = if cfg!(debug_assertions) { 1_000 } else { 10_000 };
     let cores = (0..count / 50).map(|core| core.to_string()).collect::<Vec<_>>().join(", ");
     let mut manifest = head(&format!("cores = [{cores}]\nhousekeeping = [1000]\nscheduler = \"edf\""));
@@ -69,7 +69,7 @@ fn ten_thousand_tasks() {
 
 #[test]
 fn all_of_a_core() {
-    // The platform probe takes 10us of each ms, and 1 ns more is too much for both schedulers.
+    // The platform probe takes 10 us of each ms, and 1 ns more is too much for both schedulers.
     for scheduler in ["fp", "edf"] {
         let manifest = |wcet| {
             head(&format!("cores = [0]\nscheduler = \"{scheduler}\"\n{NO_OVERHEADS}"))

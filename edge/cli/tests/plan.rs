@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `taut plan` with something asked for beside the manifest.
+//! `taut plan` with requests beside the manifest.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Code, and what is said on both streams.
+/// Exit code, and both streams.
 fn taut(folder: &Path, line: &str) -> (Option<i32>, String) {
     let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_taut"))
         .args(line.split_whitespace())
@@ -18,7 +18,7 @@ fn taut(folder: &Path, line: &str) -> (Option<i32>, String) {
     (status.code(), String::from_utf8(stdout).unwrap() + &String::from_utf8(stderr).unwrap())
 }
 
-/// A writer and a reader on two cores, with a state that a lock makes smaller.
+/// A writer and a reader on two cores, with a state that takes less memory with a lock.
 fn folder(scheduler: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let task = |name: &str, period: &str, core: u8| {
@@ -53,13 +53,13 @@ fn a_wish_holds_until_the_manifest_changes() {
     assert!(code == Some(1) && said.contains("channels.map.mechanism: msrp -> chen"), "{said}");
     assert!(!lock(folder).contains("wish"), "nothing is written by --check");
     assert_eq!(taut(folder, "plan --pin map=chen").0, Some(0));
-    // What is planned after that, is planned so.
+    // Later plans keep the pin.
     assert_eq!(taut(folder, "plan --check").0, Some(0));
     let (_, said) = taut(folder, "explain --channel map");
     assert!(said.contains("Chen: pinned"), "{said}");
     let (_, said) = taut(folder, "plan --why map");
     assert!(said.contains("taken, since it is pinned"), "{said}");
-    // Another manifest: nothing is asked for any more.
+    // For a changed manifest, the request no longer holds.
     let manifest = std::fs::read_to_string(folder.join("taut.toml")).unwrap();
     std::fs::write(folder.join("taut.toml"), manifest.replace("4000", "4001")).unwrap();
     let (_, said) = taut(folder, "explain --channel map");
@@ -84,7 +84,7 @@ fn what_cannot_be_had() {
         ("plan --why maps", 2, "did you mean `map`?"),
         ("plan --why map --check", 2, "cannot be used with"),
         ("plan --minimise cost", 2, "possible values: memory, response, slack"),
-        // A lock that fits the parties, but not where they run or how.
+        // A lock that fits the tasks, but not their cores or how they are executed.
         ("plan --pin map=srp", 1, "SRP does not fit state `map`"),
         ("plan --pin map=mpcp", 1, "MPCP does not fit state `map`"),
         ("check", 0, "every deadline is proven"),
@@ -97,7 +97,7 @@ fn what_cannot_be_had() {
     assert_eq!(taut(folder, "run --dry-run").0, Some(0), "under EDF, and with a lock between cores");
 }
 
-/// Proven, and not executed.
+/// The manifest is proven, but cannot be executed.
 #[test]
 fn more_users_than_a_lock_can_have() {
     let folder = tempfile::tempdir().unwrap();
@@ -119,7 +119,7 @@ fn more_users_than_a_lock_can_have() {
     assert!(said.contains("help: let 64 tasks at most use `bus`, or all of one core"), "{said}");
 }
 
-/// The runs of a plan with a locked state are runs with that lock.
+/// Simulated runs of a plan with a locked state use that lock.
 #[test]
 fn runs_with_a_locked_state() {
     let folder = folder("fp");
@@ -131,7 +131,7 @@ fn runs_with_a_locked_state() {
     assert_eq!(code, Some(0), "{said}");
 }
 
-/// By an editor, or by who resolved a merge.
+/// A plan changed by an editor, or by resolving a merge.
 #[test]
 fn a_plan_that_was_changed() {
     let folder = folder("fp");
@@ -154,14 +154,14 @@ fn a_plan_that_was_changed() {
     assert_eq!(taut(folder, "plan --check").0, Some(0), "as if nobody had changed it");
     let (_, page) = taut(folder, "explain TAUT0602");
     assert!(page.contains("not a signature"), "{page}");
-    // A merge that nobody has resolved.
+    // An unresolved merge conflict.
     let conflict = format!("<<<<<<< ours\n{whole}=======\n{edited}>>>>>>> theirs\n");
     std::fs::write(folder.join("taut.lock"), conflict).unwrap();
     let (code, said) = taut(folder, "plan --check");
     assert!(code == Some(1) && said.contains("error[TAUT0601]") && said.contains("is damaged"), "{said}");
 }
 
-/// A manifest without a program is none to run, and nothing is written.
+/// A manifest without a program cannot run, and nothing is written.
 #[test]
 fn a_run_without_a_program_writes_nothing() {
     let folder = folder("fp");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `taut replay`: what it says of recorded runs.
+//! `taut replay`: its answers for recorded runs.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use std::path::Path;
@@ -57,7 +57,7 @@ priority = 50
 sections = [{ resource = "bus", longest = "600us" }]
 "#;
 
-/// Its tasks, by position.
+/// The tasks of the manifest, by position.
 const URGENT: u16 = 0;
 const WAITS: u16 = 1;
 const HOLDS: u16 = 3;
@@ -68,7 +68,8 @@ fn record(us: u64, kind: Kind, subject: u16, value: u64) -> Record {
     Record { at, kind, cpu: u8::from(subject == HOLDS), subject, job: 0, value }
 }
 
-/// As a drain writes it: what core 0 recorded, then core 1. `waits` asks for the bus that `holds` has.
+/// In the order in which a drain writes it: the records of core 0, then those of core 1. `waits` requests the bus
+/// while `holds` holds it.
 fn dispatched() -> Vec<Record> {
     vec![
         record(0, Kind::Begin, 0, 0),
@@ -137,7 +138,7 @@ in µs: the longest from a decision in virtual time to its record
 
 #[test]
 fn the_first_difference() {
-    // `waits` holds what `holds` has.
+    // `waits` locks what `holds` already holds.
     let mut records = dispatched();
     records[6].kind = Kind::Locked;
     let folder = recording(&records);
@@ -167,7 +168,7 @@ record 6: recorded `waits 0 holds bus`, simulated `waits 0 waits for bus`
     assert_eq!(found["recorded"]["what"], "waits 0 holds bus");
     assert_eq!(found["simulated"]["what"], "waits 0 waits for bus");
     assert_eq!(found["held"][0]["by"]["task"], "holds");
-    // One that should have been preempted.
+    // A job that should have been preempted.
     let mut records = dispatched();
     records.insert(8, record(1_301, Kind::Release, URGENT, 500));
     records[8].job = 1;
@@ -197,7 +198,7 @@ fn not_all_can_be_compared() {
     );
     assert!(answer.out.contains("cpu 1: not compared from 1.302 ms on: it shares resources with cpu 0"));
     assert_eq!(json(&folder, 1)["verdict"], "equal-until");
-    // A run that was killed: what was decided and not recorded is told.
+    // A run that was killed: decisions that were not recorded are reported.
     let mut records = dispatched();
     records.retain(|record| record.at.as_ns() < BEGIN + 1_302_000 && record.kind != Kind::End);
     let answer = taut(recording(&records).path(), "replay");
@@ -207,7 +208,7 @@ fn not_all_can_be_compared() {
     assert_eq!(json(&recording(&records), 0)["ended"], false);
 }
 
-/// What is whole is compared, and that is not all.
+/// The undamaged part is compared, but does not count as the whole.
 #[test]
 fn a_damaged_recording_is_not_equal() {
     let folder = recording(&dispatched());
@@ -238,14 +239,14 @@ fn nothing_to_compare() {
         record(12, Kind::Start, URGENT, 0),
         record(900, Kind::Complete, URGENT, 800_000),
     ];
-    // Without its locks Linux can do it.
+    // Without the locks, Linux can schedule this manifest itself.
     let free =
         MANIFEST.lines().filter(|line| !["[res", "prot", "sect"].contains(&&line[..line.len().min(4)]));
     let free = free.collect::<Vec<_>>().join("\n");
     let answer = taut(recorded(&free, &native).path(), "replay");
     assert_eq!((answer.code, answer.out.as_str()), (Some(2), ""));
     assert!(answer.err.contains("not recorded by a dispatcher: Linux scheduled"), "{}", answer.err);
-    // What its plan does not know of.
+    // A use of a resource that the plan does not contain.
     let mut records = dispatched();
     records[6].subject = URGENT;
     let answer = taut(recording(&records).path(), "replay");
@@ -254,13 +255,13 @@ fn nothing_to_compare() {
     let answer = taut(recording(&[]).path(), "replay elsewhere");
     assert_eq!(answer.code, Some(2));
     assert!(answer.err.contains("elsewhere does not exist"), "{}", answer.err);
-    // A recording of nothing is equal to nothing.
+    // A recording without decisions is not equal to anything.
     for records in [&[][..], &dispatched()[..1], &dispatched()[17..]] {
         let answer = taut(recording(records).path(), "replay");
         assert_eq!((answer.code, answer.out.as_str()), (Some(2), ""), "{}", answer.err);
         assert!(answer.err.contains("nothing to compare: "), "{}", answer.err);
     }
-    // Files that are none, or not whole.
+    // Files that are not recordings, or are incomplete.
     let folder = recording(&dispatched());
     let whole = std::fs::read(folder.path().join("run.taut")).unwrap();
     for (bytes, what) in

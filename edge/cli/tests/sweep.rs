@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `taut sweep`: the same rows from one run, from parts, and from a run that was interrupted; and wrong input.
+//! `taut sweep`: the same rows from one run, from parts, and from an interrupted run; and faulty input.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use std::fs;
@@ -18,7 +18,7 @@ fn command(folder: &Path, line: &str) -> Command {
     command
 }
 
-/// The same where no file grows beyond 512 bytes.
+/// As [`command`], with a limit of 512 bytes per file.
 fn limited(folder: &Path, line: &str) -> Command {
     let mut command = Command::new("prlimit");
     command.args(["--fsize=512", "env", "--ignore-signal=XFSZ", env!("CARGO_BIN_EXE_taut"), "sweep"]);
@@ -34,14 +34,14 @@ fn sweep(folder: &Path, line: &str) -> Output {
     command(folder, line).output().unwrap()
 }
 
-/// What it prints when all goes well.
+/// The output of a command that succeeds.
 fn done(folder: &Path, line: &str) -> String {
     let output = sweep(folder, line);
     assert_eq!(output.status.code(), Some(0), "{line}: {}", text(&output.stderr));
     text(&output.stdout).to_owned()
 }
 
-/// That it ends with a code, and says so on stderr.
+/// Checks that a command ends with this exit code, and prints this text on stderr.
 fn refused(folder: &Path, line: &str, code: i32, says: &str) {
     let output = sweep(folder, line);
     let reported = text(&output.stderr);
@@ -82,7 +82,7 @@ fn parts_are_the_whole() {
     assert_eq!(joined, lines("whole.csv", 1));
     let joined: Vec<String> = (1..=3).flat_map(|part| lines(&format!("{part}.jsonl"), 0)).collect();
     assert_eq!(joined, lines("whole.jsonl", 0));
-    // The same in every language.
+    // The rows are the same in every format.
     done(at, "small.toml --merge whole.parquet --out again.csv");
     assert!(bytes(at, "again.csv") == bytes(at, "whole.csv"));
     let head = lines("whole.csv", 0)[0].clone();
@@ -133,7 +133,7 @@ fn what_merge_is_given_must_be_all_rows_once() {
     assert!(!at.join("whole.parquet").exists());
 }
 
-/// Long enough to be interrupted.
+/// A sweep long enough to be interrupted.
 fn long() -> String {
     SMALL.replace("per-point = 10", "per-point = 200").replace("best = 1000\n", "")
 }
@@ -146,7 +146,7 @@ fn an_interrupted_run_goes_on_to_the_same_bytes() {
     done(at, "long.toml -o whole.parquet");
     let part = at.join("rows.parquet.part");
     let rows = || fs::read_to_string(&part).map_or(0, |text| text.matches("\n[").count());
-    // What a faster machine has done before the signal comes is another try.
+    // If a fast machine finishes before the signal arrives, the test tries again.
     let interrupted = (0..20).any(|_| {
         let _ = fs::remove_file(at.join("rows.parquet"));
         let child = command(at, "long.toml -o rows.parquet --jobs 1")
@@ -177,7 +177,7 @@ fn an_interrupted_run_goes_on_to_the_same_bytes() {
     refused(at, "small.toml -o rows.parquet --resume", 2, "was made from another generator file");
     refused(at, &format!("{long} --resume --seed 2"), 2, "was made with another seed");
     refused(at, &format!("{long} --resume --shard 1/2"), 2, "was made for another part");
-    // The process was ended within a line.
+    // As if the process was killed in the middle of a line.
     let mut file = fs::OpenOptions::new().append(true).open(&part).unwrap();
     file.write_all(b"[17,\"few\",4").unwrap();
     drop(file);
@@ -186,7 +186,7 @@ fn an_interrupted_run_goes_on_to_the_same_bytes() {
     assert!(!part.exists(), "nothing is left behind");
 }
 
-/// What is in the place of a file that is not whole yet is taken away, and nothing is written through it.
+/// Whatever is in the place of a temporary file is removed; nothing is written through it.
 #[test]
 fn rows_are_written_through_nothing() {
     let folder = folder();
@@ -204,7 +204,7 @@ fn rows_are_written_through_nothing() {
 fn rows_that_were_touched_are_not_gone_on_with() {
     let folder = folder();
     let at = folder.path();
-    // All rows are there, and the last step fails: they are not lost.
+    // All rows are there, and the last step fails: no row is lost.
     fs::create_dir(at.join("rows.csv.new")).unwrap();
     let output = sweep(at, "small.toml -o rows.csv");
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
@@ -266,7 +266,7 @@ fn wrong_input_is_told_and_leaves_nothing() {
     refused(at, "bytes.toml", 2, "bytes.toml is not UTF-8 text: byte 0");
     fs::create_dir(at.join("rows.csv")).unwrap();
     refused(at, "small.toml -o rows.csv --force", 2, "rows.csv is a folder");
-    // A disk that is full.
+    // A full disk.
     std::os::unix::fs::symlink("/dev/full", at.join("full.csv.part")).unwrap();
     refused(at, "small.toml -o full.csv --force", 3, "cannot write full.csv.part: No space left");
     fs::write(at.join("few.toml"), SMALL.to_owned() + "[objects]\ncount = 9\n").unwrap();

@@ -37,7 +37,7 @@ fn copy_of(example: &str) -> tempfile::TempDir {
     folder
 }
 
-/// What a trace says, as text; its first field is a packet.
+/// The bytes of a trace, as text; its first field is a packet.
 fn names(path: &Path) -> String {
     let bytes = std::fs::read(path).unwrap();
     assert_eq!(bytes.first(), Some(&0x0a));
@@ -68,12 +68,12 @@ fn sim_shows_the_nearest_run() {
     let shown = json["trace"]["until_ns"].as_u64().unwrap() - json["trace"]["from_ns"].as_u64().unwrap();
     assert!(shown <= 20_000_000 && json["trace"]["left_out"][0].as_str().unwrap().contains("--trace-for"));
     assert!(std::fs::metadata(&trace).unwrap().len() < before.len() as u64 / 2, "a part of it");
-    // Without being asked, nothing is written, and a way to it is shown.
+    // Without `--trace` nothing is written, and the output says how to get a trace.
     std::fs::remove_file(&trace).unwrap();
     let human = taut(folder.path(), "sim --for 100ms --runs 3");
     assert!(human.out.contains("`--trace FILE` shows it"), "{}", human.out);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-    // What is not proven has no bound, and says where to read why.
+    // A task that is not proven has no bound, and the output says where to read why.
     let human = taut(copy_of("examples/suspension").path(), "sim --for 100ms --runs 1");
     assert!(
         human.out.contains("`taut check` says why") && human.out.contains("of its deadline"),
@@ -104,7 +104,7 @@ fn refute_writes_what_refutes() {
         std::fs::read(folder.path().join(path)).unwrap(),
         "a seed finds the same"
     );
-    // Where nobody asked for a file and none can be written, the answer stands.
+    // If the user did not request a file and none can be written, the answer holds.
     std::fs::remove_dir_all(folder.path().join("target")).unwrap();
     std::fs::write(folder.path().join("target"), "").unwrap();
     let human = taut(folder.path(), line);
@@ -124,7 +124,7 @@ fn wrong_usage_is_told() {
         assert_eq!(answer.code, Some(code), "{line}: {}{}", answer.out, answer.err);
         assert!(answer.err.contains(says), "{line}: {}", answer.err);
     };
-    // Before the time is spent.
+    // An error comes before the time is spent.
     for command in ["sim", "refute --for 600s --analysis deadlines"] {
         wrong(&format!("{command} --trace nowhere/run"), 3, "cannot write nowhere/run");
         wrong(&format!("{command} --trace ."), 3, "cannot write .");
@@ -140,7 +140,7 @@ fn wrong_usage_is_told() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "and nothing is left behind");
 }
 
-/// Ctrl-C ends a hunt, and what was reached is told.
+/// Ctrl-C ends a hunt, and its results so far are reported.
 #[test]
 fn ctrl_c_keeps_what_was_reached() {
     let folder = copy_of("examples/suspension");
@@ -154,7 +154,7 @@ fn ctrl_c_keeps_what_was_reached() {
             assert!(kill.success());
             answer(child.wait_with_output().unwrap())
         };
-        // On a busy machine it may not yet have begun to attend; then the signal itself has ended it.
+        // On a busy machine the command may not handle signals yet; then the signal itself kills it.
         let answers = [500, 5_000, 20_000].into_iter().map(interrupted);
         let answer = answers.into_iter().find(|answer| answer.code.is_some()).unwrap();
         assert_eq!(answer.code, Some(130), "{line}: {}{}", answer.out, answer.err);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Verdicts as tuples.
+//! Verdicts of analyses as tuples.
 
 use taut_analysis::{Assumption, Verdict, Why};
 
-/// What an analysis says, what it found, and, where it could not show anything, why: a word and a sentence.
+/// The verdict, what the analysis found, and, if it could show nothing, the reason as a word and as a sentence.
 pub(crate) type Answer<T> = (&'static str, Option<T>, Option<String>, Option<String>);
 
-/// A verdict, with what it found put as `show` says.
+/// A verdict as a tuple; `show` converts what the analysis found.
 pub(crate) fn answer<B, T>(verdict: Verdict<B>, show: impl FnOnce(B) -> T) -> Answer<T> {
     let not_shown = |value, word: &str, text: String| ("not shown", value, Some(word.into()), Some(text));
     match verdict {
@@ -29,7 +29,7 @@ pub(crate) fn answer<B, T>(verdict: Verdict<B>, show: impl FnOnce(B) -> T) -> An
     }
 }
 
-/// The name of an assumption, as `constrained-deadline`.
+/// The name of an assumption, such as `constrained-deadline`.
 pub(crate) fn word(assumption: Assumption) -> String {
     kebab(&format!("{assumption:?}"))
 }

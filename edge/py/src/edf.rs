@@ -14,7 +14,7 @@ use crate::answer::{Answer, answer};
 use crate::set::Set;
 use crate::work::{fits, position, time};
 
-/// Adds what stands here to the module.
+/// Adds the functions of this file to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(edf_demand, module)?)?;
     module.add_function(wrap_pyfunction!(edf_core, module)?)?;
@@ -24,11 +24,11 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// C, T, D, J.
 type Row = (u64, u64, u64, u64);
-/// Length, demand, blocking, and whose section blocks.
+/// Length, demand, blocking, and the task and resource whose section blocks.
 type WindowRow = (u64, u64, u64, Option<(usize, usize)>);
-/// Horizon, steps, the window that is too short.
+/// Horizon, steps, and the window whose demand and blocking exceed its length.
 pub(crate) type DemandRow = (u64, u32, Option<WindowRow>);
-/// From release, from arrival, blocking, whose, before, candidates.
+/// From release, from arrival, blocking, the task and resource whose section blocks, before, candidates.
 pub(crate) type ResponseRow = (u64, u64, u64, Option<(usize, usize)>, u64, u32);
 
 fn task((cost, period, deadline, jitter): Row) -> Task {

@@ -13,7 +13,7 @@ use taut_analysis::queue::{self, Reader, Writer, overflow};
 use crate::answer::{Answer, answer};
 use crate::work::{fits, numbers, time};
 
-/// Adds what stands here to the module.
+/// Adds the functions of this file to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(queue_capacity, module)?)?;
     module.add_function(wrap_pyfunction!(queue_time, module)?)?;
@@ -69,10 +69,10 @@ fn queue_overflow(
     Ok(answer(verdict, |found| found.map(|time| time.as_ns())))
 }
 
-/// Whether it is periodic, T, R, J.
+/// Whether it is periodic; T, R, J.
 type TaskRow = (bool, u64, u64, u64);
-/// How a state is read, or `"queue"`; values sent and taken per job of a queue, and whether it releases its reader; the
-/// reader.
+/// How a state is read, or `"queue"`; for a queue, the values sent and taken per job, and whether it releases its
+/// reader; the reader.
 type HopRow = (String, (u32, u32, bool), TaskRow);
 
 fn task((periodic, period, response, jitter): TaskRow) -> Task {
@@ -95,7 +95,7 @@ fn hops(rows: Vec<HopRow>) -> PyResult<Vec<Hop>> {
     rows.into_iter().map(hop).collect()
 }
 
-/// Until the last output, until it is replaced, hops, the last response.
+/// Time until the last output, time until it is replaced, hops, the last response.
 type AgeRow = (u64, Option<u64>, Vec<u64>, u64);
 
 /// The age of data.

@@ -16,7 +16,7 @@ use crate::answer::{Answer, answer};
 use crate::set::Set;
 use crate::work::{fits, free, position, time};
 
-/// Adds what stands here to the module.
+/// Adds the functions of this file to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fp_response, module)?)?;
     module.add_function(wrap_pyfunction!(fp_is_exact, module)?)?;
@@ -31,13 +31,13 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fp_offsets_chained, module)?)
 }
 
-/// C, T, J, when it is released (0 at any time, 1 at an offset, 2 driven by another task), that offset.
+/// C, T, J, how it is released (0 at any time, 1 at an offset, 2 driven by another task), that offset.
 type Row = (u64, u64, u64, u8, u64);
 
 /// The task, D, B, whether B is attained, whether it is preemptible throughout.
 type Asked = (Row, u64, u64, bool, bool);
 
-/// R from release and from arrival, the job that attains it, jobs of each task that interferes, steps.
+/// R from release and from arrival, the job that attains it, the jobs of each interfering task, steps.
 type Found = (u64, u64, u64, Vec<u64>, u32);
 
 fn task((cost, period, jitter, release, offset): Row) -> Task {
@@ -125,7 +125,7 @@ fn fp_sweep(py: Python<'_>, tasks: Vec<(u64, u64, u64, u64, u64)>) -> PyResult<(
     })
 }
 
-/// More tasks are not put in order: a test of each costs a call of Python, and there are as many as pairs.
+/// The most tasks that can be ordered: the test is called in Python, up to once per pair of tasks.
 const TASKS_MAX: usize = 1 << 16;
 
 /// An order in which every task passes a test that Python makes; an exception of its ends the search.
@@ -175,7 +175,7 @@ fn fp_ceilings(py: Python<'_>, set: &Bound<'_, Set>) -> PyResult<Vec<Option<u32>
     })
 }
 
-/// The task and the resource of a section, and how long.
+/// The task and the resource of the blocking section, and its length.
 type Blocked = (Option<(usize, usize)>, u64);
 
 /// The longest section that keeps a task out.
@@ -187,7 +187,7 @@ fn fp_ceiling_blocking(py: Python<'_>, set: &Bound<'_, Set>, task: usize) -> PyR
     Ok((section.of, section.time.as_ns()))
 }
 
-/// Task, what blocks, who interferes, the verdict.
+/// The task, its blocking, the interfering tasks, the verdict.
 type LockedRow = (usize, Blocked, Vec<usize>, Answer<Found>);
 
 /// Response times of a core with local locks.
@@ -203,7 +203,7 @@ fn fp_local_locks(py: Python<'_>, set: &Bound<'_, Set>, core: usize) -> PyResult
     Ok(found.into_iter().map(row).collect())
 }
 
-/// T, whether it is exact, and per activity C, least C, priority, O, J, B, D.
+/// T, whether it is exact, and for each activity C, least C, priority, O, J, B, D.
 type TransactionRow = (u64, bool, Vec<(u64, u64, u32, u64, u64, u64, u64)>);
 
 fn transactions(rows: Vec<TransactionRow>) -> Vec<Transaction> {

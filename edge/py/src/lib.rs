@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What stands between Python and the crates of `pure/`: plain numbers, texts, lists and tuples on both sides.
+//! The binding between Python and the crates of `pure/`: both sides exchange plain numbers, texts, lists and tuples.
 //!
-//! This module is private (`taut._taut`, described in `_taut.pyi`): the sources under `python/taut` give its answers
-//! names, units and documentation. Times are whole nanoseconds. Nothing here panics on what Python gives it: what the
-//! crates take for granted is checked first, and work runs through `work::free`, which lets other threads of Python
-//! run meanwhile and turns a panic, which would be a mistake of ours, into an `InternalError`.
+//! This module is private (`taut._taut`, described in `_taut.pyi`): the sources under `python/taut` give its results
+//! names, units and documentation. Times are whole nanoseconds. No input from Python makes this code panic: it checks
+//! the preconditions of the crates first. Work runs through `work::free`, which lets other Python threads run
+//! meanwhile, and converts a panic, which would be an error of ours, into an `InternalError`.
 
 mod answer;
 mod edf;
@@ -25,10 +25,10 @@ mod work;
 
 use pyo3::prelude::*;
 
-/// A part of the module: adds its functions and types.
+/// Registers a part of the module: adds its functions and types.
 type Register = fn(&Bound<'_, PyModule>) -> PyResult<()>;
 
-/// Every part, each by its file.
+/// All parts, one per file.
 const REGISTER: &[Register] = &[
     work::add,
     set::add,

@@ -13,7 +13,7 @@ use taut_plan::{Input, Plan, Planned};
 use crate::set::{Set, faults};
 use crate::work::{free, time};
 
-/// Adds what stands here to the module.
+/// Adds the types and functions of this file to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Read>()?;
     module.add_class::<Made>()?;
@@ -176,7 +176,8 @@ impl Made {
     }
 }
 
-/// The language that was read, the manifest, what was lost with its line and column; or where and why nothing was read.
+/// The language and the manifest, and what was lost with its line and column; or no manifest, and where and why
+/// reading failed.
 type Imported = (Option<(String, String)>, Vec<(Option<(u32, u32)>, String)>);
 
 /// Another tool's task set as a manifest.

@@ -18,7 +18,7 @@ use crate::edf::{DemandRow, ResponseRow, demand_row, response_row};
 use crate::set::Set;
 use crate::work::{fits, times};
 
-/// Adds what stands here to the module.
+/// Adds the functions of this file to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(multi_bounds, module)?)?;
     module.add_function(wrap_pyfunction!(multi_fmlp07, module)?)?;
@@ -30,15 +30,15 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(edf_msrp_spinning, module)?)
 }
 
-/// own, spin, local blocking, remote blocking, interference, jitter.
+/// Own time, spinning, local blocking, remote blocking, interference, jitter.
 type TermsRow = (u64, u64, u64, u64, u64, u64);
 /// Task, resource, time.
 type WitnessRow = (Option<usize>, Option<usize>, u64);
-/// Of spin, local blocking, remote blocking, interference.
+/// The witnesses of spinning, local blocking, remote blocking, interference.
 type WitnessesRow = (WitnessRow, WitnessRow, WitnessRow, WitnessRow);
 /// From release, from arrival, status, terms, witnesses.
 type TaskRow = (u64, u64, &'static str, TermsRow, WitnessesRow);
-/// A row per task, and rounds.
+/// One row per task, and the number of rounds.
 type BoundsRow = (Vec<TaskRow>, u32);
 
 fn terms(terms: &Terms) -> TermsRow {
@@ -100,7 +100,7 @@ fn same(what: &str, given: usize, are: usize) -> PyResult<()> {
     if given == are { Ok(()) } else { Err(PyValueError::new_err(format!("{given} values for {are} {what}"))) }
 }
 
-/// What guards something, by its word.
+/// The guard that a word names.
 pub(crate) fn guard(word: &str) -> PyResult<Guard> {
     Ok(match word {
         "absent" => Guard::Absent,
@@ -132,7 +132,7 @@ fn multi_mixed(py: Python<'_>, set: &Bound<'_, Set>, guards: Vec<String>) -> PyR
     Ok(answer(fits(py, || mixed::response_times(&guarded))?, rows))
 }
 
-/// Per task the claim, whether the deadline is claimed to be kept, and the claim in parts.
+/// Per task: the claimed bound, whether the equations claim that the deadline is kept, and the terms of the bound.
 type ClaimRow = (u64, bool, TermsRow);
 
 /// What printed equations claim, which is no proof: those of MPCP if `guards` is not given, else the mixed ones.
@@ -151,7 +151,7 @@ fn multi_claims(
             Err(assumption) => Claims::NotApplicable(assumption),
         },
     };
-    // No verdict follows from them: what is claimed comes as what is not shown.
+    // No verdict follows from claims: they are returned as "not shown".
     Ok(match claims {
         Claims::Unsound(claims) => {
             let row = |claim: &mpcp_lnr09_paper::Claim| {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Selection: least memory that keeps every deadline.
+//! Selection of mechanisms: least memory that keeps every deadline.
 
 use std::time::{Duration, Instant};
 
@@ -17,12 +17,12 @@ use crate::multi::guard;
 use crate::set::Set;
 use crate::work::{fits, free, numbers, position, time};
 
-/// Adds what stands here to the module.
+/// Adds the types of this file to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Choice>()
 }
 
-/// How often a search looks up: for signals, and to tell of its progress.
+/// How often a search checks for signals and reports its progress.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
 /// A problem.
@@ -30,18 +30,18 @@ const LOOK_UP: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 struct Choice(Problem);
 
-/// Bytes of a buffer, writer, readers, and whether they are counted by time alone.
+/// Bytes of a buffer, writer, readers, and whether the number of buffers depends on time only.
 type BuffersRow = (u64, usize, Vec<usize>, bool);
-/// Name, guard, what comes to jobs of tasks, what comes to each section, bytes besides buffers, buffers.
+/// Name, guard, time added to jobs of tasks, time added to each section, bytes besides buffers, buffers.
 type OfferRow = (String, String, Vec<(usize, u64)>, u64, u64, Option<BuffersRow>);
 /// Name, resource, offers.
 type ObjectRow = (String, usize, Vec<OfferRow>);
-/// Response times, bytes, Σ R / D and the largest R / D, both in millionths.
+/// Response times, bytes, and in millionths Σ R / D and the largest R / D.
 type JudgedRow = (Vec<u64>, u64, u64, u64);
-/// Offers by position, and what they come to.
+/// Offers by position, and their judgement.
 type FoundRow = (Vec<usize>, JudgedRow);
-/// An offer, the object's bytes with it, what comes of it (`"selected"`, `"kept"`, or what is missed), what it comes to,
-/// and where a deadline is missed the task and the first bound found past it.
+/// An offer, the object's bytes with it, the result (`"selected"`, `"kept"`, or what is missed), its judgement, and
+/// where a deadline is missed, the task and the first bound found that exceeds it.
 type AlternativeRow = (usize, Option<u64>, &'static str, Option<JudgedRow>, Option<(usize, u64)>);
 
 fn offer((name, word, added, held, fixed, buffers): OfferRow) -> PyResult<Offer> {
@@ -208,7 +208,7 @@ impl Choice {
 }
 
 impl Choice {
-    /// That a selection is one.
+    /// Checks that a selection has one offer per object.
     fn known(&self, selection: &[Option<usize>]) -> PyResult<()> {
         let objects = self.0.objects();
         let known =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Servers, and shares of a core.
+//! Servers, and utilisation of a core.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ use taut_time::Duration;
 use crate::answer::{Answer, answer};
 use crate::work::{fits, free, time};
 
-/// Adds what stands here to the module.
+/// Adds the functions of this file to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(server_response, module)?)?;
     module.add_function(wrap_pyfunction!(server_interference, module)?)?;

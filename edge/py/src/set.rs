@@ -9,7 +9,7 @@ use taut_model::{Arrivals, Body, Request, Resource, Scheduler, Segment, SetFault
 
 use crate::work::{free, position, time};
 
-/// Adds what stands here to the module.
+/// Adds the type of this file to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Set>()
 }
@@ -19,18 +19,18 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[derive(Debug)]
 pub(crate) struct Set(pub(crate) TaskSet);
 
-/// A part of a job: its length, or a resource with what is inside.
+/// A segment of a job: its length, or a resource with the segments inside.
 #[derive(Debug, FromPyObject)]
 enum Piece {
     Normal(u64),
     Section((usize, Vec<Piece>)),
 }
 
-/// When jobs arrive: a word, and the offset of `"phased"`.
+/// How jobs arrive: a word, and the offset for `"phased"`.
 type When = (String, u64);
 
-/// A task: name, core, priority, when it arrives, T, D, J, and then either C with its sections, each a resource, how
-/// many and how long, or its parts.
+/// A task: name, core, priority, arrivals, T, D, J, and then either C with its sections (each as resource, count,
+/// length) or its segments.
 type Row =
     (String, usize, u32, When, u64, u64, u64, Option<(u64, Vec<(usize, u32, u64)>)>, Option<Vec<Piece>>);
 
@@ -67,7 +67,7 @@ fn task(row: Row) -> PyResult<SetTask> {
     Ok(SetTask { name, core, priority, arrivals, period, deadline, jitter, body })
 }
 
-/// Faults as an exception: the text, and a pair per fault.
+/// Faults as an exception: the text, and one pair per fault.
 pub(crate) fn faults(faults: Vec<SetFault>, name: impl Fn(usize) -> String) -> PyErr {
     let each: Vec<_> = faults.iter().map(|fault| (fault.task, fault.what.to_string())).collect();
     let lines: Vec<_> = each.iter().map(|(at, what)| format!("task `{}`: {what}", name(*at))).collect();

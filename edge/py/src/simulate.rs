@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Seeded runs.
+//! Seeded simulation runs.
 
 use std::sync::Arc;
 
@@ -20,16 +20,16 @@ use crate::set::Set;
 use crate::table::Table;
 use crate::work::{free, time, times};
 
-/// Adds what stands here to the module.
+/// Adds the function of this file to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulate, module)?)
 }
 
 /// Released, completed, missed, dropped, the longest response from an arrival, and from a release.
 type TaskRow = (u64, u64, u64, u64, u64, u64);
-/// How it ended, when the last thing happened, how much did, tasks, events.
+/// How the run ended, the time of its last event, the number of events, tasks, events.
 type RunRow = (String, u64, u64, Vec<TaskRow>, Option<Table>);
-/// Start, start times, gaps in percent, jitter, execution, percent of it, placement.
+/// Start, start times, gaps in percent, jitter, execution, percent of execution, placement.
 type ScenarioRow = (String, Vec<u64>, u32, String, String, u32, String);
 
 fn unknown(what: &str, word: &str) -> PyErr {
@@ -93,7 +93,7 @@ fn scenario(seed: u64, horizon: u64, steps_max: u64, row: ScenarioRow) -> PyResu
     })
 }
 
-/// Columns that grow.
+/// Growing columns of a table of events.
 #[derive(Default)]
 struct Columns {
     at: Vec<u64>,

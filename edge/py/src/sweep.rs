@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Sweeps: random systems from a generator file, and what becomes of each.
+//! Sweeps: random systems from a generator file, and the results for each.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,14 +24,14 @@ use crate::set::Set;
 use crate::table::Table;
 use crate::work::free;
 
-/// Adds what stands here to the module.
+/// Adds the type of this file to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Generator>()
 }
 
-/// How often a sweep looks up: for signals, and to tell of its progress.
+/// How often a sweep checks for signals and reports its progress.
 const LOOK_UP: Duration = Duration::from_millis(50);
-/// Rows for each thread that may wait to be put into columns.
+/// How many rows per thread may wait for their turn to enter the columns.
 const WAITING: usize = 64;
 
 /// A generator file, read.
@@ -39,7 +39,7 @@ const WAITING: usize = 64;
 #[derive(Debug)]
 struct Generator(taut_sweep::Generator);
 
-/// A column that grows.
+/// A growing column.
 enum Column {
     Number(UInt64Builder),
     Truth(BooleanBuilder),
@@ -111,8 +111,8 @@ impl<'g> Columns<'g> {
     }
 }
 
-/// Makes the rows of a range on several threads and puts them into `columns` in their order; `ask` is asked now and then
-/// whether to go on, and given how many there are.
+/// Makes the rows of a range on several threads and puts them into `columns` in order. From time to time it calls
+/// `ask` with the number of rows made; `ask` returns whether to continue.
 fn make(
     generator: &taut_sweep::Generator,
     range: &Range<u64>,
@@ -136,7 +136,7 @@ fn make(
             });
         }
         drop(sender);
-        // Rows that came before their turn.
+        // Rows that arrived before their turn.
         let (mut early, mut expected, mut asked) = (BTreeMap::new(), range.start, Instant::now());
         let result = loop {
             match receiver.recv_timeout(LOOK_UP) {
@@ -162,7 +162,7 @@ fn make(
             }
         };
         stop.store(true, Ordering::Relaxed);
-        // Who waits to hand over rows need not wait for ever.
+        // Without a receiver, no thread waits forever to send rows.
         drop(receiver);
         result
     })

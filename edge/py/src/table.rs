@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Tables, handed over without a copy: the Arrow PyCapsule interface.
+//! Tables, passed to Python without a copy: the Arrow PyCapsule interface.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule};
 
-/// The names that the interface prescribes.
+/// The capsule names that the interface prescribes.
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
 const STREAM: &CStr = c"arrow_array_stream";
@@ -29,8 +29,8 @@ const STREAM: &CStr = c"arrow_array_stream";
 #[derive(Debug)]
 pub(crate) struct Table(RecordBatch);
 
-/// The type of an array's elements as numpy names it, its bytes, a byte per element that says whether it is there, and
-/// the words that the elements count, or the words themselves if there are no bytes.
+/// The numpy name of the element type, the elements as bytes, one byte per element that says whether it is present,
+/// and the words to which the elements are indices. If there are no bytes, the words themselves.
 type Column<'py> =
     (&'static str, Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>, Option<Vec<Option<String>>>);
 
@@ -66,7 +66,7 @@ fn plain<'py>(py: Python<'py>, array: &dyn Array) -> Option<(&'static str, Bound
 }
 
 impl Table {
-    /// Of one batch.
+    /// A table of one batch.
     pub(crate) fn new(batch: RecordBatch) -> Self {
         Self(batch)
     }
@@ -117,7 +117,7 @@ impl Table {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
-        // A wish that the interface lets us leave unfulfilled.
+        // The interface allows ignoring this request.
         let _ = requested_schema;
         let (array, schema) = to_ffi(&StructArray::from(self.0.clone()).to_data()).map_err(arrow)?;
         let schema = PyCapsule::new_with_value(py, schema, SCHEMA)?;
@@ -139,7 +139,7 @@ impl Table {
     }
 }
 
-/// Adds what stands here to the module.
+/// Adds the type of this file to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Table>()
 }

@@ -14,7 +14,7 @@ use taut_analysis::wait_free::{
 use crate::answer::{Answer, answer};
 use crate::work::{fits, free, time, times};
 
-/// Adds what stands here to the module.
+/// Adds the functions of this file to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(buffers_count, module)?)?;
     module.add_function(wrap_pyfunction!(buffers_temporal, module)?)?;
@@ -71,7 +71,7 @@ fn buffers_presence(readers: u64) -> PyResult<u64> {
     counted(buffers::presence(readers))
 }
 
-/// A writer as T and the time within which it has written.
+/// A writer: T, and the time within which it has written.
 type WriterRow = (u64, u64);
 
 fn writer((period, within): WriterRow) -> writes_during_read::Writer {
@@ -97,7 +97,7 @@ fn buffers_lifetime(
     Ok(answer(verdict, |count| count))
 }
 
-/// Fast readers, slow readers, buffers, buffers by the number of fast readers.
+/// Fast readers, slow readers, buffers, and buffers by the number of fast readers.
 type PartitionRow = (Vec<usize>, Vec<usize>, u64, Vec<u64>);
 
 /// Which readers to treat as fast; `form` is `"best"`, `"printed"` or `"prose"`.
@@ -130,7 +130,7 @@ fn buffers_instances(
     })
 }
 
-/// By readers' jobs, by time, by both, the readers that are fast then, the least.
+/// Buffers by the readers' jobs, by time, and by both; the readers that are fast in the latter; the least.
 type SizesRow = (u64, Option<u64>, u64, Vec<usize>, u64);
 
 /// Readers as T, R and how long they use a value.
@@ -208,7 +208,7 @@ fn attempt((shortest, longest): (u64, u64)) -> retries::Attempt {
     retries::Attempt { shortest: time(shortest), longest: time(longest) }
 }
 
-/// T, R, J, and how long a write lasts.
+/// T, R, J, and the duration of a write.
 type RetriesWriterRow = (u64, u64, u64, u64);
 
 fn retries_writer((period, response, jitter, write): RetriesWriterRow) -> retries::Writer {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! How work is done: without the lock of Python, and without a panic that reaches it.
+//! Runs work without Python's global lock, and keeps panics from reaching Python.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,23 +12,23 @@ use taut_time::Duration;
 
 pyo3::create_exception!(taut, InternalError, PyRuntimeError, "A mistake of taut's own. Please report it.");
 
-/// Adds what stands here to the module.
+/// Adds the exception and functions of this file to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("InternalError", module.py().get_type::<InternalError>())?;
     module.add_function(wrap_pyfunction!(parse_time, module)?)?;
     module.add_function(wrap_pyfunction!(show_time, module)?)
 }
 
-/// Does something while other threads of Python run.
+/// Runs `work` while other Python threads may run.
 ///
 /// # Errors
-/// `InternalError` in place of a panic.
+/// `InternalError` if `work` panics.
 pub(crate) fn free<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     py.detach(|| catch_unwind(AssertUnwindSafe(work)))
         .map_err(|_| InternalError::new_err("taut failed at something that it should not have tried"))
 }
 
-/// The same for what may not fit in 64 bits.
+/// As [`free`], for work that may not fit in 64 bits.
 ///
 /// # Errors
 /// `OverflowError`, and those of [`free`].
@@ -39,7 +39,7 @@ pub(crate) fn fits<T: Send>(
     free(py, work)?.map_err(|overflow| PyOverflowError::new_err(overflow.to_string()))
 }
 
-/// That a position is in a list of this length.
+/// Checks that a position is in a list of this length.
 ///
 /// # Errors
 /// `IndexError`.
@@ -51,17 +51,17 @@ pub(crate) fn position(what: &str, at: usize, length: usize) -> PyResult<()> {
     }
 }
 
-/// A time.
+/// A time given in ns.
 pub(crate) fn time(ns: u64) -> Duration {
     Duration::from_ns(ns)
 }
 
-/// Times.
+/// Times given in ns.
 pub(crate) fn times(list: &[u64]) -> Vec<Duration> {
     list.iter().map(|ns| time(*ns)).collect()
 }
 
-/// Times as numbers.
+/// Times in ns.
 pub(crate) fn numbers(list: &[Duration]) -> Vec<u64> {
     list.iter().map(|time| time.as_ns()).collect()
 }

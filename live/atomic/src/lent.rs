@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use core::mem::size_of;
 use core::ptr::NonNull;
 
-/// Places in a row, lent for reading where they lie: see `Slots::lend_run`.
+/// Consecutive places, lent for reading in place: see `Slots::lend_run`.
 pub struct Lent<'m, T> {
     first: NonNull<u8>,
     stride: usize,
@@ -16,39 +16,39 @@ pub struct Lent<'m, T> {
 impl<T: Copy> Lent<'_, T> {
     /// # Safety
     ///
-    /// `count` values, `stride` bytes apart from `first` on, are there and are written by nobody while this lives.
+    /// `count` values, `stride` bytes apart from `first` on, exist, and nobody writes them while the result lives.
     #[inline(always)]
     pub(crate) unsafe fn new(first: NonNull<u8>, stride: usize, count: usize) -> Self {
         Self { first, stride, count, values: PhantomData }
     }
 
-    /// How many.
+    /// The number of places.
     #[inline(always)]
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The values, the first one first.
+    /// The values, in the order of their places.
     #[inline(always)]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator {
         (0..self.count).map(|i| {
-            // SAFETY: i is below the count: there, and written by nobody (`new`).
+            // SAFETY: i is below the count: the value exists, and nobody writes it (`new`).
             unsafe { self.first.add(i * self.stride).cast::<T>().as_ref() }
         })
     }
 
-    /// The values side by side; `None` if there is space between them.
+    /// The values as one slice; `None` if there is space between them.
     #[inline(always)]
     pub fn as_slice(&self) -> Option<&[T]> {
         if self.stride != size_of::<T>() {
             return None;
         }
-        // SAFETY: `count` values without space in between, written by nobody (`new`).
+        // SAFETY: `count` values without space in between, which nobody writes (`new`).
         Some(unsafe { NonNull::slice_from_raw_parts(self.first.cast(), self.count).as_ref() })
     }
 }
 
-/// Places in a row, lent for writing where they lie: see `Slots::lend_run_mut`.
+/// Consecutive places, lent for writing in place: see `Slots::lend_run_mut`.
 pub struct LentMut<'m, T> {
     first: NonNull<u8>,
     stride: usize,
@@ -59,41 +59,41 @@ pub struct LentMut<'m, T> {
 impl<T: Copy> LentMut<'_, T> {
     /// # Safety
     ///
-    /// `count` values, `stride` bytes apart from `first` on, are there and are touched by nobody else while this
+    /// `count` values, `stride` bytes apart from `first` on, exist, and nobody else touches them while the result
     /// lives.
     #[inline(always)]
     pub(crate) unsafe fn new(first: NonNull<u8>, stride: usize, count: usize) -> Self {
         Self { first, stride, count, values: PhantomData }
     }
 
-    /// How many.
+    /// The number of places.
     #[inline(always)]
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The places, the first one first.
+    /// The places, in order.
     #[inline(always)]
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut T> + ExactSizeIterator {
         let (first, stride) = (self.first, self.stride);
         (0..self.count).map(move |i| {
-            // SAFETY: i is below the count: there, touched by nobody else (`new`); the iterator holds this value
-            // mutably and gives each place once.
+            // SAFETY: i is below the count: the value exists, and nobody else touches it (`new`). The iterator
+            // borrows this value mutably and yields each place once.
             unsafe { first.add(i * stride).cast::<T>().as_mut() }
         })
     }
 
-    /// The places side by side; `None` if there is space between them.
+    /// The places as one slice; `None` if there is space between them.
     #[inline(always)]
     pub fn as_mut_slice(&mut self) -> Option<&mut [T]> {
         if self.stride != size_of::<T>() {
             return None;
         }
-        // SAFETY: `count` values without space in between, touched by nobody else (`new`).
+        // SAFETY: `count` values without space in between, which nobody else touches (`new`).
         Some(unsafe { NonNull::slice_from_raw_parts(self.first.cast(), self.count).as_mut() })
     }
 
-    /// Ends the loan, and what was written stays: nothing is left to do here, as it was written where it lies.
+    /// Ends the loan and keeps what was written. It was written in place, so nothing is left to do.
     #[inline(always)]
     pub fn end(self) {}
 }

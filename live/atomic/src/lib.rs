@@ -1,49 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Atomics and shared memory that are core's, loom's or shuttle's; counts steps in tests.
+//! Atomics and shared memory that are core's, loom's or shuttle's. Test builds can count every step.
 //!
-//! A protocol written against this crate is the same text in four builds, chosen by `--cfg` in `RUSTFLAGS`:
+//! A protocol written against this crate has the same source text in four builds. `--cfg` in `RUSTFLAGS` chooses the
+//! build:
 //!
 //! | cfg       | atomics      | [`Memory`]                        | for                                            |
 //! |-----------|--------------|-----------------------------------|------------------------------------------------|
 //! | none      | core's own   | bytes at an address               | products: re-exports, nothing is added         |
-//! | `steps`   | core's       | bytes at an address               | counting every shared access, dying at the n-th|
+//! | `steps`   | core's       | bytes at an address               | counting shared accesses, dying at the n-th    |
 //! | `loom`    | loom's       | an atomic and a cell per 8 bytes  | all executions of a small run, races included  |
 //! | `shuttle` | shuttle's    | two atomics per 8 bytes           | long random interleavings                      |
 //!
-//! They are cfgs and not features since features unite: a test somewhere in the build must not make a product
-//! count its steps. Loom and shuttle keep their values on the heap, so in their builds there is no [`Memory`]
-//! at a raw address and nothing of `taut` that maps memory can be built.
+//! They are cfgs and not features because Cargo unifies features: a test somewhere in the build must not make a
+//! product count its steps. Loom and shuttle keep their values on the heap. In their builds there is therefore no
+//! [`Memory`] at a raw address, and no part of `taut` that maps memory can be built.
 //!
-//! Only `load`, `store`, `swap`, `compare_exchange`, `compare_exchange_weak` and `fetch_add`, `fetch_sub`,
-//! `fetch_and`, `fetch_or` exist in all four. On x86-64 the last two are loops when their result is used, so
-//! no real-time path uses it.
+//! All four builds provide only `load`, `store`, `swap`, `compare_exchange`, `compare_exchange_weak`, `fetch_add`,
+//! `fetch_sub`, `fetch_and` and `fetch_or`. On x86-64 the last two compile to a loop if the caller uses their result,
+//! so no real-time path uses it.
 //!
 //! # Targets without 64-bit atomics
 //!
-//! There, as on `thumbv7em-none-eabihf`, [`AtomicU64`] is that of the crate `portable-atomic`, by one of its fallbacks,
-//! of which the product chooses in its `RUSTFLAGS`:
+//! On such targets, for example `thumbv7em-none-eabihf`, [`AtomicU64`] comes from the crate `portable-atomic`, which
+//! offers several fallbacks. The product chooses one of them in its `RUSTFLAGS`:
 //!
-//! | `--cfg`                                    | each access to a 64-bit word, loads included         | bounds of steps |
-//! |--------------------------------------------|------------------------------------------------------|-----------------|
-//! | `portable_atomic_unsafe_assume_single_core`| a few instructions with interrupts masked            | hold            |
-//! | `portable_atomic_unsafe_assume_privileged` | takes a spin lock, with interrupts masked            | do not hold     |
-//! | none                                       | takes a spin lock (loads: when a first try has failed)| do not hold    |
+//! | `--cfg`                                    | each access to a 64-bit word, loads included       | step bounds |
+//! |--------------------------------------------|----------------------------------------------------|-------------|
+//! | `portable_atomic_unsafe_assume_single_core`| a few instructions with interrupts masked          | hold        |
+//! | `portable_atomic_unsafe_assume_privileged` | takes a spin lock, with interrupts masked          | do not hold |
+//! | none                                       | takes a spin lock (loads: if a first try has failed)| do not hold |
 //!
-//! So what the protocols promise about progress holds with the first one alone, and under its conditions, which that
-//! crate cannot check and which are unsound to break: one core, and privileged code, for elsewhere the processor
-//! ignores the masking without a word. On M-profile it sets PRIMASK, which masks neither NMI nor HardFault: their
-//! handlers may hold no end. The word is then atomic against this core alone, not against DMA nor a core beside it.
-//! Interrupts wait for one access at a time, never for a copy.
+//! So the protocols' progress guarantees hold only with the first one, and only under its conditions, which
+//! `portable-atomic` cannot check and which are unsound to break: one core, and privileged code, because the
+//! processor silently ignores the masking in unprivileged code. On M-profile it sets PRIMASK, which masks neither NMI
+//! nor HardFault: their handlers must not hold an end of an object. The word is then atomic with respect to this core
+//! only, not with respect to DMA or another core. Interrupts wait for one access at a time, never for a copy.
 //!
-//! Without that cfg, a handler that interrupts the holder of the lock spins for ever: no end may be in an interrupt, nor
-//! in a task that preempts another's. The locks are the program's own, so two programs, on two cores of a chip, do not
-//! exclude each other at all. The crate's feature `critical-section` changes nothing where the processor has a
-//! compare-exchange of 32 bits, as that target's has.
+//! Without that cfg, a handler that interrupts the holder of the spin lock spins forever. So no end may be in an
+//! interrupt handler, nor in a task that preempts the task at another end. Each program has its own locks, so two
+//! programs on two cores of a chip do not exclude each other at all. The feature `critical-section` of
+//! `portable-atomic` changes nothing where the processor has a 32-bit compare-exchange, as that target has.
 //!
-//! Values are copied by 32-bit words, as the processor has them. Neither the step counter nor the model checkers know
-//! these targets: they count and explore the same protocols with whole words.
+//! There, values are copied in 32-bit words, the largest that the processor accesses atomically. Neither the step
+//! counter nor the model checkers model these targets: they count and explore the same protocols with 64-bit words.
 #![no_std]
 
 #[cfg(any(loom, shuttle, steps, test))]
@@ -98,8 +99,8 @@ pub use loom::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence}
 #[cfg(shuttle)]
 pub use shuttle::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
-/// Tells the processor (a model checker: the scheduler) that this thread waits for another one. Never waits
-/// itself: one pause instruction.
+/// Signals to the processor (in a model checker: to the scheduler) that this thread waits for another one. It does
+/// not wait itself: it is one pause instruction.
 #[inline(always)]
 pub fn spin_loop() {
     #[cfg(not(any(loom, shuttle)))]
@@ -110,12 +111,12 @@ pub fn spin_loop() {
     shuttle::hint::spin_loop();
 }
 
-/// Copies a value of plain bytes from one private place to another: as `*to = *from`, but never by an instruction that
-/// takes a byte at a time where the two lie (`racy.rs`).
+/// Copies a value of plain bytes from one private place to another, as `*to = *from` does. It never uses an
+/// instruction that would copy one byte at a time for these two addresses (`racy.rs`).
 ///
 /// # Safety
 ///
-/// Any bytes are a `T`, or those of `from`.
+/// Any bytes are a valid `T`, or at least those of `from` are.
 #[inline(always)]
 pub unsafe fn copy<T: Copy>(from: &T, to: &mut T) {
     #[cfg(any(loom, shuttle))]
@@ -123,12 +124,13 @@ pub unsafe fn copy<T: Copy>(from: &T, to: &mut T) {
         *to = *from;
     }
     #[cfg(not(any(loom, shuttle)))]
-    // SAFETY: two references, of which one excludes the other; room for a T at both; what is copied is one (caller).
+    // SAFETY: two references, one of them exclusive, so they do not overlap; both have room for a T; the bytes copied
+    // are a valid T (caller).
     unsafe {
         let (from, to) = (core::ptr::from_ref(from), core::ptr::from_mut(to));
         racy::copy(from.cast(), to.cast(), size_of::<T>());
     }
 }
 
-/// Bytes of a [`Line`], and the alignment of every [`Memory`].
+/// Size of a [`Line`] in bytes, and the alignment of every [`Memory`].
 pub const LINE_BYTES: usize = 128;

@@ -25,14 +25,14 @@ impl Default for Line {
     }
 }
 
-/// A stretch of memory on which a shared object stands, or will: aligned to 128 bytes, of this process or mapped
-/// into several.
+/// A stretch of memory that holds, or will hold, a shared object. It is aligned to 128 bytes and belongs to this
+/// process or is mapped into several.
 ///
-/// Holding one means: for `'m` the bytes are there, and only what is made from this value touches them (in this
-/// process; a peer process has a `Memory` of its own over the same bytes). So it is neither `Copy` nor `Clone`, and gives
-/// out no word and no place: what needs those takes the memory for itself, by [`Memory::claim`].
+/// Holding one proves that for `'m` the bytes are mapped, and that in this process only what is made from this value
+/// touches them. A peer process has a `Memory` of its own over the same bytes. So it is neither `Copy` nor `Clone`,
+/// and gives out no word and no place: code that needs those takes the memory for itself, with [`Memory::claim`].
 ///
-/// No word can be kept of memory that an object or a lock then gets:
+/// Nobody can keep a word of memory that an object or a lock then gets:
 ///
 /// ```compile_fail,E0382
 /// use taut_atomic::{AtomicU64, Line, Memory, Ordering::Relaxed};
@@ -46,7 +46,7 @@ impl Default for Line {
 /// word.store(0, Relaxed);
 /// ```
 ///
-/// Nor does a word outlive the lines, or share them with who has them:
+/// Nor does a word outlive the lines, or stay usable while somebody else uses them:
 ///
 /// ```compile_fail,E0506
 /// use taut_atomic::{Line, Memory, Ordering::Relaxed};
@@ -82,24 +82,24 @@ pub struct Memory<'m> {
 unsafe impl Send for Memory<'_> {}
 
 impl<'m> Memory<'m> {
-    /// Over memory of this process, which is set to zero: an empty object of any kind.
+    /// Over memory of this process, which it sets to zero: an empty object of any kind.
     pub fn new(lines: &'m mut [Line]) -> Self {
         lines.fill_with(Line::new);
         Self { bytes: size_of_val(lines), start: NonNull::from(lines).cast(), life: PhantomData }
     }
 
-    /// Over `bytes` bytes at `start`, as they are: all zero, or an object that is attached to again.
+    /// Over `bytes` bytes at `start`, without changing them: all zero, or an object to attach to again.
     ///
     /// # Safety
     ///
-    /// - `start` is aligned to 128, and `bytes` bytes behind it are mapped for reading and writing and stay so
-    ///   for `'m` (a shared file: sealed against shrinking, or truncation faults). For an end whose module says that
-    ///   it needs no write access, a mapping for reading is enough.
-    /// - In this process nothing else touches them during `'m` but endpoints of the object that stands there.
-    ///   Another process may, also a hostile one: see the protocols for what it can and cannot do.
-    /// - Forms of the protocols that lend a value where it lies (`read_with`, `write_with`, chunks, loans) hold a reference
-    ///   into these bytes. They are for memory whose other processes keep to the protocol; against one that may not,
-    ///   use the forms that copy.
+    /// - `start` is aligned to 128, and `bytes` bytes from it on are mapped for reading and writing and stay so for
+    ///   `'m`. (A shared file must be sealed against shrinking, or an access after truncation faults.) For an end
+    ///   whose module says that it needs no write access, a mapping for reading is enough.
+    /// - In this process, during `'m`, only endpoints of the object that stands there touch them. Another process
+    ///   may, even a hostile one: see the protocols for what it can and cannot do.
+    /// - The protocol operations that lend a value in place (`read_with`, `write_with`, chunks, loans) hold a
+    ///   reference into these bytes. They are for memory whose other processes keep to the protocol. Against a
+    ///   process that may not, use the operations that copy.
     /// - If a lock that guards a value outside of these bytes is made from it, no other process writes them.
     pub unsafe fn from_raw(start: NonNull<u8>, bytes: usize) -> Self {
         debug_assert!(start.addr().get().is_multiple_of(LINE_BYTES));
@@ -122,17 +122,18 @@ impl<'m> Memory<'m> {
         ))
     }
 
-    /// Takes it for one object, whose ends then have the only words and places there. Nothing of it can be a [`Memory`] again.
+    /// Takes it for one object. The ends of that object then have the only words and places there. No part of it can
+    /// become a [`Memory`] again.
     pub fn claim(self) -> Claimed<'m> {
         Claimed(self)
     }
 }
 
-/// Memory that one object, or one end of it, has to itself: it gives out words and places.
+/// Memory that one object, or one end of it, has to itself. It gives out words and places.
 ///
-/// Holding one means what holding the [`Memory`] meant. What its maker does not do with the words and places made from it, or
-/// hand on, nobody in this process does: that is what the proofs of the objects stand on. A claim cannot be handed to an
-/// object, which takes memory that nobody has claimed:
+/// Holding one proves what holding the [`Memory`] proved. In this process, words and places made from it are used
+/// only by its maker and by the code the maker passes them to: the proofs of the objects rely on that. A claim cannot
+/// be passed to an object, which takes memory that nobody has claimed:
 ///
 /// ```compile_fail,E0308
 /// use taut_atomic::{Line, Memory};
@@ -157,13 +158,14 @@ impl<'m> Claimed<'m> {
     ///
     /// # Panics
     ///
-    /// If `offset` is not a multiple of 8 or the word is not inside: for the construction of endpoints only.
+    /// If `offset` is not a multiple of 8 or the word is not inside: call it only to construct endpoints.
     pub fn word(&self, offset: usize) -> &'m AtomicU64 {
         assert!(offset.is_multiple_of(8) && offset < self.0.bytes && self.0.bytes - offset >= 8);
         // SAFETY:
-        // - the bytes are there for 'm (type's promise) and aligned: start to 128, offset to 8 (asserted);
-        // - whoever else in this process touches this word has it from this claim: by `word` or `words`, which is
-        //   atomically, or by a function of `Slots` that is not, whose caller proves that nothing races with it.
+        // - the bytes are there for 'm (the type proves it) and aligned: start to 128, offset to 8 (asserted);
+        // - any other code in this process that touches this word has it from this claim: by `word` or `words`, which
+        //   access it atomically, or by a function of `Slots` that does not, whose caller proves that nothing races
+        //   with it.
         unsafe { AtomicU64::from_ptr(self.0.start.as_ptr().add(offset).cast()) }
     }
 
@@ -171,8 +173,8 @@ impl<'m> Claimed<'m> {
     ///
     /// # Panics
     ///
-    /// If `offset` or `stride` is not a multiple of 8 or the last place ends outside: for the construction of
-    /// endpoints only.
+    /// If `offset` or `stride` is not a multiple of 8 or the last place ends outside: call it only to construct
+    /// endpoints.
     pub fn slots(&self, offset: usize, stride: usize, count: usize) -> Slots<'m> {
         let end = stride.checked_mul(count).and_then(|all| all.checked_add(offset));
         assert!(offset.is_multiple_of(8) && stride.is_multiple_of(8));
@@ -185,8 +187,8 @@ impl<'m> Claimed<'m> {
     ///
     /// # Panics
     ///
-    /// If `offset` or `stride` is not a multiple of 8 or the last word ends outside: for the construction of
-    /// endpoints only.
+    /// If `offset` or `stride` is not a multiple of 8 or the last word ends outside: call it only to construct
+    /// endpoints.
     pub fn words(&self, offset: usize, stride: usize, count: usize) -> Words<'m> {
         let last = stride.checked_mul(count.saturating_sub(1)).and_then(|all| all.checked_add(offset));
         assert!(offset.is_multiple_of(8) && stride.is_multiple_of(8));
@@ -196,7 +198,7 @@ impl<'m> Claimed<'m> {
     }
 }
 
-/// Equal words in [`Claimed`] memory, as a rule one for each of several parties.
+/// Equally spaced words in [`Claimed`] memory, usually one for each of several endpoints.
 #[derive(Clone, Copy)]
 pub struct Words<'m> {
     start: NonNull<u8>,
@@ -205,19 +207,19 @@ pub struct Words<'m> {
     life: PhantomData<&'m [AtomicU64]>,
 }
 
-// SAFETY: it is so many `&AtomicU64`.
+// SAFETY: it stands for `count` references `&AtomicU64`.
 unsafe impl Send for Words<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Words<'_> {}
 
 impl<'m> Words<'m> {
-    /// How many there are.
+    /// The number of words.
     #[inline(always)]
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Word `index`; `None` if there are not so many.
+    /// Word `index`; `None` if `index` is not below the count.
     #[inline(always)]
     pub fn get(&self, index: usize) -> Option<&'m AtomicU64> {
         // SAFETY: below the count.
@@ -232,18 +234,18 @@ impl<'m> Words<'m> {
     #[inline(always)]
     pub unsafe fn at(&self, index: usize) -> &'m AtomicU64 {
         debug_assert!(index < self.count);
-        // SAFETY: index < count (caller), so the word is inside what `Claimed::words` asserted, and aligned; the rest as in
-        // `Claimed::word`.
+        // SAFETY: index < count (caller), so the word is inside what `Claimed::words` asserted, and aligned; the rest
+        // as in `Claimed::word`.
         unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(index * self.stride).cast()) }
     }
 }
 
-/// Equal places for values in [`Claimed`] memory, which hold one value each.
+/// Equally spaced places in [`Claimed`] memory, each of which holds one value.
 ///
-/// There are two ways to touch a place, and an object keeps to one of them. *Exclusive*
-/// ([`Slots::read`], [`Slots::write`]): the protocol proves that nobody else touches it meanwhile; a plain copy.
-/// *Validated* ([`Slots::load`], [`Slots::store`]): reader and writer may meet there; a copy in relaxed atomic
-/// words, which the reader throws away unless a check afterwards shows that no writer was there.
+/// There are two ways to access a place, and an object uses only one of them. *Exclusive* ([`Slots::read`],
+/// [`Slots::write`]): the protocol proves that nobody else touches the place during the access; a plain copy.
+/// *Validated* ([`Slots::load`], [`Slots::store`]): reader and writer may access the place at the same time; a copy
+/// in relaxed atomic words, which the reader discards unless a check afterwards shows that no writer was there.
 #[derive(Clone, Copy)]
 pub struct Slots<'m> {
     start: NonNull<u8>,
@@ -270,8 +272,8 @@ impl<'m> Slots<'m> {
 
     /// Copies the value out of place `index`.
     ///
-    /// A caller that ends the access with a Release operation, as every protocol does that hands the place back, has
-    /// fetched each byte by then: what it looks at afterwards cannot change under a peer that breaks the protocol.
+    /// A caller that ends the access with a Release operation, as every protocol does that returns the place, has
+    /// fetched each byte by then. A peer that breaks the protocol cannot change what the caller looks at afterwards.
     ///
     /// # Safety
     ///
@@ -283,7 +285,7 @@ impl<'m> Slots<'m> {
         // SAFETY: caller's first duty.
         let at = unsafe { self.at::<T>(index) };
         #[cfg(steps)]
-        // SAFETY: the place has room for a T, and nobody writes it meanwhile (caller).
+        // SAFETY: the place has room for a T, and nobody writes it during the copy (caller).
         return unsafe { crate::steps::copy_out(at) };
         #[cfg(not(steps))]
         // SAFETY:
@@ -307,7 +309,7 @@ impl<'m> Slots<'m> {
         // SAFETY: caller's first duty.
         let at = unsafe { self.at::<T>(index) };
         #[cfg(steps)]
-        // SAFETY: the place has room for a T, and nobody else touches it meanwhile (caller).
+        // SAFETY: the place has room for a T, and nobody else touches it during the copy (caller).
         unsafe {
             crate::steps::copy_in(at, value);
         }
@@ -318,7 +320,7 @@ impl<'m> Slots<'m> {
         }
     }
 
-    /// Copies bytes `part` of place `index` to where they belong in `value`.
+    /// Copies bytes `part` of place `index` to the same offsets in `value`.
     ///
     /// # Safety
     ///
@@ -341,8 +343,8 @@ impl<'m> Slots<'m> {
     ///
     /// # Safety
     ///
-    /// - `index` is below the count; `T` fits in the stride; `bytes` is at most its size, and so many are
-    ///   initialised.
+    /// - `index` is below the count; `T` fits in the stride; `bytes` is at most its size, and the first `bytes` bytes
+    ///   of `value` are initialised.
     /// - Exclusive: no other access to this place in this process is concurrent.
     #[inline(always)]
     pub unsafe fn write_first<T>(&self, index: usize, value: &T, bytes: usize) {
@@ -355,11 +357,11 @@ impl<'m> Slots<'m> {
         unsafe { racy::copy(core::ptr::from_ref(value).cast(), at, bytes) };
     }
 
-    /// Lends place `index` for reading, where it lies.
+    /// Lends place `index` for reading, in place.
     ///
     /// # Safety
     ///
-    /// As for [`Slots::read`], for as long as `look` runs; and so long no other process writes it either.
+    /// As for [`Slots::read`], for as long as `look` runs. During that time no other process writes the place either.
     #[inline(always)]
     pub unsafe fn lend<T, R>(&self, index: usize, look: impl FnOnce(&T) -> R) -> R {
         #[cfg(steps)]
@@ -368,12 +370,12 @@ impl<'m> Slots<'m> {
         look(unsafe { &*self.at::<T>(index).cast::<T>() })
     }
 
-    /// Lends place `index` for writing, where it lies: what stands there is an older value, or zeros.
+    /// Lends place `index` for writing, in place: at first it holds an older value, or zeros.
     ///
     /// # Safety
     ///
-    /// As for [`Slots::write`], for as long as `fill` runs, every bit pattern is a `T`, and so long no other process
-    /// touches it either.
+    /// As for [`Slots::write`], for as long as `fill` runs, and every bit pattern is a `T`. During that time no other
+    /// process touches the place either.
     #[inline(always)]
     pub unsafe fn lend_mut<T, R>(&self, index: usize, fill: impl FnOnce(&mut T) -> R) -> R {
         #[cfg(steps)]
@@ -382,12 +384,12 @@ impl<'m> Slots<'m> {
         fill(unsafe { &mut *self.at::<T>(index).cast::<T>() })
     }
 
-    /// Lends `count` places from `index` on for reading, where they lie.
+    /// Lends `count` places from `index` on for reading, in place.
     ///
     /// # Safety
     ///
-    /// As for [`Slots::read`] and each of them, for as long as the result lives; and so long no other process writes
-    /// them either.
+    /// As for [`Slots::read`] for each of them, for as long as the result lives. During that time no other process
+    /// writes them either.
     #[inline(always)]
     pub unsafe fn lend_run<T: Copy>(&self, index: usize, count: usize) -> Lent<'m, T> {
         debug_assert!(index + count <= self.count && size_of::<T>() <= self.stride && align_of::<T>() <= 8);
@@ -398,12 +400,12 @@ impl<'m> Slots<'m> {
         unsafe { Lent::new(self.start.add(index * self.stride), self.stride, count) }
     }
 
-    /// Lends `count` places from `index` on for writing, where they lie: what stands there are older values, or zeros.
+    /// Lends `count` places from `index` on for writing, in place: at first they hold older values, or zeros.
     ///
     /// # Safety
     ///
-    /// As for [`Slots::write`] and each of them, for as long as the result lives, every bit pattern is a `T`, and so
-    /// long no other process touches them either.
+    /// As for [`Slots::write`] for each of them, for as long as the result lives, and every bit pattern is a `T`.
+    /// During that time no other process touches them either.
     #[inline(always)]
     pub unsafe fn lend_run_mut<T: Copy>(&self, index: usize, count: usize) -> LentMut<'m, T> {
         debug_assert!(index + count <= self.count && size_of::<T>() <= self.stride && align_of::<T>() <= 8);
@@ -413,11 +415,11 @@ impl<'m> Slots<'m> {
         unsafe { LentMut::new(self.start.add(index * self.stride), self.stride, count) }
     }
 
-    /// Copies the values out of the places from `index` on.
+    /// Copies the values out of the places from `index` on, one place per element of `values`.
     ///
     /// # Safety
     ///
-    /// As for [`Slots::read`] and each of as many places as there are `values`.
+    /// As for [`Slots::read`] for each of these places.
     #[inline(always)]
     pub unsafe fn read_run<T: Copy>(&self, index: usize, values: &mut [T]) {
         debug_assert!(index + values.len() <= self.count);
@@ -430,16 +432,16 @@ impl<'m> Slots<'m> {
             };
         }
         for (i, value) in values.iter_mut().enumerate() {
-            // SAFETY: the caller's duties; every byte is written, and any of those are a T.
+            // SAFETY: the caller's duties; every byte is written, and any bytes are a T.
             unsafe { self.read_part(index + i, 0..size_of::<T>(), uninit(value)) };
         }
     }
 
-    /// Copies `values` into the places from `index` on.
+    /// Copies `values` into the places from `index` on, one place per element.
     ///
     /// # Safety
     ///
-    /// As for [`Slots::write`] and each of as many places as there are `values`.
+    /// As for [`Slots::write`] for each of these places.
     #[inline(always)]
     pub unsafe fn write_run<T: Copy>(&self, index: usize, values: &[T]) {
         debug_assert!(index + values.len() <= self.count);
@@ -457,11 +459,11 @@ impl<'m> Slots<'m> {
         }
     }
 
-    /// Copies the places from `index` on, as [`Slots::load`]: what is in `values` then may be torn.
+    /// Copies the places from `index` on into `values`, as [`Slots::load`] does: the values may be torn.
     ///
     /// # Safety
     ///
-    /// As for [`Slots::load`] and each of as many places as there are `values`; every bit pattern is a `T`.
+    /// As for [`Slots::load`] for each of these places; every bit pattern is a `T`.
     #[inline(always)]
     pub unsafe fn load_run<T: Copy>(&self, index: usize, values: &mut [T]) {
         debug_assert!(index + values.len() <= self.count);
@@ -478,7 +480,7 @@ impl<'m> Slots<'m> {
         }
     }
 
-    /// Lends place `index` for reading, where it lies, for as long as the result is kept.
+    /// Lends place `index` for reading, in place, for as long as the caller keeps the result.
     ///
     /// # Safety
     ///
@@ -490,7 +492,7 @@ impl<'m> Slots<'m> {
         LentPlace { at: at.cast(), life: PhantomData }
     }
 
-    /// Lends place `index` for writing, where it lies, for as long as the result is kept.
+    /// Lends place `index` for writing, in place, for as long as the caller keeps the result.
     ///
     /// # Safety
     ///
@@ -502,21 +504,22 @@ impl<'m> Slots<'m> {
         LentPlaceMut { at: at.cast(), life: PhantomData }
     }
 
-    /// Copies place `index` as `racy.rs` says: the result may be torn, and is a `T` only after the protocol's check.
+    /// Copies place `index` as `racy.rs` describes: the result may be torn, and is a `T` only after the protocol's
+    /// check.
     ///
     /// # Safety
     ///
     /// - `index` is below the count; `T` fits in the stride.
-    /// - In this process the place is written by [`Slots::store`] alone.
+    /// - In this process only [`Slots::store`] writes the place.
     #[inline(always)]
     pub unsafe fn load<T: Copy>(&self, index: usize) -> MaybeUninit<T> {
         let mut value = MaybeUninit::uninit();
-        // SAFETY: the caller's duties; the whole of a T is inside of it.
+        // SAFETY: the caller's duties; the range is all of a T.
         unsafe { self.load_part::<T>(index, 0..size_of::<T>(), &mut value) };
         value
     }
 
-    /// Copies bytes `part` of place `index` to where they belong in `value`, as [`Slots::load`].
+    /// Copies bytes `part` of place `index` to the same offsets in `value`, as [`Slots::load`] does.
     ///
     /// # Safety
     ///
@@ -529,27 +532,27 @@ impl<'m> Slots<'m> {
         let to = value.as_mut_ptr().cast::<u8>();
         // SAFETY:
         // - places are multiples of 8 bytes, from an aligned start (`Memory::slots`), so the last word is inside too;
-        // - written atomically alone (caller); `value` is private and has room.
+        // - only atomic accesses write it (caller); `value` is private and has room.
         unsafe { racy::load(at.add(part.start), to.add(part.start), part.len()) };
     }
 
-    /// Copies `value` into place `index` as `racy.rs` says.
+    /// Copies `value` into place `index` as `racy.rs` describes.
     ///
     /// # Safety
     ///
     /// - `index` is below the count; `T` fits in the stride and has no padding.
-    /// - In this process the place is touched by [`Slots::store`] and [`Slots::load`] alone.
+    /// - In this process only [`Slots::store`] and [`Slots::load`] touch the place.
     #[inline(always)]
     pub unsafe fn store<T: Copy>(&self, index: usize, value: &T) {
-        // SAFETY: the caller's duties; the whole of a T is inside of it.
+        // SAFETY: the caller's duties; the range is all of a T.
         unsafe { self.store_first(index, value, size_of::<T>()) };
     }
 
-    /// Copies the first `bytes` bytes of `value` into place `index`, as [`Slots::store`].
+    /// Copies the first `bytes` bytes of `value` into place `index`, as [`Slots::store`] does.
     ///
     /// # Safety
     ///
-    /// As for [`Slots::store`]; `bytes` is at most the size, and so many are initialised.
+    /// As for [`Slots::store`]; `bytes` is at most the size, and the first `bytes` bytes of `value` are initialised.
     #[inline(always)]
     pub unsafe fn store_first<T>(&self, index: usize, value: &T, bytes: usize) {
         debug_assert!(bytes <= size_of::<T>());
@@ -560,9 +563,10 @@ impl<'m> Slots<'m> {
     }
 }
 
-/// A place to copy a value into.
+/// `value` as a place to copy into.
 fn uninit<T>(value: &mut T) -> &mut MaybeUninit<T> {
-    // SAFETY: the same layout. Bytes of a `MaybeUninit` could be taken away; those who are given this one only write.
+    // SAFETY: the same layout. Through a `MaybeUninit` a callee could make bytes uninitialised; the callees here only
+    // write initialised ones.
     unsafe { &mut *core::ptr::from_mut(value).cast::<MaybeUninit<T>>() }
 }
 
@@ -581,7 +585,7 @@ mod tests {
         assert_eq!(rest.start.addr().get() - first.start.addr().get(), 256);
         assert_eq!(first.start.addr().get() % LINE_BYTES, 0);
         let (middle, rest) = rest.split(128).unwrap();
-        // SAFETY: inside, and nobody else is there.
+        // SAFETY: inside, and nobody else accesses it.
         assert_eq!(unsafe { rest.claim().slots(0, 128, 1).read::<[u8; 128]>(0) }, [0; 128]);
         assert!(middle.split(129).is_none());
         assert!(first.split(usize::MAX).is_none());
@@ -642,12 +646,12 @@ mod tests {
         let slot = lines.as_ptr().addr();
         let slots = Memory::new(&mut lines).claim().slots(0, 8192, 1);
         let mut buffer = [0u8; 8192];
-        // Where the value lies within its page, against where the slot does, decides how it is copied.
+        // The distance between the value's offset within its page and the slot's decides how the value is copied.
         let same = slot.wrapping_sub(buffer.as_ptr().addr()) & 0xFFF;
         for ahead in (0..80).step_by(if cfg!(miri) { 9 } else { 1 }) {
             let value: [u8; 1031] = core::array::from_fn(|i| (i * 7 + ahead) as u8);
             let place = &mut buffer[same + ahead..same + ahead + 1031];
-            // SAFETY: inside, one thread; the bytes of an array are one.
+            // SAFETY: inside, one thread; any bytes are an array of bytes.
             unsafe {
                 slots.store(0, &value);
                 let mut copy = core::mem::MaybeUninit::<[u8; 1031]>::uninit();

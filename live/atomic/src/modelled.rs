@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The memory of `memory.rs` under loom and shuttle, whose atomics do not live in plain bytes.
+//! The memory of `memory.rs` under loom and shuttle, whose atomics are not plain bytes in memory.
 
 use core::marker::PhantomData;
 use core::mem::{MaybeUninit, size_of};
@@ -15,8 +15,8 @@ use shuttle::sync::{Condvar, Mutex};
 
 use crate::{AtomicU64, LINE_BYTES, Ordering};
 
-/// A word that the protocol keeps exclusive. Loom panics when two accesses race; under shuttle every access is a
-/// point where threads change, so that a mistake shows as a torn value.
+/// A word to which the protocol guarantees exclusive access. Loom panics when two accesses race. Under shuttle every
+/// access is a point at which the scheduler may switch threads, so that a mistake shows as a torn value.
 struct Cell {
     #[cfg(loom)]
     word: loom::cell::UnsafeCell<u64>,
@@ -24,7 +24,7 @@ struct Cell {
     word: AtomicU64,
 }
 
-// SAFETY: only `Slots::read` and `Slots::write` touch it; their callers prove them free of races, loom checks it.
+// SAFETY: only the exclusive functions of `Slots` touch it; their callers prove them free of races, loom checks it.
 unsafe impl Sync for Cell {}
 
 impl Cell {
@@ -67,7 +67,7 @@ struct Content {
     sleepers: Sleepers,
 }
 
-/// Who sleeps on a word, as on a futex: what the kernel does in products, which is not this crate's.
+/// The threads that sleep on a word, as on a futex. In products the kernel keeps them, not this crate.
 #[derive(Default)]
 pub struct Sleepers {
     lock: Mutex<()>,
@@ -75,7 +75,8 @@ pub struct Sleepers {
 }
 
 impl Sleepers {
-    /// Sleeps if `look` at the word says so, until woken: both in one step, as each wakes in one.
+    /// Sleeps until woken if `look`, which reads the word, returns true. Test and sleep are one atomic step with
+    /// respect to wakes.
     pub fn sleep_if(&self, look: impl FnOnce() -> bool) {
         let lock = self.lock.lock().expect("no one panics with it");
         if look() {
@@ -83,14 +84,14 @@ impl Sleepers {
         }
     }
 
-    /// Wakes one who sleeps.
+    /// Wakes one sleeper.
     pub fn wake_one(&self) {
         let lock = self.lock.lock().expect("no one panics with it");
         self.woken.notify_one();
         drop(lock);
     }
 
-    /// Wakes all who sleep.
+    /// Wakes all sleepers.
     pub fn wake_all(&self) {
         let lock = self.lock.lock().expect("no one panics with it");
         self.woken.notify_all();
@@ -98,7 +99,7 @@ impl Sleepers {
     }
 }
 
-/// A word of a line to sleep on.
+/// A word of a line that threads can sleep on.
 #[derive(Clone, Copy)]
 pub struct ModelledFutex<'m> {
     word: &'m AtomicU64,
@@ -106,12 +107,12 @@ pub struct ModelledFutex<'m> {
 }
 
 impl ModelledFutex<'_> {
-    /// Sleeps if the word is `expected`, until woken. It is looked at and slept on in one step.
+    /// Sleeps until woken if the word is `expected`. Test and sleep are one atomic step with respect to wakes.
     pub fn wait(&self, expected: u64) {
         self.sleepers.sleep_if(|| self.word.load(Ordering::Relaxed) == expected);
     }
 
-    /// Wakes all who sleep.
+    /// Wakes all sleepers.
     pub fn wake(&self) {
         self.sleepers.wake_all();
     }
@@ -128,13 +129,13 @@ impl Line {
     }
 }
 
-/// A stretch of memory on which a shared object stands, or will.
+/// A stretch of memory that holds, or will hold, a shared object.
 pub struct Memory<'m> {
     lines: &'m [Line],
 }
 
 impl<'m> Memory<'m> {
-    /// Over lines of this process, which are set to zero: an empty object of any kind.
+    /// Over lines of this process, which it sets to zero: an empty object of any kind.
     pub fn new(lines: &'m mut [Line]) -> Self {
         lines.fill_with(|| {
             Line(Some(Box::new(Content {
@@ -151,8 +152,8 @@ impl<'m> Memory<'m> {
         self.lines.len() * LINE_BYTES
     }
 
-    /// The same stretch once more, for another end of the object there: what `from_raw` is for in the other builds.
-    /// Misuse is no undefined behaviour here, but what the run is to find.
+    /// The same stretch once more, for another end of the object there, as other builds do with `from_raw`. Misuse is
+    /// not undefined behaviour here; it is what the run is meant to find.
     #[doc(hidden)]
     pub fn again(&self) -> Self {
         Self { lines: self.lines }
@@ -170,7 +171,7 @@ impl<'m> Memory<'m> {
     }
 }
 
-/// Memory that one object, or one end of it, has to itself; see the real one.
+/// Memory that one object, or one end of it, has to itself; see `memory.rs`.
 pub struct Claimed<'m>(Memory<'m>);
 
 impl<'m> Claimed<'m> {
@@ -212,7 +213,7 @@ impl<'m> Claimed<'m> {
     }
 }
 
-/// Equal words in [`Claimed`] memory.
+/// Equally spaced words in [`Claimed`] memory.
 #[derive(Clone, Copy)]
 pub struct Words<'m> {
     lines: &'m [Line],
@@ -222,18 +223,18 @@ pub struct Words<'m> {
 }
 
 impl<'m> Words<'m> {
-    /// How many there are.
+    /// The number of words.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Word `index`; `None` if there are not so many.
+    /// Word `index`; `None` if `index` is not below the count.
     pub fn get(&self, index: usize) -> Option<&'m AtomicU64> {
         // SAFETY: below the count.
         (index < self.count).then(|| unsafe { self.at(index) })
     }
 
-    /// Word `index`, to sleep on; `None` if there are not so many.
+    /// Word `index`, to sleep on; `None` if `index` is not below the count.
     pub fn futex(&self, index: usize) -> Option<ModelledFutex<'m>> {
         let word = self.get(index)?;
         let offset = self.offset + index * self.stride;
@@ -244,7 +245,7 @@ impl<'m> Words<'m> {
     ///
     /// # Safety
     ///
-    /// None here; the real one has conditions.
+    /// None here; the one in `memory.rs` has conditions.
     pub unsafe fn at(&self, index: usize) -> &'m AtomicU64 {
         assert!(index < self.count);
         let offset = self.offset + index * self.stride;
@@ -256,8 +257,8 @@ fn content(lines: &[Line], offset: usize) -> &Content {
     lines[offset / LINE_BYTES].0.as_deref().expect("Memory::new has filled it")
 }
 
-/// A value lent for reading: a copy, made when it is lent and once more when it is given back, so that a write
-/// meanwhile is seen to race.
+/// A value lent for reading: a copy, made when the loan starts and again when it ends, so that loom sees a race with
+/// any write in between.
 pub struct LentPlace<'m, T: Copy> {
     slots: Slots<'m>,
     index: usize,
@@ -274,12 +275,12 @@ impl<T: Copy> Deref for LentPlace<'_, T> {
 
 impl<T: Copy> Drop for LentPlace<'_, T> {
     fn drop(&mut self) {
-        // SAFETY: the duties of whoever called `Slots::lend_place`.
+        // SAFETY: the duties of the caller of `Slots::lend_place`.
         *self.copy = unsafe { self.slots.read(self.index) };
     }
 }
 
-/// A value lent for writing: a copy, made when it is lent and written back when it is given back.
+/// A value lent for writing: a copy, made when the loan starts and written back when it ends.
 pub struct LentPlaceMut<'m, T: Copy> {
     slots: Slots<'m>,
     index: usize,
@@ -287,7 +288,7 @@ pub struct LentPlaceMut<'m, T: Copy> {
 }
 
 impl<T: Copy> LentPlaceMut<'_, T> {
-    /// Ends it, as dropping does.
+    /// Ends the loan, as dropping does.
     pub fn end(self) {}
 }
 
@@ -307,12 +308,12 @@ impl<T: Copy> DerefMut for LentPlaceMut<'_, T> {
 
 impl<T: Copy> Drop for LentPlaceMut<'_, T> {
     fn drop(&mut self) {
-        // SAFETY: the duties of whoever called `Slots::lend_place_mut`.
+        // SAFETY: the duties of the caller of `Slots::lend_place_mut`.
         unsafe { self.slots.write(self.index, &*self.copy) };
     }
 }
 
-/// Equal places for values in [`Claimed`] memory; see the real one for its promises.
+/// Equally spaced places in [`Claimed`] memory; see `memory.rs` for its guarantees.
 #[derive(Clone, Copy)]
 pub struct Slots<'m> {
     lines: &'m [Line],
@@ -397,7 +398,7 @@ impl<'m> Slots<'m> {
         unsafe { self.place(index, value, bytes, |content, i, bits| content.cells[i].set(bits)) };
     }
 
-    /// Lends place `index` for reading: a copy, as the words do not lie side by side here.
+    /// Lends place `index` for reading: a copy, because the words are not contiguous here.
     ///
     /// # Safety
     ///
@@ -410,11 +411,11 @@ impl<'m> Slots<'m> {
         look(unsafe { value.assume_init_ref() })
     }
 
-    /// Lends place `index` for writing: a copy, which is put back.
+    /// Lends place `index` for writing: a copy, which is written back.
     ///
     /// # Safety
     ///
-    /// Every bit pattern is a `T`, and it has no padding; no other access to this place is concurrent.
+    /// Every bit pattern is a `T`, and `T` has no padding; no other access to this place is concurrent.
     pub unsafe fn lend_mut<T, R>(&self, index: usize, fill: impl FnOnce(&mut T) -> R) -> R {
         let mut value = MaybeUninit::<T>::uninit();
         // SAFETY: the caller's duties.
@@ -438,11 +439,11 @@ impl<'m> Slots<'m> {
         Lent { values, life: PhantomData }
     }
 
-    /// Lends `count` places from `index` on for writing: copies, which [`LentMut::end`] puts back.
+    /// Lends `count` places from `index` on for writing: copies, which [`LentMut::end`] writes back.
     ///
     /// # Safety
     ///
-    /// Every bit pattern is a `T`, and it has no padding; no other access to these places is concurrent.
+    /// Every bit pattern is a `T`, and `T` has no padding; no other access to these places is concurrent.
     pub unsafe fn lend_run_mut<T: Copy>(&self, index: usize, count: usize) -> LentMut<'m, T> {
         // SAFETY: the caller's duties.
         let values = (index..index + count).map(|i| unsafe { self.read(i) }).collect();
@@ -473,7 +474,7 @@ impl<'m> Slots<'m> {
         }
     }
 
-    /// Copies the places from `index` on in relaxed words; what is in `values` then may be torn.
+    /// Copies the places from `index` on into `values` in relaxed words: the values may be torn.
     ///
     /// # Safety
     ///
@@ -485,7 +486,7 @@ impl<'m> Slots<'m> {
         }
     }
 
-    /// Lends place `index` for reading, for as long as the result is kept: a copy, see [`LentPlace`].
+    /// Lends place `index` for reading, for as long as the caller keeps the result: a copy, see [`LentPlace`].
     ///
     /// # Safety
     ///
@@ -495,7 +496,7 @@ impl<'m> Slots<'m> {
         LentPlace { slots: *self, index, copy: Box::new(unsafe { self.read(index) }) }
     }
 
-    /// Lends place `index` for writing, for as long as the result is kept: a copy, see [`LentPlaceMut`].
+    /// Lends place `index` for writing, for as long as the caller keeps the result: a copy, see [`LentPlaceMut`].
     ///
     /// # Safety
     ///
@@ -509,10 +510,10 @@ impl<'m> Slots<'m> {
     ///
     /// # Safety
     ///
-    /// None here; the real one has conditions.
+    /// None here; the one in `memory.rs` has conditions.
     pub unsafe fn load<T: Copy>(&self, index: usize) -> MaybeUninit<T> {
         let mut value = MaybeUninit::uninit();
-        // SAFETY: none is needed.
+        // SAFETY: `load_part` has no conditions here.
         unsafe { self.load_part::<T>(index, 0..size_of::<T>(), &mut value) };
         value
     }
@@ -521,7 +522,7 @@ impl<'m> Slots<'m> {
     ///
     /// # Safety
     ///
-    /// None here; the real one has conditions.
+    /// None here; the one in `memory.rs` has conditions.
     pub unsafe fn load_part<T>(&self, index: usize, part: Range<usize>, value: &mut MaybeUninit<T>) {
         self.fetch(index, part, value, |content, i| content.words[i].load(Ordering::Relaxed));
     }
@@ -551,30 +552,30 @@ impl<'m> Slots<'m> {
     }
 }
 
-/// Places in a row, lent for reading; see the real one.
+/// Consecutive places, lent for reading; see `lent.rs`.
 pub struct Lent<'m, T> {
     values: Box<[T]>,
     life: PhantomData<&'m [Line]>,
 }
 
 impl<T: Copy> Lent<'_, T> {
-    /// How many.
+    /// The number of places.
     pub fn count(&self) -> usize {
         self.values.len()
     }
 
-    /// The values, the first one first.
+    /// The values, in the order of their places.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator {
         self.values.iter()
     }
 
-    /// The values side by side.
+    /// The values as one slice.
     pub fn as_slice(&self) -> Option<&[T]> {
         Some(&self.values)
     }
 }
 
-/// Places in a row, lent for writing; see the real one.
+/// Consecutive places, lent for writing; see `lent.rs`.
 pub struct LentMut<'m, T> {
     values: Box<[T]>,
     index: usize,
@@ -582,24 +583,24 @@ pub struct LentMut<'m, T> {
 }
 
 impl<T: Copy> LentMut<'_, T> {
-    /// How many.
+    /// The number of places.
     pub fn count(&self) -> usize {
         self.values.len()
     }
 
-    /// The places, the first one first.
+    /// The places, in order.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut T> + ExactSizeIterator {
         self.values.iter_mut()
     }
 
-    /// The places side by side.
+    /// The places as one slice.
     pub fn as_mut_slice(&mut self) -> Option<&mut [T]> {
         Some(&mut self.values)
     }
 
-    /// Ends the loan, and what was written stays: here it is put back.
+    /// Ends the loan and keeps what was written: here it is written back.
     pub fn end(self) {
-        // SAFETY: whoever made this keeps the places from others until it ends (`Slots::lend_run_mut`).
+        // SAFETY: the caller of `Slots::lend_run_mut` keeps all other accesses away from the places until this ends.
         unsafe { self.slots.write_run(self.index, &self.values) };
     }
 }

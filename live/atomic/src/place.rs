@@ -5,9 +5,10 @@ use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
-/// A value lent for reading where it lies, until this is dropped.
+/// A value lent for reading in place, until this is dropped.
 ///
-/// An address and not a reference: a function that is given one may end the loan while it runs.
+/// It holds an address and not a reference, because a function that receives it as an argument may end the loan while
+/// it runs.
 pub struct LentPlace<'m, T> {
     pub(crate) at: NonNull<T>,
     pub(crate) life: PhantomData<&'m T>,
@@ -18,19 +19,20 @@ impl<T> Deref for LentPlace<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: a T stands there that nobody writes (caller of `Slots::lend_place`).
+        // SAFETY: there is a T at the address, and nobody writes it (caller of `Slots::lend_place`).
         unsafe { self.at.as_ref() }
     }
 }
 
-/// A value lent for writing where it lies, until this is dropped. An address for the reason of [`LentPlace`].
+/// A value lent for writing in place, until this is dropped. It holds an address for the same reason as
+/// [`LentPlace`].
 pub struct LentPlaceMut<'m, T> {
     pub(crate) at: NonNull<T>,
     pub(crate) life: PhantomData<&'m mut T>,
 }
 
 impl<T> LentPlaceMut<'_, T> {
-    /// Ends it, as dropping does.
+    /// Ends the loan, as dropping does.
     #[inline(always)]
     pub fn end(self) {}
 }
@@ -40,7 +42,7 @@ impl<T> Deref for LentPlaceMut<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: a T stands there that nobody else touches (caller of `Slots::lend_place_mut`).
+        // SAFETY: there is a T at the address, and nobody else touches it (caller of `Slots::lend_place_mut`).
         unsafe { self.at.as_ref() }
     }
 }

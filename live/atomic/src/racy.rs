@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Copies between private memory and shared memory that somebody else may be writing: to the language, relaxed
-//! atomic accesses. What was copied may be torn; the protocol finds out afterwards.
+//! Copies between private memory and shared memory that another thread or process may be writing. In the language's
+//! memory model they are relaxed atomic accesses. The copy may be torn; the protocol detects that afterwards.
 //!
-//! The specification is a loop over 64-bit words, which is what Miri, the step counter and the model checkers run
-//! (they have their own in `modelled.rs`); over 32-bit words where the processor has no atomic 64-bit ones, since a
-//! copy may be torn anywhere, and those that `portable-atomic` makes cost several accesses each. It costs twice a plain copy
-//! from about half a kibibyte on, for a compiler may neither join nor reorder the accesses as a copy would. So on processors that we know, larger values are
-//! copied by instructions that the compiler does not look into:
+//! The specification is a loop over 64-bit words. Miri and the step counter run this loop; the model checkers have
+//! their own in `modelled.rs`. Where the processor has no 64-bit atomics the loop uses 32-bit words: a copy may be
+//! torn anywhere anyway, and each 64-bit word of `portable-atomic` costs several accesses. From about half a kibibyte
+//! on, the loop costs twice a plain copy, because a compiler may neither join nor reorder the accesses as it may in a
+//! plain copy. So on processors that we know, larger values are copied by instructions that are opaque to the
+//! compiler:
 //!
-//! - x86-64, out of shared memory from 64 bytes on: 16 bytes at a time. A processor makes a load wait for stores that
-//!   are smaller than it: this spares who looks at the value next, by wide instructions as compilers do (QrtWo, 64
-//!   bytes, Zen 4: 4 ns instead of 14). For the same reason not into it: a value that its owner has just changed in one
-//!   word would wait (3.5 ns by words, 7 so).
-//! - x86-64, from 512 bytes on: `rep movsb`, the fastest copy of such sizes out of a line that another core has
-//!   written in a trial on one processor (Zen 5); others are not measured. Each byte of it is an
-//!   ordinary load and store; loads are not reordered with later loads nor stores with later stores outside of the instruction (Intel SDM 3A, 9.2.4).
+//! - x86-64, out of shared memory, from 64 bytes on: 16 bytes at a time. A processor makes a load wait for earlier
+//!   stores that are smaller than the load. Storing the copy in 16-byte pieces spares code that then reads it with
+//!   wide instructions, as compilers emit them, that wait (QrtWo, 64 bytes, Zen 4: 4 ns instead of 14). For the same
+//!   reason copies into shared memory do not do so: the 16-byte loads of a value of which its owner has just changed
+//!   one word would wait (3.5 ns by words, 7 ns by 16 bytes).
+//! - x86-64, from 512 bytes on: `rep movsb`, in a trial on one processor (Zen 5) the fastest copy of such sizes out
+//!   of a line that another core has written; others are not measured. Each byte of it is an ordinary load and store;
+//!   loads are not reordered with later loads nor stores with later stores outside of the instruction (Intel SDM 3A,
+//!   9.2.4).
 //! - AArch64, from 128 bytes on: pairs of words. Each word of a pair is a single access (Arm ARM, B2.2.1).
 //!
-//! All are accounted for as relaxed atomic accesses to the shared side, of bytes and of words. The fences that order
-//! them are the protocols', as for the loop: a fence orders every access of its processor.
+//! All of these count as relaxed atomic accesses to the shared side, of bytes and of words. As for the loop, the
+//! protocols supply the fences that order them: a fence orders every access of its processor.
 
 #[cfg(not(target_has_atomic = "64"))]
 use core::sync::atomic::AtomicU32 as Word;
@@ -34,8 +37,8 @@ type Bits = u32;
 #[cfg(target_has_atomic = "64")]
 type Bits = u64;
 
-/// Loads bytes `done`, a multiple of 8, up to `bytes`; for places where [`load`]'s duties are done. Tests run it with
-/// words of both widths, and as a macro it compiles to what it would if it stood where it is used.
+/// Loads bytes `done`, a multiple of 8, up to `bytes`, from places that satisfy the duties of [`load`]. Tests run it
+/// with words of both widths. As a macro it compiles as if written in place.
 macro_rules! load_words {
     ($word:ty, $from:ident, $to:ident, $done:ident, $bytes:ident) => {
         for at in ($done..$bytes).step_by(size_of::<$word>()) {
@@ -51,7 +54,7 @@ macro_rules! load_words {
     };
 }
 
-/// Stores bytes `done`, a multiple of 8, up to `bytes`; for places where [`store`]'s duties are done.
+/// Stores bytes `done`, a multiple of 8, up to `bytes`, into places that satisfy the duties of [`store`].
 macro_rules! store_words {
     ($word:ty, $bits:ty, $from:ident, $to:ident, $done:ident, $bytes:ident) => {
         for at in ($done..$bytes).step_by(size_of::<$word>()) {
@@ -72,7 +75,7 @@ macro_rules! store_words {
 /// # Safety
 ///
 /// - `from` is aligned to 8, and the words of its first `bytes` bytes, the last one whole, are there.
-/// - In this process they are written through [`store`] and atomic words alone meanwhile.
+/// - In this process only [`store`] and atomic words write them during the call.
 /// - `to` has room for `bytes` bytes, which nobody else touches.
 #[inline(always)]
 pub(crate) unsafe fn load(from: *const u8, to: *mut u8, bytes: usize) {
@@ -86,12 +89,13 @@ pub(crate) unsafe fn load(from: *const u8, to: *mut u8, bytes: usize) {
     load_words!(Word, from, to, done, bytes);
 }
 
-/// Copies `bytes` bytes into shared memory. Of a last word that is not full, the rest becomes anything.
+/// Copies `bytes` bytes into shared memory. If they do not fill the last word, the rest of that word becomes
+/// unspecified.
 ///
 /// # Safety
 ///
 /// - `to` is aligned to 8, and the words of its first `bytes` bytes, the last one whole, are there.
-/// - In this process they are touched by [`load`], [`store`] and as atomic words alone meanwhile.
+/// - In this process only [`load`], [`store`] and atomic words touch them during the call.
 /// - `from` has `bytes` initialised bytes.
 #[inline(always)]
 pub(crate) unsafe fn store(from: *const u8, to: *mut u8, bytes: usize) {
@@ -105,12 +109,13 @@ pub(crate) unsafe fn store(from: *const u8, to: *mut u8, bytes: usize) {
     store_words!(Word, Bits, from, to, done, bytes);
 }
 
-/// Copies `bytes` bytes that nobody else touches, as a compiler would, but not by an instruction that crawls there: the
-/// system's own copy takes no account of it (4 KiB: 1 500 ns instead of 45 on Zen 4).
+/// Copies `bytes` bytes that nobody else touches, as a compiler would, but avoids the instruction where it would copy
+/// one byte at a time (`x86_64::crawls`). The system's own copy does not avoid that case (4 KiB: 1 500 ns instead of
+/// 45 on Zen 4).
 ///
 /// # Safety
 ///
-/// `bytes` bytes are there at both places, which do not overlap; no access to them is concurrent.
+/// `bytes` bytes are there at both places, which do not overlap; no other access to them is concurrent.
 #[inline(always)]
 pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     #[cfg(all(target_arch = "x86_64", not(any(miri, steps))))]
@@ -126,8 +131,8 @@ pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     unsafe { core::ptr::copy_nonoverlapping(from, to, bytes) };
 }
 
-/// Bytes from which on 16 at a time are worth it, out of shared memory and into it; of x86-64 the latter for what its
-/// faster instruction is too slow for.
+/// Smallest size in bytes that is worth copying 16 bytes at a time: `LOADED` out of shared memory, `STORED` into it.
+/// On x86-64 only copies that `rep movsb` would do one byte at a time reach `STORED`.
 #[cfg(target_arch = "aarch64")]
 const LOADED: usize = 128;
 #[cfg(not(target_arch = "aarch64"))]
@@ -137,7 +142,8 @@ const STORED: usize = 128;
 #[cfg(not(target_arch = "aarch64"))]
 const STORED: usize = 512;
 
-/// Copies as many bytes as go 16 at a time, from `least` on and where we have it: their number.
+/// Copies as many bytes as fit in pieces of 16, if there are at least `least` and the target has an instruction for
+/// it. Returns how many it copied.
 ///
 /// # Safety
 ///
@@ -162,11 +168,11 @@ unsafe fn pairs(from: *const u8, to: *mut u8, bytes: usize, least: usize) -> usi
 
 #[cfg(all(target_arch = "x86_64", not(any(miri, steps))))]
 mod x86_64 {
-    /// Bytes from which on the instruction was faster than the words in a trial on one processor (Zen 5).
+    /// Smallest size in bytes at which `rep movsb` was faster than the words in a trial on one processor (Zen 5).
     pub(super) const LARGE: usize = 512;
 
-    /// Whether the instruction would take a byte at a time: AMD's do when the target lies 1 to 15 bytes further in its
-    /// page than the source (4 KiB: 3 600 cycles instead of 130 on Zen 4, 3 000 instead of 180 on Zen 5).
+    /// Whether `rep movsb` would copy one byte at a time. On AMD it does when the target lies 1 to 15 bytes further
+    /// in its page than the source (4 KiB: 3 600 cycles instead of 130 on Zen 4, 3 000 instead of 180 on Zen 5).
     #[inline(always)]
     pub(super) fn crawls(from: *const u8, to: *const u8) -> bool {
         (to.addr().wrapping_sub(from.addr()) & 0xFFF).wrapping_sub(1) < 15
@@ -179,8 +185,9 @@ mod x86_64 {
     pub(super) unsafe fn copy_pairs(from: *const u8, to: *mut u8, bytes: usize) {
         for at in (0..bytes).step_by(16) {
             // SAFETY:
-            // - reads and writes what the caller says is there, and no stack; the moves need no alignment;
-            // - not `nomem`: to the compiler it may touch any memory, so no access moves across it.
+            // - the code reads and writes only what the caller says is there, and no stack; the moves need no
+            //   alignment;
+            // - not `nomem`: to the compiler the code may touch any memory, so no access moves across it.
             unsafe {
                 core::arch::asm!(
                     "movups {pair}, [{from}]",
@@ -200,9 +207,9 @@ mod x86_64 {
     #[inline(always)]
     pub(super) unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
         // SAFETY:
-        // - reads and writes what the caller says is there, and no stack;
-        // - the direction flag is clear, as the ABI has it at entry of every asm block;
-        // - not `nomem`: to the compiler it may touch any memory, so no access moves across it.
+        // - the code reads and writes only what the caller says is there, and no stack;
+        // - the ABI guarantees that the direction flag is clear at entry of every asm block;
+        // - not `nomem`: to the compiler the code may touch any memory, so no access moves across it.
         unsafe {
             core::arch::asm!(
                 "rep movsb",
@@ -223,8 +230,8 @@ mod aarch64 {
     #[inline(always)]
     pub(super) unsafe fn copy_pairs(from: *const u8, to: *mut u8, bytes: usize) {
         // SAFETY:
-        // - reads and writes what the caller says is there, and no stack;
-        // - not `nomem`: to the compiler it may touch any memory, so no access moves across it.
+        // - the code reads and writes only what the caller says is there, and no stack;
+        // - not `nomem`: to the compiler the code may touch any memory, so no access moves across it.
         unsafe {
             core::arch::asm!(
                 "2:",
@@ -249,8 +256,8 @@ mod tests {
     use std::boxed::Box;
     use std::vec;
 
-    /// Whether a copy of each length, also one that goes on behind `done` bytes, is these bytes and no others. Of
-    /// shared memory, it may change the rest of the last word.
+    /// Checks that a copy of each length, from 0 and from a `done` in the middle, writes exactly these bytes. In
+    /// shared memory it may also change the rest of the last word.
     macro_rules! copies {
         ($word:ty, $bits:ty) => {
             #[repr(align(8))]
@@ -272,8 +279,8 @@ mod tests {
         };
     }
 
-    /// As they are called: every length up to where the instructions change, and a page, from and to places at every
-    /// distance, among them those at which an instruction would take a byte at a time.
+    /// The functions as their callers use them: every length up to where the instructions change, and a page, between
+    /// places at every distance, among them those at which `rep movsb` would copy one byte at a time.
     #[test]
     fn every_length_is_copied_whole_wherever_it_lies() {
         const PAGE: usize = 4096;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Counts what this thread does to shared memory, and can end it at any step. Exists under `--cfg steps` only.
+//! Counts this thread's accesses to shared memory, and can call a function, such as one that kills the process,
+//! before any of them. Exists under `--cfg steps` only.
 
 use core::mem::{MaybeUninit, size_of};
 use core::sync::atomic as real;
@@ -24,13 +25,13 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// All of them.
+    /// The sum of all kinds.
     pub fn total(self) -> u64 {
         self.loads + self.stores + self.exchanges + self.fences + self.words
     }
 }
 
-/// What to call before how many more steps.
+/// The number of steps until the call, and the function to call before the last of them.
 type Strike = Option<(u64, fn())>;
 
 const NONE: Steps = Steps { loads: 0, stores: 0, exchanges: 0, fences: 0, words: 0 };
@@ -47,8 +48,8 @@ pub fn count<R>(work: impl FnOnce() -> R) -> (R, Steps) {
     (result, STEPS.take())
 }
 
-/// Calls `strike` immediately before this thread's `n`-th step from now on, once. A test that kills its process
-/// there for every `n` has seen a death at every step.
+/// Calls `strike` once, immediately before this thread's `n`-th step from now on. A test that kills its process
+/// there, for every `n`, covers a death at every step.
 pub fn strike_at(n: u64, strike: fn()) {
     assert!(n >= 1, "steps are counted from 1");
     STRIKE.set(Some((n, strike)));
@@ -74,7 +75,7 @@ pub(crate) fn payload() {
 ///
 /// # Safety
 ///
-/// `from` points to a `T` that nobody writes meanwhile.
+/// `from` points to a `T` that nobody writes during the copy.
 pub(crate) unsafe fn copy_out<T: Copy>(from: *const u8) -> T {
     let mut value = MaybeUninit::<T>::uninit();
     for start in (0..size_of::<T>()).step_by(8) {
@@ -93,7 +94,7 @@ pub(crate) unsafe fn copy_out<T: Copy>(from: *const u8) -> T {
 ///
 /// # Safety
 ///
-/// `to` has room for a `T`, and nobody else touches it meanwhile.
+/// `to` has room for a `T`, and nobody else touches it during the copy.
 pub(crate) unsafe fn copy_in<T: Copy>(to: *mut u8, value: &T) {
     for start in (0..size_of::<T>()).step_by(8) {
         payload();
@@ -117,7 +118,7 @@ pub fn fence(order: Ordering) {
 
 macro_rules! counted {
     ($name:ident, $int:ty) => {
-        /// Core's atomic of the same name, which counts.
+        /// Core's atomic of the same name, with every access counted.
         #[repr(transparent)]
         #[derive(Debug, Default)]
         pub struct $name(real::$name);
@@ -130,9 +131,10 @@ macro_rules! counted {
 
             /// # Safety
             ///
-            /// As core's: aligned, there for `'a`, and touched atomically alone.
+            /// As for core's: `ptr` is aligned and valid for `'a`, and every access to it is atomic.
             pub const unsafe fn from_ptr<'a>(ptr: *mut $int) -> &'a Self {
-                // SAFETY: repr(transparent) over core's, which is laid out as the integer; the rest by the caller.
+                // SAFETY: repr(transparent) over core's, which is laid out as the integer; the rest is the caller's
+                // duty.
                 unsafe { &*ptr.cast::<Self>() }
             }
 

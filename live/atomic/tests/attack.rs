@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What safe code can try against memory and its words: numbers that overflow, strides of nothing, claims that are forgotten,
-//! leaked and sent, threads that end. Each is refused, or harmless; under Miri also to the memory. What must not compile is in
-//! the documentation of `Memory` and `Claimed`.
+//! What safe code can try against memory and its words: numbers that overflow, strides of zero, claims that are
+//! forgotten, leaked and sent, threads that end. Each attempt is refused or harmless, under Miri also to the memory
+//! itself. The documentation of `Memory` and `Claimed` shows what must not compile.
 #![cfg(not(any(loom, shuttle)))]
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test: helpers too")]
@@ -19,7 +19,7 @@ use taut_atomic::{AtomicU64, Claimed, Exclusive, LINE_BYTES, Line, Memory, Words
 const LINES: usize = 2;
 const BYTES: usize = LINES * LINE_BYTES;
 
-/// What a call gives, if it does not panic.
+/// The result of a call; `None` if it panics.
 fn given<R>(call: impl FnOnce() -> R) -> Option<R> {
     catch_unwind(AssertUnwindSafe(call)).ok()
 }
@@ -30,10 +30,10 @@ fn is_inside(word: &AtomicU64, start: usize) -> bool {
     at >= start && at - start <= BYTES - 8 && at.is_multiple_of(8)
 }
 
-/// Whatever the numbers are: what is given lies in the memory, and what does not is refused.
+/// For any numbers: every word returned lies in the memory, and calls whose words would not are refused.
 #[test]
 fn no_word_lies_outside() {
-    // What is refused tells so, thousands of times.
+    // Each refusal panics and would print a message, thousands of times.
     std::panic::set_hook(Box::new(|_| ()));
     let mut lines = [const { Line::new() }; LINES];
     let memory = Memory::new(&mut lines).claim();
@@ -75,7 +75,7 @@ fn no_word_lies_outside() {
                     assert!(word.is_none_or(|word| is_inside(word, start)), "{offset} {stride} {count}");
                     word.map(|word| word.fetch_add(1, Relaxed));
                 }
-                // Places give nothing to safe code, but their numbers hold too.
+                // Safe code can do nothing with places, but their bounds are checked too.
                 places_given += usize::from(given(|| memory.slots(offset, stride, count)).is_some());
             }
         }
@@ -87,7 +87,7 @@ fn no_word_lies_outside() {
     );
 }
 
-/// Memory of no lines, cut into nothing.
+/// Memory without lines, split at zero.
 #[test]
 fn memory_of_nothing() {
     let nothing = Memory::new(&mut []);
@@ -102,7 +102,7 @@ fn memory_of_nothing() {
     assert!(given(|| claimed.words(0, 0, 1)).is_none());
 }
 
-/// No cut lies behind the end, and the halves have nothing in common.
+/// No split lies beyond the end, and the halves have no word in common.
 #[test]
 fn cuts_that_overflow_are_refused() {
     let mut lines = [const { Line::new() }; LINES];
@@ -124,7 +124,7 @@ fn cuts_that_overflow_are_refused() {
     }
 }
 
-/// Words that outlive their claim, and the claim's thread: they are the memory's, which is leaked, or waits for them.
+/// Words outlive their claim and the claim's thread: they borrow the memory, which is leaked or outlives the threads.
 #[test]
 fn words_outlive_their_claim_and_its_thread() {
     static KEPT: OnceLock<Words<'static>> = OnceLock::new();
@@ -141,7 +141,7 @@ fn words_outlive_their_claim_and_its_thread() {
     assert_eq!(KEPT.get().unwrap().get(1).unwrap().load(Relaxed), 7);
     let mut lines = [const { Line::new() }; LINES];
     for _ in 0..2 {
-        // Taken anew each time: zero again, whatever was forgotten there.
+        // Claimed anew each time: zero again, whatever was left there.
         let claimed = Memory::new(&mut lines).claim();
         let (all, same) = (claimed.words(0, 8, BYTES / 8), claimed.words(0, 0, usize::MAX));
         std::thread::scope(|threads| {
@@ -160,7 +160,7 @@ fn words_outlive_their_claim_and_its_thread() {
     }
 }
 
-/// An exclusive value shows nothing of itself to who may not touch it, and is dropped once, wherever that is.
+/// An exclusive value shows nothing of itself to code that must not touch it, and is dropped once, on any thread.
 #[test]
 fn an_exclusive_value_is_opaque() {
     struct Told<'c>(&'c AtomicU64);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Memory and what is made of it.
+//! Which types of this crate threads can send and share.
 #![cfg(not(any(loom, shuttle)))]
 
 #[macro_use]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Copying what another core has written.
+//! Measures the copying of data that another core has written.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -12,23 +12,24 @@ use taut_sys::clock;
 use crate::thread_placement::{Crew, MEASURES};
 use crate::{Refused, Spread};
 
-/// KiB that are written and copied at once: more than one, so that the clock's own cost is spread, and less than a cache
-/// of a core holds.
+/// KiB that are written and copied at once: more than one, to spread the clock's own cost, and less than fits in a
+/// core's cache.
 const KIB: usize = 16;
 const WORDS: usize = KIB * 128;
 
-/// What writing and copying all of it does not take longer than, by far.
+/// Generous upper bound on the time to write and copy all of it once.
 const TAKES: Duration = Duration::from_micros(100);
 
 const WRITE: u8 = 0;
 const COPY: u8 = 1;
 const DONE: u8 = 2;
 
-/// How long copying 1 KiB takes on one CPU that another has written last, `count` times. With a `writer` that is the same
-/// CPU, what stands in its own caches is copied.
+/// Measures, `count` times, how long one CPU takes to copy 1 KiB that another CPU wrote last. If `writer` is the same
+/// CPU, it copies what its own caches hold.
 ///
 /// # Errors
-/// The system's, if a CPU is not there or `SCHED_FIFO` is not permitted; [`Refused::Starved`] if others keep one of them.
+/// The system's, if a CPU does not exist or `SCHED_FIFO` is not permitted; [`Refused::Starved`] if others keep one of
+/// the CPUs.
 pub fn copies(reader: u16, writer: u16, count: usize) -> Result<Spread, Refused> {
     let crew = Crew::new(TAKES.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)));
     let words: Vec<AtomicU64> = (0..WORDS).map(|at| AtomicU64::new(at as u64)).collect();
@@ -63,14 +64,15 @@ pub fn copies(reader: u16, writer: u16, count: usize) -> Result<Spread, Refused>
                         return 1;
                     }
                     let took_ns = copied(&words);
-                    // Not where it is done by now.
+                    // This fails, as intended, if the turn is `DONE` by now.
                     let _ = turn.compare_exchange(COPY, WRITE, Ordering::AcqRel, Ordering::Acquire);
                     took_ns
                 })
             })
             .map_err(Refused::from)
             .and_then(|reads| {
-                // A writer that could not be at its station would let the reader wait for ever.
+                // Otherwise the reader would wait for a writer that could not get to its CPU and priority, until its
+                // time is over.
                 crew.wait_for(|| reads.has_ended() || writes.has_ended());
                 turn.store(DONE, Ordering::Release);
                 crew.joined(reads)
@@ -85,7 +87,7 @@ fn samples(count: usize, mut one: impl FnMut() -> u64) -> Spread {
     Spread::of((0..count.max(1)).map(|_| one()).collect()).expect("at least one")
 }
 
-/// Copies all words out, and gives how long it took for 1 KiB, rounded up.
+/// Copies all words out and returns the time per 1 KiB in ns, rounded up.
 fn copied(words: &[AtomicU64]) -> u64 {
     let mut out = [0_u64; WORDS];
     let begin_ns = clock::monotonic_ns();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! How late a thread is that sleeps until an instant.
+//! Measures how late a thread wakes that sleeps until an instant.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,28 +11,30 @@ use taut_sys::{clock, memory};
 use crate::thread_placement::{Crew, MEASURES, ORDINARY};
 use crate::{Refused, Spread};
 
-/// Between two releases: off the phase of what runs every millisecond.
+/// Time between two releases: not a multiple of 1 ms, so that they drift against activity that recurs every
+/// millisecond.
 const PERIOD_NS: u64 = 1_030_000;
-/// What is mapped and given back in one system call each: long ones, of which a kernel that cannot be preempted makes a
-/// more urgent thread wait.
+/// Bytes that one system call maps and another unmaps: long calls, during which a kernel that cannot be preempted
+/// makes a more urgent thread wait.
 const MAP_BYTES: usize = 1 << 20;
 
-/// How late the first instruction after a sleep is, `count` times, on a core where nothing else of ours runs. Takes about
-/// a millisecond for each.
+/// Measures, `count` times, how late the first instruction after a sleep is, on a core where no other thread of ours
+/// runs. Takes about a millisecond for each.
 ///
 /// # Errors
-/// The system's, if the CPU is not there or `SCHED_FIFO` is not permitted; [`Refused::Starved`] if others keep the CPU.
+/// The system's, if the CPU does not exist or `SCHED_FIFO` is not permitted; [`Refused::Starved`] if others keep the
+/// CPU.
 pub fn releases(cpu: u16, count: usize) -> Result<Spread, Refused> {
     let crew = Crew::new(taken(count));
     std::thread::scope(|scope| crew.joined(crew.post(scope, cpu, MEASURES, || late(&crew, count))?))
 }
 
-/// How long so many releases take.
+/// How long `count` releases take.
 fn taken(count: usize) -> Duration {
     Duration::from_nanos(PERIOD_NS.saturating_mul(count as u64))
 }
 
-/// The same while an ordinary thread of the core maps and touches memory and gives it back.
+/// As [`releases`], while an ordinary thread of the core keeps mapping, touching and unmapping memory.
 ///
 /// # Errors
 /// As [`releases`].
@@ -42,14 +44,14 @@ pub fn releases_beside_calls(cpu: u16, count: usize) -> Result<Spread, Refused> 
     std::thread::scope(|scope| {
         let other = crew.post(scope, cpu, ORDINARY, || {
             while !done.load(Ordering::Relaxed) {
-                // Where memory is short there are other long calls; this one fails, and is made again.
+                // Where memory is short, other calls are long; this one fails, and the loop makes it again.
                 drop(memory::map_anonymous(MAP_BYTES));
                 if !called.swap(true, Ordering::Relaxed) {
                     crew.wake();
                 }
             }
         })?;
-        // Nothing is measured beside a thread that does not run.
+        // A measurement beside a thread that does not run yet would measure nothing.
         crew.wait_for(|| called.load(Ordering::Relaxed) || other.has_ended());
         let found = crew
             .post(scope, cpu, MEASURES, || late(&crew, count))
@@ -72,7 +74,7 @@ fn late(crew: &Crew, count: usize) -> Spread {
         clock::sleep_until(due_ns);
         let now_ns = clock::monotonic_ns();
         *late = now_ns.saturating_sub(due_ns);
-        // A release that was missed altogether is part of this one's lateness, not a sample of its own.
+        // A release that was missed entirely is part of this one's lateness, not a sample of its own.
         due_ns += PERIOD_NS * (1 + *late / PERIOD_NS);
     }
     Spread::of(late).expect("at least one")

@@ -1,41 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-/// Samples, in ns, from the least to the greatest; at least one.
+/// Samples in ns, in ascending order; at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spread {
     samples: Vec<u64>,
 }
 
 impl Spread {
-    /// Orders samples; `None` if there is none.
+    /// Sorts the samples; `None` if there is none.
     pub fn of(mut samples: Vec<u64>) -> Option<Self> {
         samples.sort_unstable();
         (!samples.is_empty()).then_some(Self { samples })
     }
 
-    /// How many.
+    /// The number of samples.
     pub fn count(&self) -> usize {
         self.samples.len()
     }
 
-    /// The sample that `permille` of a thousand samples, and in particular a thousand of a thousand, do not exceed.
+    /// The least sample, in ns, that at least `permille` thousandths of the samples do not exceed; 1000 gives the
+    /// greatest sample.
     pub fn quantile(&self, permille: u32) -> u64 {
         let rank = (self.samples.len() as u128 * u128::from(permille.min(1_000))).div_ceil(1_000);
         self.samples[(rank as usize).max(1) - 1]
     }
 
-    /// The one in the middle.
+    /// The middle sample, in ns.
     pub fn median(&self) -> u64 {
         self.quantile(500)
     }
 
-    /// The greatest.
+    /// The greatest sample, in ns.
     pub fn max(&self) -> u64 {
         self.quantile(1_000)
     }
 
-    /// How many are above a value.
+    /// How many samples exceed `ns`.
     pub fn above(&self, ns: u64) -> usize {
         self.samples.len() - self.samples.partition_point(|sample| *sample <= ns)
     }
@@ -54,7 +55,7 @@ mod tests {
         assert_eq!((spread.above(999), spread.above(0), spread.above(1_000)), (1, 1_000, 0));
         let one = Spread::of(vec![7]).unwrap();
         assert_eq!((one.count(), one.median(), one.quantile(1), one.max()), (1, 7, 7, 7));
-        // Never below the rank that was asked for.
+        // The rank is rounded up, never down.
         let three = Spread::of(vec![10, 20, 30]).unwrap();
         assert_eq!((three.quantile(334), three.quantile(667), three.quantile(333)), (20, 30, 10));
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! From one thread to a more urgent one of the same core.
+//! Measures the switch from one thread to a more urgent one of the same core.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,17 +11,19 @@ use taut_sys::{clock, futex};
 use crate::thread_placement::{Crew, MEASURES, SERVES};
 use crate::{Refused, Spread};
 
-/// What a switch does not take longer than, by far.
+/// Generous upper bound on the time of one switch.
 const TAKES: Duration = Duration::from_micros(50);
 
 const ASLEEP: u32 = 0;
 const AWAKE: u32 = 1;
 const LAST: u32 = 2;
 
-/// From the wake of a more urgent thread to its first instruction, `count` times; the system call is part of it.
+/// Measures, `count` times, the time from the wake of a more urgent thread to its first instruction, including the
+/// system call.
 ///
 /// # Errors
-/// The system's, if the CPU is not there or `SCHED_FIFO` is not permitted; [`Refused::Starved`] if others keep the CPU.
+/// The system's, if the CPU does not exist or `SCHED_FIFO` is not permitted; [`Refused::Starved`] if others keep the
+/// CPU.
 pub fn switches(cpu: u16, count: usize) -> Result<Spread, Refused> {
     let crew = Crew::new(TAKES.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX)));
     let (word, woken_ns) = (AtomicU32::new(ASLEEP), AtomicU64::new(0));
@@ -49,7 +51,8 @@ pub fn switches(cpu: u16, count: usize) -> Result<Spread, Refused> {
         let other = crew.post(scope, cpu, SERVES, || {
             for _ in 0..count.max(1) {
                 wake(AWAKE);
-                // It runs on this core before this thread goes on; where priorities do not hold, it takes longer.
+                // The urgent thread runs on this core before this thread continues. Where priorities do not take
+                // effect, that takes longer.
                 while word.load(Ordering::Acquire) != ASLEEP && !crew.is_given_up() {
                     std::thread::yield_now();
                 }
@@ -59,7 +62,7 @@ pub fn switches(cpu: u16, count: usize) -> Result<Spread, Refused> {
             }
         });
         let served = other.map_err(Refused::from).and_then(|other| crew.joined(other));
-        // The last one ends the urgent thread, also where the other could not be at its station.
+        // This last wake ends the urgent thread, even if the other thread could not get to its CPU and priority.
         wake(LAST);
         let mut samples = crew.joined(urgent?)?;
         served?;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Measures this machine, shortly: that it comes to an end, on whatever machine, and to figures that can be.
+//! Measures this machine briefly: on any machine, every measurement ends, and its figures are plausible.
 
 use taut_gauge::{Refused, Spread, copies, releases, releases_beside_calls, switches};
 use taut_sys::{EPERM, thread};
 
-/// A CPU that there is, and another if there is one.
+/// The first CPU, and another one if there is one.
 fn cpus() -> (u16, u16) {
     let online = thread::online_cpus();
     (online[0], *online.last().expect("a CPU"))
 }
 
-/// Figures, unless this user may not have `SCHED_FIFO`: then that is what is said.
+/// The figures; `None` if this user may not use `SCHED_FIFO`, which must then be the error.
 fn measured(found: Result<Spread, Refused>, count: usize) -> Option<Spread> {
     match found {
         Ok(spread) => {
@@ -32,7 +32,7 @@ fn sleepers_are_late() {
     let (cpu, _) = cpus();
     for found in [releases(cpu, 100), releases_beside_calls(cpu, 100)] {
         if let Some(spread) = measured(found, 100) {
-            // No clock and no timer of Linux is that good.
+            // No clock and no timer of Linux is that precise.
             assert!(spread.quantile(1) > 50, "{spread:?}");
         }
     }
@@ -59,7 +59,7 @@ fn copies_from_another_core_and_from_its_own() {
 #[test]
 fn a_cpu_that_is_not_there() {
     let check = |found: Result<Spread, Refused>| match found {
-        // The priority is asked for first.
+        // The thread asks for its priority first.
         Err(Refused::System(error)) if error.errno == EPERM => assert_eq!(error.call, "sched_setscheduler"),
         Err(Refused::System(error)) => assert_eq!(error.call, "sched_setaffinity"),
         other => panic!("no such CPU: {other:?}"),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Measurements beside a thread that keeps the CPU: they end in their time, without a figure.
+//! Measurements beside a thread that keeps the CPU: they end in bounded time, without a figure.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use taut_gauge::{PATIENCE, Refused, Spread, copies, releases, releases_beside_calls, switches};
 use taut_sys::thread;
 
-/// What is to end within the patience has so much more: others may have the CPU that is left.
+/// How much longer than [`PATIENCE`] they may take to end: other threads may use the CPU that is left.
 const MORE: Duration = Duration::from_secs(3);
 
-/// Samples of what takes microseconds: more than are had in 50 ms, the part of a second that the kernel takes from real-time
-/// threads.
+/// The number of samples that take microseconds each: more than fit into 50 ms, the part of a second that the kernel
+/// withholds from real-time threads.
 const SHORT: usize = 10_000;
 
-/// Of a CPU, beside another one.
+/// Measures a CPU, with a second CPU beside it.
 type Measure = fn(u16, u16) -> Result<Spread, Refused>;
 
 #[test]
@@ -32,7 +32,7 @@ fn measurements_end_where_others_keep_the_cpu() {
             let placed = thread::set_fifo(99).and_then(|()| thread::set_affinity(&[cpu]));
             ready.store(true, Ordering::Release);
             placed?;
-            // It ends by itself, whatever becomes of this test.
+            // This thread ends by itself, even if the test fails.
             let begin = Instant::now();
             while !done.load(Ordering::Relaxed) && begin.elapsed() < 3 * (PATIENCE + MORE) {
                 std::hint::spin_loop();
@@ -59,7 +59,7 @@ fn measurements_end_where_others_keep_the_cpu() {
         let took = begin.elapsed();
         done.store(true, Ordering::Relaxed);
         assert!(took < PATIENCE + MORE, "{took:?}");
-        // A kernel that takes time from real-time threads may give some of it to a less urgent one of them.
+        // A kernel that withholds time from real-time threads may give some of it to a less urgent one of them.
         let mut starved = 0;
         for (name, found) in found {
             match found {

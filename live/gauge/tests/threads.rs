@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What was measured is a value.
+//! Which types of this crate threads can send and share.
 
 #[macro_use]
 #[path = "../../share/tests/given/mod.rs"]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a text is, and if it is none of what is read, what else it may be.
+//! Which language a text is in; if it is none that we read, what else it may be.
 
 use crate::{Source, Unreadable, from, xml};
 
@@ -21,7 +21,7 @@ pub(crate) fn guess(text: &str) -> Option<Source> {
     }
 }
 
-/// The language to read a text as.
+/// The language in which to read a text.
 pub(crate) fn of(text: &str, wished: Option<Source>) -> Result<Source, Unreadable> {
     let whole = |why: String| Err(Unreadable { at: None, why });
     if text.trim().is_empty() {
@@ -44,7 +44,7 @@ pub(crate) fn of(text: &str, wished: Option<Source>) -> Result<Source, Unreadabl
     }
 }
 
-/// What a text may be that is not read.
+/// A description of a text in a format that we do not read.
 fn other(text: &str) -> Option<&'static str> {
     let begins = |word: &str| {
         let start = text.trim_start();

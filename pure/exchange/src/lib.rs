@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Other tools' task sets to `taut.toml`, and a model to theirs: text in, text out.
+//! Converts other tools' task sets to `taut.toml`, and a model to their languages: text in, text out.
 //!
-//! [`import()`] reads a task set of another tool and writes a manifest; what a manifest cannot say, or what had to be
-//! guessed, is told item by item, with its place in the source. A manifest that was written loads without error: what
-//! no manifest can hold, such as a task that takes longer than its deadline, is left out and told.
+//! [`import()`] reads a task set of another tool and writes a manifest. It reports item by item, with the place in
+//! the source, what a manifest cannot say and what it had to guess. A manifest that it wrote loads without error:
+//! what no manifest can hold, such as a task that takes longer than its deadline, is left out and reported.
 //!
 //! ```
 //! use taut_exchange::{Options, import};
@@ -36,7 +36,7 @@ use taut_time::Duration;
 
 pub use place::Position;
 
-/// A language of task sets that is read.
+/// A language of task sets that [`import()`] reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// Cheddar, XML version 3.
@@ -45,14 +45,14 @@ pub enum Source {
     SchedCat,
     /// AMALTHEA, of APP4MC.
     Amalthea,
-    /// MAST, as text.
+    /// MAST, as text or XML.
     Mast,
     /// The manifest of an RTDroid application.
     RtDroid,
 }
 
 impl Source {
-    /// All of them, with their names.
+    /// All languages, with their names.
     pub const ALL: [(&'static str, Self); 5] = [
         ("cheddar", Self::Cheddar),
         ("schedcat", Self::SchedCat),
@@ -66,7 +66,7 @@ impl Source {
         Self::ALL[self as usize].0
     }
 
-    /// As people call it.
+    /// Its name for display.
     pub fn title(self) -> &'static str {
         match self {
             Self::Cheddar => "Cheddar",
@@ -77,7 +77,7 @@ impl Source {
         }
     }
 
-    /// What a time of 1 is, where the language does not say.
+    /// How long a time of 1 is by default, where the language has no units.
     pub fn unit(self) -> Duration {
         match self {
             Self::Cheddar => Duration::from_ms(1),
@@ -97,14 +97,14 @@ impl Source {
 pub struct Options {
     /// The language; `None` guesses it.
     pub source: Option<Source>,
-    /// What a time of 1 is, for a language that does not say; `None` takes [`Source::unit`], or what
-    /// the text itself says in a comment of ours.
+    /// How long a time of 1 is, for a language without units; `None` takes the unit that a comment written by
+    /// [`export()`] gives, or else [`Source::unit`].
     pub unit: Option<Duration>,
-    /// The application's name, if the source has none; it is made well formed.
+    /// The application's name, if the source has none; the import makes it well formed.
     pub name: String,
 }
 
-/// A language of task sets that is written.
+/// A language of task sets that [`export()`] writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// MAST, as text.
@@ -118,7 +118,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// All of them, with their names.
+    /// All languages, with their names.
     pub const ALL: [(&'static str, Self); 4] =
         [("mast", Self::Mast), ("simso", Self::SimSo), ("rt-app", Self::RtApp), ("cheddar", Self::Cheddar)];
 }
@@ -128,21 +128,21 @@ impl Target {
 pub struct ExportOptions {
     /// The language.
     pub target: Target,
-    /// The tasks of this core alone, by its position in the set; `None` writes all.
+    /// Exports the tasks of this core only, by its position in the set; `None` exports all.
     pub core: Option<usize>,
-    /// How long the other tool runs them, where its files say so; `None` leaves it to the language: 20 of the longest
-    /// period (SimSo), 10 s (rt-app).
+    /// How long the other tool runs the tasks, where its files say so; `None` means 20 times the longest period
+    /// (SimSo), 10 s (rt-app).
     pub duration: Option<Duration>,
 }
 
 impl ExportOptions {
-    /// All cores, for as long as the language takes.
+    /// All cores, with the default duration of the language.
     pub fn new(target: Target) -> Self {
         Self { target, core: None, duration: None }
     }
 }
 
-/// A model in another tool's language, and what it lacks.
+/// A model in another tool's language, and what could not be carried over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exported {
     /// The text.
@@ -153,12 +153,12 @@ pub struct Exported {
 
 /// Writes the task set of a model, with the cores and priorities of its plan, in another tool's language.
 ///
-/// Costs include margins and context switches, jitter the release latency, as they stand in the set.
+/// Costs include margins and context switches, and jitter includes the release latency, as in the set.
 pub fn export(model: &Model, set: &TaskSet, target: Target) -> Exported {
     export_with(model, set, &ExportOptions::new(target))
 }
 
-/// The same, with options. A core that the set does not have is one without tasks.
+/// As [`export()`], with options. If the set does not have the core, no task is exported.
 pub fn export_with(model: &Model, set: &TaskSet, options: &ExportOptions) -> Exported {
     let alone = options.core.map(|core| into::alone(set, core));
     let mut export = into::Export::new(model, alone.as_ref().unwrap_or(set), options);
@@ -171,10 +171,10 @@ pub fn export_with(model: &Model, set: &TaskSet, options: &ExportOptions) -> Exp
     Exported { text: export.text, lost: export.lost }
 }
 
-/// A manifest, and what it lacks.
+/// A manifest, and what could not be carried over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
-    /// The language that was read.
+    /// The language of the source.
     pub source: Source,
     /// The text of a `taut.toml`.
     pub manifest: String,
@@ -187,9 +187,10 @@ pub struct Imported {
 pub struct Lost {
     /// Its place in the source; `None` if it has none.
     pub at: Option<Position>,
-    /// Of an export: its path in the manifest, as `tasks.servo.jitter`. A prefix of it stands there, if it does not.
+    /// In an export: its path in the manifest, such as `tasks.servo.jitter`. If that key is not in the manifest, a
+    /// prefix of the path is.
     pub place: Option<String>,
-    /// What, and what became of it: one line, lower case, no full stop.
+    /// What it is, and what became of it: one line, lower case, no full stop.
     pub what: String,
 }
 
@@ -203,10 +204,10 @@ impl fmt::Display for Lost {
     }
 }
 
-/// Why nothing could be read.
+/// Why the import could read nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
-    /// Where; `None` if it is the text as a whole.
+    /// Where; `None` if it concerns the text as a whole.
     pub at: Option<Position>,
     /// Why: one line, lower case, no full stop.
     pub why: String,
@@ -228,7 +229,7 @@ impl std::error::Error for Unreadable {}
 /// Takes any text; time and memory grow with its length.
 ///
 /// # Errors
-/// Text that is not of the language, or has no task that a manifest can hold.
+/// If the text is not in the language, or has no task that a manifest can hold.
 pub fn import(text: &str, options: &Options) -> Result<Imported, Unreadable> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let source = kind::of(text, options.source)?;
@@ -257,7 +258,7 @@ pub fn import(text: &str, options: &Options) -> Result<Imported, Unreadable> {
     Ok(Imported { source, manifest, lost })
 }
 
-/// Makes one of those that say the same, at the place of the first of them; they are sorted by place.
+/// Merges entries that say the same into one, at the place of the first of them; they are sorted by place.
 fn merge(lost: &mut Vec<Lost>) {
     let mut places = BTreeMap::<String, Vec<Position>>::new();
     for Lost { at, what, .. } in &*lost {

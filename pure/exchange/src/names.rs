@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Names of manifests: well formed, and each given once.
+//! Names of a manifest: well formed, and each different.
 
 use std::collections::BTreeSet;
 
 use crate::sketch::{Arrival, Named, Sketch};
 
-/// `MyTask_2` becomes `my-task-2`; `fallback` where nothing is left.
+/// `MyTask_2` becomes `my-task-2`; `fallback` replaces an empty result.
 fn kebab(name: &str, fallback: &str) -> String {
     let mut out = String::new();
     let mut lower = false;
@@ -32,7 +32,8 @@ fn kebab(name: &str, fallback: &str) -> String {
     }
 }
 
-/// The wanted name, or the first of it with a number that is free: as many tries as there are names, at most.
+/// The wished name, or else the first free one with a number appended. It takes at most as many tries as there are
+/// names.
 fn free(wanted: &str, taken: &mut BTreeSet<String>) -> String {
     let mut name = wanted.to_owned();
     for number in 2.. {
@@ -50,7 +51,7 @@ fn give<'n>(names: impl Iterator<Item = &'n mut Named>, noun: &str, taken: &mut 
     }
 }
 
-/// Gives everything its name in the manifest.
+/// Gives every item its name in the manifest.
 pub(crate) fn give_all(sketch: &mut Sketch) {
     sketch.name = kebab(&sketch.name, "imported");
     let (mut tasks, mut channels) = (BTreeSet::new(), BTreeSet::new());

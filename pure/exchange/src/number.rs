@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Numbers of other languages as whole nanoseconds, exactly.
+//! Numbers of other languages, converted exactly to whole nanoseconds.
 
 use taut_time::Duration;
 
@@ -12,7 +12,7 @@ pub(crate) struct Decimal {
     places: u32,
 }
 
-/// Places and digits stay below what products of two numbers need.
+/// The limit on digits before and after the point, so that products of two numbers do not overflow.
 const MOST: u32 = 15;
 
 impl Decimal {
@@ -58,7 +58,7 @@ impl Decimal {
         u64::try_from(result?).ok()
     }
 
-    /// So many units, rounded up or down.
+    /// This many units, rounded up or down.
     pub(crate) fn of(self, unit: Duration, up: bool) -> Option<Duration> {
         self.scaled(unit.as_ns(), Self::ONE, up).map(Duration::from_ns)
     }

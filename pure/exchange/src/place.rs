@@ -8,9 +8,9 @@ use taut_time::Duration;
 /// A place in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
-    /// From 1.
+    /// Counted from 1.
     pub line: u32,
-    /// In characters, from 1.
+    /// In characters, counted from 1.
     pub column: u32,
 }
 
@@ -20,7 +20,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// Bytes between places of which it is known how many characters are before them: a line may be as long as its file.
+/// Bytes per block. The number of characters before each block is stored, because a line may be as long as its file.
 const BLOCK: usize = 1 << 10;
 
 /// Where the lines of a text begin.
@@ -31,7 +31,7 @@ pub(crate) struct Lines<'t> {
     before: Vec<usize>,
 }
 
-/// Characters that begin in these bytes.
+/// How many characters begin in these bytes.
 fn characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
@@ -54,7 +54,7 @@ impl<'t> Lines<'t> {
         self.before[block] + characters(&self.text[block * BLOCK..byte])
     }
 
-    /// The place of a byte; one past the end is the end.
+    /// The place of a byte; the byte one past the end is allowed.
     pub(crate) fn at(&self, byte: usize) -> Position {
         let line = self.starts.partition_point(|start| *start <= byte).max(1);
         let column = self.characters_before(byte) - self.characters_before(self.starts[line - 1]) + 1;
@@ -63,15 +63,15 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// What a comment of ours in an exported file says.
+/// The start of the comment in an exported file that gives its unit.
 const NOTE: &str = "taut: a time of 1 is ";
 
-/// What to write into a comment, so that the file says its unit.
+/// The text of the comment with which a file states its unit.
 pub(crate) fn note(unit: Duration) -> String {
     format!("{NOTE}{unit}")
 }
 
-/// The unit that a comment of ours tells.
+/// The unit that such a comment states.
 pub(crate) fn unit_note(text: &str) -> Option<Duration> {
     let rest = &text[text.find(NOTE)? + NOTE.len()..];
     let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());

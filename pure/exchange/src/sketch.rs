@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What was read, before it is a manifest: names and times of the source, and what was lost on the way.
+//! The intermediate form between source and manifest: names and times of the source, and what was lost on the way.
 
 use std::collections::BTreeMap;
 
@@ -9,36 +9,36 @@ use taut_time::Duration;
 
 use crate::{Lost, Position};
 
-/// A task set of another tool in our words.
+/// A task set of another tool, in terms of the manifest.
 #[derive(Debug, Default)]
 pub(crate) struct Sketch {
     pub(crate) name: String,
-    /// Jobs go by their deadlines on all cores.
+    /// Whether all cores schedule by deadlines.
     pub(crate) edf: bool,
-    /// Whether its times are bare numbers.
+    /// Whether times in the source are bare numbers.
     pub(crate) unitless: bool,
-    /// What the cores are called there.
+    /// The names of the cores in the source.
     pub(crate) cores: Vec<String>,
     pub(crate) resources: Vec<Named>,
-    /// Where they are, by the name there.
+    /// Positions of resources, by their name in the source.
     pub(crate) resource_at: BTreeMap<String, usize>,
     pub(crate) services: Vec<Service>,
     pub(crate) servers: Vec<Server>,
     pub(crate) tasks: Vec<Task>,
     pub(crate) channels: Vec<Channel>,
     pub(crate) chains: Vec<Chain>,
-    /// How long it takes to switch between tasks.
+    /// The cost of a switch between tasks.
     pub(crate) context_switch: Duration,
     pub(crate) lost: Vec<Lost>,
 }
 
-/// Something with a name in the source and one in the manifest, which is given when all are known.
+/// Something with a name in the source and one in the manifest, which is assigned once all names are known.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Named {
     pub(crate) name: String,
-    /// For the manifest.
+    /// The name in the manifest.
     pub(crate) ours: String,
-    /// What else to say in a comment.
+    /// What else the comment beside it says.
     pub(crate) comment: String,
 }
 
@@ -48,12 +48,12 @@ pub(crate) struct Service {
     pub(crate) persistent: u64,
 }
 
-/// A share of a core.
+/// A share of a core: a server.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) at: Position,
     pub(crate) named: Named,
-    /// The word of the manifest.
+    /// The policy's word in the manifest.
     pub(crate) policy: &'static str,
     pub(crate) budget: Duration,
     pub(crate) period: Duration,
@@ -63,7 +63,7 @@ pub(crate) struct Server {
     pub(crate) priority: Option<i64>,
 }
 
-/// A deadline for several tasks, one after the other.
+/// An end-to-end deadline of several consecutive tasks.
 #[derive(Debug)]
 pub(crate) struct Chain {
     pub(crate) at: Position,
@@ -79,50 +79,50 @@ pub(crate) struct Chain {
 pub(crate) struct Task {
     pub(crate) at: Position,
     pub(crate) named: Named,
-    /// For the manifest: what stands for an unknown event that releases it, and the queue between them.
+    /// For the manifest: the task that stands for an unknown releasing event, and the queue between them.
     pub(crate) outside: (String, String),
     pub(crate) arrival: Arrival,
-    /// T.
+    /// The period T, or the least time between arrivals.
     pub(crate) period: Duration,
     pub(crate) deadline: Duration,
     pub(crate) jitter: Duration,
     pub(crate) cost: Duration,
-    /// Nobody measured the cost.
+    /// Whether the cost is a guess.
     pub(crate) guess: bool,
     /// A position in the list of cores.
     pub(crate) core: Option<usize>,
     /// Larger = more urgent; any number.
     pub(crate) priority: Option<i64>,
-    /// It keeps its core until it is done.
+    /// It cannot be preempted until its job is done.
     pub(crate) non_preemptive: bool,
     pub(crate) sections: Vec<Section>,
-    /// Instead of sections.
+    /// Set instead of `sections`.
     pub(crate) segments: Vec<Segment>,
     pub(crate) service: Option<usize>,
     /// The server that it runs in.
     pub(crate) server: Option<usize>,
-    /// Bytes of its release scope.
+    /// Size of its release scope in bytes.
     pub(crate) release: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     Periodic(Duration),
-    /// The position of the channel that releases it; `None` if somebody unknown does.
+    /// The position of the channel that releases it; `None` if the source of its events is unknown.
     Sporadic(Option<usize>),
-    /// As often as it likes: nothing is promised about it.
+    /// At any time: no guarantee is given for it.
     Any,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Section {
-    /// A position in the list.
+    /// A position in the list of resources.
     pub(crate) resource: usize,
     pub(crate) longest: Duration,
     pub(crate) count: u32,
 }
 
-/// A part of a job.
+/// A segment of a job.
 #[derive(Clone, Debug)]
 pub(crate) enum Segment {
     Run(Duration),
@@ -133,13 +133,13 @@ pub(crate) enum Segment {
 pub(crate) struct Channel {
     pub(crate) at: Option<Position>,
     pub(crate) named: Named,
-    /// Every value, or the latest.
+    /// Whether every value counts, or only the latest.
     pub(crate) queue: bool,
-    /// The position of a task; `None` for a task without promises that stands for somebody unknown.
+    /// The position of a task; `None` for a best-effort task that stands for an unknown source.
     pub(crate) from: Option<usize>,
     /// Positions of tasks.
     pub(crate) to: Vec<usize>,
-    /// Of a value.
+    /// The size of a value.
     pub(crate) bytes: u32,
 }
 
@@ -150,17 +150,17 @@ impl Named {
 }
 
 impl Sketch {
-    /// Notes what could not be carried over.
+    /// Reports what could not be carried over.
     pub(crate) fn lose(&mut self, at: impl Into<Option<Position>>, what: impl Into<String>) {
         self.lost.push(Lost { at: at.into(), place: None, what: what.into() });
     }
 
-    /// The position of a resource; of two of one name, that of the first.
+    /// The position of a resource; of two with one name, the first.
     pub(crate) fn resource(&self, name: &str) -> Option<usize> {
         self.resource_at.get(name.trim()).copied()
     }
 
-    /// Adds a resource; its position.
+    /// Adds a resource; returns its position.
     pub(crate) fn add_resource(&mut self, resource: Named) -> usize {
         let at = self.resources.len();
         self.resource_at.entry(resource.name.clone()).or_insert(at);
@@ -170,7 +170,7 @@ impl Sketch {
 }
 
 impl Task {
-    /// A periodic task of no length, to be filled in.
+    /// A periodic task with all times 0, to be filled in.
     pub(crate) fn new(at: Position, name: &str) -> Self {
         Self {
             at,
@@ -193,7 +193,7 @@ impl Task {
         }
     }
 
-    /// The resources that it uses, as often as it says so.
+    /// The resources that it uses, one entry per section.
     pub(crate) fn uses(&self) -> Vec<usize> {
         fn within(segments: &[Segment], found: &mut Vec<usize>) {
             for segment in segments {
@@ -208,7 +208,7 @@ impl Task {
         found
     }
 
-    /// Adds sections on a resource to those that it has.
+    /// Adds `count` sections on a resource to those that it has.
     pub(crate) fn section(&mut self, resource: usize, longest: Duration, count: u32) {
         match self.sections.iter_mut().find(|section| section.resource == resource) {
             Some(section) => {
@@ -220,7 +220,7 @@ impl Task {
     }
 }
 
-/// How long parts last; `None` on overflow.
+/// The length of segments; `None` on overflow.
 pub(crate) fn length(segments: &[Segment]) -> Option<Duration> {
     segments.iter().try_fold(Duration::ZERO, |sum, segment| {
         sum.checked_add(match segment {

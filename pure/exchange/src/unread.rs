@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What of a source nobody read: each reader records the values that it asks for, and reports the others at its end.
+//! The parts of a source that its reader did not read: each reader records the values that it asks for, and reports
+//! all others at its end.
 
 use crate::xml::shown;
 
-/// What is known of values that nobody reads. Case of letters aside.
+/// What is known about values that the reader does not read. Letter case is ignored.
 pub(crate) struct Known {
-    /// Names of values that say nothing, with the values at which they do so; with none, whatever the value.
+    /// Names of values that carry no information, each with the values for which that is so; an empty list means any
+    /// value.
     pub(crate) dull: &'static [(&'static str, &'static [&'static str])],
-    /// Why others are left out.
+    /// Reasons why other values are left out.
     pub(crate) why: &'static [(&'static [&'static str], &'static str)],
 }
 
 impl Known {
-    /// Whether a value says nothing.
+    /// Whether a value carries no information.
     pub(crate) fn is_dull(&self, name: &str, value: &str) -> bool {
         let value = value.trim();
         self.dull.iter().any(|(other, values)| {
@@ -24,7 +26,7 @@ impl Known {
         })
     }
 
-    /// The report of a value that nobody read.
+    /// The report of a value that the reader did not read.
     pub(crate) fn left_out(&self, name: &str, of: &str, value: &str) -> String {
         let value = if value.is_empty() { String::new() } else { format!(" ({})", shown(value)) };
         let why =

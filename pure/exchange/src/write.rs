@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A sketch as the text of a manifest, in the order in which people write one.
+//! Writes a sketch as the text of a manifest, in the order in which people write one.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
@@ -13,7 +13,7 @@ const MIB: u64 = 1 << 20;
 /// The longest comment, in characters.
 const COMMENT: usize = 200;
 
-/// The text.
+/// The text of the manifest.
 pub(crate) fn manifest(sketch: &Sketch, source: Source) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
@@ -54,7 +54,7 @@ fn table(out: &mut String, kind: &str, named: &Named) -> fmt::Result {
     comment(out, &[if named.name == named.ours { "" } else { &named.name }, &named.comment])
 }
 
-/// Ends a line, with what there is to say. What would end the comment or show it in another order is a space.
+/// Ends a line with a comment. Characters that would end the comment, or display it in another order, become spaces.
 fn comment(out: &mut String, words: &[&str]) -> fmt::Result {
     let words: Vec<_> = words.iter().filter(|word| !word.is_empty()).copied().collect();
     let harmless = |c: char| match c {
@@ -177,7 +177,7 @@ fn of_part(segment: &Segment, name: &dyn Fn(usize) -> String) -> String {
     }
 }
 
-/// Where it runs, as far as that is said.
+/// Core and priority, as far as they are known.
 fn placement(out: &mut String, core: Option<usize>, priority: Option<i64>) -> fmt::Result {
     core.map_or(Ok(()), |core| writeln!(out, "core = {core}"))?;
     priority.map_or(Ok(()), |priority| writeln!(out, "priority = {priority}"))
@@ -198,14 +198,14 @@ fn server(out: &mut String, server: &Server) -> fmt::Result {
     placement(out, server.core, server.priority)
 }
 
-/// A task of which nothing is promised.
+/// A best-effort task, for which no guarantee is given.
 fn any(out: &mut String, sketch: &Sketch, task: &Task) -> fmt::Result {
     table(out, "tasks", &task.named)?;
     writeln!(out, "class = \"best-effort\"")?;
     task.server.map_or(Ok(()), |server| served(out, sketch, server))
 }
 
-/// A task without promises and a queue, for an event that the source does not tell the origin of.
+/// A best-effort task and a queue, for an event whose origin the source does not give.
 fn outside(out: &mut String, task: &Task) -> fmt::Result {
     let (name, gap, (source, event)) = (&task.named.ours, task.period, &task.outside);
     writeln!(out, "\n[tasks.{source}]   # stands for whatever releases `{name}`")?;
@@ -216,7 +216,7 @@ fn outside(out: &mut String, task: &Task) -> fmt::Result {
     )
 }
 
-/// A deadline of several tasks.
+/// An end-to-end deadline of several tasks.
 fn chain(out: &mut String, sketch: &Sketch, chain: &Chain) -> fmt::Result {
     let task = |at: &usize| sketch.tasks.get(*at).map_or("", |task| task.named.ours.as_str());
     let channel = |at: &usize| sketch.channels.get(*at).map_or("", |channel| channel.named.ours.as_str());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! XML with places, with words for what is missing, and with a record of what of it was read.
+//! XML with positions, with messages for what is missing, and with a record of what the import has read.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -36,7 +36,7 @@ pub(crate) fn root(text: &str) -> Option<&str> {
     }
 }
 
-/// What was read, by the bytes at which it begins: attributes, texts, and elements that were looked for.
+/// What was read, by the bytes at which it begins: attributes, texts, and elements that the import looked for.
 #[derive(Default)]
 struct Read(RefCell<BTreeSet<usize>>);
 
@@ -54,18 +54,18 @@ impl Read {
     }
 }
 
-/// Text as a tree, which records what of it is read.
+/// Text as a tree, which records which parts are read.
 pub(crate) struct Tree<'i> {
     document: Document<'i>,
     read: Read,
 }
 
-/// Text as a tree.
+/// Parses a text into a tree.
 pub(crate) fn parse(text: &str) -> Result<Tree<'_>, Unreadable> {
     let document = Document::parse(text).map_err(|error| {
         let at = error.pos();
         let why = error.to_string();
-        // It says where at its end; we say it at the front.
+        // The message has the place at its end; ours has it at the front.
         let why = match error {
             roxmltree::Error::DtdDetected => {
                 "a `<!DOCTYPE>`, with what it defines or fetches, is not read; remove it"
@@ -82,8 +82,8 @@ impl<'i> Tree<'i> {
         Node { node: self.document.root_element(), read: &self.read }
     }
 
-    /// Reports each value that nobody read, but for those that say nothing; an element of which nothing was read is one
-    /// report.
+    /// Reports each value that the import did not read, except those that carry no information. An element of which
+    /// the import read nothing gives one report.
     pub(crate) fn report_unread(&self, places: &Places<'_>, known: &Known, sketch: &mut Sketch) {
         let mut reported = 0;
         for node in self.root_element().descendants() {
@@ -96,7 +96,7 @@ impl<'i> Tree<'i> {
                 reported = range.end;
                 if !node.says_nothing(known) {
                     let of = node.node.parent_element().map_or("", |parent| parent.tag_name().name());
-                    // What is in it, and no more of that than can be shown.
+                    // The content of the element, as much of it as a report shows.
                     let inside = node.descendants().flat_map(|inside| {
                         let tag = Some(inside.tag()).filter(|_| inside.node != node.node);
                         tag.into_iter().chain(inside.values().map(|(_, value, _)| value))
@@ -108,7 +108,7 @@ impl<'i> Tree<'i> {
             }
             for (name, value, byte) in node.values() {
                 if !self.read.is_marked(byte) && !known.is_dull(name, value) {
-                    // Its own text has its name.
+                    // The text of an element has the element's name.
                     let of = if name == tag { "text" } else { tag };
                     sketch.lose(places.lines.at(byte), known.left_out(name, of, value));
                 }
@@ -117,7 +117,7 @@ impl<'i> Tree<'i> {
     }
 }
 
-/// An element. Who asks for a value of it is recorded.
+/// An element. It records each value that a caller asks for.
 #[derive(Clone, Copy)]
 pub(crate) struct Node<'a, 'i> {
     node: roxmltree::Node<'a, 'i>,
@@ -135,12 +135,13 @@ impl<'a, 'i> Node<'a, 'i> {
         self.node.attribute_node(name).map(|found| self.value(found).0)
     }
 
-    /// An attribute, whatever its namespace.
+    /// An attribute, of any namespace or none.
     pub(crate) fn any_attribute(self, name: &str) -> Option<&'a str> {
         self.node.attributes().find(|one| one.name() == name).map(|found| self.value(found).0)
     }
 
-    /// An attribute without a namespace if it is this one; without a record, if it is another.
+    /// An attribute without a namespace, if `wanted` accepts its value; an attribute that it does not accept is not
+    /// recorded as read.
     pub(crate) fn attribute_is(self, name: &str, wanted: impl Fn(&str) -> bool) -> bool {
         let found = self.node.attribute_node(name).filter(|found| wanted(found.value()));
         found.map(|found| self.value(found)).is_some()
@@ -152,13 +153,13 @@ impl<'a, 'i> Node<'a, 'i> {
         all.find(|one| one.name() == name && one.namespace().is_some()).map(|found| found.value())
     }
 
-    /// The same, recorded.
+    /// An attribute that has a namespace, recorded.
     pub(crate) fn foreign_attribute(self, name: &str) -> Option<&'a str> {
         let mut all = self.node.attributes();
         all.find(|one| one.name() == name && one.namespace().is_some()).map(|found| self.value(found).0)
     }
 
-    /// An attribute, whatever its namespace, and where it stands.
+    /// An attribute, of any namespace or none, and its place.
     fn attribute_at(self, name: &str) -> Option<(&'a str, usize)> {
         self.node.attributes().find(|one| one.name() == name).map(|found| self.value(found))
     }
@@ -185,8 +186,8 @@ impl<'a, 'i> Node<'a, 'i> {
         first.text()
     }
 
-    /// All of its values, without a record: name, value, and the byte at which it is recorded. What stands between
-    /// elements or comments is a value each.
+    /// All of its values, without a record: name, value, and the byte under which it is recorded. Each piece of text
+    /// between elements or comments is a value.
     fn values(self) -> impl Iterator<Item = (&'a str, &'a str, usize)> {
         let attributes = self.node.attributes().map(|one| (one.name(), one.value(), one.range().start));
         let texts = self.node.children().filter(roxmltree::Node::is_text);
@@ -195,7 +196,7 @@ impl<'a, 'i> Node<'a, 'i> {
         attributes.chain(texts.filter(|(_, text, _)| !text.is_empty()))
     }
 
-    /// Whether it is one that says nothing, with all that is in it.
+    /// Whether the element, with everything in it, carries no information.
     fn says_nothing(self, known: &Known) -> bool {
         let text = self.node.text().unwrap_or_default().trim();
         known.is_dull(self.tag(), text)
@@ -203,7 +204,8 @@ impl<'a, 'i> Node<'a, 'i> {
             && self.elements().all(|inside| inside.says_nothing(known))
     }
 
-    /// Records that it was looked for and found: its values are reported one by one, if nobody reads them.
+    /// Records that the import looked for this element and found it: values in it that stay unread are then reported
+    /// one by one.
     pub(crate) fn enter(self) {
         self.read.mark(self.node.range().start);
     }
@@ -214,13 +216,14 @@ impl<'a, 'i> Node<'a, 'i> {
         self.node.children().filter(roxmltree::Node::is_element).map(move |node| Self { node, read })
     }
 
-    /// It, and all elements in it, at any depth.
+    /// This element and all elements in it, at any depth.
     pub(crate) fn descendants(self) -> impl Iterator<Item = Self> {
         let read = self.read;
         self.node.descendants().filter(roxmltree::Node::is_element).map(move |node| Self { node, read })
     }
 
-    /// Records all of it as read: it is reported as a whole, or each of its values says nothing.
+    /// Records all of it as read, because it is reported as a whole or because each of its values carries no
+    /// information.
     pub(crate) fn leave_out(self) {
         for node in self.descendants() {
             node.enter();
@@ -229,7 +232,7 @@ impl<'a, 'i> Node<'a, 'i> {
     }
 }
 
-/// A tree that knows where its nodes stand.
+/// The text of a tree, which gives nodes their positions.
 pub(crate) struct Places<'t> {
     lines: Lines<'t>,
     unit: Duration,
@@ -240,7 +243,7 @@ impl<'t> Places<'t> {
         Self { lines: Lines::new(text), unit }
     }
 
-    /// What a time of 1 is.
+    /// How long a time of 1 is.
     pub(crate) fn unit(&self) -> Duration {
         self.unit
     }
@@ -253,7 +256,7 @@ impl<'t> Places<'t> {
         self.lines.at(byte)
     }
 
-    /// A time in the text of a child; `None` if there is no child, or none that can be read, which is told.
+    /// A time in the text of a child; `None` if there is no child, or if the time cannot be read, which is reported.
     pub(crate) fn child_time(
         &self,
         node: Node<'_, '_>,
@@ -265,7 +268,7 @@ impl<'t> Places<'t> {
         self.time(child.text().unwrap_or_default(), self.at(child), name, up, sketch)
     }
 
-    /// The same of an attribute.
+    /// As [`Self::child_time`], for an attribute.
     pub(crate) fn attribute_time(
         &self,
         node: Node<'_, '_>,
@@ -286,7 +289,8 @@ impl<'t> Places<'t> {
     }
 }
 
-/// A text that reads as a number, or nothing where there is none; one that does not read is reported.
+/// The number that a text contains; `None` if the text is missing or empty, or if it cannot be read, which is
+/// reported.
 pub(crate) fn number<N: std::str::FromStr>(
     text: Option<&str>,
     name: &str,
@@ -301,7 +305,7 @@ pub(crate) fn number<N: std::str::FromStr>(
     number
 }
 
-/// A text for a message.
+/// A text shortened and escaped for a message.
 pub(crate) fn shown(text: &str) -> String {
     let text = text.trim();
     let short: String = text.chars().take(40).collect();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What is written in other languages, and what is told not to be.
+//! What is written in other languages, and what is reported as lost.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use taut_exchange::{Exported, Target, export};
@@ -71,7 +71,7 @@ const ALWAYS: [&str; 3] = [
     "platform.overheads.kernel-blocking: what the kernel delays is left out",
 ];
 
-/// What is told beyond what every language lacks.
+/// The losses beyond those that every language reports.
 fn beyond(exported: &Exported) -> Vec<String> {
     let lost = lost(exported);
     assert_eq!(lost[..ALWAYS.len()], ALWAYS);
@@ -163,7 +163,7 @@ fn load(text: &str) -> taut_model::Model {
     taut_manifest::load(&source, &[]).model.unwrap()
 }
 
-/// There and back again, the same task set.
+/// Exports a manifest and imports it again: the task set is the same.
 fn round_trip(manifest: &str, target: Target) {
     let model = load(manifest);
     let set = Plan::task_set(&model).unwrap();
@@ -185,7 +185,7 @@ fn mast_there_and_back() {
     }
 }
 
-/// Sections that may be anywhere come back at a place: counts and lengths are the same.
+/// Sections that may be anywhere come back at fixed places: counts and lengths are the same.
 #[test]
 fn cheddar_there_and_back() {
     round_trip(MANIFEST, Target::Cheddar);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Texts that somebody cut off, made up, or wrote to do harm: none makes the import panic or run on, and what it
-//! writes loads.
+//! Texts that are cut off, made up, or written to do harm: none makes the import panic or run on, and every manifest
+//! that it writes loads.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use taut_exchange::{Options, Source, import};
@@ -20,7 +20,7 @@ const SAMPLES: [(Source, &str); 8] = [
     (Source::RtDroid, include_str!("../samples/listen-manifest.xml")),
 ];
 
-/// What an import says; a manifest that it writes loads.
+/// What an import reports. If it writes a manifest, that loads.
 fn said(text: &str) -> Result<Vec<String>, String> {
     match import(text, &Options::default()) {
         Ok(imported) => {
@@ -36,7 +36,7 @@ fn said(text: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// Cut off behind each of its characters, or each of some, where it is long.
+/// Each sample, cut off after each of its characters, or after every n-th if it is long.
 #[test]
 fn cut_off() {
     for (_, text) in SAMPLES {
@@ -48,7 +48,7 @@ fn cut_off() {
     }
 }
 
-/// Ends of lines of other systems, and a mark of the encoding.
+/// Line endings of other systems, and a byte order mark.
 #[test]
 fn dressed_otherwise() {
     for (source, text) in SAMPLES {
@@ -62,7 +62,7 @@ fn dressed_otherwise() {
     }
 }
 
-/// A text of each language is none of another.
+/// No text of one language reads as another.
 #[test]
 fn of_another_kind() {
     for (source, text) in SAMPLES {
@@ -94,7 +94,7 @@ fn entities() {
     assert!(said("<cheddar>&lol;</cheddar>").unwrap_err().contains("not XML"));
 }
 
-/// What is inside of what is inside, without end.
+/// Elements, lists and comments nested without end.
 #[test]
 fn deep() {
     const DEEP: usize = 50_000;
@@ -114,7 +114,7 @@ fn deep() {
     }
 }
 
-/// What is made of itself, follows itself, or waits for itself.
+/// Things that consist of, follow, or wait for themselves.
 #[test]
 fn circles() {
     let cell = SAMPLES[5].1;
@@ -153,7 +153,7 @@ fn circles() {
     assert!(lost.contains("is triggered by nobody who comes at a known rate"), "{lost}");
 }
 
-/// Tasks one after the other, more than a chain of them is written for.
+/// More consecutive tasks than a chain is written for.
 #[test]
 fn rows() {
     const ROW: usize = 120;
@@ -209,7 +209,7 @@ fn rows() {
     assert!(lost.contains("transaction `x`: more than 100 tasks: what follows is left out"), "{lost}");
 }
 
-/// Times that are none, and more than there can be of anything.
+/// Times that are not times, and numbers beyond every limit.
 #[test]
 fn numbers() {
     for number in [
@@ -251,7 +251,7 @@ fn numbers() {
     assert_eq!(said(many).unwrap_err(), "18446744073709551615 partitions");
 }
 
-/// Names that are taken, empty, or mean something in a manifest.
+/// Names that are taken, empty, or keywords of a manifest.
 #[test]
 fn names() {
     let wild = [
@@ -308,7 +308,7 @@ fn names() {
     );
     let imported = import(&text, &Options { name: "x\n\"".into(), ..Options::default() }).unwrap();
     said(&text).unwrap();
-    // One that stands for what releases each, too.
+    // Each task also gets a task that stands for its releasing event.
     assert_eq!(imported.manifest.matches("\n[tasks.").count(), 2 * tasks.len());
     assert!(
         imported.lost.iter().all(|lost| !lost.what.contains('\n') && lost.what.len() < 400),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Random models there and back again: what differs is told, and what is told differs.
+//! Exports random models and reads them back: every difference is reported, and everything reported differs.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 mod read_back;
@@ -27,13 +27,14 @@ fn load(text: &str) -> Model {
 struct Drawn {
     core: usize,
     period: u64,
-    /// Of the period, in percent.
+    /// In percent of the period.
     offset: u64,
     deadline: u64,
     jitter: u64,
     cost: u64,
     sporadic: bool,
-    /// Resources: a local one of the core, or the one of all; how often; inside of it another local one.
+    /// Resources: `true` for the shared one of all cores, `false` for a local one of the core; how often the job
+    /// locks it; whether it locks another local one inside.
     uses: Vec<(bool, u32, bool)>,
     placed: bool,
     keeps: bool,
@@ -58,7 +59,7 @@ fn task() -> impl Strategy<Value = Drawn> {
     )
 }
 
-/// A manifest of them. Times of 1 are so many ns.
+/// A manifest of the tasks. A time of 1 is `unit` ns.
 fn manifest(cores: usize, edf: bool, unit: u64, overhead: u64, server: bool, tasks: &[Drawn]) -> String {
     let mut text = format!(
         "manifest = 1\n[app]\nname = \"drawn\"\n[platform]\ncores = [{}]\nscheduler = \"{}\"\nmemory = \"256MiB\"\n\
@@ -114,7 +115,7 @@ fn manifest(cores: usize, edf: bool, unit: u64, overhead: u64, server: bool, tas
 
 fn body(text: &mut String, task: &Drawn, core: usize, cost: u64) {
     let name = |all: bool| if all { "of-all".to_owned() } else { format!("of-{core}") };
-    // Each part of at least 1 ns, and all together no longer than the job.
+    // Each piece takes at least 1 ns, and all together take no longer than the job.
     let count: u64 = task.uses.iter().map(|(_, count, _)| u64::from(*count)).sum();
     let length = cost / (3 * count.max(1));
     if length == 0 || count == 0 {
@@ -138,7 +139,7 @@ fn body(text: &mut String, task: &Drawn, core: usize, cost: u64) {
     writeln!(text, "sections = [{}]", sections.collect::<Vec<_>>().join(", ")).unwrap();
 }
 
-/// All differences of a task, as the last parts of the places at which they are told.
+/// All differences of a task, as the last components of the paths under which they are reported.
 fn differences(before: &Facts, after: &Facts, edf: bool) -> BTreeSet<&'static str> {
     let all = [
         ("arrival", before.arrival == after.arrival && before.period == after.period),
@@ -152,7 +153,7 @@ fn differences(before: &Facts, after: &Facts, edf: bool) -> BTreeSet<&'static st
     all.into_iter().filter(|(_, same)| !same).map(|(key, _)| key).collect()
 }
 
-/// Whether what differs is told, and what is told differs.
+/// Checks that every difference is reported, and that everything reported differs.
 fn reported(set: &TaskSet, exported: &Exported, after: &[Facts]) {
     let edf = set.cores().first() == Some(&Scheduler::Edf);
     let places: BTreeSet<&str> = exported.lost.iter().filter_map(|lost| lost.place.as_deref()).collect();
@@ -190,7 +191,7 @@ fn reported(set: &TaskSet, exported: &Exported, after: &[Facts]) {
             );
         }
     }
-    // Nothing else is told but of things that are there.
+    // All other reports concern things that exist.
     for place in places {
         let whole =
             ["tasks.", "servers.", "resources.", "channels.", "platform.overheads.", "platform.cores"];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Nothing of a file is dropped without a word. Whatever value is made another one, or one that nobody can read, the
-//! manifest is another one, or the report, or the file is refused; whatever is added that nobody knows is reported. What
-//! is in an element that is reported as left out as a whole is reported with it.
+//! No part of a file is dropped without a report. If a value is changed to another one, or to one that cannot be
+//! read, then the manifest changes, or the report changes, or the import refuses the file. Anything unknown that is
+//! added is reported. Content of an element that is reported as left out as a whole is covered by that report.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use std::ops::Range;
@@ -22,7 +22,7 @@ const SAMPLES: [(&str, &str); 8] = [
     ("two-partitions.xml", include_str!("../samples/two-partitions.xml")),
 ];
 
-/// What is left out as a whole: where it begins, and what is reported there.
+/// What is left out as a whole: where it begins, and the report there.
 const WHOLE: [(&str, &str, &str); 15] = [
     (
         "cell-mast.xml",
@@ -81,10 +81,10 @@ const WHOLE: [(&str, &str, &str); 15] = [
     ),
 ];
 
-/// What counts by its order, or where something else is not said: another value of it may change nothing.
+/// Values of which only the order counts, or which are fallbacks: changing one may change nothing.
 const OTHERWISE: [&str; 3] = ["riority", "items/default", "labels/size"];
 
-/// What sums up what else is in the file.
+/// Values that summarise other values in the file.
 const SUMS: [&str; 4] = [
     "Model_Date",
     "Model_Date of MAST_MODEL",
@@ -92,10 +92,10 @@ const SUMS: [&str; 4] = [
     "utilization of taskset/properties",
 ];
 
-/// What is added, in the languages' own words.
+/// The text that the test adds, in each language's syntax.
 const ADDED: &str = "Q7Q7";
 
-/// What is written, and all that is reported.
+/// The manifest, and all reports.
 fn said(text: &str) -> Vec<String> {
     match import(text, &Options { name: "sample".into(), ..Options::default() }) {
         Ok(imported) => {
@@ -106,7 +106,8 @@ fn said(text: &str) -> Vec<String> {
     }
 }
 
-/// A value made into another one, and into one that nobody can read, of the same length: all else stands where it stood.
+/// A value changed to another one, and to one that cannot be read, of the same length: everything else keeps its
+/// place.
 fn changed(text: &str, part: &Range<usize>) -> [String; 2] {
     let other = |c: char| match c {
         '7' => '3',
@@ -131,7 +132,7 @@ fn with(text: &str, at: usize, added: &str) -> String {
     format!("{}{added}{}", &text[..at], &text[at..])
 }
 
-/// Whether something stands in what is left out as a whole.
+/// Whether a place lies in something that is left out as a whole.
 fn is_in_whole(sample: &str, text: &str, whole: &[String], at: usize) -> bool {
     WHOLE.iter().any(|(other, begin, report)| {
         let reported = whole.iter().any(|said| said.ends_with(report));
@@ -141,7 +142,7 @@ fn is_in_whole(sample: &str, text: &str, whole: &[String], at: usize) -> bool {
     })
 }
 
-/// How long the element, or the list, is that begins here.
+/// The length of the element or list that begins here.
 fn length(text: &str) -> usize {
     let Some(name) = text.strip_prefix('<') else {
         let mut open = 0;
@@ -165,7 +166,7 @@ fn path(node: Node<'_, '_>) -> String {
     names.into_iter().rev().collect::<Vec<_>>().join("/")
 }
 
-/// Values with what they are, and places where something can be added with what.
+/// Values with their descriptions, and places where something can be added, with what to add.
 #[derive(Default)]
 struct Parts {
     values: Vec<(String, Range<usize>)>,
@@ -177,7 +178,8 @@ fn of_xml(text: &str) -> Parts {
     let document = Document::parse(text).unwrap();
     for node in document.root_element().descendants().filter(Node::is_element) {
         for one in node.attributes() {
-            // An identifier that nobody else names, and how long no reading takes, say nothing.
+            // An identifier to which nothing refers, and the length of a read that never happens, carry no
+            // information.
             let value = one.value();
             let alone = one.name() == "id" && text.matches(&format!("\"{value}\"")).count() == 1;
             let never = one.name() == "max_read_length" && node.attribute("max_reads") == Some("0");
@@ -270,7 +272,7 @@ fn nothing_is_dropped_without_a_word() {
                 }
             }
         }
-        // A comment cuts a text in two.
+        // A comment splits a text in two.
         for (of, range) in cut {
             let at = range.start + text[range.clone()].len() / 2;
             if said(&with(text, at, "<!-- c -->")) == whole {
@@ -282,7 +284,7 @@ fn nothing_is_dropped_without_a_word() {
             let all = said(&with(text, at, &what));
             let is_named =
                 all.iter().any(|said| said.to_ascii_lowercase().contains(&ADDED.to_ascii_lowercase()));
-            // Or it has something else left out, which is reported.
+            // Or the addition causes something else to be left out, which is reported.
             let known: Vec<&str> = whole.iter().map(|said| report(said)).collect();
             let is_told = is_named || all[1..].iter().any(|said| !known.contains(&report(said)));
             if !is_told && !is_in_whole(name, text, &whole, at) {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Numbers that a seed and a row reproduce.
+//! Random numbers that a seed and a row reproduce.
 //!
-//! The generator is splitmix64 (Steele, Lea and Flood 2014), written out: it is ten lines that never change, and a
-//! library's next version may draw other numbers. Nothing here is secret.
+//! The generator is splitmix64 (Steele, Lea and Flood 2014), written out: it is ten lines that never change, and the
+//! next version of a library may draw other numbers. It is not cryptographic.
 
-/// A stream of numbers.
+/// A stream of random numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Draw(u64);
 
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Draw {
-    /// The stream of a row: another one for each row and each seed, wherever it is drawn.
+    /// The stream of a row: different for each row and each seed, and the same on every machine.
     pub(crate) fn new(seed: u64, row: u64) -> Self {
         Self(mix(mix(seed.wrapping_add(STEP)).wrapping_add(row)))
     }
@@ -23,19 +23,19 @@ impl Draw {
         mix(self.0)
     }
 
-    /// Below `count`, of which there must be one; 0 if there is none. A number is more likely than another by
-    /// `count` in 2⁶⁴ at most.
+    /// A number below `count`; 0 if `count` is 0. The probabilities of two numbers differ relatively by at most
+    /// `count` in 2⁶⁴.
     pub(crate) fn below(&mut self, count: u64) -> u64 {
         let wide = u128::from(self.next()) * u128::from(count);
         (wide >> 64) as u64
     }
 
-    /// The same for a position.
+    /// As [`Self::below`], for a position.
     pub(crate) fn position(&mut self, count: usize) -> usize {
         self.below(count as u64) as usize
     }
 
-    /// `low` to `high`, both included; `low` if there is nothing between.
+    /// A number from `low` to `high`, both included; `low` if `high` is below it.
     pub(crate) fn between(&mut self, (low, high): (u64, u64)) -> u64 {
         match high.saturating_sub(low).checked_add(1) {
             Some(count) => low + self.below(count),
@@ -43,7 +43,7 @@ impl Draw {
         }
     }
 
-    /// Cuts `whole` into `parts`, all ways as likely: distances between sorted places.
+    /// Cuts `whole` into `parts`, with all ways equally likely: the distances between sorted random places.
     pub(crate) fn cut(&mut self, whole: u64, parts: usize) -> Vec<u64> {
         let mut cuts: Vec<u64> = (1..parts).map(|_| self.between((0, whole))).collect();
         cuts.push(whole);
@@ -52,16 +52,16 @@ impl Draw {
         cuts.iter().map(|&cut| cut - std::mem::replace(&mut before, cut)).collect()
     }
 
-    /// `low` to `high` so that each octave is as likely as another. In whole numbers throughout: a logarithm differs
-    /// between machines in its last digit.
+    /// A number from `low` to `high`, in which each octave is equally likely. It computes in whole numbers
+    /// throughout, because the last digit of a logarithm differs between machines.
     pub(crate) fn octaves(&mut self, (low, high): (u64, u64)) -> u64 {
         const ONE: u128 = 1 << 32;
         let mut root = (u128::from(high.max(low)) << 32) / u128::from(low.max(1));
         let mut factor = ONE;
-        // (high / low) to a power between 0 and 1, which is drawn bit by bit.
+        // (high / low) to a random power between 0 and 1, built bit by bit.
         let power = self.next();
         for bit in (32..64).rev() {
-            // 32 bits behind the point, and 64 before it: the square root fits.
+            // 32 bits after the point, and 64 before it: the square root fits.
             root = (root << 32).isqrt();
             if power >> bit & 1 == 1 {
                 factor = (factor * root) >> 32;

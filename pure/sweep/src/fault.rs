@@ -9,19 +9,19 @@ use taut_model::Code;
 /// What is wrong with a generator file, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Stable; the manifest's codes.
+    /// A stable code, from the manifest's codes.
     pub code: Code,
-    /// The guilty part: bytes of the text.
+    /// The guilty part: a range of bytes of the text.
     pub range: Range<usize>,
-    /// Its line, from 1.
+    /// The line where it begins, counted from 1.
     pub line: usize,
-    /// Its column, from 1, in characters.
+    /// The column where it begins, in characters, counted from 1.
     pub column: usize,
     /// One line, lower case, no full stop.
     pub message: String,
-    /// What to say at the place, in a few words.
+    /// What to write at the place, in a few words.
     pub label: String,
-    /// What would be right.
+    /// What would be correct.
     pub help: Option<String>,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for Fault {
 
 impl core::error::Error for Fault {}
 
-/// Faults as they are found.
+/// The faults found so far.
 #[derive(Debug)]
 pub(crate) struct Faults<'t> {
     text: &'t str,
@@ -49,7 +49,7 @@ impl<'t> Faults<'t> {
         Self { text, found: Vec::new() }
     }
 
-    /// Adds one; what it returns is no value.
+    /// Adds a fault. Always returns `None`, for a caller that must return a value.
     pub(crate) fn add<T>(
         &mut self,
         code: Code,
@@ -78,7 +78,7 @@ impl<'t> Faults<'t> {
         self.found.is_empty()
     }
 
-    /// All of them, by place.
+    /// All faults, sorted by place.
     pub(crate) fn finish(mut self) -> Vec<Fault> {
         self.found.sort_by_key(|fault| (fault.range.start, fault.range.end));
         self.found

@@ -5,8 +5,8 @@ use taut_plan::select::Equations;
 
 use crate::method::Method;
 
-/// What a generator file says. Holding one proves that it can be drawn from: every range is one, every list of weights
-/// has one that is not 0, and every method has the mechanisms that it needs.
+/// The content of a generator file. Holding one proves that systems can be drawn from it: every range is valid, every
+/// list of weights has one above 0, and every method has the mechanisms that it needs.
 #[derive(Clone, Debug)]
 pub struct Generator {
     pub(crate) seed: u64,
@@ -21,18 +21,18 @@ pub struct Generator {
     pub(crate) methods: Vec<Method>,
 }
 
-/// What is the same for some of the rows: where a curve has a point.
+/// What several rows have in common: a point of a curve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Point {
     /// The scheme's name.
     pub scheme: String,
-    /// The load of each core without mechanisms, in millionths of it.
+    /// The load of each core without mechanisms, in millionths of the core.
     pub utilisation: u64,
-    /// The scheme's position.
+    /// The position of the scheme.
     pub(crate) at: usize,
 }
 
-/// How tasks are drawn. Times in ns.
+/// How tasks are drawn. Times are in ns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tasks {
     pub(crate) cores: usize,
@@ -47,49 +47,49 @@ pub(crate) struct Tasks {
 pub(crate) enum Periods {
     /// Weights and periods.
     Listed(Vec<(u64, u64)>),
-    /// Each octave is as likely; whole multiples of a step.
+    /// Each octave is equally likely; the periods are multiples of `step`.
     Octaves { range: (u64, u64), step: u64 },
 }
 
-/// How a core's load becomes its tasks'.
+/// How the load of a core is divided among its tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// All ways are as likely.
+    /// All divisions are equally likely.
     Any,
-    /// Each task has as much.
+    /// Each task gets the same share.
     Even,
 }
 
-/// How much is shared.
+/// How many readers an object has, and how large it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Scheme {
     pub(crate) name: String,
-    /// Weights and numbers.
+    /// Weights and numbers of readers.
     pub(crate) readers: Vec<(u64, u64)>,
-    /// Weights and bytes.
+    /// Weights and sizes in bytes.
     pub(crate) sizes: Vec<(u64, u64)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Objects {
-    /// As many; as many as come if nothing is said.
+    /// The exact number of objects; `None` takes as many as the draw gives.
     pub(crate) count: Option<usize>,
-    /// Whether an object whose tasks are all on one core is one.
+    /// Whether an object whose tasks are all on one core counts.
     pub(crate) same_core: bool,
 }
 
 /// How long a section is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sections {
-    /// All of a task together, in millionths of its execution time.
+    /// All sections of a task together, in millionths of its execution time.
     Share((u64, u64)),
-    /// Each, in ns.
+    /// Each section, in ns.
     Length((u64, u64)),
-    /// Each, in ns, by what is accessed.
+    /// Each section, in ns, by the bytes that it accesses.
     Access { fixed: u64, per_byte: u64 },
 }
 
-/// What there is for an object, in the order of an object's offers.
+/// The mechanisms on offer, in the order of an object's offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mechanisms {
     pub(crate) msrp: Option<Lock>,
@@ -98,50 +98,52 @@ pub(crate) struct Mechanisms {
     pub(crate) tccp: Option<Buffered>,
 }
 
-/// A lock. Times in ns.
+/// A lock. Times are in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lock {
-    /// Of a request with its release, while nobody waits for it.
+    /// The time of a request and its release without contention.
     pub(crate) time: u64,
-    /// By which a section is longer, for those who wait as well.
+    /// The time by which it lengthens a section, also for the tasks that wait.
     pub(crate) held: u64,
     pub(crate) bytes: u64,
 }
 
-/// Buffers with indices: ns of an access besides the section itself, and bytes of an index.
+/// Buffers with indices: the time of an access in ns, besides the section itself, and the bytes of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Buffered {
     pub(crate) write: u64,
-    /// More of a write, for each reader.
+    /// Additional time of a write for each reader.
     pub(crate) write_per_reader: u64,
     pub(crate) read: u64,
-    /// More of either, for each byte.
+    /// Additional time of a write or read for each byte.
     pub(crate) per_byte: u64,
     pub(crate) index: u64,
 }
 
 impl Generator {
-    /// What rows are drawn for, scheme by scheme in the order of the file, and in each the least load first.
+    /// The points for which rows are drawn: scheme by scheme in the order of the file, within each by increasing
+    /// load.
     pub fn points(&self) -> &[Point] {
         &self.points
     }
 
-    /// How many rows there are: as many for each point.
+    /// The number of rows, which is the same for each point.
     pub fn rows(&self) -> u64 {
         self.rows_per_point.saturating_mul(self.points.len() as u64)
     }
 
-    /// The point of a row, a position. Rows go round the points, so that the first rows of a sweep are a smaller sweep.
+    /// The point of a row, as a position. Rows go round the points, so that the first rows of a sweep are a smaller
+    /// sweep.
     pub fn point_of(&self, row: u64) -> usize {
         (row % self.points.len().max(1) as u64) as usize
     }
 
-    /// What is asked of each system, in the order of the columns.
+    /// The methods applied to each system, in the order of the columns.
     pub fn methods(&self) -> &[Method] {
         &self.methods
     }
 
-    /// By which equations deadlines are judged.
+    /// The equations that judge whether deadlines are met.
     pub fn equations(&self) -> Equations {
         self.equations
     }
@@ -151,7 +153,7 @@ impl Generator {
         self.seed
     }
 
-    /// The same with another seed.
+    /// The same generator with another seed.
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;

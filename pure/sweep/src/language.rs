@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The keys of a generator file; those of what is asked are in `question`.
+//! The keys of a generator file; those of mechanisms and methods are in `question`.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -18,14 +18,14 @@ const MICROSECOND: u64 = 1_000;
 const HOUR: u64 = 3_600_000_000_000;
 const PERIODS: RangeInclusive<u64> = MICROSECOND..=HOUR;
 pub(crate) const TIMES: RangeInclusive<u64> = 0..=HOUR;
-/// Of an object; more tasks than that are rare, and no mechanism needs to be compared there.
+/// Readers of an object. More are rare, and leave no mechanisms to compare.
 const READERS: RangeInclusive<u64> = 1..=64;
 
 impl Generator {
-    /// Reads a generator file: the pages in `docs/sweep.md` say what each key means.
+    /// Reads a generator file; `docs/sweep.md` says what each key means.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All faults of the file.
     pub fn parse(text: &str) -> Result<Self, Vec<Fault>> {
         let mut faults = Faults::new(text);
         let generator = read::document(text, &mut faults).and_then(|root| whole(root, &mut faults));
@@ -53,7 +53,7 @@ fn whole(mut root: Table<'_>, faults: &mut Faults<'_>) -> Option<Generator> {
     };
     let sections = root.must("sections", faults, sections);
     let mechanisms = root.must("mechanisms", faults, mechanisms);
-    // What is asked for may be what is misspelt above.
+    // A method may need a mechanism whose key is misspelt above.
     let known = mechanisms.as_ref().filter(|_| faults.is_empty());
     let methods = root.must("methods", faults, |value, faults| methods(value, known, faults));
     root.finish(faults);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Random systems from a generator file, and what becomes of each: a row.
+//! Draws random systems from a generator file and evaluates each of them: a row.
 //!
-//! A [`Generator`] says how systems are drawn and what is asked of them. [`Generator::system`] draws the one of a row,
-//! [`Generator::row`] answers for it. Both are functions of the file, the seed and the number of the row, so rows may
-//! be made in any order and anywhere: [`Shard`] gives each machine its part.
+//! A [`Generator`] says how systems are drawn and which methods are applied to them. [`Generator::system`] draws the
+//! system of a row, [`Generator::row`] evaluates it. Both are functions of the file, the seed and the number of the
+//! row, so rows may be computed in any order and on any machine: a [`Shard`] is one machine's part.
 //!
 //! ```
 //! use taut_sweep::{Generator, Shard};
@@ -39,10 +39,10 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `language`, `question`, `read`, `quantity` | a file's keys and values, with everything that is wrong with them |
-//! | `draw`, `system` | a row's system |
-//! | `offers`, `method` | what its objects can have, and what is chosen |
-//! | `row`, `summary` | a row, and what rows of a point come to |
+//! | `language`, `question`, `read`, `quantity` | read a file's keys and values, and report all its faults |
+//! | `draw`, `system` | draw the system of a row |
+//! | `offers`, `method` | the mechanisms that its objects can have, and the methods that choose among them |
+//! | `row`, `summary` | a row, and the sums over the rows of a point |
 #![forbid(unsafe_code)]
 
 mod draw;

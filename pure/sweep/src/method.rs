@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What is asked of a system.
+//! The methods applied to a system.
 
 use taut_analysis::Overflow;
 use taut_plan::select::{Judged, Problem, best, exhaustive, paper};
@@ -9,24 +9,24 @@ use taut_time::Duration;
 
 use crate::system::System;
 
-/// A mechanism that a file may have, in the order of offers.
+/// A mechanism that a file may offer, in the order of offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
-    /// Whoever waits, spins.
+    /// Waiting tasks spin.
     Msrp,
-    /// Whoever waits, is suspended.
+    /// Waiting tasks are suspended.
     Mpcp,
-    /// A buffer for each reader, and two.
+    /// One buffer for each reader, and two more.
     Dbp,
-    /// As many buffers as timing asks for.
+    /// As many buffers as the timing requires.
     Tccp,
 }
 
 impl Mechanism {
-    /// All, in the order of offers.
+    /// All mechanisms, in the order of offers.
     pub const ALL: [Self; 4] = [Self::Msrp, Self::Mpcp, Self::Dbp, Self::Tccp];
 
-    /// For people.
+    /// Its name for display.
     pub fn name(self) -> &'static str {
         match self {
             Self::Msrp => "MSRP",
@@ -48,33 +48,36 @@ pub enum Method {
     Dbp,
     /// WF-TCCP for every object.
     Tccp,
-    /// Locks alone: the objects with the longest sections suspend, the others spin, split where it fits.
+    /// Locks only: objects with the longest sections suspend, the others spin, divided where it needs the least
+    /// memory.
     Locks,
     /// The published heuristic with a refinement of this depth: [`paper::heuristic`].
     Heuristic(usize),
-    /// Its variant that goes back over so many decisions: [`paper::backtracking`].
+    /// Its variant that backtracks over this many decisions: [`paper::backtracking`].
     Backtracking(usize),
-    /// Ours, stopped after so many judgements: [`best::search`].
+    /// Our search, stopped after this many judgements: [`best::search`].
     Best(u64),
-    /// Every selection, for systems of as many objects at most: [`exhaustive::search`].
+    /// Every selection, for systems of at most this many objects: [`exhaustive::search`].
     Exhaustive(usize),
 }
 
-/// What a method comes to.
+/// The result of a method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// Whether it keeps every deadline; `None` if it was not asked (more objects than it takes).
+    /// Whether its selection keeps every deadline; `None` if the method was not applied (more objects than it takes).
     pub schedulable: Option<bool>,
-    /// Bytes of all objects, if it does.
+    /// Bytes of all objects, if the selection keeps every deadline.
     pub bytes: Option<u64>,
-    /// Whether no selection needs less, or none keeps every deadline, and that is shown; `None` where no method could.
+    /// Whether it is proven that no selection needs less memory, or that none keeps every deadline; `None` for a
+    /// method that cannot prove it.
     pub proven: Option<bool>,
-    /// No selection needs less; `None` where that is not known, or where none keeps every deadline.
+    /// A lower bound on the bytes of any selection; `None` where none is known, or where no selection keeps every
+    /// deadline.
     pub at_least: Option<u64>,
 }
 
 impl Method {
-    /// The beginning of its columns.
+    /// The prefix of its columns.
     pub fn name(&self) -> String {
         match self {
             Self::Msrp => "msrp".into(),
@@ -89,12 +92,12 @@ impl Method {
         }
     }
 
-    /// Whether it can show that no selection needs less.
+    /// Whether it can prove that no selection needs less memory.
     pub fn proves(&self) -> bool {
         matches!(self, Self::Best(_) | Self::Exhaustive(_))
     }
 
-    /// Its answer for a system and its problem, whose objects have these mechanisms on offer.
+    /// Applies the method to a system and its problem, whose objects have these mechanisms on offer.
     ///
     /// # Errors
     /// [`Overflow`] if times or bytes do not fit in 64 bits.
@@ -147,7 +150,7 @@ impl Answer {
     }
 }
 
-/// The split that needs least, the one with the fewest that suspend among equals.
+/// The division that needs the least memory; among equals, the one with the fewest suspending objects.
 fn split(
     system: &System,
     problem: &mut Problem,

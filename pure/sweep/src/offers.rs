@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the mechanisms of a file come to for an object: time for its parties, and bytes.
+//! What a file's mechanisms cost for an object: time for the tasks that access it, and bytes.
 //!
 //! ```text
-//! msrp, mpcp  n bytes and the lock; each party: time of a request with its release, and what a section is longer by
+//! msrp, mpcp  n bytes and the lock; each task: time of a request with its release, and what a section is longer by
 //! dbp         r + 2 buffers for r readers, r + 1 indices; the writer: write + r · write-per-reader + n · per-byte
 //! tccp        as many buffers as values can be written while one is read, an index; the writer: write + n · per-byte
 //! both        a reader: read + n · per-byte
@@ -20,11 +20,11 @@ use crate::row::NoRow;
 use crate::system::{Object, System};
 
 impl Generator {
-    /// The question of which mechanism for which object. An object's offers are those of [`Generator::offered`], in
-    /// their order.
+    /// The problem of choosing a mechanism for each object. An object's offers are those of [`Generator::offered`],
+    /// in their order.
     ///
     /// # Errors
-    /// A system that is not this generator's, or times or bytes that do not fit in 64 bits.
+    /// The system is not from this generator, or times or bytes do not fit in 64 bits.
     pub fn problem(&self, row: u64, system: &System) -> Result<Problem, NoRow> {
         let objects: Option<Vec<_>> =
             system.objects.iter().enumerate().map(|(at, object)| self.object(at, object)).collect();
@@ -33,7 +33,7 @@ impl Generator {
             .map_err(|why| NoRow::Problem { row, why })
     }
 
-    /// The mechanisms of the file.
+    /// The mechanisms that the file offers.
     pub fn offered(&self) -> Vec<Mechanism> {
         let has = |mechanism: &Mechanism| match mechanism {
             Mechanism::Msrp => self.mechanisms.msrp.is_some(),

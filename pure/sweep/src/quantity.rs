@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Texts of quantities.
+//! Parses quantities.
 
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ pub(crate) fn time(text: &str, at: &Range<usize>, faults: &mut Faults<'_>) -> Op
     }
 }
 
-/// A size in bytes, 2³² at most.
+/// A size in bytes, at most 2³².
 pub(crate) fn size(text: &str, at: &Range<usize>, faults: &mut Faults<'_>) -> Option<u64> {
     let size = text.parse::<Size>().and_then(|size| {
         if size.as_bytes() <= 1 << 32 { Ok(size.as_bytes()) } else { Err(ParseSizeError::TooLarge) }
@@ -47,7 +47,7 @@ pub(crate) fn size(text: &str, at: &Range<usize>, faults: &mut Faults<'_>) -> Op
     }
 }
 
-/// A percentage in millionths of the whole, 100 % at most.
+/// A percentage in millionths of the whole, at most 100 %.
 pub(crate) fn percent(text: &str) -> Result<u64, &'static str> {
     let number = text.trim().strip_suffix('%').ok_or("the sign `%` is missing")?.trim_end();
     let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The keys of what is asked: mechanisms with their prices, and methods.
+//! The keys of mechanisms, with their costs, and of methods.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Tables and values of a generator file: everything that can be wrong with a key or a value on its own.
+//! Tables and values of a generator file, and the faults of a single key or value.
 
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
@@ -15,7 +15,7 @@ use crate::quantity;
 
 /// A value with its place.
 pub(crate) struct Value<'t> {
-    /// Its key, for people.
+    /// Its key, for messages.
     pub(crate) name: String,
     pub(crate) span: Range<usize>,
     pub(crate) value: DeValue<'t>,
@@ -27,9 +27,9 @@ struct Entry<'t> {
     value: Option<Value<'t>>,
 }
 
-/// A table of which keys are asked for, one after the other; [`Table::finish`] tells those that nobody asked for.
+/// A table from which a caller reads keys one by one; [`Table::finish`] reports those that no caller asked for.
 pub(crate) struct Table<'t> {
-    /// As people write it: `[tasks]`.
+    /// As written in the file: `[tasks]`.
     name: String,
     span: Range<usize>,
     entries: Vec<Entry<'t>>,
@@ -37,14 +37,14 @@ pub(crate) struct Table<'t> {
     missing: Vec<&'static str>,
 }
 
-/// The text as a table; `None` if it is not TOML.
+/// Parses the text as a table; `None` if it is not TOML.
 pub(crate) fn document<'t>(text: &'t str, faults: &mut Faults<'t>) -> Option<Table<'t>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     let mut line_before = None;
     for error in &errors {
         let at = error.span().unwrap_or(text.len()..text.len());
         let line = text.get(..at.start).map(|before| before.matches('\n').count());
-        // One per line: the second usually follows from the first.
+        // Reports one fault per line: the second usually follows from the first.
         if line_before != Some(line) {
             faults.add::<()>(codes::SYNTAX, &at, error.message(), "here", None);
         }
@@ -66,7 +66,7 @@ impl<'t> Table<'t> {
         Self { name, span, entries, asked: Vec::new(), missing: Vec::new() }
     }
 
-    /// A key that may be left out.
+    /// Reads an optional key.
     pub(crate) fn may<T>(
         &mut self,
         key: &'static str,
@@ -78,7 +78,7 @@ impl<'t> Table<'t> {
         read(value, faults)
     }
 
-    /// A key that must be there.
+    /// Reads a required key.
     pub(crate) fn must<T>(
         &mut self,
         key: &'static str,
@@ -91,17 +91,17 @@ impl<'t> Table<'t> {
         self.may(key, faults, read)
     }
 
-    /// Whether a key is there.
+    /// Whether a key exists.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.entries.iter().any(|entry| entry.key == key)
     }
 
-    /// Every entry, whatever its key: for tables whose keys are names.
+    /// All entries, of any key: for tables whose keys are names.
     pub(crate) fn all(self) -> impl Iterator<Item = (Cow<'t, str>, Range<usize>, Value<'t>)> {
         self.entries.into_iter().filter_map(|entry| Some((entry.key, entry.at, entry.value?)))
     }
 
-    /// Tells keys that nobody knows, and keys that are not there.
+    /// Reports unknown keys and missing keys.
     pub(crate) fn finish(self, faults: &mut Faults<'_>) {
         let mut meant = Vec::new();
         for entry in self.entries.iter().filter(|entry| entry.value.is_some()) {
@@ -175,7 +175,7 @@ impl<'t> Value<'t> {
         faults.add(codes::UNKNOWN_WORD, &self.span, message, format!("{} fit here", all.join(", ")), None)
     }
 
-    /// A time in ns, within some.
+    /// A time in ns, within a range.
     pub(crate) fn time(self, within: RangeInclusive<u64>, faults: &mut Faults<'_>) -> Option<u64> {
         let DeValue::String(text) = &self.value else {
             return self.wrong(faults, "a duration in quotes, as in \"5ms\"");
@@ -188,7 +188,7 @@ impl<'t> Value<'t> {
         self.out_of_range(faults, &reported(within.start()), &reported(within.end()))
     }
 
-    /// A size in bytes, 2³² at most.
+    /// A size in bytes, at most 2³².
     pub(crate) fn size(self, faults: &mut Faults<'_>) -> Option<u64> {
         match &self.value {
             DeValue::String(text) => quantity::size(text, &self.span, faults),
@@ -196,7 +196,7 @@ impl<'t> Value<'t> {
         }
     }
 
-    /// A percentage in millionths of the whole, 100 % at most.
+    /// A percentage in millionths of the whole, at most 100 %.
     pub(crate) fn percent(self, faults: &mut Faults<'_>) -> Option<u64> {
         let DeValue::String(text) = &self.value else {
             return self.wrong(faults, "a percentage in quotes, as in \"40%\"");
@@ -244,7 +244,7 @@ impl<'t> Value<'t> {
         Some(list.into_iter().map(item).collect())
     }
 
-    /// Values with weights: `{ "1B" = 30, "4B" = 70 }`; a list, in which each is as likely; or one value.
+    /// Values with weights: `{ "1B" = 30, "4B" = 70 }`; a list whose values are equally likely; or one value.
     pub(crate) fn weighted(
         self,
         faults: &mut Faults<'_>,

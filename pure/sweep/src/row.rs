@@ -9,41 +9,41 @@ use taut_plan::select::ProblemFault;
 use crate::generator::Generator;
 use crate::method::Answer;
 
-/// What became of one system. The same file, seed and row give the same, on any machine and in any order; nothing in it
-/// is measured.
+/// The result for one system. The same file, seed and row give the same result, on any machine and in any order;
+/// nothing in it is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Which row, from 0.
+    /// The number of the row, from 0.
     pub row: u64,
-    /// Its point: a position among the generator's.
+    /// Its point, as a position among the generator's points.
     pub point: usize,
-    /// How many rows the point has before it.
+    /// How many rows of the same point come before it.
     pub repetition: u64,
-    /// Tasks of all cores.
+    /// Number of tasks on all cores.
     pub tasks: u64,
-    /// Shared objects.
+    /// Number of shared objects.
     pub objects: u64,
-    /// Bytes of a value of each object, together.
+    /// Sum of the sizes of all objects' values, in bytes.
     pub data_bytes: u64,
-    /// What the methods came to, in the generator's order.
+    /// The results of the methods, in the generator's order.
     pub answers: Vec<Answer>,
 }
 
 /// Why there is no row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoRow {
-    /// The sweep ends before it.
+    /// The sweep has fewer rows.
     NotThere {
         /// The row.
         row: u64,
-        /// How many there are.
+        /// How many rows there are.
         rows: u64,
     },
-    /// Every system that was drawn has fewer objects than are wanted.
+    /// Every system drawn has fewer objects than required.
     FewObjects {
         /// The row.
         row: u64,
-        /// How many are wanted.
+        /// How many objects are required.
         wanted: usize,
     },
     /// Times or bytes do not fit in 64 bits.
@@ -51,11 +51,11 @@ pub enum NoRow {
         /// The row.
         row: u64,
     },
-    /// Nothing can be selected for the system.
+    /// No selection problem can be made of the system.
     Problem {
         /// The row.
         row: u64,
-        /// Why.
+        /// The reason.
         why: ProblemFault,
     },
 }
@@ -80,17 +80,17 @@ impl core::error::Error for NoRow {}
 /// A column of a table of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name: small letters, digits and `_`.
+    /// Its name: lower-case letters, digits and `_`.
     pub name: String,
-    /// What it holds.
+    /// The kind of its cells.
     pub kind: Kind,
-    /// Whether a row may have nothing in it.
+    /// Whether a cell of it may be empty.
     pub optional: bool,
     /// What it means, with its unit.
     pub about: &'static str,
 }
 
-/// What a column holds.
+/// The kind of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Numbers from 0.
@@ -101,24 +101,24 @@ pub enum Kind {
     Text,
 }
 
-/// What a row has in a column.
+/// A cell: the value of a row in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cell<'g> {
-    /// Of [`Kind::Number`].
+    /// In a column of [`Kind::Number`].
     Number(u64),
-    /// Of [`Kind::Truth`].
+    /// In a column of [`Kind::Truth`].
     Truth(bool),
-    /// Of [`Kind::Text`].
+    /// In a column of [`Kind::Text`].
     Text(&'g str),
-    /// Nothing, in an optional column.
+    /// Empty, in an optional column.
     Nothing,
 }
 
 impl Generator {
-    /// A row: its system, and every method's answer.
+    /// Computes a row: draws its system and applies every method.
     ///
     /// # Errors
-    /// [`NoRow`]; no other row is touched by it.
+    /// [`NoRow`]; other rows are not affected.
     pub fn row(&self, row: u64) -> Result<Row, NoRow> {
         let system = self.system(row)?;
         let overflow = |_| NoRow::Overflow { row };
@@ -171,7 +171,7 @@ impl Generator {
         columns
     }
 
-    /// The row that has these cells, which [`Generator::cells`] gave; `None` if this generator has no such row.
+    /// The row with these cells, as [`Generator::cells`] returned them; `None` if this generator has no such row.
     pub fn read(&self, cells: &[Cell<'_>]) -> Option<Row> {
         let [Cell::Number(row), Cell::Text(_), _, Cell::Number(repetition), rest @ ..] = cells else {
             return None;
@@ -209,7 +209,7 @@ impl Generator {
         (row.row < self.rows() && self.cells(&row) == cells).then_some(row)
     }
 
-    /// What a row of this generator has in each of [`Generator::columns`].
+    /// The cells of a row of this generator, in the order of [`Generator::columns`].
     pub fn cells(&self, row: &Row) -> Vec<Cell<'_>> {
         let point = self.points.get(row.point);
         let mut cells = vec![
@@ -233,7 +233,7 @@ impl Generator {
     }
 }
 
-/// A part of a sweep: so many of its rows, one after the other.
+/// A part of a sweep: a range of its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     index: u64,
@@ -241,29 +241,29 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// All rows.
+    /// The whole sweep.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 
-    /// The `index`th of `of` parts, from 0; `None` if there is no such part.
+    /// Part `index` of `of` parts, counted from 0; `None` if there is no such part.
     pub fn new(index: u64, of: u64) -> Option<Self> {
         (index < of).then_some(Self { index, of })
     }
 
-    /// Which part, from 0.
+    /// The index of the part, from 0.
     pub fn index(&self) -> u64 {
         self.index
     }
 
-    /// How many parts there are.
+    /// The number of parts.
     pub fn of(&self) -> u64 {
         self.of
     }
 
-    /// Its rows. All parts' rows, one part after the other, are the sweep's; no part has more than one row more than
-    /// another; and since rows go round the points, each part has all of them.
+    /// Its rows. The parts, one after the other, make up the sweep, and their numbers of rows differ by at most one.
+    /// Since rows go round the points, each part covers all points, if it has enough rows.
     pub fn rows(&self, generator: &Generator) -> Range<u64> {
         let rows = u128::from(generator.rows());
-        // Below `rows`: it fits.
+        // At most `rows`, so it fits.
         let before = |parts: u64| (rows * u128::from(parts) / u128::from(self.of)) as u64;
         before(self.index)..before(self.index + 1)
     }

@@ -4,30 +4,30 @@
 use crate::generator::Generator;
 use crate::row::Row;
 
-/// What rows come to, by point and method. Whole numbers, so that the order of rows does not matter.
+/// Sums over rows, by point and method. They are whole numbers, so that the order of rows does not matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// Rows by point.
+    /// Number of rows, by point.
     rows: Vec<u64>,
     /// By point and method.
     sums: Vec<Vec<Sums>>,
 }
 
-/// What a method came to in the rows of a point.
+/// The sums of a method over the rows of a point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// Rows in which it was asked.
+    /// Rows to which the method was applied.
     pub asked: u64,
-    /// Rows in which it keeps every deadline.
+    /// Rows in which its selection keeps every deadline.
     pub schedulable: u64,
-    /// Bytes of those together.
+    /// Bytes of those selections together.
     pub bytes: u128,
-    /// Rows in which its answer is proven to be the best.
+    /// Rows in which its result is proven to be optimal.
     pub proven: u64,
 }
 
 impl Summary {
-    /// Of no rows.
+    /// A summary of no rows.
     pub fn new(generator: &Generator) -> Self {
         let points = generator.points().len();
         Self { rows: vec![0; points], sums: vec![vec![Sums::default(); generator.methods().len()]; points] }
@@ -47,31 +47,32 @@ impl Summary {
         }
     }
 
-    /// How many rows a point has.
+    /// The number of rows of a point.
     pub fn rows(&self, point: usize) -> u64 {
         self.rows.get(point).copied().unwrap_or(0)
     }
 
-    /// What each method came to at a point.
+    /// The sums of each method at a point.
     pub fn of(&self, point: usize) -> &[Sums] {
         self.sums.get(point).map_or(&[], Vec::as_slice)
     }
 }
 
 impl Sums {
-    /// Rows in which it keeps every deadline, in tenths of a percent of those in which it was asked, rounded down.
+    /// Share of rows in which its selection keeps every deadline, in thousandths of the rows to which it was applied,
+    /// rounded down; `None` if there are none.
     pub fn schedulable_permille(&self) -> Option<u64> {
         let permille = u128::from(self.schedulable) * 1_000;
         permille.checked_div(u128::from(self.asked)).and_then(|permille| u64::try_from(permille).ok())
     }
 
-    /// Rows in which its answer is proven to be the best, in the same way.
+    /// Share of rows in which its result is proven to be optimal, likewise.
     pub fn proven_permille(&self) -> Option<u64> {
         let permille = u128::from(self.proven) * 1_000;
         permille.checked_div(u128::from(self.asked)).and_then(|permille| u64::try_from(permille).ok())
     }
 
-    /// Bytes of a system whose deadlines it keeps, in the mean, rounded up.
+    /// Mean bytes of a system whose deadlines it keeps, rounded up; `None` if there is none.
     pub fn bytes_mean(&self) -> Option<u64> {
         match self.schedulable {
             0 => None,

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A row's system, drawn.
+//! Draws the system of a row.
 //!
 //! ```text
-//! tasks       so many on each core; the load of the core is cut among them, and C is the share of T, rounded up, at
-//!             least a ten-thousandth of T; priorities deadline-monotonic over all cores, each once
-//! objects     each task writes one, for so many others, all as likely
+//! tasks       a random number on each core; the load of the core is cut among them; C is the share of T, rounded up,
+//!             at least a ten-thousandth of T; priorities are deadline-monotonic over all cores, and distinct
+//! objects     each task writes one, for a random number of other tasks, all equally likely
 //! sections    one for each task and object that it accesses; C is no less than their sum
 //! ```
 //!
-//! What is drawn and in which order is part of what a file means: the same file gives the same rows in every version
-//! that reads it.
+//! What is drawn, and in which order, is part of what a file means: the same file gives the same rows in every
+//! version that reads it.
 
 use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
 use taut_time::Duration;
@@ -20,30 +20,30 @@ use crate::draw::Draw;
 use crate::generator::{Cut, Generator, Periods, Scheme, Sections};
 use crate::row::NoRow;
 
-/// Systems of a row that are drawn at most, until one has as many objects as are wanted.
+/// How many systems are drawn for a row, at most, until one has the required number of objects.
 pub const DRAWS_MAX: u32 = 1_000;
 
-/// Tasks, and what they share.
+/// A system: tasks and the objects that they share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct System {
     /// The tasks, with a resource for each object, in the objects' order.
     pub set: TaskSet,
-    /// What is shared.
+    /// The shared objects.
     pub objects: Vec<Object>,
 }
 
-/// A shared object with its parties, positions in the set.
+/// A shared object. Its tasks are positions in the set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// Bytes of a value.
+    /// Size of a value in bytes.
     pub bytes: u64,
-    /// Who writes.
+    /// The task that writes it.
     pub writer: usize,
-    /// Who reads, each once.
+    /// The tasks that read it, each once.
     pub readers: Vec<usize>,
 }
 
-/// A task before it has sections. Times in ns.
+/// A task before it has sections. Times are in ns.
 struct Sketch {
     core: usize,
     period: u64,
@@ -52,11 +52,11 @@ struct Sketch {
 }
 
 impl Generator {
-    /// The system of a row; a function of the file, the seed and the row alone.
+    /// The system of a row; a function of the file, the seed and the row only.
     ///
     /// # Errors
-    /// No such row, no system with as many objects as are wanted in [`DRAWS_MAX`] draws, or times that do not fit in
-    /// 64 bits.
+    /// There is no such row, no system in [`DRAWS_MAX`] draws has the required number of objects, or times do not fit
+    /// in 64 bits.
     pub fn system(&self, row: u64) -> Result<System, NoRow> {
         if row >= self.rows() {
             return Err(NoRow::NotThere { row, rows: self.rows() });
@@ -89,7 +89,7 @@ impl Generator {
                     Periods::Listed(periods) => weighted(periods, draw),
                     Periods::Octaves { range, step } => draw.octaves(*range) / step * step,
                 };
-                // Of an hour at most: nothing here leaves 64 bits.
+                // A time is at most an hour, so no product leaves 64 bits.
                 let of = |whole: u64, share: u64, unit: u128| {
                     (u128::from(whole) * u128::from(share)).div_ceil(unit) as u64
                 };
@@ -101,7 +101,7 @@ impl Generator {
         tasks
     }
 
-    /// Who writes what for whom.
+    /// Draws the objects: for each writer, the readers and the size.
     fn shared(&self, scheme: &Scheme, tasks: &[Sketch], draw: &mut Draw) -> Vec<Object> {
         let mut objects = Vec::new();
         for writer in 0..tasks.len() {
@@ -118,7 +118,7 @@ impl Generator {
         objects
     }
 
-    /// As many as are wanted, any of them; `None` if there are fewer.
+    /// Reduces the objects to the required number, removing any of them; `None` if there are fewer.
     fn wanted(&self, mut objects: Vec<Object>, draw: &mut Draw) -> Option<Vec<Object>> {
         let Some(wanted) = self.objects.count else { return Some(objects) };
         while objects.len() > wanted {
@@ -134,7 +134,7 @@ impl Generator {
                 accessed[task].push(at);
             }
         }
-        // The last is the most urgent.
+        // In ascending urgency: the last is the most urgent.
         let mut order: Vec<usize> = (0..tasks.len()).collect();
         order.sort_by_key(|&task| std::cmp::Reverse(tasks[task].deadline));
         let mut priorities = vec![0; tasks.len()];
@@ -177,7 +177,7 @@ impl Generator {
     }
 }
 
-/// One of several, by weight; some weight is not 0.
+/// One value of several, chosen by weight; at least one weight must be above 0.
 fn weighted(all: &[(u64, u64)], draw: &mut Draw) -> u64 {
     let mut left = draw.below(all.iter().map(|(weight, _)| weight).sum());
     for (weight, value) in all {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Generator files that are wrong, and what is said about them.
+//! Generator files with faults, and the faults reported.
 
 use proptest::prelude::*;
 use taut_sweep::{Generator, Method};
 
 const GOOD: &str = include_str!("../../../examples/sweep/han14.toml");
 
-/// The file with a part replaced that stands in it once.
+/// The file with a piece replaced that occurs in it once.
 fn with(from: &str, to: &str) -> String {
     assert_eq!(GOOD.matches(from).count(), 1, "{from}");
     GOOD.replace(from, to)
@@ -111,7 +111,7 @@ fn all_faults_at_once_and_none_of_what_follows() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// A line that is cut or doubled: it is read or refused, with a place in the text.
+    /// A line that is cut or changed: the file is read, or refused with a place in the text.
     #[test]
     fn damaged_files_are_read_or_refused(line in 0usize..50, at in 0usize..100, with in "[ -~]{0,3}") {
         let mut lines: Vec<String> = GOOD.lines().map(str::to_owned).collect();
@@ -121,7 +121,7 @@ proptest! {
         lines[line].push_str(&with);
         let text = lines.join("\n");
         match Generator::parse(&text) {
-            // It may say much: one row of it is enough.
+            // The file may specify a huge sweep, so the test computes no rows.
             Ok(generator) => prop_assert!(generator.rows() > 0),
             Err(faults) => {
                 prop_assert!(!faults.is_empty());
@@ -138,7 +138,7 @@ fn the_page_has_a_file_with_every_key() {
     let (_, rest) = PAGE.split_once("```toml\n").expect("there is one");
     let (file, tables) = rest.split_once("```").expect("it ends");
     assert!(Generator::parse(file).is_ok(), "{:#?}", Generator::parse(file));
-    // A key that nobody knows is answered with those that somebody does.
+    // The fault of an unknown key lists the known keys.
     let mut known = Vec::new();
     for (before, after) in [
         ("generator = 1", "generator = 1\nzzz = 1\n"),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Rows: the same from the same, whoever makes them, and what they say of their systems.
+//! Rows are reproducible, in any order and split, and their results are consistent.
 
 use taut_model::Body;
 use taut_plan::select::Equations;
@@ -13,7 +13,7 @@ fn parse(text: &str) -> Generator {
     Generator::parse(text).unwrap_or_else(|faults| panic!("{text}\n{faults:#?}"))
 }
 
-/// The paper's file with other parts; what is replaced stands in it.
+/// The paper's file with pieces replaced, all of which must occur in it.
 fn paper(changes: &[(&str, &str)]) -> Generator {
     let text = changes.iter().fold(HAN14.to_owned(), |text, (from, to)| {
         assert!(text.contains(from), "{from}");
@@ -24,7 +24,7 @@ fn paper(changes: &[(&str, &str)]) -> Generator {
 
 const SMALL: [(&str, &str); 2] = [("[4, 20]", "[2, 5]"), ("rows-per-point = 100", "rows-per-point = 3")];
 
-/// Everything that was drawn, as a number.
+/// A hash of everything that was drawn.
 fn fold(system: &System) -> u64 {
     let mut sum = 0u64;
     let mut add = |number: u64| sum = sum.wrapping_mul(1_000_003).wrapping_add(number);
@@ -73,12 +73,12 @@ fn any_order_and_any_sharding_give_the_same() {
         assert!(lengths.iter().max().unwrap() - lengths.iter().min().unwrap() <= 1, "{of}");
     }
     assert_eq!((Shard::new(2, 2), Shard::new(0, 0)), (None, None));
-    // Backwards, by another reader of the same file.
+    // In reverse order, with a second generator read from the same file.
     let other = paper(&SMALL);
     let mut back: Vec<Row> = (0..108).rev().map(|row| other.row(row).unwrap()).collect();
     back.reverse();
     assert_eq!(back, whole);
-    // A longer sweep begins with the shorter one.
+    // A longer sweep begins with the rows of a shorter one.
     let longer = paper(&[SMALL[0], ("rows-per-point = 100", "rows-per-point = 4")]);
     assert_eq!(longer.row(107), generator.row(107));
     let reseeded = paper(&SMALL).with_seed(2);
@@ -100,7 +100,7 @@ fn methods_keep_their_order() {
         let others = [Method::Msrp, Method::Mpcp, Method::Dbp, Method::Tccp, Method::Locks];
         let published = [Method::Heuristic(0), Method::Heuristic(3), Method::Backtracking(3)];
         for method in others.into_iter().chain(published) {
-            // None of them finds less than ours.
+            // No other method finds a selection that needs less memory than ours.
             assert!(bytes(method).is_none_or(|bytes| Some(bytes) >= best.bytes), "{method:?} {row:?}");
         }
         assert!(bytes(Method::Heuristic(3)) <= bytes(Method::Heuristic(0)), "{row:?}");
@@ -134,7 +134,7 @@ fn systems_are_what_the_file_says() {
                 .zip(set.on_core(core))
                 .map(|(cost, task)| cost / u128::from(set.tasks()[task].period.as_ns()))
                 .sum();
-            // No task takes less than a ten-thousandth, and costs are whole.
+            // No task takes less than a ten-thousandth of its period, and costs are whole.
             let wanted = u128::from(point.utilisation) * 1_000;
             assert!(load + 1_000 >= wanted && load <= wanted + 20 * 101_000, "{row}: {load} {wanted}");
         }
@@ -200,7 +200,7 @@ fn every_key_is_heard() {
     assert!(local > 20 && few == 0, "{local} {few}");
 }
 
-/// A lock's time within a section is worse than the same time outside.
+/// The same lock time costs more within a section than outside.
 #[test]
 fn who_waits_waits_for_what_is_held() {
     let kept = |costs: &str| {
@@ -253,7 +253,7 @@ fn columns_and_cells_go_together_and_a_summary_adds_up() {
     assert_eq!(Summary::new(&generator).of(0)[0].schedulable_permille(), None);
 }
 
-/// The largest and the smallest that a file can say: an answer or an error, in any case.
+/// The largest and the smallest values that a file can have: each gives a result or an error.
 #[test]
 fn extremes_are_answers_or_errors() {
     let listed = "[\"5ms\", \"10ms\", \"20ms\", \"50ms\", \"100ms\", \"200ms\", \"500ms\", \"1s\"]";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Parquet: rows to a file, and back. The same rows give the same bytes.
+//! Parquet: writes rows to a file and reads them back. The same rows give the same bytes.
 
 use std::fs::File;
 use std::path::Path;
@@ -20,7 +20,7 @@ use taut_sweep::{Cell, Generator, Kind, Row};
 use crate::outcome::Failure;
 use crate::sweep::partial::Origin;
 
-/// Rows that are held at a time.
+/// How many rows are buffered at a time.
 const GROUP: usize = 1 << 16;
 const DIGEST: &str = "taut-sweep.generator";
 const SEED: &str = "taut-sweep.seed";
@@ -39,7 +39,7 @@ fn schema(generator: &Generator) -> String {
     format!("message row {{ {} }}", columns.collect::<Vec<_>>().join(" "))
 }
 
-/// Where rows come from, as a file says it.
+/// The origin of the rows, as metadata of a file.
 fn marks(origin: &Origin) -> Vec<KeyValue> {
     let mark = |key: &str, value: &str| KeyValue::new(key.to_owned(), value.to_owned());
     vec![
@@ -49,7 +49,7 @@ fn marks(origin: &Origin) -> Vec<KeyValue> {
     ]
 }
 
-/// Writes rows; all of them are handed to the system.
+/// Writes rows; on return, all of them have been passed to the system.
 pub(super) fn write(
     file: File,
     path: &Path,
@@ -58,7 +58,7 @@ pub(super) fn write(
     mut rows: impl Iterator<Item = Result<Row, Failure>>,
 ) -> Result<File, Failure> {
     let failed = |error: ParquetError| {
-        // What the file system says, in its own words.
+        // The message of the file system itself.
         let error = match error {
             ParquetError::External(cause) => std::io::Error::other(cause.to_string()),
             other => std::io::Error::other(other),
@@ -91,7 +91,7 @@ fn write_group(
     for (at, column) in generator.columns().iter().enumerate() {
         let Some(mut writer) = group.next_column()? else { break };
         let cells = || cells.iter().map(|row| row[at]);
-        // 1 where there is a value, which then is among the values.
+        // 1 where the row has a value, which is then in `values`.
         let there: Vec<i16> = cells().map(|cell| i16::from(cell != Cell::Nothing)).collect();
         let there = column.optional.then_some(&there[..]);
         match column.kind {
@@ -119,7 +119,7 @@ fn write_group(
     Ok(())
 }
 
-/// The rows of a file that [`write()`] wrote from the same origin.
+/// The rows of a file that [`write()`] wrote for the same origin.
 pub(super) fn read<'g>(
     path: &Path,
     generator: &'g Generator,
@@ -143,7 +143,7 @@ pub(super) fn read<'g>(
             Field::ULong(number) => Cell::Number(*number),
             Field::Bool(truth) => Cell::Truth(*truth),
             Field::Str(text) => Cell::Text(text),
-            // Anything else is no cell of ours, and no row is made of it.
+            // No cell of ours has another type, so no row matches it.
             _ => Cell::Nothing,
         });
         let wrong = || Failure::Usage(format!("{} has rows that this sweep does not have", path.display()));

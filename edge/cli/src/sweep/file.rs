@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The file of all rows, in the language that its name says.
+//! The file of all rows, in the format that its name determines.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -14,18 +14,18 @@ use crate::plan;
 use crate::sweep::columnar;
 use crate::sweep::partial::{Origin, value};
 
-/// A language of tables.
+/// A file format for tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Parquet,
-    /// With a head; nothing between two commas where a row has nothing.
+    /// With a header line; empty cells have nothing between the commas.
     Csv,
-    /// An object a line.
+    /// One JSON object per line.
     JsonLines,
 }
 
 impl Kind {
-    /// As the name of a file ends.
+    /// The format, by the extension of a file name.
     pub(super) fn of(path: &Path) -> Result<Self, Failure> {
         match path.extension().and_then(|end| end.to_str()) {
             Some("parquet") => Ok(Self::Parquet),
@@ -39,7 +39,7 @@ impl Kind {
     }
 }
 
-/// Writes rows to a file that is there with all of them or not at all.
+/// Writes rows to a file, which then exists with all of them or not at all.
 pub(super) fn write(
     path: &Path,
     kind: Kind,
@@ -55,11 +55,11 @@ pub(super) fn write(
         Kind::Csv => lines(file, &new, Some(head(generator)), rows, |row| comma_separated(generator, row)),
         Kind::JsonLines => lines(file, &new, None, rows, |row| object(generator, row)),
     });
-    // What it was made from goes away afterwards, so it must be on the disk, and not only on its way.
+    // The rows' source is removed afterwards, so the file must be on the disk, not only in a cache.
     let written = written.and_then(|file| file.sync_all().map_err(Failure::write(&new)));
     let written = written.and_then(|()| std::fs::rename(&new, path).map_err(Failure::write(path)));
     if written.is_err() {
-        // A part of it is of no use; if it cannot be taken away, the reason is the one that is told.
+        // A partial file is of no use. If removing it fails too, the first error is the one reported.
         let _ = std::fs::remove_file(&new);
     }
     written
@@ -99,7 +99,7 @@ fn comma_separated(generator: &Generator, row: &Row) -> String {
 
 fn object(generator: &Generator, row: &Row) -> String {
     let cells = generator.columns().into_iter().zip(generator.cells(row));
-    // Names of columns need no escapes; a map would put them into another order.
+    // Column names need no escapes; a map would reorder them.
     let entries = cells.map(|(column, cell)| format!("\"{}\":{}", column.name, value(cell)));
     format!("{{{}}}", entries.collect::<Vec<_>>().join(","))
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Parts of a sweep to the file that a single run would have written.
+//! Merges the parts of a sweep into the file that a single run would have written.
 
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::sweep::columnar;
 use crate::sweep::file::{self, Kind};
 use crate::sweep::partial::Origin;
 
-/// Joins the rows of files, given in any order; all rows must be there, each once.
+/// Merges the rows of files given in any order; every row must be there exactly once.
 pub(super) fn merge(
     generator: &Generator,
     origin: &Origin,

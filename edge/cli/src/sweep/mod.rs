@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `taut sweep`: random systems from a generator file, a row for each.
+//! `taut sweep`: draws random systems from a generator file, and computes a row for each.
 
 mod columnar;
 mod file;
@@ -25,7 +25,7 @@ use crate::say::{err, errln, out, outln};
 use crate::sweep::file::Kind;
 use crate::sweep::partial::{Origin, Partial};
 
-/// Who ends the process without asking loses no more than the rows of this time.
+/// If the process is killed, it loses at most the rows of this interval.
 const FLUSHED: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Args)]
@@ -122,7 +122,7 @@ pub(crate) fn sweep(arguments: &Sweep, screen: &Screen) -> Result<Outcome, Failu
     Ok(if made.complete { Outcome::Yes } else { Outcome::Interrupted })
 }
 
-/// What was made, and whether that is all.
+/// The rows made so far as a summary, and whether they are all.
 struct Made {
     summary: Summary,
     complete: bool,
@@ -164,7 +164,7 @@ fn keep(
                 summary.add(row);
             }
         });
-        // If that fails, nothing is lost: `--resume` writes it again.
+        // If this fails, no row is lost: `--resume` writes the file again.
         file::write(out, kind, generator, origin, rows)?;
         partial.remove()?;
     } else {
@@ -194,7 +194,8 @@ fn only_look(arguments: &Sweep, generator: &Generator, screen: &Screen) -> Resul
     Ok(Made { summary, complete })
 }
 
-/// Makes rows for `each`, which is also asked while there is none, and shows how far it is. Whether all were made.
+/// Makes rows and passes them to `each`, which is also called regularly without a row, and shows the progress.
+/// Returns whether all rows were made.
 fn make(
     arguments: &Sweep,
     generator: &Generator,
@@ -220,7 +221,7 @@ fn make(
     result
 }
 
-/// What is wrong with a generator file, on stderr.
+/// Shows the faults of a generator file on stderr.
 fn show(path: &Path, text: String, faults: Vec<taut_sweep::Fault>, screen: &Screen) {
     let source = Source { name: path.display().to_string(), text };
     let diagnostic = |fault: taut_sweep::Fault| Diagnostic {

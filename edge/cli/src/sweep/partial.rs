@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Rows of a run that is not at its end: a text file beside the one that is wanted, to which lines are only added. The
-//! first line says what they are rows of; each other one is a row, a list of its cells as JSON. What an interruption
-//! leaves is whole lines, and at most one that is not, which is taken away when the run goes on.
+//! The rows of an unfinished run: a text file beside the output file, to which the run only appends lines. The first
+//! line gives the origin of the rows; each other line is a row, as a JSON list of its cells. An interruption leaves
+//! complete lines, and at most one incomplete line, which is removed when the run resumes.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
@@ -15,15 +15,15 @@ use taut_sweep::{Cell, Generator, Row};
 
 use crate::outcome::Failure;
 
-/// What rows are made from.
+/// What the rows were made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Origin {
-    /// Of the generator file.
+    /// The digest of the generator file.
     pub(super) digest: String,
     pub(super) seed: u64,
 }
 
-/// Rows of a run, open for more.
+/// The rows of a run, open for appending.
 #[derive(Debug)]
 pub(super) struct Partial {
     path: PathBuf,
@@ -42,7 +42,7 @@ fn head(origin: &Origin, range: &Range<u64>) -> Value {
 }
 
 impl Partial {
-    /// Begins, or goes on after the rows that are there.
+    /// Starts the file, or continues after the rows that it has.
     pub(super) fn open(
         out: &Path,
         generator: &Generator,
@@ -67,7 +67,7 @@ impl Partial {
             Err(TryLockError::WouldBlock) => {
                 return Err(Failure::Usage(format!("{}: another run is writing it", path.display())));
             }
-            // Some file systems have no locks; then nobody looks.
+            // Some file systems have no locks; there, nothing detects a second run.
             Err(TryLockError::Error(_)) => {}
         }
         let mut partial = Self { path, file: BufWriter::new(file), rows: 0 };
@@ -83,7 +83,7 @@ impl Partial {
         Ok(partial)
     }
 
-    /// Looks at what is there: whose it is, and how many whole rows.
+    /// Reads the existing file: checks its origin and counts its complete rows.
     fn go_on(&mut self, generator: &Generator, head: &Value, range: &Range<u64>) -> Result<(), Failure> {
         let mut whole = 0;
         let mut line = String::new();
@@ -154,7 +154,7 @@ impl Partial {
         writeln!(self.file, "{value}").map_err(Failure::write(&self.path))
     }
 
-    /// Adds the next row.
+    /// Appends the next row.
     pub(super) fn add(&mut self, generator: &Generator, row: &Row) -> Result<(), Failure> {
         let cells = generator.cells(row).into_iter().map(value).collect();
         self.line(&Value::Array(cells))?;
@@ -162,12 +162,12 @@ impl Partial {
         Ok(())
     }
 
-    /// What was added is in the file.
+    /// Writes buffered rows to the file.
     pub(super) fn flush(&mut self) -> Result<(), Failure> {
         self.file.flush().map_err(Failure::write(&self.path))
     }
 
-    /// How many rows it has.
+    /// The number of rows.
     pub(super) fn rows(&self) -> u64 {
         self.rows
     }
@@ -176,7 +176,7 @@ impl Partial {
         &self.path
     }
 
-    /// All of them, from the first; they must be in the file.
+    /// All rows, from the first; they must have been flushed.
     pub(super) fn read<'g>(
         &self,
         generator: &'g Generator,
@@ -189,13 +189,13 @@ impl Partial {
         }))
     }
 
-    /// Takes it away: its rows are elsewhere.
+    /// Removes the file, once its rows are in the output file.
     pub(super) fn remove(self) -> Result<(), Failure> {
         std::fs::remove_file(&self.path).map_err(Failure::write(&self.path))
     }
 }
 
-/// A cell as JSON has it.
+/// A cell as JSON.
 pub(super) fn value(cell: Cell<'_>) -> Value {
     match cell {
         Cell::Number(number) => number.into(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What rows come to, for people and for programs.
+//! The results of a sweep, for display and as JSON.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -15,14 +15,14 @@ use taut_sweep::{Generator, Summary};
 use crate::columns::share;
 use crate::sweep::partial::Origin;
 
-/// What there is to tell.
+/// The results to show.
 pub(super) struct Told<'s> {
     pub(super) generator: &'s Generator,
     pub(super) origin: &'s Origin,
-    /// Those that were asked for.
+    /// The rows that were requested.
     pub(super) rows: Range<u64>,
     pub(super) summary: &'s Summary,
-    /// Where they are.
+    /// The file that has the rows.
     pub(super) out: Option<&'s Path>,
 }
 
@@ -31,7 +31,7 @@ impl Told<'_> {
         (0..self.generator.points().len()).map(|point| self.summary.rows(point)).sum()
     }
 
-    /// A line of a head, a table with a line a point, and what the numbers mean.
+    /// A headline, a table with one line per point, and an explanation of the numbers.
     pub(super) fn human(&self) -> String {
         let (made, wanted) = (self.made(), self.rows.end - self.rows.start);
         let mut text = match made == wanted {
@@ -117,7 +117,7 @@ impl Told<'_> {
     }
 }
 
-/// The first column is a name, the others are numbers.
+/// An aligned table: the first column is a name, the others are numbers.
 fn aligned(lines: &[Vec<String>]) -> String {
     let cells = |line: &Vec<String>| line.iter().map(|cell| cell.chars().count()).collect::<Vec<_>>();
     let mut widths = Vec::new();
@@ -140,7 +140,7 @@ fn aligned(lines: &[Vec<String>]) -> String {
     text
 }
 
-/// How far it is, with the time that is left if it goes on like that.
+/// The progress, with the time left at the same rate.
 pub(super) fn progress(made: u64, wanted: u64, spent: Duration) -> String {
     let each = u64::try_from(spent.as_millis()).unwrap_or(u64::MAX).checked_div(made);
     let left = each.map(|each| each.saturating_mul(wanted - made) / 1_000);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Rows on several threads, handed over in their order.
+//! Makes rows on several threads and delivers them in order.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,11 +13,12 @@ use taut_sweep::{Generator, Row};
 
 use crate::outcome::Failure;
 
-/// How often `each` is asked while no row comes.
+/// How often `each` is called while no row arrives.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Makes the rows of a range and gives each to `each`, in order and without a gap; now and then it gives nothing, only
-/// to ask. When the answer is no, rows that were begun are still made and given. Says whether all were given.
+/// Makes the rows of a range and passes each to `each`, in order and without gaps; from time to time it calls `each`
+/// without a row. When `each` returns false, rows already begun are still made and delivered. Returns whether all
+/// rows were delivered.
 pub(super) fn rows(
     generator: &Generator,
     range: Range<u64>,
@@ -42,7 +43,7 @@ pub(super) fn rows(
         }
         drop(sender);
         let mut take = || {
-            // Rows that came before their turn.
+            // Rows that arrived before their turn.
             let mut early = BTreeMap::new();
             loop {
                 match receiver.recv_timeout(PATIENCE) {
@@ -65,7 +66,7 @@ pub(super) fn rows(
         };
         let result = take();
         stop.store(true, Ordering::Relaxed);
-        // Who waits to hand over a row need not wait for ever.
+        // Without a receiver, no thread waits forever to send a row.
         drop(receiver);
         result
     });

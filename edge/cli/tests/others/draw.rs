@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Small systems at random, the same for the same seed, as manifests.
+//! Small random systems as manifests, the same for the same seed.
 
 use std::fmt::Write;
 
-/// Periods in ms, of which a run of all is short.
+/// Periods in ms, with a short hyperperiod.
 const PERIODS: [u64; 8] = [4, 5, 8, 10, 20, 25, 40, 50];
 
-/// What kind of system.
+/// The kind of system to draw.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Requirements {
     pub(crate) edf: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Requirements {
     pub(crate) constrained: bool,
     /// Whether tasks of a core share resources.
     pub(crate) resources: bool,
-    /// Of each core, at most.
+    /// The most load of each core, in percent.
     pub(crate) percent: u64,
 }
 
@@ -35,7 +35,7 @@ impl Random {
     }
 }
 
-/// A manifest. No two deadlines fall on one instant, so that EDF has no choice.
+/// A manifest. No two deadlines fall on one instant, so that EDF has no ties to break.
 pub(crate) fn manifest(requirements: Requirements, seed: u64) -> String {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut text = "manifest = 1\n[app]\nname = \"drawn\"\n[platform]\nmemory = \"64MiB\"\n".to_owned();
@@ -62,7 +62,7 @@ pub(crate) fn manifest(requirements: Requirements, seed: u64) -> String {
             } else {
                 period
             };
-            // Its own share of a millisecond.
+            // Each task's deadline has its own remainder within a millisecond.
             let deadline = whole.max(cost + 1_000) - number;
             writeln!(
                 text,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What is exported, run by the tools that it is for, beside our runs and bounds of the same models.
+//! Exported models, run by the tools that they are for, and compared with our runs and bounds of the same models.
 //!
-//! They need those tools, so they are not run by default: `cargo xtask exchange` finds or installs what it can, says
-//! where it is, and runs them.
+//! These tests need those tools, so they do not run by default: `cargo xtask exchange` finds or installs the tools it
+//! can, says where they are, and runs the tests.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "test code, which says what it compared")]
 
 mod draw;
@@ -35,14 +35,14 @@ fn system(manifest: &str) -> System {
     System { model, set }
 }
 
-/// A job: when it arrived and how long it took, in ns.
+/// A job: its arrival and its response time, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Job {
     arrival: u64,
     response: u64,
 }
 
-/// What comes of every job of each task if all is at its worst, in order.
+/// The jobs of each task in the worst-case scenario, in order.
 fn simulated(set: &TaskSet, horizon: Duration) -> Vec<Vec<Job>> {
     let mut jobs = vec![Vec::new(); set.tasks().len()];
     let rules = Rules::of(set, GlobalRule::Msrp);
@@ -62,13 +62,13 @@ fn exported(system: &System, options: &ExportOptions, path: &Path) {
     std::fs::write(path, export_with(&system.model, &system.set, options).text).unwrap();
 }
 
-/// A program that a variable of the environment names.
+/// The path of a program, from an environment variable.
 fn program(variable: &str) -> PathBuf {
     let path = std::env::var_os(variable);
     PathBuf::from(path.unwrap_or_else(|| panic!("{variable} is not set: run `cargo xtask exchange`")))
 }
 
-/// Runs it in a folder; what it says if it fails.
+/// Runs a command, which must succeed; returns what it printed.
 fn ran(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let text =

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! rt-app: threads of this machine do what was written. A machine that others use stalls, so that what is held against
-//! a number is what does not depend on it, or what holds of most jobs.
+//! rt-app: threads on this machine execute what was exported. A machine that others use stalls, so the test checks
+//! only values that do not depend on that, or that hold for most jobs.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,7 +14,7 @@ use crate::{exported, program, ran, simulated, system};
 
 const SECONDS: u64 = 2;
 
-/// Two tasks that lock, one between them that does not, and one of another core.
+/// Two tasks that lock, one with a priority between them that does not, and one on another core.
 const MANIFEST: &str = r#"
 manifest = 1
 [app]
@@ -56,7 +56,7 @@ core = 1
 priority = 15
 "#;
 
-/// A line of its log, in us.
+/// A line of rt-app's log, in us.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     run: u64,
@@ -94,13 +94,13 @@ fn rt_app_runs_what_was_written() {
         let name = &task.name;
         let rows = rows(&folder.path().join(format!("load-{name}-{at}.log")));
         let (period, cost) = (task.period.as_ns() / 1_000, system.set.cost(at).as_ns() / 1_000);
-        // What it was told is what it does.
+        // Each thread has the cost and period of its task.
         assert!(rows.iter().all(|row| row.cost == cost && row.period == period), "{name}: {rows:?}");
-        // As many releases as fit, but for those at both ends: threads start one after the other.
+        // As many releases as fit, except at both ends: threads start one after the other.
         let fit = SECONDS * 1_000_000 / period;
         let count = u64::try_from(rows.len()).unwrap();
         assert!(count.abs_diff(fit) <= 2 + fit / 50, "{name}: {count} releases where {fit} fit");
-        // None of ours misses; of theirs, a stall of the machine may make some late.
+        // In our simulation no job misses its deadline; in rt-app, a stall of the machine may make some late.
         let worst = ours[at].iter().map(|job| job.response).max().unwrap() / 1_000;
         assert!(worst <= task.deadline.as_ns() / 1_000);
         let late = rows.iter().filter(|row| row.slack < 0).count();
@@ -113,8 +113,8 @@ fn rt_app_runs_what_was_written() {
         );
         least_of.push((name, least, cost));
     }
-    // How long a loop takes is calibrated once, on a machine that may have been busy then: all are as wrong. The job that
-    // was least disturbed takes what it was told to, by that measure.
+    // rt-app calibrates its loop once, on a machine that may have been busy then, so all costs are wrong by the same
+    // factor. By that measure, the least disturbed job takes its specified time.
     let (_, least, cost) = least_of[0];
     for (name, other, of) in least_of {
         let (here, there) = (other * cost, least * of);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! SimSo: every job of every task takes as long there as here.
+//! SimSo: every job of every task has the same response time as in our simulator.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ use taut_time::Duration;
 use crate::draw::{Requirements, manifest};
 use crate::{Job, exported, program, ran, simulated, system};
 
-/// Systems of each kind.
+/// How many systems of each kind.
 const SEEDS: u64 = 6;
 const RUN: Duration = Duration::from_ms(400);
 
@@ -63,7 +63,7 @@ fn simso_runs_the_same_jobs() {
             let theirs = jobs.iter().filter(|(of, ..)| of == name);
             let theirs: Vec<Job> =
                 theirs.map(|(_, arrival, end)| Job { arrival: *arrival, response: end - arrival }).collect();
-            // What has not ended when the time is over is not told there.
+            // SimSo does not report jobs that have not ended at the end of the run.
             let all = theirs.len() + 2 >= ours[task].len() && theirs.len() <= ours[task].len();
             assert!(all && !theirs.is_empty(), "{shown}: {name}: {} of {}", theirs.len(), ours[task].len());
             assert_eq!(ours[task][..theirs.len()], theirs, "{shown}: {name}");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! One file a language.
+//! One file per language.
 
 pub(crate) mod amalthea;
 pub(crate) mod cheddar;

@@ -3,8 +3,9 @@
 
 //! RTDroid manifests: services with periodic tasks, receivers, scopes and channels.
 //!
-//! There is no execution time and no deadline: deadlines are periods, and a twentieth of the period is written as a
-//! guess to be measured. There are no cores: one is written. Sizes of scopes carry the letters K, M and G, of 1024.
+//! RTDroid gives no execution times and no deadlines. The import writes the period as the deadline, and a twentieth
+//! of the period as a guess of the execution time, which must be measured. It gives no cores: the import writes one.
+//! Sizes of scopes carry the letters K, M and G, powers of 1024.
 
 use taut_time::Duration;
 
@@ -13,7 +14,7 @@ use crate::sketch::{Arrival, Channel, Named, Service, Sketch, Task};
 use crate::unread::Known;
 use crate::xml::{self, Node, Places, child, elements, number, parse, shown};
 
-/// What a guess is of a period, and at least.
+/// A guess is the period divided by `SHARE`, and at least `LEAST`.
 const SHARE: u64 = 20;
 const LEAST: Duration = Duration::from_us(1);
 
@@ -58,12 +59,12 @@ fn attribute<'a>(node: Node<'a, '_>, name: &str) -> &'a str {
     node.any_attribute(name).unwrap_or_default()
 }
 
-/// `android:name="edu.buffalo.ci.Recorder"` is `Recorder`.
+/// The last part of a name: that of `android:name="edu.buffalo.ci.Recorder"` is `Recorder`.
 fn short<'a>(node: Node<'a, '_>) -> &'a str {
     attribute(node, "name").rsplit('.').next().unwrap_or_default()
 }
 
-/// Milliseconds and nanoseconds.
+/// A time in the attributes `ms` and `ns`.
 fn time(node: Node<'_, '_>) -> Option<Duration> {
     let number = |name: &str| match attribute(node, name) {
         "" => Some(0),
@@ -72,7 +73,7 @@ fn time(node: Node<'_, '_>) -> Option<Duration> {
     Duration::from_ms(1).checked_mul(number("ms")?)?.checked_add(Duration::from_ns(number("ns")?))
 }
 
-/// `250K`, `60M`, `256B`.
+/// A size such as `250K`, `60M`, `256B`.
 fn size(text: &str) -> Option<u64> {
     let text = text.trim().trim_end_matches(['B', 'b']).trim_end();
     let shift = match text.chars().last()? {
@@ -84,7 +85,7 @@ fn size(text: &str) -> Option<u64> {
     text[..text.len() - 1].trim().parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// Bytes of an element of an array, by the type that stands last in `mimeType`, as in `application/rtdroid.int`.
+/// Bytes of an array element, by the type that stands last in `mimeType`, as in `application/rtdroid.int`.
 fn element(mime: &str) -> Option<u64> {
     Some(match mime.rsplit(['.', '/']).next()? {
         "byte" | "boolean" | "octet-stream" => 1,
@@ -95,7 +96,7 @@ fn element(mime: &str) -> Option<u64> {
     })
 }
 
-/// What of a file is not read.
+/// The parts of a file that the import does not read.
 const KNOWN: Known = Known {
     dull: &[("schemaLocation", &[])],
     why: &[
@@ -111,7 +112,7 @@ const KNOWN: Known = Known {
     ],
 };
 
-/// A channel by its name, and who uses it.
+/// A channel, and the tasks that write and read it.
 struct Flow<'a, 'i> {
     node: Node<'a, 'i>,
     from: Vec<usize>,
@@ -122,7 +123,7 @@ struct Reader<'a, 'i, 't> {
     places: Places<'t>,
     sketch: Sketch,
     channels: Vec<Flow<'a, 'i>>,
-    /// The actions that components listen to or send, as `(action, whether it sends, task)`.
+    /// The actions that components listen to or send, as `(action, whether the task sends it, task)`.
     receivers: Vec<(String, bool, usize)>,
 }
 
@@ -131,7 +132,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         self.sketch.lose(self.places.at(node), what);
     }
 
-    /// Bytes of a channel's values: so many elements of a type.
+    /// Bytes of one value of a channel: a number of elements of a type.
     fn bytes(&mut self, channel: Node<'_, '_>) -> u64 {
         let Some(data) = child(channel, "data") else { return 0 };
         let text = attribute(data, "size");
@@ -188,7 +189,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         }
     }
 
-    /// A size of the scopes of a component.
+    /// One of the scope sizes of a component.
     fn scope(&mut self, node: Node<'_, '_>, name: &str) -> Option<u64> {
         self.bytes_of(child(node, "scopeSizes")?, name)
     }
@@ -233,7 +234,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         self.guess(task)
     }
 
-    /// Adds a task with a guess of its execution time; its position.
+    /// Adds a task with a guessed execution time; returns its position.
     fn guess(&mut self, mut task: Task) -> Option<usize> {
         task.deadline = task.period;
         task.guess = true;
@@ -242,7 +243,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         Some(self.sketch.tasks.len() - 1)
     }
 
-    /// A receiver is released by whoever sends to it; its period follows from the channel, when all are known.
+    /// Adds a receiver. Its senders release it; its period follows from the channel, once all channels are known.
     fn receiver(&mut self, node: Node<'a, 'i>, service: Option<usize>) {
         let mut task = Task::new(self.places.at(node), short(node));
         task.priority = self.priority(node);
@@ -271,7 +272,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         }
     }
 
-    /// Channels find their parties, and receivers their periods.
+    /// Connects channels to their tasks, and gives receivers their periods.
     fn join(&mut self) {
         for (action, sends, task) in std::mem::take(&mut self.receivers) {
             match self.channels.iter_mut().find(|flow| attribute(flow.node, "name") == action) {
@@ -308,7 +309,8 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
                 self.sketch.channels.push(Channel {
                     at: Some(self.places.at(node)),
                     named: Named::new(&ours),
-                    // Who reads at its own period takes no more than that: every value would pile up.
+                    // A task that reads at its own period may read less often than the writer writes: in a queue,
+                    // values would pile up.
                     queue: released,
                     from: Some(*writer),
                     to: vec![*reader],

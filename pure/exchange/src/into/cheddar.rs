@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Cheddar, XML version 3. Times are whole numbers of the largest unit of time that divides all.
+//! Cheddar, XML version 3. Times are whole numbers of the largest unit of time that divides all of them.
 //!
-//! A critical section is told by its first and last time of execution, both within and counted from 1.
+//! A critical section is given by its first and last unit of execution, both inside and counted from 1.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use taut_time::Duration;
 use super::{Export, Step, offset};
 use crate::place::note;
 
-/// What a time can be there: a whole number of 31 bits.
+/// The greatest time that Cheddar takes: a whole number of 31 bits.
 const MOST: u64 = (1 << 31) - 1;
 
-/// Writes everything.
+/// Writes the whole file.
 pub(crate) fn write(export: &mut Export<'_>) {
     let set = export.set;
     let steps: Vec<Vec<Step>> = (0..set.tasks().len()).map(|at| export.steps(at, true)).collect();
@@ -130,7 +130,7 @@ fn cores(export: &mut Export<'_>, edf: bool) {
     export.line(" </address_spaces>");
 }
 
-/// By resource: the task, and first and last time within.
+/// By resource: the task, and the first and last unit of execution inside.
 type Spans = BTreeMap<usize, Vec<(usize, u64, u64)>>;
 
 fn spans(steps: &[Vec<Step>], unit: Duration) -> Spans {

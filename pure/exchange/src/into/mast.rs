@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! MAST, as text: a processor, a scheduler and a server per task; a transaction per task. Times in microseconds.
+//! MAST, as text: a processor, a scheduler, a server and a transaction per task. Times are in microseconds.
 //!
-//! Its reader refuses long lines, so that every argument has its own. A task is a transaction, of an operation that
-//! encloses its critical sections, or of several in order if the task says so.
+//! MAST's parser refuses long lines, so every argument has its own line. The transaction of a task runs one operation
+//! that encloses its critical sections, or several in order if the task places its sections.
 
 use taut_model::{Arrivals, Body, Scheduler};
 use taut_time::Duration;
@@ -14,10 +14,10 @@ use crate::place::note;
 
 const US: u32 = 3;
 
-/// The ceiling that its reader wants of a resource of several processors: nothing preempts its holder.
+/// The ceiling that MAST requires for a resource of several processors: nothing preempts its holder.
 const ABOVE_ALL: &str = "32767";
 
-/// A name as its reader takes it; in quotes, for many a word is one of its own.
+/// A name as MAST's parser takes it; in quotes, because many words are keywords.
 fn ident(name: &str) -> String {
     quoted(&name.replace('-', "_"))
 }
@@ -26,7 +26,7 @@ fn quoted(name: &str) -> String {
     format!("\"{name}\"")
 }
 
-/// Writes everything.
+/// Writes the whole file.
 pub(crate) fn write(export: &mut Export<'_>) {
     export.line(format!("-- {}", note(Duration::from_us(1))));
     let app = ident(&export.model.app().name);
@@ -152,7 +152,7 @@ fn resources(export: &mut Export<'_>) {
     }
 }
 
-/// The operation of a task, and those that it is made of.
+/// Writes the operation of a task, and the operations that it consists of.
 fn operations(export: &mut Export<'_>, at: usize, task: &str) -> String {
     let whole = format!("{task}_job");
     let cost = number(export.set.cost(at), US);
@@ -163,7 +163,7 @@ fn operations(export: &mut Export<'_>, at: usize, task: &str) -> String {
         return whole;
     }
     let anywhere = matches!(body, Body::Anywhere { .. });
-    // What encloses sections does not say where they are.
+    // An enclosing operation does not say where its sections are.
     let steps = export.steps(at, !anywhere);
     let mut names = Vec::new();
     let (mut locks, mut unlocks, mut time) = (Vec::new(), Vec::new(), None);
@@ -188,7 +188,7 @@ fn operations(export: &mut Export<'_>, at: usize, task: &str) -> String {
         segments.push((locks, time, unlocks));
     }
     if anywhere {
-        // What is around the sections is in the cost of the whole.
+        // The cost of the whole includes the execution outside of the sections.
         segments.retain(|(locks, ..)| !locks.is_empty());
     }
     for (index, (locks, time, unlocks)) in segments.iter().enumerate() {

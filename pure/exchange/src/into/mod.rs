@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! One file a language, and what they share.
+//! One file per language, and what they share.
 
 pub(crate) mod cheddar;
 pub(crate) mod mast;
@@ -15,10 +15,10 @@ use taut_time::Duration;
 
 use crate::{ExportOptions, Lost, Target};
 
-/// The most critical sections of a task that are written one by one.
+/// How many critical sections of one request are written one by one.
 const SECTIONS_MAX: u32 = 64;
 
-/// What an exported job does, in order.
+/// A step of an exported job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Run(Duration),
@@ -26,14 +26,14 @@ pub(crate) enum Step {
     Unlock(usize),
 }
 
-/// What is written, and what could not be.
+/// The text written so far, and what could not be carried over.
 pub(crate) struct Export<'m> {
     pub(crate) model: &'m Model,
     pub(crate) set: &'m TaskSet,
     pub(crate) options: ExportOptions,
     pub(crate) text: String,
     pub(crate) lost: Vec<Lost>,
-    /// What tasks are called there.
+    /// The names of the tasks in the other language.
     names: Vec<String>,
 }
 
@@ -41,12 +41,12 @@ pub(crate) struct Export<'m> {
 pub(crate) fn alone(set: &TaskSet, core: usize) -> TaskSet {
     let tasks = set.on_core(core).map(|task| SetTask { core: 0, ..set.tasks()[task].clone() }).collect();
     let scheduler = set.cores().get(core).copied().into_iter().collect();
-    // What holds of all holds of some.
+    // A subset of a valid task set is valid.
     TaskSet::new(scheduler, set.resources().to_vec(), tasks).unwrap_or_else(|_| set.clone())
 }
 
 impl<'m> Export<'m> {
-    /// With what no other language knows of already told.
+    /// Starts an export; reports at once what no other language can express.
     pub(crate) fn new(model: &'m Model, set: &'m TaskSet, options: &ExportOptions) -> Self {
         let names = names(set, options.target);
         let (text, lost) = (String::new(), Vec::new());
@@ -100,12 +100,12 @@ impl<'m> Export<'m> {
         export
     }
 
-    /// Notes what could not be carried over, by its path in the manifest.
+    /// Reports what could not be carried over, by its path in the manifest.
     pub(crate) fn lose(&mut self, place: impl Into<String>, what: impl Into<String>) {
         self.lost.push(Lost { at: None, place: Some(place.into()), what: what.into() });
     }
 
-    /// Notes it of a task, or of the server that one stands for, and of a key of it.
+    /// Reports it for a key of a task, or of the server that a task stands for.
     pub(crate) fn lose_of(&mut self, task: usize, key: &str, what: impl Into<String>) {
         let name = self.set.tasks()[task].name.as_str();
         let server = name
@@ -115,7 +115,7 @@ impl<'m> Export<'m> {
         self.lose(if key.is_empty() { of } else { format!("{of}.{key}") }, what);
     }
 
-    /// What a task is called there.
+    /// The name of a task in the other language.
     pub(crate) fn name(&self, task: usize) -> &str {
         self.names.get(task).map_or("", String::as_str)
     }
@@ -137,14 +137,14 @@ impl<'m> Export<'m> {
         self.set.tasks().iter().enumerate()
     }
 
-    /// The resources that somebody uses, with their positions and names.
+    /// The resources that some task uses, with their positions and names.
     pub(crate) fn resources(&self) -> Vec<(usize, &'m str)> {
         let all = self.set.resources().iter().enumerate();
         let used = all.filter(|(at, _)| self.set.users(*at).next().is_some());
         used.map(|(at, resource)| (at, resource.name.as_str())).collect()
     }
 
-    /// Says of sporadic tasks what becomes of them, and of jitter.
+    /// Reports that sporadic tasks become periodic, and that jitter is left out.
     pub(crate) fn plain_periods(&mut self) {
         for (at, task) in self.tasks() {
             if task.arrivals == Arrivals::Sporadic {
@@ -156,8 +156,8 @@ impl<'m> Export<'m> {
         }
     }
 
-    /// What a job does, in order; sections that may be anywhere come first, one after the other, which is told if
-    /// they stay there.
+    /// The steps of a job, in order. Sections that may be anywhere come first, one after the other; with `placed`,
+    /// the language keeps them there, which is reported.
     pub(crate) fn steps(&mut self, at: usize, placed: bool) -> Vec<Step> {
         let (task, cost) = (&self.set.tasks()[at], self.set.cost(at));
         let mut steps = Vec::new();
@@ -188,7 +188,8 @@ impl<'m> Export<'m> {
     }
 }
 
-/// Names without what a language does not take in them, each once. A server's has a space, and may be a task's without.
+/// The names of the tasks without characters that the language does not take, each different. The name of a server's
+/// task contains a space, and may equal a task's name once that is replaced.
 fn names(set: &TaskSet, target: Target) -> Vec<String> {
     let (from, to): (&[char], &str) = match target {
         Target::Mast | Target::Cheddar => (&['-', ' '], "_"),

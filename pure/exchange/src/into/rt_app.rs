@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! rt-app, JSON: a thread per task that runs, locks and waits for its next period. Times in microseconds.
+//! rt-app, JSON: a thread per task that runs, locks and waits for its next period. Times are in microseconds.
 //!
-//! The order of keys in a task is its program; numbers at their ends keep them apart.
+//! The order of the keys in a task is its program; a number at the end of each key makes it unique.
 
 use taut_model::Scheduler;
 use taut_time::Duration;
 
 use super::{Export, Step, offset};
 
-/// How long it runs, in seconds, unless told otherwise.
+/// How long the threads run by default, in seconds.
 const SECONDS: u64 = 10;
 
-/// Writes everything.
+/// Writes the whole file.
 pub(crate) fn write(export: &mut Export<'_>) {
     let set = export.set;
     for (at, name) in export.resources() {
@@ -51,7 +51,7 @@ pub(crate) fn write(export: &mut Export<'_>) {
     export.line("}");
 }
 
-/// Of a task, in order.
+/// The keys of a task, in order.
 fn keys(export: &mut Export<'_>, at: usize) -> Vec<String> {
     let (set, task) = (export.set, &export.set.tasks()[at]);
     let mut keys = Vec::new();
@@ -114,7 +114,7 @@ fn next(count: &mut u32) -> u32 {
     *count - 1
 }
 
-/// Whole microseconds; one at least, of what takes time.
+/// Whole microseconds; at least one for a time above 0.
 fn us(time: Duration, up: bool) -> u64 {
     let ns = time.as_ns();
     if up { ns.div_ceil(1_000) } else { (ns / 1_000).max(ns.min(1)) }

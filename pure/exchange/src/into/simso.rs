@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! SimSo, XML. Times in milliseconds, cycles of a nanosecond: its response times are in cycles.
+//! SimSo, XML. Times are in milliseconds, a cycle is a nanosecond: SimSo's response times are in cycles.
 
 use taut_model::Scheduler;
 use taut_time::Duration;
@@ -10,8 +10,8 @@ use super::{Export, number, offset};
 
 const MS: u32 = 6;
 
-/// Milliseconds that become these very nanoseconds when they are read as a floating-point number, times a million, and
-/// cut off: half a nanosecond more where they would become one less.
+/// Milliseconds that become exactly these nanoseconds when a reader parses them as a floating-point number,
+/// multiplies by a million and truncates. If they would become one less, it adds half a nanosecond.
 fn exactly(time: Duration) -> String {
     let text = number(time, MS);
     let read = text.parse::<f64>().map_or(0.0, |ms| ms * 1e6);
@@ -22,7 +22,7 @@ fn exactly(time: Duration) -> String {
     format!("{whole}.{segment:06}5")
 }
 
-/// Writes everything.
+/// Writes the whole file.
 pub(crate) fn write(export: &mut Export<'_>) {
     let set = export.set;
     let edf = set.cores().first() == Some(&Scheduler::Edf);

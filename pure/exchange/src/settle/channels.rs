@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Channels whose ends are carried over, and chains over them.
+//! Keeps channels whose ends are carried over, and chains over them.
 
 use taut_model::PAYLOAD_BYTES_MAX;
 
@@ -9,7 +9,7 @@ use crate::sketch::{Arrival, Chain, Sketch};
 use crate::xml::shown;
 
 pub(super) fn channels(sketch: &mut Sketch) {
-    // Whoever is released by a channel that is gone is released by somebody unknown.
+    // A task whose releasing channel is left out counts as released by an unknown source.
     let mut channels = Vec::new();
     let mut places = Vec::with_capacity(sketch.channels.len());
     for mut channel in std::mem::take(&mut sketch.channels) {

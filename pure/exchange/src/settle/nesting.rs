@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Critical sections inside each other.
+//! Nested critical sections.
 
 use std::collections::BTreeSet;
 
 use super::CORES_MAX;
 use crate::sketch::{Segment, Sketch};
 
-/// Only what one core uses is nested.
+/// Keeps nested sections only for resources that one core uses.
 pub(super) fn nesting(sketch: &mut Sketch) {
     let mut cores = vec![BTreeSet::new(); sketch.resources.len()];
     let one = sketch.cores.len() == 1;
     for (at, task) in sketch.tasks.iter().enumerate() {
-        // Where a task may be anywhere, so may its resources' users.
+        // A task without a core may run anywhere, so its resources may be used anywhere.
         let core = if one { 0 } else { task.core.unwrap_or(CORES_MAX + at) };
         for resource in task.uses() {
             if let Some(cores) = cores.get_mut(resource) {

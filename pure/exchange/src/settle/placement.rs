@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Servers, and priorities that tasks and servers of a core do not share.
+//! Servers, and distinct priorities for the tasks and servers of a core.
 
 use taut_model::PRIORITY_MAX;
 
@@ -9,7 +9,8 @@ use crate::Position;
 use crate::sketch::{Arrival, Sketch};
 use crate::xml::shown;
 
-/// A task with a deadline has its server for itself; where that is not so, it runs at the server's priority without.
+/// Keeps a server for a task with a deadline only if that task is its only one. Tasks of a server that is not kept
+/// run at its priority, without a budget.
 pub(super) fn servers(sketch: &mut Sketch) {
     let mut places = Vec::with_capacity(sketch.servers.len());
     let mut kept = Vec::new();
@@ -59,7 +60,7 @@ pub(super) fn servers(sketch: &mut Sketch) {
     lost.into_iter().for_each(|(at, what)| sketch.lose(at, what));
 }
 
-/// A task or a server on its core.
+/// A task or a server, and its core.
 struct Placement {
     task: bool,
     index: usize,
@@ -96,7 +97,7 @@ pub(super) fn priorities(sketch: &mut Sketch) {
         return;
     }
     let one = sketch.cores.len() == 1;
-    // The least urgent first; of equals, who comes first is the more urgent.
+    // The least urgent first; among equals, the earlier in the source is the more urgent.
     placement.reverse();
     placement.sort_by_key(|placement| placement.priority);
     let mut anew = false;

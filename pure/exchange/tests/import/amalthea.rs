@@ -35,7 +35,7 @@ fn amalthea() {
     assert_eq!(lost(&imported), expected);
 }
 
-/// What else releases tasks, and tasks that are mapped by their scheduler.
+/// Other stimuli, and tasks that are mapped by their scheduler.
 #[test]
 fn amalthea_stimuli() {
     let tasks_from = |stimulus: &str| {
@@ -90,7 +90,7 @@ fn amalthea_stimuli() {
     ] {
         let (imported, set) = tasks_from(&stimulus);
         assert_eq!(lines(&set)[0], expected, "{stimulus}");
-        // What it triggers comes as often.
+        // The task that it triggers has the same period.
         let period = expected.split(' ').rev().nth(4).unwrap();
         assert!(lines(&set)[1].starts_with(&format!("control @0 8 Sporadic {period}")), "{:?}", lines(&set));
         assert!(imported.manifest.contains("trigger = \"wheels-read-control\""));

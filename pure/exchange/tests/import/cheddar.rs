@@ -77,7 +77,7 @@ fn a_unit_can_be_told() {
     assert!(!lost(&imported).iter().any(|what| what.contains("no unit")));
 }
 
-/// Cheddar's files say the scheduler with each core.
+/// Cheddar's files give the scheduler with each core.
 #[test]
 fn cheddar_without_preemption() {
     let text = SAMPLES[0].1.replace("<preemptive_type>PREEMPTIVE", "<preemptive_type>NOT_PREEMPTIVE");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Samples of each language, what becomes of them, and what becomes of damaged ones.
+//! Samples of each language, the manifests that they become, and damaged samples.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 mod amalthea;
@@ -41,7 +41,7 @@ fn imported(text: &str) -> (Imported, TaskSet) {
     (imported, set)
 }
 
-/// A line a task: core, priority, arrivals, T, D, J, C, requests as resource × count × length.
+/// One line per task: core, priority, arrivals, T, D, J, C, requests as resource × count × length.
 fn lines(set: &TaskSet) -> Vec<String> {
     let line = |(at, task): (usize, &taut_model::SetTask)| {
         let request = |request: &taut_model::Request| {
@@ -121,7 +121,8 @@ fn rtdroid() {
     assert!(imported.manifest.contains("[services.microphone]   # Microphone\npersistent = \"1048576B\""));
 }
 
-/// A size counts elements of the type that `mimeType` names, and all that a manifest of ours has no place for is told.
+/// A size counts elements of the type that `mimeType` names. Everything for which a manifest has no place is
+/// reported.
 #[test]
 fn rtdroid_sizes_and_attributes() {
     let sample = SAMPLES[4].1;
@@ -177,7 +178,7 @@ fn errors_have_places() {
     }
 }
 
-/// A text with a few of its parts replaced, doubled or gone.
+/// A text with some pieces replaced, inserted or removed.
 fn damaged(text: &str, changes: &[(usize, usize, String)]) -> String {
     let mut chars: Vec<char> = text.chars().collect();
     for (at, len, with) in changes {
@@ -188,7 +189,7 @@ fn damaged(text: &str, changes: &[(usize, usize, String)]) -> String {
     chars.into_iter().collect()
 }
 
-/// Numbers of a text replaced: it stays well formed, and means something else.
+/// A text with some numbers replaced: it stays well formed, but means something else.
 fn renumbered(text: &str, numbers: &[(usize, u64)]) -> String {
     let mut words: Vec<String> = Vec::new();
     for c in text.chars() {
@@ -219,7 +220,7 @@ fn sound(text: &str, source: Source) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// No text makes it panic, and what it writes loads.
+    /// No text makes the import panic, and every manifest that it writes loads.
     #[test]
     fn damaged_samples(
         sample in 0..SAMPLES.len(),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a task is, whichever language tells it, and readers of languages that are only written.
+//! The facts of a task in any language, and readers of languages that we only write.
 
 use taut_model::{Arrivals, Body, Segment, TaskSet};
 
-/// A task in ns; what a language does not say is as it takes it.
+/// A task, in ns; what a language does not say has that language's default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) name: String,
@@ -41,7 +41,7 @@ impl Facts {
     }
 }
 
-/// Steps in order, with execution in one piece between them; or sections, in no order.
+/// Steps in order, with consecutive execution merged; or sections, in no particular order.
 fn body(set: &TaskSet, body: &Body) -> Vec<String> {
     let name = |resource: usize| &set.resources()[resource].name;
     match body {
@@ -73,7 +73,7 @@ fn walk<'n>(segments: &[Segment], name: &impl Fn(usize) -> &'n String, steps: &m
     }
 }
 
-/// Execution in one piece; none if there is nothing else.
+/// Merges consecutive execution; empty if the job does nothing but execute.
 fn tidy(steps: Vec<(String, u64)>) -> Vec<String> {
     let mut all: Vec<(String, u64)> = Vec::new();
     for (what, time) in steps {
@@ -89,7 +89,7 @@ fn tidy(steps: Vec<(String, u64)>) -> Vec<String> {
     all.into_iter().map(|(what, time)| format!("{what} {time}")).collect()
 }
 
-/// What SimSo reads: milliseconds as floating-point numbers, cut to cycles.
+/// The tasks as SimSo reads them: milliseconds as floating-point numbers, truncated to cycles.
 pub(crate) fn simso(text: &str) -> Vec<Facts> {
     let document = roxmltree::Document::parse(text).unwrap();
     let cycles = document.root_element().attribute("cycles_per_ms").unwrap().parse::<f64>().unwrap();
@@ -112,7 +112,7 @@ pub(crate) fn simso(text: &str) -> Vec<Facts> {
     tasks.map(one).collect()
 }
 
-/// What rt-app reads: JSON, of which the order of keys matters; a key a line, as we write it.
+/// The tasks as rt-app reads them: JSON in which the order of keys matters; one key per line, as we write it.
 pub(crate) fn rt_app(text: &str, cpus: &[u16]) -> Vec<Facts> {
     let tasks = text.split_once("\"tasks\": {").unwrap().1.split_once("\"global\": {").unwrap().0;
     let mut all: Vec<(Facts, Vec<(String, u64)>)> = Vec::new();

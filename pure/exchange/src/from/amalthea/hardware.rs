@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Cores, what they are made as, and how fast their clocks are.
+//! Cores, their processing unit definitions, and their clock frequencies.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,13 @@ use crate::xml::{Node, Places, child, shown};
 pub(super) struct Core {
     pub(super) name: String,
     id: String,
-    /// What ticks are told for.
+    /// The name of its definition, by which runnables give their ticks.
     definition: String,
     /// In Hz.
     frequency: Option<Decimal>,
 }
 
-/// The cores that are general ones.
+/// The cores that are general-purpose ones.
 pub(super) struct Hardware {
     pub(super) cores: Vec<Core>,
 }
@@ -84,7 +84,7 @@ impl Hardware {
         self.cores.iter().position(|core| core.id == id)
     }
 
-    /// How long ticks take on a core, rounded up.
+    /// How long `ticks` take on a core, rounded up.
     pub(super) fn time(&self, core: usize, ticks: &[Ticks]) -> Option<Duration> {
         let core = self.cores.get(core)?;
         let frequency = core.frequency?;

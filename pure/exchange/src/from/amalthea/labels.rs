@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Labels: states, resources, or nothing that a manifest says.
+//! Labels: each becomes a state channel or a resource, or is left out.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::sketch::{Channel, Named};
 use crate::xml::{Node, child, shown};
 
 impl Reader<'_, '_, '_> {
-    /// All labels, by who reads and writes them.
+    /// Carries over all labels, according to the tasks that read and write them.
     pub(super) fn labels(&mut self) {
         for node in self.models("swModel", "labels") {
             let (at, name) = (self.places.at(node), named(node).to_owned());

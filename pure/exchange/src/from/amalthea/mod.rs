@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! AMALTHEA (.amxmi): tasks that call runnables, whose ticks take time on the core that the task is mapped to, and which
+//! AMALTHEA (.amxmi): tasks call runnables, whose ticks take time on the core that the task is mapped to, and which
 //! read and write labels.
 //!
-//! A label that one task writes and others read is a state channel; one that several tasks write is a resource, for a
-//! channel has one writer. A task that another one triggers is a receiver. How long an access takes is not told there;
-//! a nanosecond per byte, and a microsecond at least, is written.
+//! A label that one task writes and others read becomes a state channel. A label that several tasks write becomes a
+//! resource, because a channel has one writer. A task that another one triggers becomes a receiver. AMALTHEA does not
+//! say how long an access takes: the import writes a nanosecond per byte, and at least a microsecond.
 
 mod hardware;
 mod labels;
@@ -26,8 +26,8 @@ use crate::sketch::{Arrival, Channel, Named, Sketch, Task};
 use crate::unread::Known;
 use crate::xml::{self, Node, Places, child, elements, number, parse, shown};
 
-/// What of a file is not read: what kind of value stands where one kind alone can be, what is so if nothing is said, and
-/// what no bound depends on.
+/// The parts of a file that the import does not read: the type of a value where only one type is possible, values
+/// that equal the default, and parts on which no bound depends.
 const KNOWN: Known = Known {
     dull: &[
         (
@@ -115,13 +115,13 @@ pub(crate) fn read(source: &str) -> Result<Sketch, Unreadable> {
     Ok(reader.sketch)
 }
 
-/// Elements by what this reference of theirs names; the first of a name counts.
+/// Elements by the name in their reference `key`; of several with one name, the first counts.
 fn by_name<'a, 'i>(nodes: Vec<Node<'a, 'i>>, key: &str) -> BTreeMap<&'a str, Node<'a, 'i>> {
     let named = |node: Node<'a, 'i>| (target(node.attribute(key).unwrap_or_default()), node);
     nodes.into_iter().rev().map(named).collect()
 }
 
-/// What a reference names: `A57?type=ProcessingUnitDefinition` is `A57`.
+/// The name in a reference: `A57?type=ProcessingUnitDefinition` refers to `A57`.
 pub(super) fn target(reference: &str) -> &str {
     reference.split('?').next().unwrap_or_default()
 }
@@ -131,15 +131,15 @@ pub(super) fn named<'a>(node: Node<'a, '_>) -> &'a str {
     node.attribute("name").unwrap_or_default()
 }
 
-/// What references to an element say: its identifier without the type, or its name.
+/// The word by which references name an element: its identifier without the type, or else its name.
 pub(super) fn identity(node: Node<'_, '_>) -> String {
     let id = node.any_attribute("id").map(target);
-    // A name that is the identifier says nothing more.
+    // A name that equals the identifier adds nothing.
     let is_named = node.attribute_is("name", |name| id.is_none_or(|id| id == name));
     id.unwrap_or_else(|| if is_named { named(node) } else { "" }).to_owned()
 }
 
-/// What a quantity says: `<recurrence value="5" unit="ms"/>`; empty where nothing is said.
+/// Value and unit of a quantity, as in `<recurrence value="5" unit="ms"/>`; empty where they are missing.
 fn value_and_unit<'a>(node: Node<'a, '_>) -> (&'a str, &'a str) {
     (node.attribute("value").unwrap_or_default(), node.attribute("unit").unwrap_or_default())
 }
@@ -157,7 +157,7 @@ fn quantity(node: Node<'_, '_>, up: bool) -> Option<Duration> {
     Decimal::parse(value)?.of(unit, up)
 }
 
-/// How many times a task reads a label, and writes it.
+/// How often a task reads a label, and how often it writes it.
 type Counts = (u32, u32);
 
 struct Reader<'a, 'i, 't> {
@@ -166,22 +166,22 @@ struct Reader<'a, 'i, 't> {
     hardware: Hardware,
     runnables: Runnables<'a, 'i>,
     root: Node<'a, 'i>,
-    /// Where tasks are mapped, and schedulers, by their names.
+    /// Task allocations, and schedulers, by name.
     allocations: BTreeMap<&'a str, Node<'a, 'i>>,
     schedulers: BTreeMap<&'a str, Node<'a, 'i>>,
     /// By label, then by the position of a task.
     accesses: BTreeMap<String, BTreeMap<usize, Counts>>,
-    /// By stimulus: who triggers it, and whom it releases, as positions of tasks.
+    /// By stimulus: the tasks that trigger it, and the tasks that it releases, as positions.
     triggers: BTreeMap<String, (Vec<usize>, Vec<usize>)>,
 }
 
 impl<'a, 'i> Reader<'a, 'i, '_> {
-    /// The elements of this name in the models of this name.
+    /// The elements called `name` in the models called `model`.
     fn models(&self, model: &'a str, name: &'a str) -> Vec<Node<'a, 'i>> {
         xml::named(self.root, model).flat_map(|model| xml::named(model, name)).collect()
     }
 
-    /// The same; one that cannot be read is reported.
+    /// As [`quantity`]; reports a time that cannot be read.
     fn time(&mut self, node: Node<'_, '_>, up: bool) -> Option<Duration> {
         let found = quantity(node, up);
         if found.is_none() {
@@ -297,7 +297,8 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         self.allocations.get(task).copied()
     }
 
-    /// The processing units of a task: what it says itself, or what its scheduler is responsible for.
+    /// The processing units of a task: those of its own affinity, or else those that its scheduler is responsible
+    /// for.
     fn units(&self, mapping: Option<Node<'a, 'i>>) -> Vec<&'a str> {
         let words = |text: Option<&'a str>| {
             text.unwrap_or_default().split_whitespace().map(target).collect::<Vec<_>>()
@@ -313,7 +314,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         }
     }
 
-    /// A task that another one triggers comes as often as that one, which may be triggered itself.
+    /// Gives each triggered task the rate of the task that triggers it, which may be triggered itself.
     fn triggered(&mut self) {
         let mut left: Vec<(String, Vec<usize>, usize)> = Vec::new();
         for (stimulus, (from, to)) in std::mem::take(&mut self.triggers) {
@@ -342,7 +343,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         }
     }
 
-    /// Whether a task has got a trigger.
+    /// Makes `released` receive from the task that triggers it, if that is possible now; returns whether it did.
     fn trigger(&mut self, stimulus: &str, from: &[usize], released: usize) -> bool {
         let [writer] = from else { return false };
         let period = self.sketch.tasks[*writer].period;
@@ -365,7 +366,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         true
     }
 
-    /// Deadlines of tasks, and what else is asked for, which is told.
+    /// Reads the deadlines of tasks, and reports all other requirements.
     fn deadlines(&mut self) {
         let constraints = xml::named(self.root, "constraintsModel");
         for node in constraints.flat_map(elements).filter(|node| node.tag() != "requirements") {
@@ -394,7 +395,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         }
     }
 
-    /// The priority that a mapping gives.
+    /// The priority in a mapping.
     fn priority(&mut self, mapping: Node<'_, '_>) -> Option<i64> {
         for node in xml::named(mapping, "schedulingParameters") {
             let at = self.places.at(node);

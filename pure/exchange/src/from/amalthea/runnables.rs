@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What tasks do: runnables, their ticks, and the labels that they read and write.
+//! What tasks execute: runnables, their ticks, and the labels that they read and write.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,12 +9,12 @@ use super::{identity, target};
 use crate::number::Decimal;
 use crate::xml::{Node, child, named, shown};
 
-/// What an element is: `xsi:type="am:Ticks"` is `Ticks`.
+/// The type of an element: that of `xsi:type="am:Ticks"` is `Ticks`.
 pub(super) fn kind<'a>(node: Node<'a, '_>) -> &'a str {
     short(node.foreign_attribute("type"))
 }
 
-/// Whether an element is this; what else it is stays unread.
+/// Whether an element is of type `wanted`. Another type stays unread, so that it is reported.
 pub(super) fn is_kind(node: Node<'_, '_>, wanted: &str) -> bool {
     short(node.peek_foreign("type")) == wanted && kind(node) == wanted
 }
@@ -23,7 +23,7 @@ fn short(kind: Option<&str>) -> &str {
     kind.unwrap_or_default().rsplit(':').next().unwrap_or_default()
 }
 
-/// Ticks of one execution, by what the core is made as.
+/// Ticks of one execution, by the definition of the core.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ticks {
     default: Option<Decimal>,
@@ -47,7 +47,7 @@ impl Ticks {
     }
 }
 
-/// The most that a value can be.
+/// The greatest value that an element allows.
 fn most<'a, 'i>(node: Node<'a, 'i>, body: &mut Body<'a, 'i>) -> Option<Decimal> {
     let text = node.attribute("upperBound").or_else(|| node.attribute("value")).unwrap_or_default();
     let found = Decimal::parse(text);
@@ -57,18 +57,18 @@ fn most<'a, 'i>(node: Node<'a, 'i>, body: &mut Body<'a, 'i>) -> Option<Decimal> 
     found
 }
 
-/// The most executions of a runnable that a task is looked at with: more, and the rest is told and left out.
+/// How many executions of runnables the import follows per task; it reports the rest and leaves it out.
 const CALLS: usize = 10_000;
 
 /// What a task does in one job.
 #[derive(Default)]
 pub(super) struct Body<'a, 'i> {
     pub(super) ticks: Vec<Ticks>,
-    /// By label: how many times it is read, and written.
+    /// By label: how often the task reads it, and how often it writes it.
     pub(super) labels: BTreeMap<String, (u32, u32)>,
-    /// The stimuli that it triggers.
+    /// The stimuli that the task triggers.
     pub(super) triggers: BTreeSet<String>,
-    /// What was left out, and where.
+    /// What was left out, and where it stands.
     pub(super) lost: Vec<(Node<'a, 'i>, String)>,
     calls: usize,
 }
@@ -84,7 +84,7 @@ impl<'a, 'i> Runnables<'a, 'i> {
         Self { all: runnables.map(|node| (identity(node), node)).collect() }
     }
 
-    /// All that a task does; of branches, all are counted.
+    /// All that a task executes in one job; of alternative branches, all are counted.
     pub(super) fn body(&self, task: Node<'a, 'i>) -> Body<'a, 'i> {
         let mut body = Body::default();
         let mut path = Vec::new();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What releases tasks.
+//! Stimuli, which release tasks.
 
 use std::collections::BTreeMap;
 
@@ -12,30 +12,30 @@ use crate::number::Decimal;
 use crate::sketch::Arrival;
 use crate::xml::{Node, child, shown};
 
-/// What releases tasks.
+/// A stimulus: how it releases tasks.
 pub(super) enum Stimulus {
     Events(Events),
     Triggered,
     Other(String),
 }
 
-/// Events by the clock, or that far apart.
+/// Periodic events, or events at least `period` apart.
 pub(super) struct Events {
     pub(super) arrival: Arrival,
     pub(super) period: Duration,
     pub(super) jitter: Duration,
-    /// How many there are at once, or close to it.
+    /// How many arrive at once, or close together.
     pub(super) count: u32,
 }
 
-/// A number from 0 on, rounded up.
+/// A number above 0, rounded up.
 fn whole(text: Option<&str>) -> Option<u32> {
     let number = Decimal::parse(text?)?.scaled(1, Decimal::ONE, true)?;
     u32::try_from(number).ok().filter(|count| *count > 0)
 }
 
 impl Reader<'_, '_, '_> {
-    /// A bound of a distribution, or of the value that it always has.
+    /// A bound of a distribution, or the value of a constant.
     fn bound(&mut self, node: Node<'_, '_>, name: &str, up: bool) -> Option<Duration> {
         let node = child(node, name).or_else(|| child(node, "value"))?;
         self.time(node, up)
@@ -76,7 +76,7 @@ impl Reader<'_, '_, '_> {
             "PeriodicStimulus" => {
                 let mut jitter = Duration::ZERO;
                 if let Some(deviation) = child(node, "jitter") {
-                    // What may come early as well has a lower bound below 0, which is no time.
+                    // A deviation that may be early as well has a lower bound below 0, which does not read as a time.
                     let least = child(deviation, "lowerBound").or_else(|| child(deviation, "value"));
                     let least = least.and_then(|node| quantity(node, false));
                     match least.and_then(|least| Some((least, self.bound(deviation, "upperBound", true)?))) {

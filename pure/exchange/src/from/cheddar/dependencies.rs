@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Dependencies: a task that waits for another one of its period is released by it; buffers, blackboards and messages
-//! of one writer are channels.
+//! Dependencies: a task that waits for another one of its period becomes a task that the other one releases. Buffers,
+//! blackboards and messages with one writer become channels.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::number::Decimal;
 use crate::sketch::{Arrival, Chain, Channel, Named};
 use crate::xml::{Node, child, list, shown, text};
 
-/// How many tasks may be released by each other in a row.
+/// How many tasks in a row may release each other.
 const IN_A_ROW: usize = 100;
 
 /// A buffer, a blackboard or a message.
@@ -24,7 +24,7 @@ struct Object {
     bytes: u32,
 }
 
-/// Who writes an object, who reads it, and whether every value counts.
+/// The tasks that write an object, those that read it, and whether every value counts.
 #[derive(Default)]
 struct Users {
     from: Vec<usize>,
@@ -95,7 +95,7 @@ impl Reader<'_> {
         }
     }
 
-    /// That a task uses a resource is carried over where a critical section says so.
+    /// Reports a dependency of a task on a resource, unless a critical section carries it over.
     fn use_of(&mut self, at: Position, task: &str, resource: &str) {
         let found = self.by_id.get(task).zip(self.resources.get(resource));
         if !found.is_some_and(|(task, resource)| self.sketch.tasks[*task].uses().contains(resource)) {
@@ -138,7 +138,7 @@ impl Reader<'_> {
             let count = users.from.len();
             return self.sketch.lose(at, format!("`{}` is left out: {count} tasks write it", shown(&name)));
         };
-        // A queue has one reader, and who reads as often as it is written takes every value.
+        // A queue has one reader. A reader at least as frequent as the writer takes every value.
         let period = |task: &usize| self.sketch.tasks[*task].period;
         let queue = users.queue
             && users.to.len() == 1
@@ -154,7 +154,7 @@ impl Reader<'_> {
         self.sketch.channels.push(Channel { at: Some(at), named, queue, from, to: users.to, bytes });
     }
 
-    /// A task that waits for one other of its period, and is due no earlier, is released by it.
+    /// Makes a task that waits for one other task of its period, and is due no earlier, be released by that task.
     fn precedences(&mut self, before: Vec<(Position, usize, usize)>) {
         let mut sources: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         before.iter().for_each(|(_, source, sink)| {
@@ -186,7 +186,7 @@ impl Reader<'_> {
             self.triggers.insert(sink, (source, channel));
             self.sketch.lose(at, format!("`{second}` is released by `{first}`: its deadline is one of both"));
         }
-        // All at the end, for until then it is compared how tasks arrive.
+        // This comes last, because the loop above compares how tasks arrive.
         for (sink, (source, channel)) in &self.triggers {
             let (mut tasks, mut channels, mut first) = (vec![*source, *sink], vec![*channel], *source);
             while let Some((before, channel)) = self.triggers.get(&first) {
@@ -202,7 +202,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Why a task cannot be released by another one: it waits, by others, for itself, or for too many.
+    /// Why another task cannot release this one: it waits, through others, for itself, or for too many in a row.
     fn too_far(
         mut task: usize,
         sink: usize,
@@ -213,7 +213,7 @@ impl Reader<'_> {
                 return Some("they wait for each other");
             }
             let before = sources.get(&task).filter(|sources| sources.len() == 1);
-            // Where there are several, it is not released by them: that ends the way.
+            // A task with several predecessors is not released by them, so the row ends here.
             task = *before.and_then(BTreeSet::first)?;
         }
         Some("too many wait in a row")

@@ -3,8 +3,8 @@
 
 //! Cheddar, XML version 3: cores, periodic and sporadic tasks, and resources with critical sections.
 //!
-//! Times are whole numbers without a unit. A larger priority is more urgent. A critical section is told by its first
-//! and its last time of execution, both within: its length is one more than their difference.
+//! Times are whole numbers without a unit. A larger priority is more urgent. A critical section is given by its first
+//! and its last unit of execution, both inside: its length is one more than their difference.
 
 mod dependencies;
 mod sections;
@@ -18,8 +18,8 @@ use crate::sketch::{Arrival, Sketch, Task};
 use crate::unread::Known;
 use crate::xml::{Node, Places, child, elements, list, number, parse, shown, text};
 
-/// What of a file is not read: identifiers to which nothing refers, what stands where nothing is asked for, and what no
-/// bound depends on.
+/// The parts of a file that the import does not read: identifiers to which nothing refers, values that request
+/// nothing, and parts on which no bound depends.
 const KNOWN: Known = Known {
     dull: &[
         ("id", &[]),
@@ -126,7 +126,8 @@ const KNOWN: Known = Known {
 };
 const ZERO: &[&str] = &["0"];
 
-/// What is read. Of buffers and messages, what depends on them says what they are for.
+/// The groups that the import reads. What buffers and messages are for follows from the dependencies that refer to
+/// them.
 const GROUPS: [&str; 8] = [
     "core_units",
     "processors",
@@ -176,11 +177,11 @@ pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
     Ok(reader.sketch)
 }
 
-/// What a core does with its tasks.
+/// How a core schedules its tasks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Rule {
     edf: bool,
-    /// Jobs go by the priorities that tasks are given.
+    /// Whether jobs run by the priorities that the file gives their tasks.
     given: bool,
     preemptive: bool,
 }
@@ -189,22 +190,22 @@ struct Reader<'t> {
     places: Places<'t>,
     unit: Duration,
     sketch: Sketch,
-    /// By the identifier of a core unit.
+    /// The rules of core units, by identifier.
     rules: BTreeMap<String, Rule>,
-    /// The names of core units by their identifiers.
+    /// The names of core units, by identifier.
     units: BTreeMap<String, String>,
-    /// The names of address spaces by their processors.
+    /// The names of address spaces, by processor.
     spaces: BTreeMap<String, Vec<String>>,
-    /// The name of the core of a processor that has one.
+    /// The name of the core of a processor that has a single one.
     only: BTreeMap<String, String>,
-    /// Resources as positions in the sketch, by what references to them say.
+    /// Positions of resources in the sketch, by the identifier in references.
     resources: BTreeMap<String, usize>,
-    /// By the names of a processor and a core of it, or none if it has one: the core, and its rule.
+    /// By the names of a processor and of one of its cores (no name if it has a single core): the core, and its rule.
     cores: BTreeMap<(String, String), (usize, Rule)>,
-    /// Tasks as positions in the sketch, by what references to them say, and by their names.
+    /// Positions of tasks in the sketch, by the identifier in references and by name.
     by_id: BTreeMap<String, usize>,
     by_name: BTreeMap<String, usize>,
-    /// By a task: the one that releases it, and the channel.
+    /// By task: the task that releases it, and the channel.
     triggers: BTreeMap<usize, (usize, usize)>,
 }
 
@@ -296,7 +297,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// An address space. Each task is in one; a single one of a processor says nothing more.
+    /// Reads an address space. Each task is in one; the only address space of a processor carries no information.
     fn space(&mut self, node: Node<'_, '_>) {
         let (name, cpu) = (text(node, "name").to_owned(), text(node, "cpu_name").to_owned());
         if !self.cores.keys().any(|(processor, _)| *processor == cpu) {
@@ -307,7 +308,7 @@ impl<'t> Reader<'t> {
         self.spaces.entry(cpu).or_default().push(name);
     }
 
-    /// What says in which address space something is.
+    /// Reports the address space of an element, unless its processor has no other.
     fn in_space(&mut self, node: Node<'_, '_>) {
         let Some(found) = child(node, "address_space_name") else { return };
         let name = found.text().unwrap_or_default().trim();
@@ -322,7 +323,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// All cores of a manifest go by one policy.
+    /// Chooses one scheduler for all cores, as a manifest has only one.
     fn same_scheduler(&mut self) {
         let count = self.cores.values().filter(|(_, rule)| rule.edf).count();
         self.sketch.edf = count > 0 && count == self.cores.len();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Resources, and critical sections told by the first and the last time of execution within.
+//! Resources, and critical sections, which are given by their first and last unit of execution.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use crate::Position;
 use crate::sketch::{Named, Segment};
 use crate::xml::{Node, child, list, shown, text};
 
-/// How deep sections may be inside each other, and how many a task may have, to be written in their order.
+/// How deep sections may nest, and how many a task may have, for their order to be written.
 const DEPTH: usize = 16;
 const SPANS: usize = 1_000;
 
-/// A critical section: first time within, first time after, the resource, its place.
+/// A critical section: its first unit of execution, the first one after it, the resource, and its place in the text.
 pub(super) type Span = (u64, u64, usize, Position);
 
 impl Reader<'_> {
@@ -80,8 +80,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Turns the sections of a task into parts in order; what overlaps without nesting is written as sections at any
-    /// place.
+    /// Turns the critical sections of a task into segments in order. Sections that overlap without nesting become
+    /// sections that may be anywhere in the job.
     pub(super) fn hold(&mut self, task: usize, mut spans: Vec<Span>) {
         spans.sort_by_key(|(begin, end, ..)| (*begin, std::cmp::Reverse(*end)));
         let at = self.sketch.tasks[task].at;
@@ -111,8 +111,8 @@ impl Reader<'_> {
     }
 }
 
-/// The most sections that are inside each other; `None` if two overlap and neither is inside of the other. They are
-/// sorted, the longer of two that begin together first.
+/// The depth of the nesting; `None` if two sections overlap and neither is inside the other. The spans are sorted by
+/// their beginning, the longer of two that begin together first.
 fn depth(spans: &[Span]) -> Option<usize> {
     let mut open: Vec<u64> = Vec::new();
     let mut most = 0;
@@ -129,7 +129,7 @@ fn depth(spans: &[Span]) -> Option<usize> {
     Some(most)
 }
 
-/// The parts from `from` to `to`, of spans that begin there; sorted, and properly nested.
+/// The segments from `from` to `to`, out of the spans that begin there; the spans are sorted and properly nested.
 fn segments(
     rest: &mut &[Span],
     from: u64,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What begins transactions, and what is required at their ends.
+//! The external events of transactions, and the timing requirements at their ends.
 
 use taut_time::Duration;
 
@@ -11,13 +11,13 @@ use crate::number::Decimal;
 use crate::sketch::Arrival;
 use crate::xml::shown;
 
-/// What begins a transaction.
+/// The external event that starts a transaction.
 pub(super) struct Source {
     pub(super) name: String,
     pub(super) arrival: Arrival,
     pub(super) period: Duration,
     pub(super) jitter: Duration,
-    /// How many arrive at once.
+    /// How many events arrive at once.
     pub(super) burst: u32,
 }
 
@@ -69,7 +69,7 @@ impl Reader {
     }
 }
 
-/// The requirements of an event: one, or several in a composite one.
+/// The requirements of an event: a single one, or those of a composite one.
 pub(super) fn requirements(event: &[Entry]) -> Vec<&[Entry]> {
     let one = list(event, "timing_requirements");
     match list(one, "requirements_list") {

@@ -45,8 +45,8 @@ pub(crate) fn looks_like(text: &str) -> bool {
     })
 }
 
-/// What of a file is not read: the one kind that there is of a thing, what is so if nothing is said, and what no bound
-/// depends on.
+/// The parts of a file that the import does not read: the type of a thing that has only one, values that equal the
+/// default, and parts on which no bound depends.
 const KNOWN: Known = Known {
     dull: &[
         ("model_date", &[]),
@@ -132,21 +132,21 @@ struct Reader {
     sketch: Sketch,
     /// Processors and networks.
     hosts: BTreeMap<String, Host>,
-    /// Of each core, unless it is 1.
+    /// The speed of each core; `None` if it is 1.
     speeds: Vec<Option<Decimal>>,
-    /// How long switches take, of each processor and scheduler.
+    /// The context-switch times of all processors and schedulers.
     switches: BTreeSet<Duration>,
     schedulers: Schedulers,
-    /// Schedulers inside of servers, and the names of those.
+    /// By secondary scheduler, which runs inside a server: the name of that server.
     secondary: BTreeMap<String, String>,
     servers: BTreeMap<String, Server>,
-    /// The servers with budgets that tasks run in, as positions in the sketch.
+    /// Positions in the sketch of the servers with budgets that tasks run in.
     budgets: BTreeMap<String, usize>,
-    /// The servers and operations that activities name.
+    /// The servers and operations that activities refer to.
     used: BTreeSet<String>,
 }
 
-/// Names are the same whatever the case of their letters.
+/// Letter case does not distinguish names.
 fn key(name: &str) -> String {
     name.to_ascii_lowercase()
 }
@@ -171,7 +171,7 @@ impl Reader {
         }
     }
 
-    /// Of things of one kind and name, the last counts.
+    /// Reports things of the same kind and name; of those, the last counts.
     fn named_twice(&mut self, items: &[Item]) {
         let mut seen = BTreeSet::new();
         for item in items.iter().rev() {
@@ -185,7 +185,7 @@ impl Reader {
         }
     }
 
-    /// What is known, and done by nobody.
+    /// Reports servers and operations that no activity uses.
     fn unused(&mut self, items: &[Item], operations: &Operations) {
         for item in items {
             let name = key(word(&item.entries, "name"));
@@ -198,7 +198,7 @@ impl Reader {
         }
     }
 
-    /// A whole number; one that cannot be read is reported.
+    /// A whole number; reports one that cannot be read.
     fn number(&mut self, entries: &[Entry], name: &str) -> Option<i64> {
         let found = entry(entries, name)?;
         number(Some(found.word()), name, found.at, &mut self.sketch)
@@ -228,7 +228,7 @@ impl Reader {
         self.sketch.add_resource(Named { comment: kind.to_owned(), ..Named::new(&name) });
     }
 
-    /// All cores of a manifest go by one policy, and switch in one time.
+    /// Chooses one scheduler and one context-switch time for all cores, as a manifest has only one of each.
     fn same_for_all(&mut self) {
         let cores = self.schedulers.values().filter(|(host, _)| matches!(host, Host::Core(_)));
         let (edf, all) = cores.fold((0, 0), |(edf, all), (_, by)| (edf + usize::from(*by), all + 1));

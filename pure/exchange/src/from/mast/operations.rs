@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Operations of MAST: simple ones, several in order, and one around others.
+//! Operations of MAST: simple ones, several in order, and one that encloses others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +13,11 @@ use crate::number::Decimal;
 use crate::sketch::{Segment, Sketch, Task, length};
 use crate::xml::shown;
 
-/// How deep operations may be inside each other, and how many there may be in all of one.
+/// How deep operations may nest, and how many one operation may consist of in all.
 const DEPTH: usize = 16;
 const MANY: usize = 10_000;
 
-/// A simple operation: what it locks first, its time, what it unlocks at its end.
+/// A simple operation: the resources that it locks first, its time, and those that it unlocks at its end.
 #[derive(Clone, Debug)]
 struct Simple {
     locks: Vec<usize>,
@@ -25,19 +25,19 @@ struct Simple {
     unlocks: Vec<usize>,
 }
 
-/// What a job does: parts in order, or a cost with sections anywhere in it.
+/// The body of a job: segments in order, or a cost with sections anywhere in it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Job {
-    /// Of all; `None` if it does not fit.
+    /// The cost of the whole job; `None` on overflow.
     pub(super) cost: Option<Duration>,
-    /// Resources and lengths, if they may be anywhere.
+    /// Resources and lengths, if the sections may be anywhere.
     pub(super) sections: Vec<(usize, Duration)>,
-    /// If not.
+    /// The segments, if the sections have fixed places.
     pub(super) segments: Vec<Segment>,
 }
 
 impl Job {
-    /// Appends another.
+    /// Appends another body.
     pub(super) fn then(&mut self, other: Self) {
         let before = std::mem::take(self);
         let first = before.segments.is_empty() && before.sections.is_empty() && before.cost.is_none();
@@ -55,7 +55,7 @@ impl Job {
         *self = Self { cost, sections, segments: Vec::new() };
     }
 
-    /// At another speed than 1.
+    /// Scales all times to a processor of another speed than 1.
     pub(super) fn at(&mut self, speed: Decimal) {
         let slow = |time: Duration| {
             Decimal::ONE.scaled(time.as_ns(), speed, true).map_or(Duration::MAX, Duration::from_ns)
@@ -72,12 +72,12 @@ impl Job {
         self.sections.iter_mut().for_each(|(_, length)| *length = slow(*length));
         all(&mut self.segments, &slow);
         if self.sections.is_empty() {
-            // Rounded one by one, they may be longer together.
+            // Each segment is rounded up, so their sum may exceed the rounded cost.
             self.cost = length(&self.segments);
         }
     }
 
-    /// Into a task, so many times.
+    /// Makes it the body of a task, repeated `times` times.
     pub(super) fn put(self, task: &mut Task, times: u32) {
         let Self { cost, sections, segments } = self;
         let once = cost.or_else(|| length(&segments)).unwrap_or_default();
@@ -97,7 +97,8 @@ impl Job {
                 sum.checked_add(section.longest.checked_mul(section.count.into())?)
             })
         };
-        // Of one resource, all count as the longest. Where that is more than there is, they are written one by one.
+        // All sections of one resource count as long as its longest. If that exceeds the cost, the sections are
+        // written one by one.
         let exact = sections.iter().try_fold(Duration::ZERO, |sum, (_, length)| sum.checked_add(*length));
         let over = sum(&task.sections).is_none_or(|sum| sum > task.cost);
         if over && times == 1 && exact.is_some_and(|exact| exact <= task.cost) {
@@ -109,7 +110,7 @@ impl Job {
         }
     }
 
-    /// Its outermost sections.
+    /// The outermost sections of the body.
     fn anywhere(self) -> Vec<(usize, Duration)> {
         let outer = self.segments.iter().filter_map(|segment| match segment {
             Segment::Run(_) => None,
@@ -122,7 +123,7 @@ impl Job {
 /// All operations by their names.
 pub(super) struct Operations {
     simple: BTreeMap<String, Simple>,
-    /// The names of what is in it, and the cost of what encloses them.
+    /// The names of its parts, and its cost if it encloses them.
     composite: BTreeMap<String, (Vec<String>, Option<Duration>)>,
 }
 
@@ -193,17 +194,18 @@ impl Operations {
         all
     }
 
-    /// Whether an operation is known, and neither one of these nor in one that is.
+    /// Whether an operation is defined, but neither used by an activity nor part of another operation.
     pub(super) fn is_idle(&self, name: &str, used: &BTreeSet<String>) -> bool {
         let known = self.simple.contains_key(name) || self.composite.contains_key(name);
         let inside = self.composite.values().any(|(inside, _)| inside.iter().any(|other| other == name));
         known && !inside && !used.contains(name)
     }
 
-    /// What an operation does.
+    /// The body that an operation gives a job.
     ///
     /// # Errors
-    /// Something in it that is not known, or too much: why, as the end of a sentence about it.
+    /// A part of it is not defined, or there are too many, or it does not unlock in turn what it locks: the reason,
+    /// as the end of a sentence about the operation.
     pub(super) fn job(&self, name: &str) -> Result<Job, String> {
         let mut flat = Vec::new();
         let mut around = None;
@@ -220,7 +222,7 @@ impl Operations {
             cost = cost.and_then(|cost| cost.checked_add(*time));
             open.last_mut().map_or(&mut segments, |(_, inside)| inside).push(Segment::Run(*time));
             for _ in unlocks {
-                // What is locked last is unlocked first, whatever the order in the list.
+                // The last resource locked is unlocked first, whatever the order in the list.
                 let (resource, inside) = open.pop()?;
                 if open.is_empty() {
                     sections.push((resource, crate::sketch::length(&inside)?));
@@ -237,7 +239,7 @@ impl Operations {
         }
     }
 
-    /// The simple operations of one, in order; `left` is how many more are looked at.
+    /// Collects the simple operations of an operation, in order; `left` is how many more operations it may visit.
     fn flatten<'o>(
         &'o self,
         name: &str,
@@ -261,7 +263,7 @@ impl Operations {
         if depth == DEPTH {
             *around = *cost;
         } else if cost.is_some() {
-            // What encloses others is at the top, or its time would be lost.
+            // An enclosing operation may stand only at the top: elsewhere its time would be lost.
             return Err(format!("is of `{}`, which encloses others by itself", shown(name)));
         }
         inside.iter().try_for_each(|name| self.flatten(name, inner, left, flat, around))

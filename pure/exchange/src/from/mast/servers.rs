@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Processors, their schedulers, and what runs on them.
+//! Processors, their schedulers, and the servers that run on them.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use crate::number::Decimal;
 use crate::sketch::Server as Budgeted;
 use crate::xml::shown;
 
-/// How deep schedulers may be inside each other.
+/// How deep schedulers may nest.
 const DEPTH: usize = 8;
 
-/// Where a server's activities are done.
+/// Where the activities of a server run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Host {
     /// A position in the list of cores.
@@ -26,21 +26,21 @@ pub(super) enum Host {
     Unknown,
 }
 
-/// A budget, and when it comes back.
+/// A budget and its replenishment.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Budget {
     Sporadic {
         capacity: Duration,
         period: Duration,
     },
-    /// What a job takes is its budget, and this on top.
+    /// The budget is the cost of its jobs plus `overhead`.
     Polling {
         period: Duration,
         overhead: Duration,
     },
 }
 
-/// What runs activities.
+/// A scheduling server, which runs activities.
 #[derive(Clone, Debug)]
 pub(super) struct Server {
     pub(super) at: Position,
@@ -51,7 +51,7 @@ pub(super) struct Server {
     pub(super) budget: Option<Budget>,
 }
 
-/// Schedulers: the host, and whether they go by deadlines.
+/// By scheduler: its host, and whether it schedules by deadlines.
 pub(super) type Schedulers = BTreeMap<String, (Host, bool)>;
 
 impl Reader {
@@ -77,7 +77,7 @@ impl Reader {
         self.speeds.push(speed.flatten());
     }
 
-    /// The longest of all switches is charged on all cores.
+    /// Charges the longest context switch of all on all cores.
     fn switch(&mut self, entries: &[Entry]) {
         let time = self.time(entries, "worst_context_switch", true);
         self.switches.insert(time);
@@ -171,7 +171,8 @@ impl Reader {
         self.servers.insert(key(&server.name), server);
     }
 
-    /// Servers of secondary schedulers are where the server is that those run in; theirs is no priority of a core.
+    /// Moves each server of a secondary scheduler to the host of the server in which that scheduler runs. Such a
+    /// server's own priority does not order it on a core, so it is dropped.
     pub(super) fn inside(&mut self, items: &[Item]) {
         let servers = || items.iter().filter(|item| item.kind == "scheduling_server");
         let scheduler = |item: &Item| key(word(&item.entries, "scheduler"));
@@ -195,7 +196,7 @@ impl Reader {
         }
     }
 
-    /// The server of the manifest that stands for one of a budget, made when it is first asked for.
+    /// The manifest's server for a server with a budget; the first call adds it.
     pub(super) fn budgeted(&mut self, server: &Server) -> Option<usize> {
         let (policy, budget, period) = match server.budget? {
             Budget::Sporadic { capacity, period } => ("sporadic", capacity, period),
@@ -216,7 +217,7 @@ impl Reader {
         Some(at)
     }
 
-    /// A polling server has what its jobs take, at each look.
+    /// Adds the cost of its jobs to the budget of each polling server.
     pub(super) fn polled(&mut self) {
         for task in &self.sketch.tasks {
             let server = task.server.and_then(|at| self.sketch.servers.get_mut(at));

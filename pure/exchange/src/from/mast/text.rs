@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The text of MAST: `Kind ( Key => value, ... );`, case of letters aside.
+//! The text form of MAST: `Kind ( Key => value, ... );`. Letter case is ignored.
 
 use std::cell::Cell;
 
@@ -10,24 +10,24 @@ use crate::sketch::Sketch;
 use crate::unread::Known;
 use crate::{Position, Unreadable};
 
-/// Lists inside lists, at most.
+/// How deep lists may nest.
 const DEPTH: usize = 32;
 
-/// What stands behind an arrow, or in a list.
+/// A value after an arrow, or in a list.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     Word(String),
     List(Vec<Entry>),
 }
 
-/// A value with the key in front of it, if it has one.
+/// A value, with the key before it if it has one.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) at: Position,
     /// In lower case; empty if there is none.
     pub(super) key: String,
     pub(super) value: Value,
-    /// Whether its word was asked for.
+    /// Whether the import has read its word.
     read: Cell<bool>,
 }
 
@@ -40,22 +40,22 @@ pub(super) struct Item {
     pub(super) entries: Vec<Entry>,
 }
 
-/// The entry with a key, looked for without the case of letters.
+/// The entry with a key, which is given in lower case.
 pub(super) fn entry<'e>(entries: &'e [Entry], key: &str) -> Option<&'e Entry> {
     entries.iter().find(|entry| entry.key == key)
 }
 
-/// The word behind a key; empty if there is none.
+/// The word after a key; empty if there is none.
 pub(super) fn word<'e>(entries: &'e [Entry], key: &str) -> &'e str {
     entry(entries, key).map_or("", Entry::word)
 }
 
-/// The list behind a key; empty if there is none.
+/// The list after a key; empty if there is none.
 pub(super) fn list<'e>(entries: &'e [Entry], key: &str) -> &'e [Entry] {
     entry(entries, key).map_or(&[], Entry::list)
 }
 
-/// Records all of these as read: they are reported as a whole.
+/// Records all of these as read, because they are reported as a whole.
 pub(super) fn leave_out(entries: &[Entry]) {
     entries.iter().for_each(|entry| {
         entry.word();
@@ -63,7 +63,7 @@ pub(super) fn leave_out(entries: &[Entry]) {
     });
 }
 
-/// All words in these, in order, for a report.
+/// All words of these entries, in order, for a report.
 pub(super) fn words<'e>(entries: &'e [Entry]) -> Vec<&'e str> {
     let of = |entry: &'e Entry| match &entry.value {
         Value::Word(word) => vec![word.as_str()],
@@ -73,8 +73,8 @@ pub(super) fn words<'e>(entries: &'e [Entry]) -> Vec<&'e str> {
 }
 
 impl Item {
-    /// Reports each value that nobody read, but for those that say nothing; a list of which nothing was read is one
-    /// report.
+    /// Reports each value that the import did not read, except those that carry no information. A list of which the
+    /// import read nothing gives one report.
     pub(super) fn report_unread(&self, known: &Known, sketch: &mut Sketch) {
         let found = self.entries.iter().find(|entry| entry.key == "name").map(|entry| &entry.value);
         let name = match found {
@@ -103,7 +103,7 @@ impl Entry {
         }
     }
 
-    /// `key` is that of the list, where it has none of its own.
+    /// `key` is the key of the list, for an entry that has none of its own.
     fn report_unread(&self, key: &str, of: &str, known: &Known, sketch: &mut Sketch) {
         match &self.value {
             Value::List(inside) if self.is_read() => {
@@ -120,7 +120,7 @@ impl Entry {
         }
     }
 
-    /// Its list; empty if it is a word.
+    /// Its list; empty if the value is a word.
     pub(super) fn list(&self) -> &[Self] {
         match &self.value {
             Value::List(entries) => entries,
@@ -128,7 +128,7 @@ impl Entry {
         }
     }
 
-    /// Its word; empty if it is a list.
+    /// Its word; empty if the value is a list.
     pub(super) fn word(&self) -> &str {
         match &self.value {
             Value::Word(word) => {
@@ -154,7 +154,7 @@ enum Token {
 struct Parser<'t> {
     text: &'t str,
     lines: Lines<'t>,
-    /// The byte where `token` starts, and the one after it.
+    /// The byte at which `token` starts, and the first byte after it.
     start: usize,
     next: usize,
     token: Token,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Transactions: activities that follow each other on one server are a task. Where they go on on another one, that is a
-//! task which the first one releases; a deadline from the event that begins it all is one of the chain.
+//! Transactions: consecutive activities on one server become a task. Where they continue on another server, a further
+//! task begins, which the first one releases. A deadline from the external event becomes the deadline of the chain.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -16,43 +16,43 @@ use super::{Reader, is, key};
 use crate::sketch::{Arrival, Chain, Channel, Named, Task};
 use crate::xml::shown;
 
-/// How many tasks a transaction may have, or several may in a row.
+/// How many tasks a transaction may have.
 const TASKS: usize = 100;
 
 /// What releases a task.
 #[derive(Clone, Copy)]
 enum Start {
-    /// The event outside: every so many of them, so much later.
+    /// The external event: every `divisor`-th one, `later` after it, with a jitter of up to `more` in addition.
     Outside { divisor: u32, later: Duration, more: Duration },
-    /// A task that is done: its position.
+    /// The completion of a task, given by its position.
     After(usize),
 }
 
-/// An event from which to go on.
+/// An event at which the import continues.
 struct Open {
     event: String,
     start: Start,
 }
 
-/// Activities of one server.
+/// Consecutive activities of one server.
 struct Activity {
-    /// The event that begins it.
+    /// The event that starts the first activity.
     begin: String,
     server: Server,
     job: Job,
     activities: usize,
 }
 
-/// What there is to know of a transaction while it is read.
+/// The state of a transaction while the import reads it.
 struct Flow<'i> {
     item: &'i Item,
     source: Source,
-    /// By the event that they wait for.
+    /// Handlers by the event that they wait for.
     handlers: BTreeMap<String, &'i [Entry]>,
-    /// Requirements by the event that they are told at.
+    /// Requirements by the event at which they stand.
     requirements: BTreeMap<String, Vec<&'i [Entry]>>,
     todo: VecDeque<Open>,
-    /// Tasks of it, with the channel that releases them and the task before them.
+    /// Its tasks; for each, the channel that releases it and the task before it.
     tasks: BTreeMap<usize, Option<(usize, usize)>>,
     /// Whether a deadline was written.
     bounded: bool,
@@ -108,7 +108,8 @@ impl Reader {
         }
     }
 
-    /// Events of which nobody says what comes before them or after, and those that are nowhere else.
+    /// Reports events that handlers name but the transaction does not declare, and declared ones that no handler
+    /// names.
     fn unconnected(&mut self, item: &Item) {
         let handlers = list(&item.entries, "event_handlers");
         let named = handlers.iter().flat_map(|handler| {
@@ -138,11 +139,11 @@ impl Reader {
         }
     }
 
-    /// Goes on from an event until nothing follows, and makes a task of each stretch on one server.
+    /// Follows a transaction from an event to its end, and makes a task of each run of activities on one server.
     fn follow(&mut self, flow: &mut Flow<'_>, open: Open, operations: &Operations) {
         let Open { mut event, mut start } = open;
         let mut activity: Option<Activity> = None;
-        // Each handler is taken once, so that circles end.
+        // The loop takes each handler once, so that a cycle ends.
         while let Some(handler) = flow.handlers.remove(&event) {
             if flow.tasks.len() >= TASKS {
                 self.lose(flow.item, &format!("more than {TASKS} tasks: what follows is left out"));
@@ -219,7 +220,7 @@ impl Reader {
         self.close(flow, activity, start, &event);
     }
 
-    /// Who does an activity, and what.
+    /// The server that runs an activity, and the job that it runs.
     fn activity(
         &mut self,
         flow: &mut Flow<'_>,
@@ -260,7 +261,7 @@ impl Reader {
         Some((server, job))
     }
 
-    /// Makes a task of a stage that ends with an event; what the next one starts with.
+    /// Makes a task of a stage that ends with `event`; returns how the next task starts.
     fn close(&mut self, flow: &mut Flow<'_>, activity: Option<Activity>, start: Start, event: &str) -> Start {
         let Some(activity) = activity else { return start };
         let position = self.sketch.tasks.len();
@@ -326,8 +327,8 @@ impl Reader {
         Start::After(position)
     }
 
-    /// What is required at the end of a task that begins so much later than all: a deadline of its own, and one of
-    /// all up to here.
+    /// Reads the requirements at the end of a task that is released `later` after the external event. Returns the
+    /// task's own deadline; a deadline from the external event over several tasks becomes a chain.
     fn deadlines(
         &mut self,
         flow: &mut Flow<'_>,
@@ -357,7 +358,7 @@ impl Reader {
                     let at = flow.item.at;
                     self.sketch.chains.push(Chain { at, named, tasks, channels, latency: deadline });
                 }
-                // Of what begins the task itself.
+                // Relative to the event that starts the task itself.
                 "hard_global_deadline" if of == begin => {
                     own = Some(self.time(requirement, "deadline", false));
                 }

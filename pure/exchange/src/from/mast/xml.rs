@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The XML of MAST, as the items that its text has: what the text tells by `Type`, this tells by the name of an element.
+//! The XML form of MAST, read into the items of its text form: what the text gives as `Type`, XML gives as the
+//! element's name.
 
 use taut_time::Duration;
 
@@ -19,12 +20,12 @@ pub(super) fn items(text: &str, sketch: &mut Sketch) -> Result<Vec<Item>, Unread
     let at = reader.at(root);
     let model = Item { at, kind: "model".into(), entries: reader.attributes(root) };
     let items = std::iter::once(model).chain(elements(root).map(|node| reader.item(node))).collect();
-    // Attributes are entries, and reported as those; here, what is neither.
+    // Attributes become entries, and are reported as such. This reports what is neither an attribute nor an entry.
     document.report_unread(&reader.places, &KNOWN, sketch);
     Ok(items)
 }
 
-/// What is neither an attribute nor a text that is an entry.
+/// What is ignored among the parts that are neither an attribute nor a text that becomes an entry.
 const KNOWN: Known = Known { dull: &[("schemaLocation", &[])], why: &[] };
 
 struct Reader<'t> {
@@ -35,7 +36,7 @@ fn name<'a>(node: Node<'a, '_>) -> &'a str {
     node.tag()
 }
 
-/// The name of an element without what it ends in, for there it says what kind of thing it is.
+/// The name of an element without the given ending; the rest says of what kind the thing is.
 fn kind<'a>(node: Node<'a, '_>, ends: &[&str]) -> &'a str {
     ends.iter().find_map(|end| name(node).strip_suffix(end)).unwrap_or(name(node))
 }
@@ -53,7 +54,7 @@ impl Reader<'_> {
         Entry::new(self.at(node), key, Value::List(entries))
     }
 
-    /// Names between spaces.
+    /// Names separated by spaces.
     fn names(&self, at: Position, key: &str, text: &str) -> Entry {
         let names = text.split_whitespace().map(|name| self.word(at, "", name)).collect();
         Entry::new(at, &key.to_ascii_lowercase(), Value::List(names))
@@ -101,7 +102,7 @@ impl Reader<'_> {
         Item { at, kind: (*kind).to_owned(), entries }
     }
 
-    /// What is inside of anything but a transaction.
+    /// The entry for an element inside anything but a transaction.
     fn segment(&self, segment: Node<'_, '_>) -> Entry {
         let ends = ["_Scheduler", "_System_Timer"];
         let text = segment.text().unwrap_or_default();
@@ -146,7 +147,7 @@ impl Reader<'_> {
         entries.push(self.list(node, "event_handlers", handlers));
     }
 
-    /// All of an event, as a composite one.
+    /// All requirements of an event, as one composite requirement.
     fn requirements(&self, event: Node<'_, '_>) -> Entry {
         let inside = |node: &Node<'_, '_>| name(*node) != "Composite_Timing_Requirement";
         let all = event.descendants().skip(1).filter(inside);
