@@ -17,7 +17,7 @@ use crate::{Settings, Stimulation};
 
 /// The screen's name in the manifest.
 const CLIENT: &str = "ui";
-/// How often to look for an application: often enough for a person, seldom enough for its door.
+/// How often to look for an application: often enough for a person, seldom enough for its listener.
 const LOOK_FOR_EVERY: Duration = Duration::from_millis(50);
 
 /// The link.

@@ -28,7 +28,7 @@ impl Ends {
         let client = loop {
             match Client::attach("cochlear", "ui") {
                 Ok(client) => break client,
-                // The door has not seen yet that the previous client is dead.
+                // The listener has not seen yet that the previous client is dead.
                 Err(error) => assert!(Instant::now() < deadline, "{error}"),
             }
             std::thread::sleep(Duration::from_millis(2));

@@ -240,7 +240,7 @@ fn deaths() -> Option<Report> {
     kept(&place, "out")
 }
 
-/// What an application holds that has no client: once its door's thread has seen that the last one is gone, that is
+/// What an application holds that has no client: once its listener's thread has seen that the last one is gone, that is
 /// the least that it holds for a while.
 fn settled(application: &Process) -> (usize, usize) {
     let looks = (0..50).map(|_| {

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// One application at a time: they want the same CPU.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// A folder with the doors of applications and their files.
+/// A folder with the sockets of applications and their files.
 pub(crate) struct Place {
     folder: tempfile::TempDir,
     _turn: MutexGuard<'static, ()>,
@@ -40,7 +40,7 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// Names in the folder of doors.
+    /// Names in the folder of sockets.
     pub(crate) fn sockets(&self) -> Vec<String> {
         names(&self.path("sockets"))
     }
