@@ -5,7 +5,8 @@
 //!
 //! Jobs of both kinds keep one minimum inter-arrival time, which the analysis charges. A receiver takes a value out
 //! of its queue only to receive it: values stay there while the service is paused, and for good once it has
-//! stopped.
+//! stopped. Where a dispatcher schedules, a receiver takes the value of its next job when it asks for that job: if the
+//! service stops before the job runs, nobody receives that value either.
 
 use std::error::Error;
 
