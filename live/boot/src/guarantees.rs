@@ -283,7 +283,7 @@ mod tests {
     }
 
     const MANIFEST: &str = r#"manifest = 1
-app.name = "boot-posture"
+app.name = "boot-guarantees"
 [platform]
 cores = [0, 1]
 memory = "32MiB"

@@ -10,7 +10,7 @@
 //!             b: the base, an instant before which no job arrived whose release is reported after the lock
 //! Bases       the clock: b = now − J, where J is the longest time from a job's arrival to the report of its release;
 //!             the next release: b is the least arrival among the jobs not yet reported, and J is 0
-//! Promise     no lock waits: no user of a held resource has an earlier deadline than its holder
+//! Guarantee   no lock waits: no user of a held resource has an earlier deadline than its holder
 //! Needs       floors and b that are true; unlock in reverse order; jobs that never suspend: a job that resumes has a
 //!             deadline from before the lock, and goes before the floor
 //! Cost        lock, unlock O(1); release O(log n); the clock costs a reading of it

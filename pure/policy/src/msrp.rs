@@ -6,7 +6,7 @@
 //! ```text
 //! Rule        a task that asks is pinned on its core, spins while another holds the resource, and stays pinned until
 //!             it releases it; first come, first served; local resources by SRP, or the immediate ceiling
-//! Promise     at most one task per core asks, so at most cores − 1 are before a task
+//! Guarantee   at most one task per core asks, so at most cores − 1 are before a task
 //! Needs       global sections neither inside others nor around others
 //! Cost        O(1)
 //! Source      [Gai01]; FMLP has the same for short resources [Block07]

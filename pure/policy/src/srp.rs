@@ -8,7 +8,7 @@
 //!             J starts if there is no S, or if d_J < d_S and level(J) > system ceiling; else S runs
 //! Symbols     d absolute deadline, D relative deadline; level: larger for smaller D; ceiling of a resource: the
 //!             largest level of its users; system ceiling: the largest ceiling of the held resources
-//! Promise     no lock waits; only jobs that end before it continues preempt a job that has started
+//! Guarantee   no lock waits; only jobs that end before it continues preempt a job that has started
 //! Needs       ceilings that are true; unlock in reverse order; no suspension inside a section
 //! Cost        release, start O(log n); lock, unlock, complete O(1)
 //! Source      [Baker91]; the order by two structures is ours

@@ -31,14 +31,15 @@ pub(crate) fn steps() -> Vec<Step> {
         })
     });
     let forbid = Step::new("absence forbid-unsafe", |tree| Outcome::of_findings(&forbid_unsafe(tree)));
+    let metaphor = Step::new("absence no-metaphor", |tree| Outcome::of_findings(&words::metaphors(tree)));
     let named = Step::new("absence named", |tree| Outcome::of_findings(&named(tree)));
-    edges.chain(words).chain([forbid, named]).collect()
+    edges.chain(words).chain([forbid, metaphor, named]).collect()
 }
 
 /// The names of all rules.
 fn names() -> Vec<&'static str> {
     let edges = EDGE_RULES.iter().map(|(name, _)| *name);
-    edges.chain(words::WORDS.iter().map(|rule| rule.name)).chain(["forbid-unsafe"]).collect()
+    edges.chain(words::WORDS.iter().map(|rule| rule.name)).chain(["forbid-unsafe", "no-metaphor"]).collect()
 }
 
 /// Rule `forbid-unsafe`: the compiler itself refuses `unsafe` in every crate of `pure/`.

@@ -106,63 +106,6 @@ pub(super) const WORDS: &[Words] = &[
         texts: Texts::Blank,
         why: "a real-time path allocates nothing; these crates do without a heap",
     },
-    Words {
-        name: "no-metaphor",
-        inside: EVERYWHERE,
-        // Other libraries' names: serde's trait, and iceoryx2's board.
-        except: &["pure/time/src/duration.rs", "dev/peers/src/peers/iceoryx.rs"],
-        words: METAPHORS,
-        modules: &[],
-        texts: Texts::Blank,
-        why: "docs/glossary.md has the field's word for it",
-    },
-];
-
-/// Names that this project once had, and for which the field has a term.
-const METAPHORS: &[&str] = &[
-    "Mark",
-    "enter_above",
-    "hand_down",
-    "let_pass",
-    "Intruder",
-    "Desk",
-    "Gate",
-    "Latch",
-    "Bell",
-    "Ringer",
-    "Ladder",
-    "rung",
-    "posture",
-    "Posture",
-    "told",
-    "tell",
-    "refloor",
-    "careful",
-    "Play",
-    "Part",
-    "Actor",
-    "Hand",
-    "Stage",
-    "Scribe",
-    "Station",
-    "Seat",
-    "Standing",
-    "Promise",
-    "wish",
-    "Wish",
-    "Door",
-    "Visitor",
-    "Board",
-    "Ear",
-    "tape",
-    "Tape",
-    "Player",
-    "Lane",
-    "let_go",
-    "give_back",
-    "give_on",
-    "unspin",
-    "leave_as_it_was",
 ];
 
 /// Findings of one rule.
@@ -189,6 +132,34 @@ fn check_source(rule: &Words, path: &str, source: &str) -> Vec<Finding> {
     hits.sort_unstable();
     hits.into_iter()
         .map(|(line, word)| Finding::at(path, line, format!("`{word}` ({}): {}", rule.name, rule.why)))
+        .collect()
+}
+
+/// Each word with its replacement: names that have a term in the field.
+const METAPHORS: &str = include_str!("../../metaphors.txt");
+
+/// Files with the names of other libraries: serde's trait, and iceoryx2's board.
+const FOREIGN_NAMES: &[&str] = &["pure/time/src/duration.rs", "dev/peers/src/peers/iceoryx.rs"];
+
+/// Rule `no-metaphor`: shipped code does not use the words of `metaphors.txt` as names.
+pub(super) fn metaphors(tree: &Tree) -> Vec<Finding> {
+    let shipped = tree.files(|path| {
+        has_extension(path, &["rs"])
+            && is_shipped(path)
+            && EVERYWHERE.iter().any(|house| path.starts_with(house))
+            && !FOREIGN_NAMES.contains(&path)
+    });
+    shipped.iter().flat_map(|path| metaphors_of(path, &tree.read(path))).collect()
+}
+
+fn metaphors_of(path: &str, source: &str) -> Vec<Finding> {
+    let code = shipped(source, Texts::Blank);
+    let pairs = METAPHORS.lines().filter_map(|line| line.split_once(' '));
+    pairs
+        .flat_map(|(word, instead)| {
+            let what = format!("`{word}` (no-metaphor): docs/glossary.md has {}", instead.trim());
+            lines_with(&code, word).into_iter().map(move |line| Finding::at(path, line, what.clone()))
+        })
         .collect()
 }
 
@@ -223,8 +194,6 @@ mod tests {
             ("no-unsafe", "unsafe { f() }"),
             ("no-heap", "let x: Vec<u8>;"),
             ("no-heap", "use std::collections::VecDeque;"),
-            ("no-metaphor", "struct Seat;"),
-            ("no-metaphor", "fn told(&self) {}"),
         ] {
             assert!(found(rule, "x/src/lib.rs", source).contains(&1), "{rule}: {source}");
         }
@@ -239,10 +208,24 @@ mod tests {
             ("no-foreign", "let c = \"an extern block\";"),
             ("no-unsafe", "#![forbid(unsafe_code)]"),
             ("no-heap", "#[cfg(test)]\nmod tests { fn f() { vec![1]; } }"),
-            ("no-metaphor", "let seats = \"tell\"; // a Desk"),
         ] {
             assert_eq!(found(rule, "x/src/lib.rs", source), [0; 0], "{rule}: {source}");
         }
+    }
+
+    #[test]
+    fn a_metaphor_is_found_with_the_term_for_it() {
+        let of = |source: &str| -> Vec<String> {
+            metaphors_of("x/src/lib.rs", source).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(
+            of("fn f() {}\nstruct Gate;"),
+            ["x/src/lib.rs:2: `Gate` (no-metaphor): docs/glossary.md has `Parker`, `StartBarrier`"]
+        );
+        assert_eq!(of("let seats = \"tell\"; // a Desk").len(), 0, "texts and comments are no names");
+        assert!(
+            METAPHORS.lines().all(|line| line.split_once(' ').is_some_and(|(_, term)| term.contains('`')))
+        );
     }
 
     #[test]

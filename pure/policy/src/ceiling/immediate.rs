@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! Rule        at a lock the job's priority becomes max(current priority, ceiling); at the unlock, its previous value
-//! Promise     no lock waits: while a task holds a resource, no other user of the resource can run
+//! Guarantee   no lock waits: while a task holds a resource, no other user of the resource can run
 //! Needs       ceilings that are true; unlock in reverse order; no suspension inside a section
 //! Cost        lock, unlock O(1); decide as the ready queue
 //! Source      [Sha90]; POSIX calls it PTHREAD_PRIO_PROTECT, and under fixed priority it is what SRP [Baker91] comes to

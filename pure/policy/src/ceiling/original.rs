@@ -7,7 +7,7 @@
 //! ```text
 //! Rule        a job gets a free resource if its current priority is above the ceiling of every resource that other
 //!             jobs hold; else it waits, and the holder of the highest such ceiling runs at least at its priority
-//! Promise     at most one wait per job, of one section of a less urgent task; no deadlock
+//! Guarantee   at most one wait per job, of one section of a less urgent task; no deadlock
 //! Needs       ceilings that are true; unlock in reverse order
 //! Cost        lock O(resources); unlock O(tasks); decide as the ready queue, and a lock for each task that waited
 //! Source      [Sha90]

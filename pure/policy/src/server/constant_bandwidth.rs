@@ -7,7 +7,7 @@
 //! Rule        when requests begin to wait at r: if c · T_s ≥ (d − r) · C_s, d = r + T_s and c = C_s; else c and d
 //!             stay. c decreases while requests are served; when it is used up, c = C_s at once and d = d + T_s
 //! Symbols     C_s budget, T_s period, c the remaining budget, d absolute deadline
-//! Promise     it demands no more than C_s / T_s: EDF keeps all deadlines if all utilizations and C_s / T_s add up to
+//! Guarantee   it demands no more than C_s / T_s: EDF keeps all deadlines if all utilizations and C_s / T_s add up to
 //!             at most 1, whatever the requests are
 //! Needs       nothing while no request waits. A rule that counts deadlines from arrivals, with T_s for the server
 //! Cost        each step O(1)

@@ -6,7 +6,7 @@
 //! ```text
 //! Rule        when a period begins, the budget becomes C_s, whatever is left; it decreases while requests are served
 //! Symbols     C_s budget, T_s period
-//! Promise     to others the server looks like a periodic task of C_s and T_s with jitter T_s − C_s at most: two
+//! Guarantee   to others the server looks like a periodic task of C_s and T_s with jitter T_s − C_s at most: two
 //!             budgets back to back, one at the end of a period and one at the beginning of the next
 //! Needs       nothing while no request waits
 //! Cost        each step O(1)

@@ -8,7 +8,7 @@
 //!             request waits, it gives up the rest. It asks for the core while it has a budget, even if no request
 //!             waits: so it looks for requests when it first gets the core, which more urgent tasks may delay
 //! Symbols     C_s budget, T_s period
-//! Promise     to others the server looks like a periodic task of C_s and T_s at most
+//! Guarantee   to others the server looks like a periodic task of C_s and T_s at most
 //! Needs       the driver to report the beginning of each period: O(1) every T_s, even without requests
 //! Cost        each step O(1)
 //! Source      [Lehoczky87]; [Sprunt89] has the same

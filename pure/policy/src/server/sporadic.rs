@@ -8,7 +8,7 @@
 //!             t; what it uses of one comes back as one replenishment at t + T_s. When requests begin to wait at b,
 //!             each t before b becomes b
 //! Symbols     C_s budget: the sum of all replenishments, always; T_s period
-//! Promise     to others the server looks like a periodic task of C_s and T_s at most; after requests begin to wait,
+//! Guarantee   to others the server looks like a periodic task of C_s and T_s at most; after requests begin to wait,
 //!             all of C_s is available again within T_s
 //! Needs       nothing while no request waits
 //! Cost        each step O(replenishments)
