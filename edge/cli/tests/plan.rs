@@ -43,7 +43,7 @@ fn lock(folder: &Path) -> String {
 }
 
 #[test]
-fn a_wish_holds_until_the_manifest_changes() {
+fn an_override_holds_until_the_manifest_changes() {
     let folder = folder("fp");
     let folder = folder.path();
     let (code, said) = taut(folder, "plan");
@@ -51,8 +51,9 @@ fn a_wish_holds_until_the_manifest_changes() {
     assert!(lock(folder).contains("mechanism = \"msrp\""));
     let (code, said) = taut(folder, "plan --check --pin map=chen");
     assert!(code == Some(1) && said.contains("channels.map.mechanism: msrp -> chen"), "{said}");
-    assert!(!lock(folder).contains("wish"), "nothing is written by --check");
+    assert!(!lock(folder).contains("overrides"), "nothing is written by --check");
     assert_eq!(taut(folder, "plan --pin map=chen").0, Some(0));
+    assert!(lock(folder).contains("[[overrides.pins]]"), "{}", lock(folder));
     // Later plans keep the pin.
     assert_eq!(taut(folder, "plan --check").0, Some(0));
     let (_, said) = taut(folder, "explain --channel map");

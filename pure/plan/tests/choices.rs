@@ -197,7 +197,7 @@ fn check_map(plan: &Plan) {
 }
 
 #[derive(Clone, Debug)]
-struct Overrides {
+struct Drawn {
     period_us: u64,
     permille: u64,
     deadline_percent: u64,
@@ -208,10 +208,10 @@ struct Overrides {
     scope: u64,
 }
 
-fn overrides() -> impl Strategy<Value = Overrides> {
+fn drawn() -> impl Strategy<Value = Drawn> {
     let core = prop::option::of(0usize..2);
     (2_000u64..50_000, 5u64..400, 40u64..=100, 0u64..60, 0u32..80, core, any::<bool>(), 0u64..3_000).prop_map(
-        |(period_us, permille, deadline_percent, section_percent, margin, core, fixed, scope)| Overrides {
+        |(period_us, permille, deadline_percent, section_percent, margin, core, fixed, scope)| Drawn {
             period_us,
             permille,
             deadline_percent,
@@ -224,31 +224,30 @@ fn overrides() -> impl Strategy<Value = Overrides> {
     )
 }
 
-fn draft_of(wishes: &[Overrides], cores: usize) -> Draft {
+fn draft_of(wishes: &[Drawn], cores: usize) -> Draft {
     let numbers: Vec<u16> = (0..cores).map(|i| 2 + 2 * i as u16).collect();
     let mut draft = empty(&numbers);
-    for (i, overrides) in wishes.iter().enumerate() {
-        let period = Duration::from_us(overrides.period_us);
-        let value = (overrides.period_us * overrides.permille / 1_000).max(1);
+    for (i, drawn) in wishes.iter().enumerate() {
+        let period = Duration::from_us(drawn.period_us);
+        let value = (drawn.period_us * drawn.permille / 1_000).max(1);
         let mut task = periodic(&format!("t{i}"), "1ms", "1ms", "1us");
         let real_time = drafts::real_time(&mut task);
         real_time.arrival = ArrivalDraft::Periodic { period, offset: Duration::ZERO };
-        real_time.wcet = cost("1us", overrides.margin);
+        real_time.wcet = cost("1us", drawn.margin);
         real_time.wcet.value = Duration::from_us(value);
         let bound = real_time.wcet.bound().expect("small numbers");
-        real_time.deadline =
-            Duration::from_us(overrides.period_us * overrides.deadline_percent / 100).max(bound);
+        real_time.deadline = Duration::from_us(drawn.period_us * drawn.deadline_percent / 100).max(bound);
         if real_time.deadline > period {
             // The model refuses what cannot fit; ask it for less.
             real_time.wcet = cost("500us", 0);
             real_time.deadline = period;
         }
-        let section = real_time.wcet.value.as_ns() * overrides.section_percent / 100;
+        let section = real_time.wcet.value.as_ns() * drawn.section_percent / 100;
         real_time.non_preemptive = Duration::from_ns(section);
-        real_time.core = overrides.core.map(|core| numbers[core % cores]);
-        real_time.priority = overrides.fixed.then_some(10 + 7 * i as i64);
-        real_time.persistent = taut_model::Size::from_bytes(overrides.scope);
-        real_time.release = taut_model::Size::from_bytes(overrides.scope / 3);
+        real_time.core = drawn.core.map(|core| numbers[core % cores]);
+        real_time.priority = drawn.fixed.then_some(10 + 7 * i as i64);
+        real_time.persistent = taut_model::Size::from_bytes(drawn.scope);
+        real_time.release = taut_model::Size::from_bytes(drawn.scope / 3);
         draft.tasks.push(task);
     }
     draft
@@ -263,7 +262,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn plans_hold_together(wishes in prop::collection::vec(overrides(), 1..9), cores in 1usize..=2) {
+    fn plans_hold_together(wishes in prop::collection::vec(drawn(), 1..9), cores in 1usize..=2) {
         let draft = draft_of(&wishes, cores);
         let planned = plan(&draft);
         check_map(&planned.plan);
@@ -291,7 +290,7 @@ proptest! {
     /// With the advised value and its margin, the task is proven, every task that was proven still is, and if cores
     /// are fixed, a microsecond more would not do.
     #[test]
-    fn the_advised_value_fits(wishes in prop::collection::vec(overrides(), 1..7), cores in 1usize..=2) {
+    fn the_advised_value_fits(wishes in prop::collection::vec(drawn(), 1..7), cores in 1usize..=2) {
         let draft = draft_of(&wishes, cores);
         let planned = plan(&draft);
         let missed = planned.faults.iter().filter(|fault| fault.code == codes::DEADLINE_MISSED);

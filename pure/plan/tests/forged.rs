@@ -7,14 +7,14 @@ mod drafts;
 
 use std::cell::Cell;
 
-use drafts::{cochlear, empty, payload, periodic, plan, state, time};
+use drafts::{cochlear, empty, model, payload, periodic, plan, state, time};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use taut_model::{
     ArrivalDraft, BestEffort, ClassDraft, ClientDraft, ClientKind, Draft, Evidence, Mechanism, Overrun,
     Scheduler, SectionDraft, ServerDraft, ServerPolicy, Shared, TaskDraft, Way, codes,
 };
-use taut_plan::{ClassPlan, LockError, Place, Plan, Region, ValidPlan};
+use taut_plan::{Aim, ClassPlan, LockError, Overrides, Place, Plan, Region, ValidPlan, digest};
 use toml::Value;
 
 use drafts::Edit;
@@ -290,6 +290,23 @@ fn rules() {
     report(2, "scheduler = \"edf\"", "scheduler = \"fp\"");
     report(3, "flow = \"synchronous\"\n", "");
     assert_snapshot!(reported);
+}
+
+/// A lock with overrides under their key of before: its digest is that of its own text.
+#[test]
+fn an_older_key_of_overrides_is_read() {
+    let overrides = Overrides { minimise: Some(Aim::Slack), pins: Vec::new() };
+    let plan = Plan::make_with(&model(&cochlear()), Vec::new(), overrides).expect("a plan").plan;
+    let text = plan.to_lock().expect("text");
+    let (head, body) = text.split_once("digest = ").expect("a digest");
+    let (_, body) = body.split_once('\n').expect("a body");
+    let older = body.replacen("[overrides]", "[wish]", 1);
+    assert_ne!(older, body);
+    let with = |body: &str| format!("{head}digest = \"{}\"\n{body}", digest(older.as_bytes()));
+    assert_eq!(Plan::from_lock(&with(&older)).as_ref(), Ok(&plan));
+    assert!(matches!(Plan::from_lock(&with(body)), Ok(_)), "by either key it is one plan");
+    let edited = with(&older.replacen("\"slack\"", "\"memory\"", 1));
+    assert!(matches!(Plan::from_lock(&edited), Err(LockError::Edited(_))));
 }
 
 #[test]
