@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Miri and the sanitizers: tests that run under something that looks at each of their steps.
+//! Miri and the sanitizers: tests that run under a tool that checks each of their steps.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::step::{Outcome, Step};
 use crate::toolchain::{self, Component};
 use crate::tree::{Finding, Tree};
 
-/// Miri by both models of what a reference promises: what CI runs, and what is too long for it.
+/// Miri with both aliasing models, Stacked and Tree Borrows: CI's step, and the tests that are too long for CI.
 pub(crate) fn miri_steps() -> Vec<Step> {
     let hour = Duration::from_secs(60 * 60);
     let left_out = |_: &Tree| LEFT_OUT.iter().map(|(target, why)| (String::from(*target), *why)).collect();
@@ -29,7 +29,7 @@ pub(crate) fn steps() -> Vec<Step> {
 }
 
 const EXEC: &str = "-p taut-exec --lib";
-// Those of the library that end, and take about a minute each.
+// The ignored tests of the library that finish under Miri, in about a minute each.
 const EXEC_LONG: &str =
     "-p taut-exec --lib -- --ignored a_backlog_is_a_queue two_hundred_tasks looks_are_recorded";
 const ATTACK: &str = "-p taut-exec --test attack";
@@ -37,13 +37,15 @@ const LOCK: &str = "-p taut-lock --lib";
 const PARTS: &str =
     "-p taut-time -p taut-event -p taut-atomic -p taut-scope -p taut-trace --lib --test attack";
 const LINUX: &str = "-p taut-sys -p taut-segment -p taut-run --lib";
-// Time is the machine's, or virtual: then sleeping costs nothing, and what takes time does so by its steps.
+// With `HOST`, time is that of the machine. With `VIRTUAL`, time is virtual: sleeping costs nothing, and time
+// advances with the steps of the program.
 const HOST: &str = "-Zmiri-disable-isolation";
 const VIRTUAL: &str = "-Zmiri-env-forward=TAUT_LOOSE";
 const TREE: &str = "-Zmiri-disable-isolation -Zmiri-tree-borrows";
-// An interpreter of May 2026 fails by itself where words of several sizes have been written (rust-lang/miri#5185).
+// Miri of May 2026 itself fails at words that were written in several sizes (rust-lang/miri#5185), except without
+// weak-memory emulation.
 const STRONG_TREE: &str = "-Zmiri-disable-isolation -Zmiri-tree-borrows -Zmiri-disable-weak-memory-emulation";
-// Tests of deaths forget, or leak, what the dead one had.
+// Tests that simulate a death forget or leak what the dead party owned.
 const LEAKS: &str = "-Zmiri-disable-isolation -Zmiri-ignore-leaks";
 const LEAKS_TREE: &str = "-Zmiri-disable-isolation -Zmiri-ignore-leaks -Zmiri-tree-borrows";
 const VIRTUAL_TREE: &str = "-Zmiri-env-forward=TAUT_LOOSE -Zmiri-tree-borrows";
@@ -77,7 +79,7 @@ const LANES: [&[(&str, &str)]; 2] = [
     ],
 ];
 
-/// What is too long for CI, and `cargo xtask miri` runs beside [`LANES`]: the other model, and more tests.
+/// Too long for CI. `cargo xtask miri` runs these in addition to [`LANES`]: the other aliasing model, and more tests.
 const LONG: [&[(&str, &str)]; 2] = [
     &[
         ("-p taut-share --test behaviour_chen", HOST),
@@ -97,7 +99,7 @@ const LONG: [&[(&str, &str)]; 2] = [
     ],
 ];
 
-/// What Miri does not run of `live/`, and why.
+/// The test targets of `live/` that Miri does not run, each with the reason.
 const LEFT_OUT: &[(&str, &str)] = &[
     ("atomic/threads", "constants: the compiler decides"),
     ("boot/threads", "constants: the compiler decides"),
@@ -181,23 +183,24 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("trace/threads", "constants: the compiler decides"),
 ];
 
-/// Undefined behaviour, in what does not call Linux, or no more of it than Miri knows. An interpreter keeps one processor
-/// busy: so there are two at a time, of about the same length. Programs of attackers, owned objects and examples in documentation are
-/// run by both models of what a reference promises; of the rest CI runs Stacked Borrows alone, and `cargo xtask miri` both
-/// ([`LONG`]).
+/// Searches for undefined behaviour in code that does not call Linux, or makes only system calls that Miri emulates.
+/// An interpreter keeps one processor busy, so two run at a time, with lists of about the same length. The `attack`
+/// tests, owned objects and examples in documentation run with both aliasing models. CI runs the rest with Stacked
+/// Borrows only; `cargo xtask miri` runs it with both models ([`LONG`]).
 ///
-/// Whole targets are left out by name ([`LEFT_OUT`]); a target that is neither run nor named fails the step. Single tests are
-/// ignored where they stand, with the reason. [`DOCS`] leaves out those of exec and segment, which call
-/// `sched_setscheduler` and `memfd_create`, and those of run, which compile and do not run. Left out is
+/// Whole targets are left out by name ([`LEFT_OUT`]); a target that is neither run nor named fails the step. A single
+/// test that is left out has an `ignore` attribute with the reason. [`DOCS`] leaves out the examples of exec and
+/// segment, which call `sched_setscheduler` and `memfd_create`, and those of run, which compile and do not run. Left
+/// out are
 ///
-/// - what calls that of Linux which Miri has not: mappings of files and `memfd_create`, so all of an attached segment, a booted
-///   application and its plan's memory; Unix sockets; signals; `fork`, other processes and what happens between them, deaths
-///   and kills included; policies and processors of threads, so strict runs; `getrusage`, `timerfd_create`, `prctl`;
-///   lists of robust mutexes; restartable sequences;
-/// - what instructions are written for: copies by assembly have a loop over words in their place (`live/atomic/src/racy.rs`);
-/// - what has no `unsafe` of its own, and takes long: drawn texts of directories and messages, files of recordings
+/// - tests that call what Miri does not emulate of Linux: mappings of files and `memfd_create`, so all of an attached
+///   segment, a booted application and its plan's memory; Unix sockets; signals; `fork`, other processes and what
+///   happens between them, deaths and kills included; scheduling policies and affinities of threads, so strict runs;
+///   `getrusage`, `timerfd_create`, `prctl`; lists of robust mutexes; restartable sequences;
+/// - code in assembly: a loop over words replaces copies by assembly (`live/atomic/src/racy.rs`);
+/// - tests without `unsafe` of their own that take long: random texts of directories and messages, files of recordings
 ///   (`taut-trace` forbids `unsafe`), replays;
-/// - what is to be fast: seconds of stress are a few rounds, thousands of drawn cases a few.
+/// - most repetitions: seconds of stress become a few rounds, thousands of random cases a few.
 fn miri<const N: usize>(
     name: &'static str,
     lanes: [&'static [(&'static str, &'static str)]; N],
@@ -210,10 +213,10 @@ fn miri<const N: usize>(
                 .args(which.split(' ').take_while(|word| *word != "--"))
                 .args(["--target-dir".as_ref(), tree.target().join("miri").as_os_str()])
                 .args(which.split(' ').skip_while(|word| *word != "--"))
-                // Tests that need two processors have them. What stands in for the kernel makes pointers of its addresses.
+                // Some tests need two processors. The stand-in for the kernel makes pointers of integer addresses.
                 .env("MIRIFLAGS", format!("-Zmiri-num-cpus=2 -Zmiri-permissive-provenance {flags}"))
                 .env("TAUT_LOOSE", "1")
-                // Where a panic came from takes the interpreter seconds, and many are on purpose.
+                // A backtrace takes the interpreter seconds, and many panics are on purpose.
                 .env("RUST_BACKTRACE", "0")
                 .limit(limit);
             let begun = Instant::now();
@@ -231,7 +234,7 @@ fn miri<const N: usize>(
             lanes.map(|lane| lane.join().unwrap_or_else(|_| vec![Outcome::failed("a lane panicked", "")]))
         });
         let mut all: Vec<_> = all.into_iter().flatten().collect();
-        // The end of the log is what is shown of a step that failed.
+        // Of a failed step the end of the log is printed: move failures there.
         all.sort_by_key(|one| one.tally.failed);
         let mut sum = Outcome::of_findings(&miri_findings(tree));
         for (target, why) in left_out(tree) {
@@ -247,7 +250,7 @@ fn miri<const N: usize>(
     })
 }
 
-/// Targets of `live/` that CI's step does not run, and why.
+/// The targets of `live/` that CI's step does not run, each with the reason.
 fn left_out_in_ci(tree: &Tree) -> Vec<(String, &'static str)> {
     let run = |target: &str| LANES.iter().copied().flatten().any(|(which, _)| covered::names(which, target));
     let why = |target: &str| LEFT_OUT.iter().find(|(name, _)| *name == target).map(|(_, why)| *why);
@@ -259,7 +262,7 @@ fn left_out_in_ci(tree: &Tree) -> Vec<(String, &'static str)> {
     others.map(of).collect()
 }
 
-/// Targets of `live/` that Miri neither runs nor leaves out by name.
+/// A finding for each target of `live/` that Miri neither runs nor leaves out by name, and for each wrong name.
 fn miri_findings(tree: &Tree) -> Vec<Finding> {
     let run = |target: &str| {
         LANES.iter().chain(&LONG).copied().flatten().any(|(which, _)| covered::names(which, target))
@@ -267,8 +270,9 @@ fn miri_findings(tree: &Tree) -> Vec<Finding> {
     covered::findings(&covered::targets(tree), run, LEFT_OUT)
 }
 
-/// Data races, with real threads. The standard library is instrumented too, or its locks would be invisible. Of the
-/// executor, loose runs: strict ones are exclusive by priorities, of which the sanitizer knows nothing.
+/// Searches for data races with real threads. The standard library is instrumented too: otherwise its locks would be
+/// invisible. The executor runs only with loose enforcement: in strict runs, exclusion comes from priorities, which the
+/// sanitizer does not know.
 fn thread_sanitizer() -> Vec<Step> {
     let of = |name: &str, which: &'static str| {
         with(&[toolchain::SOURCES], name, move |tree| {
@@ -294,7 +298,7 @@ fn thread_sanitizer() -> Vec<Step> {
     ]
 }
 
-/// Accesses outside of an object, whatever is written into it.
+/// Searches for accesses outside of an object while the tests write any content into the object.
 pub(crate) fn address_sanitizer() -> Step {
     with(&[toolchain::NIGHTLY], "hostile under the address sanitizer", |tree| {
         let host = match toolchain::host() {
@@ -304,7 +308,7 @@ pub(crate) fn address_sanitizer() -> Step {
         let test = Command::line(
             "cargo +nightly test --locked -p taut-share --release --test fuzzed --test hostile*",
         )
-        // Where an index is asserted to be one, it is.
+        // Debug assertions check that an index is within its range.
         .env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true")
         .args(["--target", &host])
         .args(["--target-dir".as_ref(), tree.target().join("asan").as_os_str()])
@@ -314,7 +318,7 @@ pub(crate) fn address_sanitizer() -> Step {
     })
 }
 
-/// A step that needs something: skipped with the reason if it cannot be had.
+/// A step that needs components: skipped, with the reason, if one cannot be installed.
 pub(crate) fn with(
     needs: &'static [Component],
     name: &str,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A program to run, with its output kept, its time taken and its time limited.
+//! Runs a program, keeps its output, measures its time and limits it.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read};
@@ -26,15 +26,15 @@ pub(crate) struct Command {
 pub(crate) enum End {
     /// By itself, with this code.
     Code(i32),
-    /// By a signal that we did not send.
+    /// By a signal that this tool did not send.
     Signal,
-    /// By us, because its time was over.
+    /// This tool killed it at its time limit.
     TimeOut,
     /// It could not be started.
     NotStarted,
 }
 
-/// What a program left.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Output {
     /// How it ended.
@@ -43,7 +43,7 @@ pub(crate) struct Output {
     pub(crate) text: String,
     /// The standard output alone.
     pub(crate) stdout: String,
-    /// From start to end.
+    /// Time from start to end.
     pub(crate) elapsed: Duration,
 }
 
@@ -65,7 +65,7 @@ impl Output {
 }
 
 impl Command {
-    /// A program, found on the PATH, with a limit of 20 minutes.
+    /// A program on the PATH, with a time limit of 20 minutes.
     pub(crate) fn new(program: impl AsRef<OsStr>) -> Self {
         Self {
             program: program.as_ref().to_owned(),
@@ -76,43 +76,43 @@ impl Command {
         }
     }
 
-    /// The program and its arguments in one line, split at white space: for fixed commands.
+    /// A fixed command in one line, split at white space into program and arguments.
     pub(crate) fn line(line: &str) -> Self {
         let mut words = line.split_whitespace();
         Self::new(words.next().unwrap_or_default()).args(words)
     }
 
-    /// More arguments.
+    /// Adds arguments.
     pub(crate) fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
-    /// A command that runs Rust tests, told to show what tests printed that passed too.
+    /// Makes a command that runs Rust tests show the output of passed tests too.
     pub(crate) fn showing_output(self) -> Self {
         let apart = self.args.iter().any(|arg| arg == "--");
         self.args(if apart { &["--show-output"][..] } else { &["--", "--show-output"] })
     }
 
-    /// A variable of the environment.
+    /// Sets an environment variable.
     pub(crate) fn env(mut self, key: &str, value: impl AsRef<OsStr>) -> Self {
         self.env.push((key.into(), value.as_ref().to_owned()));
         self
     }
 
-    /// The folder to run in.
+    /// Sets the folder to run in.
     pub(crate) fn dir(mut self, dir: &Path) -> Self {
         self.dir = Some(dir.to_owned());
         self
     }
 
-    /// The time after which it is killed, with everything it started.
+    /// Sets the time after which the program is killed, with every process that it started.
     pub(crate) fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// The command as a person would type it.
+    /// The command as typed in a shell.
     pub(crate) fn shown(&self) -> String {
         let env = self.env.iter().map(|(key, value)| {
             let value = value.to_string_lossy();
@@ -133,7 +133,7 @@ impl Command {
         command
     }
 
-    /// Runs it with its output on ours, for commands that a person watches.
+    /// Runs the program with its output on the terminal.
     pub(crate) fn show(&self) -> End {
         match self.build().status() {
             Ok(status) => status.code().map_or(End::Signal, End::Code),
@@ -141,7 +141,7 @@ impl Command {
         }
     }
 
-    /// Runs it to its end, or to its limit, and keeps its output.
+    /// Runs the program to its end or its time limit, and keeps its output.
     pub(crate) fn run(&self) -> Output {
         let begin = Instant::now();
         let spawned = self.build().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
@@ -165,7 +165,7 @@ impl Command {
         ];
         let end = wait(&mut child, begin, self.limit);
         let elapsed = begin.elapsed();
-        // A process that outlives its parent may hold the pipes open: what has arrived by then is enough.
+        // A process that outlives its parent may keep the pipes open: after 2 s, keep what has arrived.
         let patience = Instant::now() + Duration::from_secs(2);
         for reader in readers.into_iter().flatten() {
             while !reader.is_finished() && Instant::now() < patience {
@@ -176,7 +176,7 @@ impl Command {
     }
 }
 
-/// Copies lines from a pipe to every sink until it closes.
+/// Copies lines from a pipe to every sink until the pipe closes.
 fn keep(pipe: impl Read + Send + 'static, sinks: Vec<Arc<Mutex<Vec<u8>>>>) -> thread::JoinHandle<()> {
     thread::spawn(move || {
         let mut pipe = BufReader::new(pipe);
@@ -212,8 +212,8 @@ fn wait(child: &mut Child, begin: Instant, limit: Duration) -> End {
     }
 }
 
-/// Kills a child and what it started. The child stays in our process group, so that an interrupt from the
-/// terminal reaches all of them; so there is no group to kill and the tree is read from /proc.
+/// Kills a child and its descendants. The child stays in the process group of this tool, so that an interrupt from the
+/// terminal reaches all of them. So there is no group to kill: the descendants are read from /proc.
 fn kill_with_descendants(child: &mut Child) {
     let mut doomed = vec![child.id()];
     let mut next = 0;
@@ -234,7 +234,7 @@ fn children_of(parent: u32) -> Vec<u32> {
     let pids = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.filter(|pid| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // pid (name) state parent ...: the name may hold anything, also parentheses.
+        // pid (name) state parent ...: the name may contain any character, also parentheses.
         let parent_of = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1));
         parent_of.and_then(|text| text.parse().ok()) == Some(parent)
     })
@@ -270,7 +270,7 @@ mod tests {
         assert!(output.elapsed < Duration::from_secs(20));
         let pid = output.stdout.trim();
         let state = std::fs::read_to_string(format!("/proc/{pid}/stat"));
-        // Dead and not yet reaped by init counts as dead.
+        // A dead process that init has not yet reaped counts as dead.
         assert!(state.is_err_or_zombie(), "process {pid} is still there");
     }
 

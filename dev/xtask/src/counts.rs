@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the head of a protocol file says of executions is what loom counts.
+//! The numbers of executions in the head of a protocol file must be those that loom counts.
 //!
-//! A paragraph that names a program of loom's and speaks of executions has figures; each of three digits or more is the count of
-//! a model that the programs printed to have explored whole. Shorter ones may be anything: bounds, writes, reads.
+//! The rule reads each paragraph that names a loom test (`tests/loom...`) and mentions executions. Each number of three
+//! digits or more in it must be the execution count of a model that the tests explored completely, as they print it.
+//! Shorter numbers may be anything: bounds, writes, reads.
 
 use std::collections::BTreeSet;
 
 use crate::tree::{Finding, Tree};
 
-/// The rule over the sources of a crate, with what its programs printed.
+/// Applies the rule to the sources of a crate; `printed` is the output of its loom tests.
 pub(crate) fn check(tree: &Tree, sources: &str, printed: &str) -> Vec<Finding> {
     let counted = counted(printed);
     let ours = tree.files(|path| path.starts_with(sources) && path.ends_with(".rs"));
     ours.iter().flat_map(|path| check_source(path, &tree.read(path), &counted)).collect()
 }
 
-/// The counts of models that were explored whole: `name: all 336 executions, preemption bound None, 1.2s`.
+/// The counts of completely explored models: `name: all 336 executions, preemption bound None, 1.2s`.
 fn counted(printed: &str) -> BTreeSet<u64> {
     let lines = printed.lines().filter_map(|line| line.split(": all ").nth(1)?.split(" executions").next());
     lines.filter_map(|count| count.parse().ok()).collect()
@@ -52,7 +53,7 @@ fn check_source(path: &str, source: &str, counted: &BTreeSet<u64>) -> Vec<Findin
     findings
 }
 
-/// The figures of three digits and more, each with its other readings: `of 2 940` is 2,940, or 940 of two.
+/// The numbers of three digits and more, each with all its readings: `of 2 940` is 2,940, or 940 after a separate 2.
 fn figures(text: &str) -> Vec<Vec<u64>> {
     let is_digits = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     let mut figures = Vec::new();
@@ -100,7 +101,7 @@ mod tests {
         assert_eq!(wrong("× 2 reads: 336 executions; QrtWo of 1 17 373, and 52."), 0);
         assert_eq!(wrong("× 2 reads: 337 executions"), 1);
         assert_eq!(wrong("× 2 reads: 336 executions, with bound 2: 17 374 and 900."), 2);
-        // Of no program: nobody can run it again.
+        // The paragraph names no test, so nothing can repeat this run.
         assert_eq!(check_source("a.rs", "//! A separate run: 12 345 executions.\n", &counted), []);
     }
 

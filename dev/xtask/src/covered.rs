@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a step runs of the test targets of `live/`, beside what there is: a target that nobody named is found.
+//! Compares the test targets of `live/` that a step runs with all test targets there, so that no target is forgotten.
 
 use std::collections::BTreeSet;
 
 use crate::tree::{Finding, Tree};
 
-/// Every library and every integration test below `live/`, as `crate/lib` and `crate/test`, where `crate` is the folder.
+/// Every library and every integration test below `live/`, as `folder/lib` and `folder/test`, where `folder` is that
+/// of the crate.
 pub(crate) fn targets(tree: &Tree) -> BTreeSet<String> {
     let of = |path: &str| -> Option<String> {
         let parts: Vec<_> = path.split('/').collect();
@@ -20,8 +21,8 @@ pub(crate) fn targets(tree: &Tree) -> BTreeSet<String> {
     tree.files(|path| of(path).is_some()).iter().filter_map(|path| of(path)).collect()
 }
 
-/// Whether the arguments of `cargo test` name a target: `-p taut-NAME`, and `--lib` or `--test PATTERN`, in which a final `*`
-/// stands for anything.
+/// Whether the arguments of `cargo test` select a target: `-p taut-NAME`, and `--lib` or `--test PATTERN`, in which a
+/// final `*` matches anything.
 pub(crate) fn names(arguments: &str, target: &str) -> bool {
     let Some((folder, test)) = target.split_once('/') else { return false };
     let words: Vec<_> = arguments.split(' ').take_while(|word| *word != "--").collect();
@@ -36,7 +37,8 @@ pub(crate) fn names(arguments: &str, target: &str) -> bool {
         && if test == "lib" { words.contains(&"--lib") } else { after("--test", &fits) }
 }
 
-/// The targets that are neither run nor left out by name, those that are both, and the names of which there is no target.
+/// A finding for each target that is neither run nor left out by name, that is both, or that is left out twice, and
+/// for each name without a target.
 pub(crate) fn findings(
     targets: &BTreeSet<String>,
     run: impl Fn(&str) -> bool,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The drivers of `examples/sweep`, with two workers each: what they join must be, byte for byte, what one process
-//! writes.
+//! The drivers of `examples/sweep`, with two workers each: the file that a driver joins must be, byte for byte, the
+//! file that one process writes.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::step::{Outcome, Step};
 use crate::toolchain;
 use crate::tree::Tree;
 
-/// The sweep that is made: small systems.
+/// The generator of the sweep: small systems.
 const GENERATOR: &str = "edge/cli/tests/small.toml";
 
-/// Both drivers.
+/// A step for each driver.
 pub(crate) fn steps() -> Vec<Step> {
     vec![
         Step::new("a sweep by GNU parallel", |tree| match toolchain::PARALLEL.ensure() {
@@ -28,7 +28,7 @@ pub(crate) fn steps() -> Vec<Step> {
         Step::new("a sweep by Ray", |tree| match ray(tree) {
             Ok(python) => {
                 let driver = Command::new(python).args([tree.join("examples/sweep/ray_driver.py")]);
-                // Nobody is told, and no token is left in the home folder.
+                // Ray reports no usage statistics and leaves no token in the home folder.
                 let driver = driver.env("RAY_USAGE_STATS_ENABLED", "0").env("RAY_AUTH_MODE", "disabled");
                 compare(tree, "ray", driver, &["2"])
             }
@@ -37,7 +37,10 @@ pub(crate) fn steps() -> Vec<Step> {
     ]
 }
 
-/// A Python that has Ray, in a folder of its own.
+/// A Python with Ray, in a virtual environment below the target folder.
+///
+/// # Errors
+/// Why there is none.
 fn ray(tree: &Tree) -> Result<PathBuf, String> {
     let folder = tree.target().join("drivers/python");
     let python = folder.join("bin/python");
@@ -56,14 +59,14 @@ fn ray(tree: &Tree) -> Result<PathBuf, String> {
     Ok(python)
 }
 
-/// A sweep by one process and one by a driver, with the command as the tests have built it.
+/// Compares a sweep by one process with a sweep by a driver. Both run the `taut` command as the tests build it.
 fn compare(tree: &Tree, name: &str, driver: Command, arguments: &[&str]) -> Outcome {
     let build = Command::line("cargo build --workspace --locked --bin taut").dir(tree.root()).run();
     if !build.success() {
         return Outcome::failed("no command to drive", build.text);
     }
     let folder = tree.target().join("drivers").join(name);
-    // What an earlier run has left is not to be gone on with.
+    // A sweep goes on from existing rows: remove those of an earlier run.
     let _ = std::fs::remove_dir_all(&folder);
     if let Err(why) = std::fs::create_dir_all(&folder) {
         return Outcome::failed("no folder for rows", why.to_string());

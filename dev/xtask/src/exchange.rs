@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What `taut export` writes, run by the tools that it is for, beside our own runs and bounds.
+//! Runs the files that `taut export` writes in the tools that it exports to, and compares the results with our own runs
+//! and bounds.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,11 +12,11 @@ use crate::step::{Outcome, Step};
 use crate::toolchain;
 use crate::tree::Tree;
 
-/// What is installed of SimSo, and the one thing of Python that it needs and newer ones lack.
+/// The version of SimSo, and the import that fails if Python is too new for it ([`NEEDS`]).
 const SIMSO: &str = "simso==0.8.5";
 const NEEDS: &str = "import simso.core";
 
-/// A step for each tool; one that is not there is skipped.
+/// A step for each tool. A step without its tool is skipped.
 pub(crate) fn steps() -> Vec<Step> {
     vec![
         Step::new("exchange: SimSo", |tree| match simso(tree) {
@@ -41,7 +42,7 @@ pub(crate) fn steps() -> Vec<Step> {
     ]
 }
 
-/// The tests that need a tool, which a variable names.
+/// Runs the tests that need a tool; the environment variable `variable` names its program to them.
 fn compare(tree: &Tree, tests: &str, variable: &str, program: PathBuf) -> Outcome {
     let test = Command::line("cargo test --locked -p taut-cli --test others --")
         .args(["--ignored", "--nocapture", tests])
@@ -55,7 +56,10 @@ fn on_path(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
-/// A Python with SimSo, in a folder of its own beside what is built; or why there is none.
+/// A Python with SimSo, in a virtual environment below the target folder.
+///
+/// # Errors
+/// Why there is none.
 pub(crate) fn simso(tree: &Tree) -> Result<PathBuf, String> {
     let folder = tree.target().join("exchange/simso");
     let python = folder.join("bin/python");

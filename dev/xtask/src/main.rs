@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Every developer command; CI runs the same.
+//! Every developer command. CI runs the same commands.
 //!
-//! `cargo xtask` alone lists them. Commands that check print a line per step and end with `N passed, N failed`
-//! (and `, N skipped` if something could not be run, with its reason above); they fail if anything failed.
+//! `cargo xtask` without a command lists them. A command that checks prints a line per step and ends with
+//! `N passed, N failed` (and `, N skipped` if a step could not run, with the reason above). It fails if a check failed.
 #![forbid(unsafe_code)]
-// A tool for people at a terminal: it prints.
+// A tool for a terminal: it prints.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod absence;
@@ -181,7 +181,7 @@ fn closing(tree: &Tree, steps: &[Step]) -> ExitCode {
     tally.exit()
 }
 
-/// Runs commands in view until one fails.
+/// Runs commands, with their output on the terminal, until one fails.
 fn in_turn(tree: &Tree, lines: &[&str]) -> ExitCode {
     for line in lines {
         println!("{line}");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Mutations of what must not be wrong, by `cargo mutants`: each must be caught by a test, or is kept with a reason.
+//! Mutation tests of critical code by `cargo mutants`: a test must catch each mutation, or a list must give a reason.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::step::{Outcome, Step};
 use crate::tally::Tally;
 use crate::toolchain;
 
-/// What is mutated: a name, a package, and files of it.
+/// The areas that are mutated: a name, a package, and files of the package.
 const AREAS: [(&str, &str, &str); 5] = [
     ("judge", "taut-report", "pure/report/src/judge.rs"),
     ("plan", "taut-plan", "pure/plan/src/**/*.rs"),
@@ -20,12 +20,13 @@ const AREAS: [(&str, &str, &str); 5] = [
     ("boot", "taut-boot", "live/boot/src/**/*.rs"),
 ];
 
-/// Mutations that survive, each with the reason: `FILE: MUTATION # REASON`, a line each.
+/// The list of mutations that may survive, one per line: `FILE: MUTATION # REASON`.
 const KEPT: &str = "dev/xtask/mutants.kept";
-/// The least time of a test run; a mutation that makes it longer than this, and than five times its own time, is caught.
+/// The shortest time limit of a test run, in s. A mutation is caught if the tests run longer than this and longer than
+/// five times their usual time.
 const PATIENCE_S: &str = "120";
 
-/// Modules that only loom and shuttle compile, and those of tests: what is wrong there is in no program.
+/// Modules that are compiled only for loom and shuttle or for tests: a mistake there reaches no program.
 const NO_PROGRAM: &str = r"(^| |\()(model|tests)::";
 
 /// The names of all areas.
@@ -33,7 +34,8 @@ pub(crate) fn names() -> Vec<&'static str> {
     AREAS.iter().map(|(name, ..)| *name).collect()
 }
 
-/// A step for each area, or for one alone, which share the time: what one leaves, the others have.
+/// A step for each area, or for `only` one. The steps share the time: an area that ends early leaves its rest to the
+/// next ones.
 pub(crate) fn steps(only: Option<&str>, minutes: u64) -> Vec<Step> {
     let end = Instant::now() + Duration::from_secs(minutes * 60);
     let wanted: Vec<_> = AREAS.iter().filter(|(name, ..)| only.is_none_or(|only| only == *name)).collect();
@@ -44,7 +46,7 @@ pub(crate) fn steps(only: Option<&str>, minutes: u64) -> Vec<Step> {
     steps
 }
 
-/// The time is over at `end`, and `left` areas have it: this and those after it.
+/// The step of one area. The time is over at `end`; `left` areas share it: this one and those after it.
 fn step(name: &'static str, package: &'static str, files: &'static str, (end, left): (Instant, u32)) -> Step {
     Step::new(format!("mutants of {name}"), move |tree| {
         if let Err(why) = toolchain::MUTANTS.ensure() {
@@ -57,26 +59,26 @@ fn step(name: &'static str, package: &'static str, files: &'static str, (end, le
                 return Outcome::failed(format!("{}: {error}", folder.display()), "");
             }
         }
-        // Lists of an earlier run are none of this one's.
+        // Remove the lists of an earlier run.
         let lists = folder.join("mutants.out");
         if lists.exists()
             && let Err(error) = std::fs::remove_dir_all(&lists)
         {
             return Outcome::failed(format!("{}: {error}", lists.display()), "");
         }
-        // In another order each time: what one run does not come to, another does.
+        // The order is random: mutations that a stopped run leaves out have their turn in another run.
         let run = Command::line("cargo mutants --shuffle --colors never --minimum-test-timeout")
             .args([PATIENCE_S, "--package", package, "--file", files])
             .args(["--exclude", "**/tests.rs", "--exclude", "**/model.rs", "--exclude-re", NO_PROGRAM])
             .args([Path::new("--output"), &folder])
             .args(["--", "--locked", "--lib", "--tests"])
-            // The copy of the tree goes where there is space.
+            // The copy of the tree needs a folder with enough space.
             .env("TMPDIR", &scratch)
             .limit(end.saturating_duration_since(Instant::now()) / left)
             .dir(tree.root())
             .run();
         match run.end {
-            // All are caught; some are not; some made the tests hang; the time was over.
+            // 0: all caught; 2: some missed; 3: some made the tests hang; or the time was over.
             End::Code(0 | 2 | 3) | End::TimeOut => {}
             _ => return Outcome::failed(run.reason(), run.text),
         }
@@ -84,7 +86,7 @@ fn step(name: &'static str, package: &'static str, files: &'static str, (end, le
     })
 }
 
-/// What came of a run, by the lists that it leaves, which it may have been stopped in the midst of.
+/// The result of a run, from the lists in its folder. If the run was `stopped`, the lists may be incomplete.
 fn judged(folder: &Path, files: &str, kept: &str, stopped: bool) -> Outcome {
     let list = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
     let (caught, missed) = (list("caught.txt") + &list("timeout.txt"), list("missed.txt"));
@@ -106,7 +108,8 @@ fn judged(folder: &Path, files: &str, kept: &str, stopped: bool) -> Outcome {
     Outcome { tally, note, log: wrong.concat() }
 }
 
-/// Survivors that nobody has given a reason for, and reasons for what does not survive. What was not tried is neither.
+/// Survivors without a reason, and reasons for mutations that do not survive. If the run was `stopped`, a reason for an
+/// untried mutation stays valid.
 fn wrong((caught, missed): (&str, &str), files: &str, kept: &str, stopped: bool) -> Vec<String> {
     let nameless = |text: &str| text.lines().map(nameless).collect::<Vec<_>>();
     let (caught, survivors) = (nameless(caught), nameless(missed));
@@ -130,7 +133,7 @@ fn wrong((caught, missed): (&str, &str), files: &str, kept: &str, stopped: bool)
     wrong
 }
 
-/// A survivor without its line and column, which change with what stands above.
+/// A survivor without its line and column, which change with the code above it.
 fn nameless(line: &str) -> String {
     let mut parts = line.splitn(4, ':');
     match (parts.next(), parts.next(), parts.next(), parts.next()) {
@@ -176,7 +179,7 @@ mod tests {
         assert_eq!(judged(&folder, FILES, "", false).tally, Tally { passed: 0, failed: 1, skipped: 0 });
     }
 
-    /// A run that was stopped says how many it did not come to, and a reason for one of those stands.
+    /// A stopped run counts the mutations that it did not try, and a reason for one of these stays valid.
     #[test]
     fn what_was_not_tried_is_no_pass() {
         let folder = Tree::here().unwrap().target().join("mutants/stopped");
@@ -196,7 +199,7 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
-    /// Each area is files that there are.
+    /// The files of each area exist.
     #[test]
     fn areas_are_there() {
         let tree = Tree::here().unwrap();

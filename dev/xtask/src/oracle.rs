@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `dev/oracle`: analyses held against other tools' results, and against simulated runs of random sets. In release
-//! mode: it computes much.
+//! `dev/oracle`: compares analyses with results of other tools and with simulated and executed runs of random sets.
+//! It runs in release mode because it computes much.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,35 +13,35 @@ use crate::step::{Outcome, Step};
 use crate::tally::{SKIPPED, Tally};
 use crate::tree::Tree;
 
-/// Task sets with other tools' results.
+/// Task sets with results of other tools.
 const CASES: &str = "dev/oracle/cases";
-/// Sets of the campaign that every change runs.
+/// Sets of the campaign that CI runs.
 const SETS: &str = "2000";
-/// Sets in which an analysis that was weakened on purpose must be caught.
+/// Sets within which the campaign must catch an analysis that was weakened on purpose.
 const SETS_WEAK: &str = "500";
-/// Sets of the long one, and the seconds after which it ends wherever it is.
+/// Sets of the long campaign, and the seconds after which it stops, finished or not.
 const SETS_LONG: &str = "100000";
 const SECONDS_LONG: &str = "900";
-/// Seconds of the hunt of every change, of one for an analysis that was weakened, and of the long one.
+/// Seconds of the hunt that CI runs, of a hunt for an analysis that was weakened on purpose, and of the long hunt.
 const HUNT: &str = "5";
 const HUNT_WEAK: &str = "30";
 const HUNT_LONG: &str = "600";
-/// Sets that every change executes, and those in which a mistake on purpose must be found.
+/// Sets that CI executes, and sets within which an error on purpose must be found.
 const EXECUTED: &str = "200";
 const EXECUTED_WRONG: &str = "300";
-/// Seconds between two looks at what the machine adds, in the long form.
+/// Seconds of a run in the long form; each run measures the overheads of the machine again.
 const EXECUTED_ROUND: u64 = 300;
 
-/// The program, with these arguments.
+/// The command that runs the program with these arguments.
 pub(crate) fn program(tree: &Tree, arguments: &[&str]) -> Command {
     let run = "cargo run --quiet --locked --release -p taut-oracle --features linear-programming --";
     Command::line(run).args(arguments).dir(tree.root())
 }
 
-/// Compares the cases of a folder, in view.
+/// Compares the cases of a folder, with the output on the terminal.
 pub(crate) fn run(tree: &Tree, folder: Option<PathBuf>) -> ExitCode {
     let folder = folder.unwrap_or_else(|| tree.join(CASES));
-    // It runs at the root, wherever this was called.
+    // The program runs at the root: make a path absolute that is relative to the current folder.
     let folder = folder.canonicalize().unwrap_or(folder);
     match program(tree, &["cases", &folder.to_string_lossy()]).show() {
         End::Code(0) => ExitCode::SUCCESS,
@@ -50,11 +50,12 @@ pub(crate) fn run(tree: &Tree, folder: Option<PathBuf>) -> ExitCode {
     }
 }
 
-/// The exit code of a run that could execute nothing, for want of a privilege.
+/// The exit code of a run that could execute nothing because a privilege is missing.
 const NOT_EXECUTED: i32 = 4;
 
-/// What came of a program that says what it left out: by its exit code if that is all, and by lines if it is a part. One that
-/// plays mistakes on purpose has no such code: a mistake that was never made is not caught.
+/// The outcome of a program that reports what it left out: by [`NOT_EXECUTED`] if it left out everything, by lines
+/// that begin with [`SKIPPED`] if it left out a part. A run with canaries does not end with this code: an error that
+/// was never made is not caught.
 fn executed(output: Output) -> Outcome {
     let said: Vec<&str> = output.stdout.lines().filter_map(|line| line.strip_prefix(SKIPPED)).collect();
     let mut outcome = match output.end {
@@ -74,7 +75,7 @@ fn executed(output: Output) -> Outcome {
     Outcome { log: output.text, ..outcome }
 }
 
-/// What every change must pass.
+/// The steps that every change must pass.
 pub(crate) fn steps() -> Vec<Step> {
     vec![
         Step::new("oracle", |tree| {
@@ -105,8 +106,9 @@ pub(crate) fn steps() -> Vec<Step> {
     ]
 }
 
-/// Executes random sets for some minutes in view, beside ordinary threads that are busy: as many as processors if nobody
-/// says. What was found is kept, and the next one goes on from there. First, that what is wrong is found.
+/// Executes random sets for some minutes, with the output on the terminal, beside `load` busy ordinary threads (by
+/// default as many as processors). First it checks that errors on purpose are found. The results are kept, and the
+/// next call goes on from them.
 pub(crate) fn soak(tree: &Tree, minutes: u64, load: Option<usize>) -> ExitCode {
     let kept = tree.target().join("soak");
     let state = kept.join("execute.json");
@@ -135,7 +137,7 @@ pub(crate) fn soak(tree: &Tree, minutes: u64, load: Option<usize>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The long form, elsewhere each round.
+/// The long campaign, with another seed in each round.
 pub(crate) fn long_campaign(round: u64) -> Step {
     Step::new("campaign", move |tree| {
         let seed = (1000 * round).to_string();
@@ -144,7 +146,7 @@ pub(crate) fn long_campaign(round: u64) -> Step {
     })
 }
 
-/// The long search for a run that exceeds a bound, elsewhere each round.
+/// The long search for a run that exceeds a bound, with another seed in each round.
 pub(crate) fn long_hunt(round: u64) -> Step {
     Step::new("hunt", move |tree| {
         let seed = (1_000_000 * round).to_string();

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Protocol files: the headings of their template, and memory orderings that are labelled at both ends.
+//! Protocol files: their heads have the headings of the template, and labels mark both ends of each memory ordering.
 //!
 //! A protocol file declares each pair in its head, `//! ... O1 publish: Release in write ↔ Acquire in read`, and
-//! carries the label `// O1 publish` where the code does it. Grep then shows both ends of every pair. The code may go on in
-//! files of the folder of the same name, which have no such head.
+//! carries the label `// O1 publish` beside both accesses in the code. Grep then shows both ends of every pair. The
+//! code may continue in the files of the folder of the same name, which have no such head.
 
 use crate::absence::source::{Texts, lines_with, shipped};
 use crate::tree::{Finding, Tree};
 
-/// Where protocols live; each of these holds at least one.
+/// Path prefixes of protocol files. At least one protocol must stand below each.
 const ROOMS: &[&str] = &[
     "live/share/src/",
     "live/trace/src/ring.rs",
@@ -38,13 +38,13 @@ const HEADINGS: &[&str] = &[
     "Checked",
 ];
 
-/// Orderings that order.
+/// Orderings that are stronger than `Relaxed`.
 const STRONG: &[&str] = &["Acquire", "Release", "AcqRel", "SeqCst"];
 
-/// Lines from a label to the access that it is for.
+/// The access must stand within so many lines from its label, the line of the label included.
 const REACH: usize = 4;
 
-/// A declared pair.
+/// A pair that a head declares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Pair {
     label: String,
@@ -52,7 +52,7 @@ struct Pair {
     text: String,
 }
 
-/// The rule over all files where protocols live.
+/// Applies the rule to all protocol files.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     ROOMS.iter().flat_map(|room| check_room(tree, room)).collect()
 }
@@ -63,7 +63,7 @@ fn check_room(tree: &Tree, room: &str) -> Vec<Finding> {
 }
 
 fn check_files(room: &str, sources: Vec<(String, String)>) -> Vec<Finding> {
-    // Those with a head, each with its parts.
+    // Each file with a head is a protocol; files in the folder of its name are parts of it.
     let (wholes, rest): (Vec<_>, Vec<_>) =
         sources.into_iter().partition(|(source, _)| !pairs(source).is_empty());
     let mut protocols: Vec<_> = wholes.into_iter().map(|whole| vec![whole]).collect();
@@ -83,7 +83,7 @@ fn check_files(room: &str, sources: Vec<(String, String)>) -> Vec<Finding> {
     protocols.iter().flat_map(|files| check_whole(files)).collect()
 }
 
-/// A protocol as one text; what is found is told of the file that it stands in.
+/// Checks a protocol as one text. Each finding names the file and line in which it stands.
 fn check_whole(files: &[(String, String)]) -> Vec<Finding> {
     let ends = |text: &str| if text.ends_with('\n') { "" } else { "\n" };
     let text: String = files.iter().flat_map(|(source, _)| [source.as_str(), ends(source)]).collect();
@@ -102,7 +102,7 @@ fn check_whole(files: &[(String, String)]) -> Vec<Finding> {
     findings
 }
 
-/// A file that orders memory is a protocol file, whatever its head says.
+/// Whether a file orders memory: then it is a protocol file, whatever its head says.
 fn is_protocol(source: &str) -> bool {
     let code = shipped(source, Texts::Blank);
     STRONG.iter().any(|word| !lines_with(&code, word).is_empty())
@@ -146,7 +146,7 @@ fn check_protocol(path: &str, source: &str) -> Vec<Finding> {
     findings
 }
 
-/// Lines that order memory with no label on them or near above. An import orders nothing.
+/// Lines that order memory with no label within [`REACH`]. An import orders nothing.
 fn unlabelled(source: &str) -> Vec<usize> {
     let code = shipped(source, Texts::Blank);
     let lines: Vec<_> = code.lines().collect();
@@ -180,7 +180,7 @@ fn check_pair(path: &str, source: &str, pair: &Pair) -> Vec<Finding> {
         .collect()
 }
 
-/// Pairs of the head. A declaration goes on until the next label, heading or end of the head.
+/// The pairs of the head. A declaration continues to the next label, the next heading or the end of the head.
 fn pairs(source: &str) -> Vec<Pair> {
     let mut pairs: Vec<Pair> = Vec::new();
     let mut open = false;
@@ -209,7 +209,7 @@ fn pairs(source: &str) -> Vec<Pair> {
     pairs
 }
 
-/// Labels in the code, with their lines.
+/// The labels in the code, with their lines.
 fn sites(source: &str) -> Vec<(usize, String)> {
     let mut sites = Vec::new();
     for (number, line) in source.lines().enumerate() {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `dev/papers`: the papers' experiments, run anew. In release mode: they compute much. Rows of han14 that are there are
-//! kept, so that an interrupted run goes on: who has changed an analysis removes `papers` in the target folder first.
+//! `dev/papers`: runs the experiments of the papers again, in release mode because they compute much. Existing rows
+//! of han14 are kept, so that an interrupted run goes on. After a change of an analysis, remove `papers` in the
+//! target folder first.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,7 +13,7 @@ use clap::{Args, ValueEnum};
 use crate::command::{Command, End};
 use crate::tree::Tree;
 
-/// Where pages and figures are recorded.
+/// The folder of recorded pages and figures.
 const RECORD: &str = "docs/measured";
 
 /// What is run.
@@ -55,9 +56,9 @@ enum Which {
     Examples,
 }
 
-/// Builds the programs and runs them in view.
+/// Builds the programs and runs them, with their output on the terminal.
 pub(crate) fn run(tree: &Tree, options: &Papers) -> ExitCode {
-    // What sweeps needs the command.
+    // The experiments that sweep run the `taut` command.
     let with = if options.which == Which::Mechanisms { " -p taut-cli" } else { "" };
     let build = format!("cargo build --release --locked -p taut-papers{with}");
     let build = Command::line(&build).dir(tree.root());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `dev/peers`, a workspace of its own: built, run, and asked for its figures.
+//! Builds and runs `dev/peers`, which is a separate workspace, and reads its figures.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use crate::bars::share;
 use crate::command::{Command, End};
 use crate::tree::Tree;
 
-/// Where a recorded run is kept.
+/// The folder of recorded runs.
 const RECORD: &str = "docs/measured";
 
 /// What is wanted of a run.
@@ -46,7 +46,7 @@ pub(crate) struct Peers {
     seed: Option<u64>,
 }
 
-/// Builds the program and runs it in view.
+/// Builds the program and runs it, with its output on the terminal.
 pub(crate) fn run(tree: &Tree, options: &Peers) -> ExitCode {
     let build = build(tree, options.locks);
     println!("{}", build.shown());
@@ -67,7 +67,7 @@ pub(crate) fn run(tree: &Tree, options: &Peers) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Writes the bars of the run that is recorded in `folder` beside it.
+/// Writes the page of bars for the run that is recorded in `folder` to the same folder.
 fn bars_recorded(folder: &Path) -> Result<(), String> {
     let read = |path: &Path| std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()));
     let page = share::page(&read(&folder.join("peers.json"))?)?;
@@ -96,14 +96,14 @@ impl Peers {
     }
 }
 
-/// How the program is built; as slow as a program of 40 objects in 4 sizes is. For locks without the largest of the
-/// others, which is a queue.
+/// The command that builds the program. A program of 40 objects in 4 sizes takes long to compile. For locks, the
+/// largest of the other libraries is left out: it is a queue.
 fn build(tree: &Tree, locks: bool) -> Command {
     let what = if locks { "build --release --no-default-features" } else { "build --release" };
     cargo(what, tree).limit(std::time::Duration::from_secs(30 * 60))
 }
 
-/// A command of Cargo's for that workspace; what it builds goes to a folder of its own.
+/// A Cargo command for the workspace of the peers, with a separate target folder.
 pub(crate) fn cargo(what: &str, tree: &Tree) -> Command {
     Command::line(&format!("cargo {what} --locked --manifest-path {PEERS}/Cargo.toml"))
         .args(["--target-dir".as_ref(), tree.target().join("peers").as_os_str()])
@@ -114,18 +114,18 @@ fn program(tree: &Tree) -> std::path::PathBuf {
     tree.target().join("peers/release/taut-peers")
 }
 
-/// Builds the program, runs what the bars of shared objects need, and gives its JSON.
+/// Builds the program, runs the trials that the bars of shared objects need, and returns its JSON.
 ///
 /// # Errors
-/// What the compiler or the program said.
+/// The output of the compiler or the program.
 pub(crate) fn measured_for_bars(tree: &Tree, rounds: usize, folder: &Path) -> Result<String, String> {
     measured(tree, &["--bars"], "peers.json", rounds, folder)
 }
 
-/// The same of locks and releases.
+/// The same for the bars of locks and releases.
 ///
 /// # Errors
-/// What the compiler or the program said.
+/// The output of the compiler or the program.
 pub(crate) fn locks_for_bars(tree: &Tree, rounds: usize, folder: &Path) -> Result<String, String> {
     measured(tree, &["locks"], "locks.json", rounds, folder)
 }
@@ -147,15 +147,15 @@ fn measured(tree: &Tree, words: &[&str], name: &str, rounds: usize, folder: &Pat
     std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Objects whose instructions are counted: those that bars are held against.
+/// The objects whose instructions are counted: those that bars compare.
 const COUNTED: [&str; 9] =
     ["QrtR", "QrtR in place", "QrtWo", "QrtWc", "rtrb", "SDrtR", "SDrtW", "Hybrid", "triple_buffer"];
-/// Values of these bytes. Larger ones are copied by an instruction that repeats itself, of which a count says little.
+/// The sizes of values, in bytes. A repeating instruction copies larger values, so their count would say little.
 const COUNTED_BYTES: [u32; 2] = [8, 64];
-/// Operations of each.
+/// The number of operations of each kind.
 const COUNTED_TIMES: u32 = 10_000;
 
-/// Writes how many instructions an operation takes, beside the recorded run.
+/// Counts the instructions of an operation and writes them to the folder of the recorded run.
 fn instructions_recorded(tree: &Tree) -> Result<(), String> {
     let mut text = format!(
         "# Instructions of an operation\n\n\
@@ -179,7 +179,7 @@ fn instructions_recorded(tree: &Tree) -> Result<(), String> {
     Ok(())
 }
 
-/// Instructions of one operation, in which `function` of the program's is.
+/// The instructions of one operation, which the function `function` of the program makes.
 fn instructions(tree: &Tree, object: &str, bytes: u32, function: &str) -> Result<f64, String> {
     let run = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
@@ -193,7 +193,7 @@ fn instructions(tree: &Tree, object: &str, bytes: u32, function: &str) -> Result
     }
 }
 
-/// What valgrind says that it has counted.
+/// The count in the output of valgrind.
 fn collected(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.split_once("Collected :"))?;
     line.1.trim().parse().ok()
@@ -203,7 +203,8 @@ fn collected(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// The page of bars is that of the recorded run: `BARS_UPDATE=1` writes it, where goals have changed and the run has not.
+    /// The page of bars must be that of the recorded run. `BARS_UPDATE=1` rewrites it after a change of goals without
+    /// a new run.
     #[test]
     fn the_recorded_bars_are_those_of_the_recorded_run() {
         let folder = Tree::here().unwrap().join(RECORD);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `edge/py`: its wheel is built, installed elsewhere, and tested there; its types and its notebook are checked.
+//! `edge/py`: builds the wheel, installs it into a separate environment and tests it there; checks types and notebook.
 //!
-//! The wheel is built as the tests of the workspace are, so that little is compiled for it. Environments of Python lie
-//! below `target/python` and are kept.
+//! The wheel is built in the profile of the workspace tests, so that little is compiled for it. The Python environments
+//! stand below `target/python` and are kept.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,12 +16,12 @@ use crate::tree::Tree;
 
 /// The folder of the package.
 const PACKAGE: &str = "edge/py";
-/// What builds and looks at sources.
+/// The packages that build the wheel and check sources.
 const TOOLS: &str = "maturin>=1.9,<2 ruff mypy";
-/// What the tests need beside the wheel.
+/// The packages that the tests need besides the wheel.
 const NEEDS: &str = "pytest numpy pyarrow polars pandas matplotlib nbformat nbclient ipykernel mypy";
 
-/// All steps, in order: later ones stand on earlier ones.
+/// All steps, in order: later steps need the results of earlier ones.
 pub(crate) fn steps() -> Vec<Step> {
     vec![
         needing("python: sources", |tree| {
@@ -37,7 +37,7 @@ pub(crate) fn steps() -> Vec<Step> {
                 bin(tree, "elsewhere", "python").args(["-m", "pytest", "tests", "-p", "no:cacheprovider"]);
             let build = Command::line("cargo build --workspace --locked --bin taut").dir(tree.root()).run();
             let command = tree.target().join("debug/taut");
-            // Rows are held against the command's.
+            // The tests compare rows with those of the `taut` command.
             counted(within(tree, if build.success() { test.env("TAUT", command) } else { test }).run())
         }),
         installed("python: examples in documentation", |tree| {
@@ -47,7 +47,7 @@ pub(crate) fn steps() -> Vec<Step> {
             counted(within(tree, test.args(which)).run())
         }),
         installed("python: types", |tree| {
-            // Where pyarrow and numpy are, so that their types are known.
+            // This environment has pyarrow and numpy, so that mypy finds their types.
             let python = environment(tree, "elsewhere").join("bin/python");
             let mypy = bin(tree, "tools", "mypy").args(["--python-executable".as_ref(), python.as_os_str()]);
             let cache = tree.target().join("python/mypy");
@@ -61,7 +61,7 @@ pub(crate) fn steps() -> Vec<Step> {
             let pip = bin(tree, "sources", "python").args(["-m", "pip", "install", "--quiet", "."]);
             let pip = pip.args(["--config-settings=build-args=--profile dev --locked"]);
             let import = "import taut; assert taut.ns('1ms') == 1_000_000 and taut.__file__.count('sources')";
-            // Not in the folder of the package, which would be imported instead.
+            // In the folder of the package, Python would import the sources instead.
             let import = bin(tree, "sources", "python").args(["-c", import]).dir(&tree.target());
             let installed = building(tree, pip).run();
             if installed.success() { Outcome::of(import.run()) } else { Outcome::of(installed) }
@@ -79,17 +79,17 @@ fn bin(tree: &Tree, name: &str, program: &str) -> Command {
     Command::new(environment(tree, name).join("bin").join(program)).limit(Duration::from_secs(15 * 60))
 }
 
-/// In the folder of the package.
+/// Runs a command in the folder of the package.
 fn within(tree: &Tree, command: Command) -> Command {
     command.dir(&tree.join(PACKAGE))
 }
 
-/// The same for what builds: with the results of other builds at hand.
+/// The same for a command that builds: it shares the target folder, to reuse results of other builds.
 fn building(tree: &Tree, command: Command) -> Command {
     within(tree, command).env("CARGO_TARGET_DIR", tree.target())
 }
 
-/// Makes an environment if it is not there.
+/// Makes an environment if it does not exist.
 fn present(tree: &Tree, name: &str) -> Result<(), String> {
     if environment(tree, name).join("bin/pip").exists() {
         return Ok(());
@@ -103,7 +103,7 @@ fn fresh(tree: &Tree, name: &str) -> Result<(), String> {
     if make.success() { Ok(()) } else { Err(make.text) }
 }
 
-/// Installs into an environment what it has not.
+/// Installs missing packages into an environment, which is made if it does not exist.
 fn install(tree: &Tree, name: &str, what: &[String]) -> Result<(), String> {
     present(tree, name).map_err(|why| format!("no environment of Python: {}", last_line(&why)))?;
     let install = bin(tree, name, "python").args(["-m", "pip", "install", "--quiet"]).args(what).run();
@@ -118,7 +118,7 @@ fn words(list: &str) -> Vec<String> {
     list.split(' ').map(str::to_owned).collect()
 }
 
-/// A step that needs the tools: skipped with the reason if they cannot be had.
+/// A step that needs [`TOOLS`]: skipped, with the reason, if they cannot be installed.
 fn needing(name: &str, work: impl Fn(&Tree) -> Outcome + 'static) -> Step {
     Step::new(name, move |tree| match install(tree, "tools", &words(TOOLS)) {
         Ok(()) => work(tree),
@@ -126,7 +126,7 @@ fn needing(name: &str, work: impl Fn(&Tree) -> Outcome + 'static) -> Step {
     })
 }
 
-/// A step that needs the wheel in the second environment.
+/// A step that needs the wheel in the environment `elsewhere`: skipped if it is not installed.
 fn installed(name: &str, work: impl Fn(&Tree) -> Outcome + 'static) -> Step {
     Step::new(name, move |tree| {
         if environment(tree, "elsewhere").join("bin/pytest").exists() {
@@ -137,12 +137,13 @@ fn installed(name: &str, work: impl Fn(&Tree) -> Outcome + 'static) -> Step {
     })
 }
 
-/// What Python adds to a sweep: what `benches/sweep.py` prints, of a wheel and a command that are built for release.
+/// Measures what Python adds to a sweep: the output of `benches/sweep.py`, with the wheel and the `taut` command
+/// built for release.
 pub(crate) fn beside_the_command(tree: &Tree) -> Result<String, String> {
     let reported = |output: Output| if output.success() { Ok(output.stdout) } else { Err(output.text) };
     install(tree, "tools", &words(TOOLS))?;
     let wheels = tree.target().join("python/released");
-    // That there is none is as well.
+    // It is fine if the folder does not exist.
     let _ = std::fs::remove_dir_all(&wheels);
     let build =
         bin(tree, "tools", "maturin").args(["build", "--locked", "--release", "--out"]).args([&wheels]);
@@ -158,10 +159,10 @@ pub(crate) fn beside_the_command(tree: &Tree) -> Result<String, String> {
     reported(within(tree, measure.args([command, generator])).run())
 }
 
-/// Builds the wheel, and installs it where nothing of the sources is.
+/// Builds the wheel and installs it into an environment without the sources.
 fn wheel(tree: &Tree) -> Outcome {
     let wheels = tree.target().join("python/wheels");
-    // An older one must not be taken for this one; that there is none is as well.
+    // Remove older wheels, so that none is taken for the new one. It is fine if the folder does not exist.
     let _ = std::fs::remove_dir_all(&wheels);
     let build = bin(tree, "tools", "maturin")
         .args(["build", "--locked", "--profile", "dev", "--out"])
@@ -180,7 +181,7 @@ fn wheel(tree: &Tree) -> Outcome {
     Outcome::of(bin(tree, "elsewhere", "python").args(pip).run())
 }
 
-/// Commands in the folder of the package, each a check.
+/// Runs commands in the folder of the package; each is a check.
 fn all(tree: &Tree, commands: &[Command]) -> Outcome {
     let mut sum = Outcome::default();
     for command in commands {
@@ -191,7 +192,7 @@ fn all(tree: &Tree, commands: &[Command]) -> Outcome {
     sum
 }
 
-/// What pytest counted.
+/// The outcome of a run of pytest.
 fn counted(output: Output) -> Outcome {
     let mut tally = tally(&output.text);
     let mut note = String::new();
@@ -205,7 +206,7 @@ fn counted(output: Output) -> Outcome {
     Outcome { tally, note, log: output.text }
 }
 
-/// The counts of the closing line of pytest, as `1 failed, 97 passed, 2 skipped in 9.81s`.
+/// The counts in the closing line of pytest, such as `1 failed, 97 passed, 2 skipped in 9.81s`.
 fn tally(text: &str) -> Tally {
     let mut sum = Tally::default();
     let closing = text.lines().rev().find(|line| line.contains(" in ") && line.contains("s"));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A test that returns early says so in the word that is counted.
+//! A test that returns early must print that it was skipped.
 //!
-//! Rust's test harness counts a test that returns as passed, whatever it did. A test that lacks something prints
-//! `skipped: what it lacks` ([`tally::left_out`](crate::tally::left_out)) before it returns.
+//! Rust's test harness counts a test that returns as passed, whatever the test did. So a test that lacks something must
+//! print `skipped: what it lacks` before it returns. [`tally::left_out`](crate::tally::left_out) counts these tests.
 
 use crate::absence::source::{Texts, code};
 use crate::tally::{ENTRY, SKIPPED};
@@ -17,7 +17,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 fn check_source(path: &str, source: &str) -> Vec<Finding> {
-    // A place in one is the same place in the other if each character has one byte.
+    // With one byte per character, a position is the same in `code` and `blank`.
     let source: String = source.chars().map(|c| if c.is_ascii() { c } else { '?' }).collect();
     let (code, blank) = (code(&source, Texts::Keep), code(&source, Texts::Blank));
     let line = |at: usize| code[..at].matches('\n').count() + 1;
@@ -29,7 +29,7 @@ fn check_source(path: &str, source: &str) -> Vec<Finding> {
             findings.push(Finding::at(path, line(at), message));
         }
     }
-    // Where tests are, the word stands at the beginning or nowhere.
+    // In test code, the word may stand only at the beginning of a printed line.
     let tests = if path.contains("/tests/") || path.contains("src/tests") {
         Some(0)
     } else {
@@ -45,7 +45,7 @@ fn check_source(path: &str, source: &str) -> Vec<Finding> {
     findings
 }
 
-/// Where texts begin that are printed, behind `from`, and those texts.
+/// The texts that `println!` prints in the code from position `from` on, with the position of each.
 fn prints(code: &str, from: usize) -> impl Iterator<Item = (usize, &str)> {
     code[from..].match_indices("println!(\"").map(move |(at, words)| {
         let begin = from + at + words.len();
@@ -53,11 +53,12 @@ fn prints(code: &str, from: usize) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The positions of `return` in the function that opens at `open` that give nothing, and in whose block nothing is said.
-/// Those of closures and functions inside of it are theirs.
+/// The position of each `return` of `()` in the function whose body opens at `open`, if the block around it prints
+/// neither [`SKIPPED`] nor [`ENTRY`]. A `return` in a closure or an inner function does not end the test and is left
+/// out.
 fn silent_returns(code: &str, blank: &str, open: usize) -> Vec<usize> {
     let bytes = blank.as_bytes();
-    // Of each open block, where it begins and whether it is one of another function.
+    // Each open block: where it begins, and whether it belongs to a closure or an inner function.
     let mut blocks: Vec<(usize, bool)> = Vec::new();
     let mut found = Vec::new();
     let mut at = open;
@@ -131,7 +132,7 @@ mod tests {
         }
         assert_eq!(lines(&test("let Some(x) = y else { return };")), [4]);
         assert_eq!(lines("fn no_test() { return; }"), [0; 0]);
-        // What the block around says does not count for the block inside.
+        // A print in the outer block does not count for the inner block.
         let outside = "println!(\"skipped: {why}\");\n if other {\n return;\n }";
         assert_eq!(lines(&test(outside)), [6]);
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Every source file says its licence and its authors in its first lines.
+//! Every source file names its licence and its authors in its first lines.
 
 use crate::tree::{Finding, Tree, has_extension};
 
-/// Lines in which the two lines must stand: a script may begin with `#!`.
+/// The two lines must stand within so many first lines: a script may begin with `#!`.
 const HEAD: usize = 4;
 
 const EXTENSIONS: &[&str] = &["rs", "py", "sh", "js", "c", "h"];

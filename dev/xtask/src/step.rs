@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Named steps, run in order to the last, one line each, and a closing line that counts.
+//! Named steps: all run in order, each prints a line, and a closing line counts the verdicts.
 
 use std::fs;
 use std::io::{IsTerminal, Write};
@@ -11,17 +11,17 @@ use crate::command::{Command, Output};
 use crate::tally::{Tally, Word, left_out};
 use crate::tree::{Finding, Tree};
 
-/// Lines of output shown of a step that failed; all of it is in its log.
+/// Lines of a failed step's output that are printed; its log has all lines.
 const TAIL: usize = 60;
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
-    /// Checks by verdict.
+    /// The number of checks by verdict.
     pub(crate) tally: Tally,
-    /// Why something was skipped or failed, in one line; may be empty.
+    /// Why the step skipped or failed a check, in one line; may be empty.
     pub(crate) note: String,
-    /// Everything that was printed.
+    /// The whole output.
     pub(crate) log: String,
 }
 
@@ -36,12 +36,12 @@ impl Outcome {
         Self { tally: Tally { failed: 1, ..Tally::default() }, note: note.into(), log: log.into() }
     }
 
-    /// One check that could not be made, and why.
+    /// One check that could not run, and why.
     pub(crate) fn skipped(note: impl Into<String>) -> Self {
         Self { tally: Tally { skipped: 1, ..Tally::default() }, note: note.into(), log: String::new() }
     }
 
-    /// A command whose end is the verdict.
+    /// One check: a command, which passes if it ends with code 0.
     pub(crate) fn of(output: Output) -> Self {
         if output.success() {
             Self { log: output.text, ..Self::passed() }
@@ -50,7 +50,7 @@ impl Outcome {
         }
     }
 
-    /// Runs a command that runs Rust tests: its verdicts are counted one by one.
+    /// Runs a command that runs Rust tests, and counts the verdict of each test.
     pub(crate) fn of_tests(command: Command) -> Self {
         Self::tested(command.showing_output().run())
     }
@@ -68,7 +68,7 @@ impl Outcome {
         Self { tally, note, log: output.text }
     }
 
-    /// A rule: passed if there are no findings, else one failure per finding.
+    /// A rule: it passes without findings, else each finding is a failure.
     pub(crate) fn of_findings(findings: &[Finding]) -> Self {
         if findings.is_empty() {
             return Self::passed();
@@ -79,30 +79,30 @@ impl Outcome {
     }
 }
 
-/// A name and what to do.
+/// A name and the work to do.
 pub(crate) struct Step {
     name: String,
     work: Box<dyn Fn(&Tree) -> Outcome>,
 }
 
 impl Step {
-    /// A step of our own.
+    /// A step that calls a function.
     pub(crate) fn new(name: impl Into<String>, work: impl Fn(&Tree) -> Outcome + 'static) -> Self {
         Self { name: name.into(), work: Box::new(work) }
     }
 
-    /// A command whose end is the verdict.
+    /// A step that runs a command, which passes if it ends with code 0.
     pub(crate) fn command(name: impl Into<String>, command: Command) -> Self {
         Self::new(name, move |tree| Outcome::of(command.clone().dir(tree.root()).run()))
     }
 
-    /// A command that runs Rust tests.
+    /// A step that runs a command of Rust tests.
     pub(crate) fn tests(name: impl Into<String>, command: Command) -> Self {
         Self::new(name, move |tree| Outcome::of_tests(command.clone().dir(tree.root())))
     }
 }
 
-/// Runs all steps, whatever comes of each, and prints a line per step. Full logs go to `target/ci/`.
+/// Runs all steps, also after a failure, and prints a line per step. Full logs go to `target/ci/`.
 pub(crate) fn run(tree: &Tree, steps: &[Step]) -> Tally {
     let width = steps.iter().map(|step| step.name.chars().count()).max().unwrap_or(0);
     let logs = tree.target().join("ci");
@@ -148,7 +148,7 @@ fn line(name: &str, width: usize, outcome: &Outcome, elapsed: Duration) -> Strin
     format!("{verdict:>4}  {name:width$} {:>7.1} s  {counts}{note}", elapsed.as_secs_f64())
 }
 
-/// What tests lacked, or why they are ignored, and which: a line for each reason.
+/// One line per reason why tests were skipped or ignored, with the names of these tests.
 fn skips(log: &str) -> Vec<String> {
     let skipped = left_out(log).into_iter().filter(|skip| skip.word == Word::Skipped);
     let ignored = log.lines().filter_map(|line| {
@@ -178,8 +178,9 @@ fn print_tail(log: &str, path: &str) {
     }
 }
 
-/// What each failed test printed, the end of it if it is long. Tests that passed print as well, below `successes:`; what
-/// stands between the first `failures:` of a program and the next, which lists them, is of those that failed.
+/// The output of each failed test, or its end if it is long. The harness shows the output of passed tests below
+/// `successes:`. The output of failed tests stands between the first `failures:` of a test program and its second
+/// `failures:`, which begins their list.
 fn failed_tests<'l>(lines: &[&'l str]) -> Vec<&'l str> {
     let mut shown = Vec::new();
     let mut rest = lines;
@@ -200,7 +201,7 @@ fn failed_tests<'l>(lines: &[&'l str]) -> Vec<&'l str> {
     shown
 }
 
-/// Whether what a test printed begins here.
+/// Whether this line begins the output of a test.
 fn is_head(line: &str) -> bool {
     line.starts_with("---- ") && line.ends_with(" stdout ----")
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `dev/storm`, with the applications that it needs, as they are shipped: in release mode.
+//! Builds `dev/storm` and the applications that it runs in release mode, as they are shipped.
 
 use std::process::ExitCode;
 
@@ -22,7 +22,7 @@ pub(crate) struct Storm {
     only: Option<String>,
 }
 
-/// Makes a storm, in view.
+/// Builds and runs the storm, with its output on the terminal.
 pub(crate) fn run(tree: &Tree, storm: &Storm) -> ExitCode {
     let build = "cargo build --locked --release -p taut-cli -p taut-cochlear -p taut-drive -p taut-storm";
     if Command::line(build).dir(tree.root()).show() != End::Code(0) {

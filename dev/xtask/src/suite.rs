@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The lists of steps: what `test`, `ci` and `soak` run.
+//! The lists of steps that `test`, `ci` and `soak` run.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -16,14 +16,14 @@ use crate::{
     absence, counts, document, drivers, exchange, names, oracle, orderings, peers, python, skips, spdx, step,
 };
 
-/// What a contributor must see pass.
+/// The steps of `cargo xtask test`, which must pass on the machine of a contributor.
 pub(crate) fn test() -> Vec<Step> {
     let mut steps = rules();
     steps.extend(tests());
     steps
 }
 
-/// Everything.
+/// The steps of `cargo xtask ci`: everything.
 pub(crate) fn ci() -> Vec<Step> {
     let mut steps = vec![set_up()];
     steps.push(Step::command("formatting", Command::line("cargo fmt --all --check")));
@@ -49,7 +49,7 @@ pub(crate) fn ci() -> Vec<Step> {
 
 fn set_up() -> Step {
     Step::new("set-up", |_| {
-        // Tests that trace are skipped without it.
+        // Tests that trace system calls skip themselves without strace.
         let _ = toolchain::STRACE.ensure();
         let missing: Vec<_> =
             toolchain::LINTS.iter().filter_map(|component| component.ensure().err()).collect();
@@ -61,7 +61,7 @@ fn set_up() -> Step {
     })
 }
 
-/// Rules about sources and documents: no build needed.
+/// The rules about sources and documents, which need no build.
 fn rules() -> Vec<Step> {
     let mut steps = absence::steps();
     steps.extend([orderings(), links(), spdx(), dependencies(), commands(), citations(), skips()]);
@@ -126,8 +126,8 @@ fn tests() -> Vec<Step> {
     ]
 }
 
-/// The documentation builds without a warning. A command and a library are both called `taut`, so the pages of
-/// commands go to a folder of their own; what was compiled for the libraries' serves them too.
+/// The documentation must build without a warning. A command and a library are both called `taut`, so the pages of
+/// commands go to a separate folder. Both builds share the build folder, so that crates are compiled once.
 pub(crate) fn documentation() -> Vec<Step> {
     let strict = |what: &str| Command::line(what).env("RUSTDOCFLAGS", "-D warnings");
     vec![
@@ -141,8 +141,8 @@ pub(crate) fn documentation() -> Vec<Step> {
     ]
 }
 
-/// Each application of ours is proven, and its plan is the one that its manifest gives. The command that is asked is
-/// built as the tests were, so that nothing is compiled for it.
+/// `taut check` must accept each application below `apps/` and `dev/`, and its plan must be up to date with its
+/// manifest. The `taut` command is built with the flags of the tests, so that their build results serve it.
 fn applications() -> Vec<Step> {
     let ask = |name: &str, question: &'static [&'static str]| {
         Step::new(name, move |tree| {
@@ -166,8 +166,9 @@ fn applications() -> Vec<Step> {
     vec![ask("applications are proven", &["check"]), ask("plans are up to date", &["plan", "--check"])]
 }
 
-/// The program that measures ours beside others still builds, and its objects still give what was put in. The largest
-/// of the others is left out: it takes as long to build as all the rest.
+/// The program that compares our objects with other libraries must build, and its tests must pass: each object returns
+/// the values that were put in. The largest of the other libraries is left out: it takes as long to build as all the
+/// rest.
 fn beside_others() -> Vec<Step> {
     let formatting = format!("cargo fmt --check --manifest-path {}/Cargo.toml", absence::PEERS);
     vec![
@@ -180,7 +181,7 @@ fn beside_others() -> Vec<Step> {
     ]
 }
 
-/// Tests of a crate that is built another way, in a folder of its own: other flags build everything anew.
+/// Tests of a crate that is built with `--cfg flag`, in a separate target folder: other flags rebuild everything.
 fn built_with(flag: &'static str, package: &'static str, which: &'static str) -> Step {
     Step::new(format!("{flag} {package}"), move |tree| tested_with(tree, flag, package, which))
 }
@@ -195,13 +196,13 @@ fn tested_with(tree: &Tree, flag: &str, package: &str, which: &str) -> Outcome {
     Outcome::of_tests(test.dir(tree.root()))
 }
 
-/// loom's tests of a crate; and what its protocol files say of executions is what these counted.
+/// The loom tests of a crate. The execution counts in its protocol files must be those that these tests print.
 fn explored(package: &'static str, which: &'static str) -> Step {
     Step::new(format!("loom {package}"), move |tree| {
         let mut outcome = tested_with(tree, "loom", package, which);
         let sources = format!("{}/src/", package.replace("taut-", "live/"));
         let quoted = match &counts::check(tree, &sources, &outcome.log)[..] {
-            // A busy machine may not explore all in the time that a model has.
+            // On a busy machine the time limit of a model may stop its exploration.
             [_, ..] if outcome.log.contains(": STOPPED after ") => Outcome::skipped(""),
             findings => Outcome::of_findings(findings),
         };
@@ -211,7 +212,8 @@ fn explored(package: &'static str, which: &'static str) -> Step {
     })
 }
 
-/// Every interleaving of small configurations on the real code, and random ones of longer runs.
+/// Model checking of the real code: loom explores every interleaving of small configurations, shuttle random ones of
+/// longer runs.
 fn interleavings() -> Vec<Step> {
     vec![
         explored("taut-share", "--test loom*"),
@@ -222,7 +224,8 @@ fn interleavings() -> Vec<Step> {
     ]
 }
 
-/// The driver of the test `fuzzed`, led by what it covers; what it has found before is kept beside what it builds.
+/// Coverage-guided fuzzing with the driver of the test `fuzzed`. `live/share/fuzz/corpus` keeps the inputs that earlier
+/// runs found.
 fn fuzz() -> Step {
     Step::new("fuzz", |tree| {
         if let Err(why) = toolchain::NIGHTLY.ensure() {
@@ -240,8 +243,8 @@ fn fuzz() -> Step {
     })
 }
 
-/// The shared objects elsewhere: they build where nobody runs them, and AArch64 is run, emulated. An emulator orders
-/// memory as its host does: what this finds is wrong code for the processor, not wrong orderings.
+/// The shared objects on other targets: two targets are only checked by the compiler; AArch64 runs in an emulator. The
+/// emulator orders memory as its host does, so these runs find wrong code for the processor, not wrong orderings.
 fn other_targets() -> Vec<Step> {
     const TARGET: &str = "aarch64-unknown-linux-gnu";
     const EMULATOR: &str = "qemu-aarch64";
@@ -257,7 +260,7 @@ fn other_targets() -> Vec<Step> {
                 .args(["--target", TARGET])
                 .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc")
                 .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", EMULATOR)
-                // Tests that start themselves as another process do so by this.
+                // Tests that start themselves as another process use this emulator.
                 .env("TAUT_TEST_RUNNER", EMULATOR)
                 .env("QEMU_LD_PREFIX", "/usr/aarch64-linux-gnu")
                 .env("TAUT_STRESS_SECONDS", "0.1")
@@ -268,7 +271,7 @@ fn other_targets() -> Vec<Step> {
     ]
 }
 
-/// The long forms, round after round until the time is over; a round that has begun ends.
+/// Runs the long forms of the tests in rounds until the time is over. A round that has begun runs to its end.
 pub(crate) fn soak(tree: &Tree, minutes: u64) -> ExitCode {
     let end = Instant::now() + Duration::from_secs(minutes * 60);
     let mut total = Tally::default();
@@ -276,7 +279,7 @@ pub(crate) fn soak(tree: &Tree, minutes: u64) -> ExitCode {
     while Instant::now() < end {
         round += 1;
         println!("round {round}");
-        // Random tests begin elsewhere each time by themselves; more cases reach further.
+        // Random tests draw a new seed in each run; more cases reach further.
         let random = Command::line("cargo test --workspace --locked --release --no-fail-fast --lib --tests");
         let long = |what: &str, variable: &str, value: &str| {
             let test =

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Checks, counted by verdict.
+//! Counts of checks, by verdict.
 
 use std::fmt;
 use std::ops::AddAssign;
 use std::process::ExitCode;
 
-/// How many checks passed, failed and could not be made.
+/// How many checks passed, failed and could not run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// They said yes.
+    /// Checks that succeeded.
     pub(crate) passed: u64,
-    /// They said no, or crashed.
+    /// Checks that failed or crashed.
     pub(crate) failed: u64,
-    /// They were not made, and said why.
+    /// Checks that did not run, or that were incomplete, with a reason.
     pub(crate) skipped: u64,
 }
 
 impl Tally {
-    /// The sum of the `test result:` lines that Rust's test harness prints, one per test program. A test that passed and
-    /// said that it left something out ([`left_out`]) is not one that passed.
+    /// The sum of the `test result:` lines of Rust's test harness, which prints one per test program. A test that
+    /// passed but printed that it left something out ([`left_out`]) does not count as passed.
     pub(crate) fn of(text: &str) -> Self {
         let mut sum = Self::default();
         let said = left_out(text);
@@ -50,33 +50,33 @@ impl Tally {
     }
 }
 
-/// What a test is that passed and tested nothing, or not all of it.
+/// Why a passed test tested nothing, or not everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
     /// It lacks something: a privilege, a processor, a tool.
     Skipped,
-    /// It is the main function of a process that other tests start, and was not started by one.
+    /// It is the main function of a process that other tests start, but the harness started it as a test.
     Entry,
 }
 
-/// A test that passed and said that it left something out.
+/// A test that passed but printed that it left something out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LeftOut {
-    /// Which.
+    /// The name of the test.
     pub(crate) test: String,
-    /// What it is then.
+    /// The kind of omission.
     pub(crate) word: Word,
-    /// What it lacks.
+    /// What the test lacks.
     pub(crate) why: String,
 }
 
-/// How a test says that it lacks something, at the beginning of a line.
+/// The beginning of the line in which a test prints that it lacks something.
 pub(crate) const SKIPPED: &str = "skipped: ";
-/// How the main function of a process that tests start says so, where it was started as a test.
+/// The beginning of the line that the main function of a process for tests prints if the harness starts it as a test.
 pub(crate) const ENTRY: &str = "no test: ";
 
-/// The tests that passed and said that they left something out. Rust's test harness shows what a test printed that passed
-/// only if it is told to (`--show-output`), below `successes:`.
+/// The tests that passed but printed that they left something out. Rust's test harness shows the output of passed tests
+/// only with `--show-output`, below `successes:`.
 pub(crate) fn left_out(text: &str) -> Vec<LeftOut> {
     let mut found: Vec<LeftOut> = Vec::new();
     let (mut passed, mut test) = (false, None);
@@ -92,7 +92,7 @@ pub(crate) fn left_out(text: &str) -> Vec<LeftOut> {
             let said = [(SKIPPED, Word::Skipped), (ENTRY, Word::Entry)].into_iter().find_map(word);
             if let Some((word, why)) = said {
                 found.push(LeftOut { test: name.to_owned(), word, why: why.to_owned() });
-                // However often it says so, it is one test.
+                // One test counts once, however many such lines it prints.
                 test = None;
             }
         }

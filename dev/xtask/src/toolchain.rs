@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a check needs beyond a Rust toolchain: installed if it is not there, or a reason why not.
+//! Tools that checks need beyond a Rust toolchain. A missing tool is installed, or the reason why not is reported.
 
 use std::time::Duration;
 
 use crate::command::Command;
 
-/// Something that can be installed, and a command that works once it is there.
+/// A tool that can be installed, and a command that succeeds once it is installed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Component {
     probe: &'static [&'static str],
@@ -15,16 +15,16 @@ pub(crate) struct Component {
     names: &'static [&'static str],
 }
 
-/// Who provides it.
+/// Where a component comes from.
 #[derive(Clone, Copy, Debug)]
 enum Source {
-    /// rustup: components, of the toolchain that is in use or of another.
+    /// rustup: components of the current toolchain (`None`) or of a named one.
     Toolchain(Option<&'static str>),
-    /// rustup: the standard library of other targets, for the toolchain that is in use.
+    /// rustup: the standard library of other targets, for the current toolchain.
     Targets,
-    /// Debian and what descends from it: packages.
+    /// apt: packages of Debian and its derivatives.
     Packages,
-    /// The registry: a command of Cargo's, built here.
+    /// crates.io: a Cargo subcommand, compiled on this machine.
     Registry,
 }
 
@@ -41,14 +41,14 @@ pub(crate) const MIRI: Component = Component {
     names: &["miri", "rust-src"],
 };
 
-/// Nightly, whose compiler has sanitizers.
+/// Nightly, for the sanitizers of its compiler.
 pub(crate) const NIGHTLY: Component = Component {
     probe: &["cargo", "+nightly", "--version"],
     from: Source::Toolchain(Some("nightly")),
     names: &["rustc"],
 };
 
-/// Nightly with the sources of the standard library, to build it with a sanitizer.
+/// Nightly with the sources of the standard library, which a sanitizer must instrument too.
 pub(crate) const SOURCES: Component = Component {
     probe: &[
         "sh",
@@ -59,40 +59,40 @@ pub(crate) const SOURCES: Component = Component {
     names: &["rust-src"],
 };
 
-/// A processor without 64-bit atomics and without an operating system: Cortex-M4 and -M7.
+/// The target of processors without 64-bit atomics and without an operating system: Cortex-M4 and -M7.
 pub(crate) const THUMB: Component = Component {
     probe: &["sh", "-c", "test -d \"$(rustc --print target-libdir --target thumbv7em-none-eabihf)\""],
     from: Source::Targets,
     names: &["thumbv7em-none-eabihf"],
 };
 
-/// Android.
+/// The target of Android on AArch64.
 pub(crate) const ANDROID: Component = Component {
     probe: &["sh", "-c", "test -d \"$(rustc --print target-libdir --target aarch64-linux-android)\""],
     from: Source::Targets,
     names: &["aarch64-linux-android"],
 };
 
-/// GNU parallel. Another program of that name does not know the question.
+/// GNU parallel. The probe fails with the other program of that name, which does not know `--version`.
 pub(crate) const PARALLEL: Component =
     Component { probe: &["parallel", "--version"], from: Source::Packages, names: &["parallel"] };
 
-/// What shows system calls.
+/// strace, which shows system calls.
 pub(crate) const STRACE: Component =
     Component { probe: &["strace", "--version"], from: Source::Packages, names: &["strace"] };
 
-/// What changes sources and looks whether a test fails.
+/// cargo-mutants, which changes sources and checks whether a test fails.
 pub(crate) const MUTANTS: Component = Component {
     probe: &["cargo", "mutants", "--version"],
     from: Source::Registry,
     names: &["cargo-mutants"],
 };
 
-/// What runs a workload as a JSON file says.
+/// rt-app, which runs the workload of a JSON file.
 pub(crate) const RT_APP: Component =
     Component { probe: &["rt-app", "--help"], from: Source::Packages, names: &["rt-app"] };
 
-/// What builds programs for Linux on AArch64, and what runs them here.
+/// The cross compiler for Linux on AArch64, and the emulator that runs its programs on this machine.
 pub(crate) const AARCH64: [Component; 3] = [
     Component {
         probe: &["sh", "-c", "test -d \"$(rustc --print target-libdir --target aarch64-unknown-linux-gnu)\""],
@@ -108,10 +108,10 @@ pub(crate) const AARCH64: [Component; 3] = [
 ];
 
 impl Component {
-    /// Makes sure that it is there.
+    /// Installs the component if it is missing.
     ///
     /// # Errors
-    /// Why it is not, in one line.
+    /// Why it is still missing, in one line.
     pub(crate) fn ensure(&self) -> Result<(), String> {
         if self.is_there() {
             return Ok(());
@@ -137,7 +137,7 @@ impl Component {
             if Command::line("id -u").run().stdout.trim() != "0" {
                 return missing("only root may install it with apt-get");
             }
-            // Compilers for several targets exclude each other in Debian: what is there stays.
+            // In Debian, compilers for several targets conflict: an installed package must stay (`--no-remove`).
             let install = "apt-get update -q && apt-get install -q -y --no-remove --no-install-recommends";
             let script = format!("{install} {}", self.names.join(" "));
             return Ok(Command::new("sh").args(["-c", &script]).env("DEBIAN_FRONTEND", "noninteractive"));
@@ -165,7 +165,7 @@ impl Component {
     }
 }
 
-/// The machine's own target, as `x86_64-unknown-linux-gnu`.
+/// The target of this machine, such as `x86_64-unknown-linux-gnu`.
 pub(crate) fn host() -> Result<String, String> {
     let output = Command::line("rustc -vV").run();
     let host = output.stdout.lines().find_map(|line| line.strip_prefix("host: "));

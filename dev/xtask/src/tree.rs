@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The root of the checkout.
+/// A checkout of the project.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     root: PathBuf,
@@ -15,11 +15,11 @@ pub(crate) struct Tree {
 /// A place in a file that breaks a rule, and why.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Finding {
-    /// The path from the root.
+    /// The path, relative to the root.
     pub(crate) path: String,
     /// The line, from 1; 0 for the file as a whole.
     pub(crate) line: usize,
-    /// What is wrong, and what would be right.
+    /// What is wrong, and how to correct it.
     pub(crate) message: String,
 }
 
@@ -40,7 +40,7 @@ impl std::fmt::Display for Finding {
 }
 
 impl Tree {
-    /// The checkout that this program was built from, or the one it was started in if that one moved.
+    /// The checkout from which this program was built; if that has moved, the checkout in which it was started.
     pub(crate) fn here() -> Result<Self, String> {
         let built = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).map(Path::to_owned);
         let started = std::env::current_dir().ok();
@@ -50,7 +50,7 @@ impl Tree {
         root.map(|root| Self { root }).ok_or_else(|| "not inside a checkout of taut".into())
     }
 
-    /// The root.
+    /// The root folder.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
@@ -60,7 +60,7 @@ impl Tree {
         self.root.join(path)
     }
 
-    /// Where builds go.
+    /// The target folder of builds.
     pub(crate) fn target(&self) -> PathBuf {
         std::env::var_os("CARGO_TARGET_DIR")
             .map_or_else(|| self.join("target"), |target| self.root.join(target))
@@ -71,8 +71,8 @@ impl Tree {
         fs::read_to_string(self.join(path)).unwrap_or_default()
     }
 
-    /// Every file that `wanted` accepts, as sorted paths from the root. Build results, version control and
-    /// what a build fetched are not ours.
+    /// Every file that `wanted` accepts, as sorted paths from the root. Build results, version control and fetched
+    /// packages are left out.
     pub(crate) fn files(&self, wanted: impl Fn(&str) -> bool) -> Vec<String> {
         let mut found = Vec::new();
         let mut folders = vec![self.root.clone()];

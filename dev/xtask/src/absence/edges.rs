@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Who depends on whom, against the picture in ARCHITECTURE.md.
+//! Compares the dependencies between crates with the picture in ARCHITECTURE.md.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,10 @@ use serde_json::Value;
 use crate::command::Command;
 use crate::tree::{Finding, Tree};
 
-/// A folder of the workspace, the crates of ours that it uses, and the others that it uses when it runs.
-/// `None` leaves the others open, and what is drawn a permission: they are edges, where people and other languages
-/// are met.
+/// The folder of a crate, our crates that it may use, and the external crates that it may use outside of tests.
+///
+/// With `others: None`, any external crate is allowed, and `ours` lists what is permitted but not required. The
+/// crates of `edge/`, which face people and other languages, have such lines, and so have `apps/` and `dev/`.
 pub(super) struct Room {
     pub(super) folder: &'static str,
     pub(super) ours: &'static [&'static str],
@@ -27,7 +28,7 @@ const fn edge(folder: &'static str, ours: &'static [&'static str]) -> Room {
     Room { folder, ours, others: None }
 }
 
-/// The picture, as data. A crate that stands in no line is a finding.
+/// The picture, as data. A crate without a line is a finding.
 pub(super) const ROOMS: &[Room] = &[
     room("pure/time", &[], &["serde"]),
     room("pure/event", &["time"], &[]),
@@ -81,37 +82,40 @@ pub(super) const ROOMS: &[Room] = &[
     edge("dev/xtask", &["event", "sys"]),
 ];
 
-/// A workspace of its own, for what it measures needs much that nothing else here needs.
+/// A separate workspace: the libraries that it measures have many dependencies that nothing else here needs.
 pub(crate) const PEERS: &str = "dev/peers";
 
-/// The crates of `pure/` that the running side knows: the plan goes there, events come back, and time is in both; the
-/// rules that were analysed and simulated are those that decide.
+/// The crates of `pure/` that `live/` may use: the plan goes there, events come back, and time is on both sides. The
+/// dispatcher uses the policies that were analysed and simulated.
 pub(super) const KNOWN_ON_BOTH_SIDES: &[&str] = &["time", "event", "policy", "plan"];
 
 /// A dependency as Cargo sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Edge {
-    /// Folder of the package that depends, as `pure/time`.
+    /// Folder of the dependent package, such as `pure/time`.
     pub(crate) from: String,
-    /// Package that it depends on.
+    /// The package that it depends on.
     pub(crate) to: String,
-    /// Folder of that package if it is ours.
+    /// Folder of that package if the package is ours.
     pub(crate) to_folder: Option<String>,
-    /// Whether tests, examples and benches alone need it.
+    /// Whether only tests, examples and benches need it.
     pub(crate) development: bool,
 }
 
-/// The packages of both workspaces by folder, and every dependency.
+/// The packages of both workspaces by folder, and all dependencies.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Graph {
     /// Folder to package name.
     pub(crate) packages: BTreeMap<String, String>,
-    /// All edges.
+    /// All dependencies.
     pub(crate) edges: Vec<Edge>,
 }
 
 impl Graph {
-    /// What Cargo says of the workspace and of that of the peers. Needs no network.
+    /// Asks Cargo for the metadata of the workspace and of the workspace of the peers. Needs no network.
+    ///
+    /// # Errors
+    /// If `cargo metadata` fails or its output is not JSON.
     pub(crate) fn read(tree: &Tree) -> Result<Self, String> {
         let mut whole = Self::default();
         for folder in [".", PEERS] {
@@ -163,8 +167,8 @@ fn manifest_of(folder: &str) -> String {
     format!("{folder}/Cargo.toml")
 }
 
-/// Rule `edges`: every dependency is in the picture, and every crate; and in `pure/` and `live/` every stroke of the
-/// picture is there, so that it stays as tight as the house.
+/// Rule `edges`: the picture has every crate and every dependency outside of tests. In `pure/` and `live/`, every
+/// line of the picture must also be a dependency, so that the picture permits no more than the crates need.
 pub(super) fn edges(graph: &Graph) -> Vec<Finding> {
     let mut findings = Vec::new();
     for folder in graph.packages.keys().filter(|folder| ROOMS.iter().all(|room| room.folder != **folder)) {
@@ -201,7 +205,8 @@ pub(super) fn edges(graph: &Graph) -> Vec<Finding> {
     findings
 }
 
-/// Rule `sides`: `pure/` uses `pure/` alone, tests included; `live/` knows of `pure/` only what is on both sides.
+/// Rule `sides`: `pure/` uses only `pure/`, tests included. `live/` uses only `live/` and, of `pure/`, the crates in
+/// [`KNOWN_ON_BOTH_SIDES`]; its tests may use all of `pure/`.
 pub(super) fn sides(graph: &Graph) -> Vec<Finding> {
     let mut findings = Vec::new();
     for edge in &graph.edges {
@@ -221,8 +226,8 @@ pub(super) fn sides(graph: &Graph) -> Vec<Finding> {
     findings
 }
 
-/// Rule `apps`: nothing of ours uses an edge but an app, and an app uses `taut` alone. Its tests may read what it
-/// recorded.
+/// Rule `apps`: no crate of `pure/`, `live/` or `edge/` uses a crate of `edge/`, `apps/` or `dev/`. Of our crates, an
+/// app uses only `taut`; its tests may use `pure/` to read what the app recorded.
 pub(super) fn apps(graph: &Graph) -> Vec<Finding> {
     let mut findings = Vec::new();
     for edge in &graph.edges {
@@ -243,8 +248,8 @@ pub(super) fn apps(graph: &Graph) -> Vec<Finding> {
 /// Crates that give access to Linux.
 const LINUX: &[&str] = &["libc", "rustix", "nix", "linux-raw-sys", "syscalls", "core_affinity", "memmap2"];
 
-/// Rule `linux`: what ships calls Linux through `live/sys` alone. Tests that fork and kill may name `libc`, and so may
-/// the peers, some of which are Linux's own means.
+/// Rule `linux`: shipped code calls Linux only through `live/sys`. Tests that fork and kill may use `libc`, and so
+/// may the peers, some of which are mechanisms of Linux itself.
 pub(super) fn linux(graph: &Graph) -> Vec<Finding> {
     let calls = |edge: &&Edge| LINUX.contains(&edge.to.as_str()) && !edge.development;
     let elsewhere =
@@ -299,7 +304,7 @@ mod tests {
     #[test]
     fn the_picture_has_no_cycle() {
         for (at, room) in ROOMS.iter().enumerate() {
-            // Each line uses lines above it, or below it in its own house only through none of them back.
+            // Each crate uses only crates on the lines above it.
             for used in room.ours {
                 let to = ROOMS.iter().position(|other| noun(other.folder) == *used).unwrap();
                 assert!(to < at, "{} is drawn above {used}, which it uses", room.folder);

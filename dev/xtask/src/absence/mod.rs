@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Rules of absence: what must not be there, checked. ARCHITECTURE.md lists them by name.
+//! Checks the rules of absence, which say what code must not contain. ARCHITECTURE.md lists them by name.
 
 mod edges;
 pub(crate) mod source;
@@ -52,7 +52,7 @@ fn forbid_unsafe(tree: &Tree) -> Vec<Finding> {
     lax.map(|path| Finding::at(path, 0, "lacks `#![forbid(unsafe_code)]`")).collect()
 }
 
-/// ARCHITECTURE.md names every rule, so that who breaks one finds its reason there.
+/// ARCHITECTURE.md must name every rule, so that a contributor who breaks one finds its reason there.
 fn named(tree: &Tree) -> Vec<Finding> {
     let text = tree.read("ARCHITECTURE.md");
     let missing = names().into_iter().filter(|name| !text.contains(&format!("`{name}`")));

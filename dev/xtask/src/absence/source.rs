@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Rust source without what a rule must not look at: comments, texts, and code that is compiled only for tests.
+//! Removes from Rust source what a rule must ignore: comments, string literals, and code that is compiled only for
+//! tests.
 //!
-//! Not a parser. What is taken out becomes spaces, so lines and columns stay where they were.
+//! This is not a parser. Spaces replace what is removed, so lines and columns stay the same.
 
-/// Whether the content of string literals stays.
+/// Whether the content of string literals is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Texts {
-    /// They are blanked: a rule about code.
+    /// It is blanked: for a rule about code.
     Blank,
-    /// They stay: a rule about what a program says or opens.
+    /// It is kept: for a rule about the texts that a program prints or the paths that it opens.
     Keep,
 }
 
-/// The source with comments blanked, and string literals too unless kept.
+/// The source with comments and character literals blanked, and string literals too unless `texts` keeps them.
 pub(crate) fn code(source: &str, texts: Texts) -> String {
     let chars: Vec<char> = source.chars().collect();
     let mut out = chars.clone();
@@ -59,9 +60,9 @@ pub(crate) fn code(source: &str, texts: Texts) -> String {
     out.into_iter().collect()
 }
 
-/// The source as shipped: [`code`] without the items under `#[cfg(test)]` or `#[cfg(all(test, ...))]`.
+/// The shipped source: [`code`] without the items under `#[cfg(test)]` or `#[cfg(all(test, ...))]`.
 pub(crate) fn shipped(source: &str, texts: Texts) -> String {
-    // Brackets are counted where texts are blank, so that a brace in a text does not count.
+    // Count brackets with blank string literals, so that a brace in a literal does not count.
     let skeleton: Vec<char> = code(source, Texts::Blank).chars().collect();
     let mut out: Vec<char> = code(source, texts).chars().collect();
     let mut at = 0;
@@ -81,15 +82,15 @@ pub(crate) fn shipped(source: &str, texts: Texts) -> String {
     out.into_iter().collect()
 }
 
-/// Every place where `word` stands by itself, as lines from 1. A `word` may hold `::`, `!` or spaces; it must
-/// not continue an identifier at either end.
+/// The lines, from 1, in which `word` stands by itself: an identifier must not continue at either end of it. A `word`
+/// may contain `::`, `!` or spaces.
 pub(crate) fn lines_with(code: &str, word: &str) -> Vec<usize> {
     let mut lines = Vec::new();
     for (number, line) in code.lines().enumerate() {
         let hit = line.match_indices(word).any(|(at, _)| {
             let before = line[..at].chars().next_back();
             let after = line[at + word.len()..].chars().next();
-            // A quote before a word makes it a lifetime.
+            // After a quote, the word is a lifetime.
             let open = word.starts_with(is_word) && before.is_some_and(|c| is_word(c) || c == '\'');
             let goes_on = word.ends_with(is_word) && after.is_some_and(is_word);
             !open && !goes_on
@@ -101,8 +102,8 @@ pub(crate) fn lines_with(code: &str, word: &str) -> Vec<usize> {
     lines
 }
 
-/// The modules that are named directly below `root`, with their lines: `fs` and `io` of `use std::{fs, io::Read}`
-/// and of `std::fs::read`.
+/// The modules that the code names directly below `root`, with their lines: `fs` and `io` in `use std::{fs, io::Read}`,
+/// `fs` in `std::fs::read`.
 pub(crate) fn modules_of(code: &str, root: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let path = format!("{root}::");
@@ -147,7 +148,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Length of a block comment, which may hold others.
+/// The length of a block comment, which may contain others.
 fn block_comment(here: &[char]) -> usize {
     let (mut depth, mut at) = (0_u32, 0);
     while at < here.len() {
@@ -163,7 +164,7 @@ fn block_comment(here: &[char]) -> usize {
     at
 }
 
-/// Of a raw string literal (`r"`, `br#"`, `cr##"`): where its content begins and ends, and its length.
+/// The begin and end of the content of a raw string literal (`r"`, `br#"`, `cr##"`), and the length of the literal.
 fn raw_text(here: &[char]) -> Option<(usize, usize, usize)> {
     let mut at = usize::from(matches!(here.first(), Some('b' | 'c')));
     if here.get(at) != Some(&'r') {
@@ -182,7 +183,7 @@ fn raw_text(here: &[char]) -> Option<(usize, usize, usize)> {
     Some((open, close, (close + 1 + hashes).min(here.len())))
 }
 
-/// Length of a literal from quote to quote, with escapes.
+/// The length of a literal from quote to quote, with escapes.
 fn quoted(here: &[char], quote: char) -> usize {
     let mut at = 1;
     while at < here.len() {
@@ -195,19 +196,19 @@ fn quoted(here: &[char], quote: char) -> usize {
     here.len()
 }
 
-/// Whether a single quote opens a character, not a lifetime.
+/// Whether a single quote begins a character literal, not a lifetime.
 fn is_char_literal(here: &[char]) -> bool {
     matches!(here, ['\'', '\\', ..] | ['\'', _, '\'', ..])
 }
 
-/// Length of an attribute that makes the next item one for tests only.
+/// The length of an attribute that restricts the next item to tests.
 fn test_attribute(here: &[char]) -> Option<usize> {
     let head: String = here.iter().take(64).filter(|c| !c.is_whitespace()).take(14).collect();
     let only_tests = head.starts_with("#[cfg(test)]") || head.starts_with("#[cfg(all(test");
     only_tests.then(|| here.iter().position(|&c| c == ']').map_or(here.len(), |at| at + 1))
 }
 
-/// Length of the item that follows an attribute: to its closing brace, or to a semicolon before any brace.
+/// The length of the item after an attribute: to its closing brace, or to a semicolon or comma before any brace.
 fn item(here: &[char]) -> usize {
     let mut depth = 0_i32;
     for (at, c) in here.iter().enumerate() {

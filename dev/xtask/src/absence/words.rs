@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Words that must not stand in the code of a house.
+//! Words that the code of a top-level folder must not contain.
 
 use super::source::{Texts, lines_with, modules_of, shipped};
 use crate::tree::{Finding, Tree, has_extension};
@@ -10,17 +10,17 @@ use crate::tree::{Finding, Tree, has_extension};
 pub(super) struct Words {
     /// Its name, as ARCHITECTURE.md gives it.
     pub(super) name: &'static str,
-    /// Folders where it holds; a path that starts with one of them.
+    /// Where the rule holds: all paths that start with one of these.
     inside: &'static [&'static str],
-    /// Folders or files where it does not.
+    /// Folders or files that are exempt.
     except: &'static [&'static str],
-    /// Words that must not stand there.
+    /// Forbidden words.
     words: &'static [&'static str],
-    /// Modules of `std` (and `core`) that must not be named there.
+    /// Forbidden modules of `std` and `core`.
     modules: &'static [&'static str],
-    /// Whether texts count.
+    /// Whether the content of string literals counts.
     texts: Texts,
-    /// Why.
+    /// The reason, which a finding shows.
     why: &'static str,
 }
 
@@ -49,7 +49,7 @@ pub(super) const WORDS: &[Words] = &[
     Words {
         name: "no-print",
         inside: &["pure/", "live/", "edge/", "apps/"],
-        // Programs of their own, for who develops an application.
+        // Separate programs for the developer of an application.
         except: &["apps/cochlear/examples/"],
         words: &["println!", "eprintln!", "print!", "eprint!", "dbg!"],
         modules: &[],
@@ -68,9 +68,9 @@ pub(super) const WORDS: &[Words] = &[
     Words {
         name: "no-foreign",
         inside: EVERYWHERE,
-        // The copy that the compiler must not look into: three instructions, and no system call.
+        // racy.rs has the copies that must be opaque to the compiler: a few instructions, and no system call.
         except: &["live/sys/", "live/atomic/src/racy.rs", "dev/peers/"],
-        // Texts are blank, so this is any ABI by name.
+        // String literals are blank, so `extern "` matches every named ABI.
         words: &["extern \"", "asm!", "global_asm!", "naked_asm!", "libc::"],
         modules: &[],
         texts: Texts::Blank,
@@ -88,7 +88,7 @@ pub(super) const WORDS: &[Words] = &[
     Words {
         name: "no-unsafe",
         inside: &["pure/", "edge/cli/", "apps/", "dev/"],
-        // Measures other libraries, some by foreign functions, on memory that processes share.
+        // dev/peers measures other libraries, some through foreign functions, on memory that processes share.
         except: &["dev/peers/"],
         words: &["unsafe"],
         modules: &[],
@@ -98,8 +98,8 @@ pub(super) const WORDS: &[Words] = &[
     Words {
         name: "no-heap",
         inside: &["live/atomic/", "live/share/", "live/scope/"],
-        // The first is compiled for loom and shuttle alone, whose atomics are not plain bytes; the second makes objects
-        // for programs that have a heap, and only its constructors and drops touch it.
+        // modelled.rs is compiled only for loom and shuttle, whose atomics are not plain bytes. owned.rs makes
+        // objects for programs with a heap; only its constructors and destructors use the heap.
         except: &["live/atomic/src/modelled.rs", "live/share/src/owned.rs"],
         words: &["Box", "Vec", "String", "Rc", "Arc", "vec!", "format!", "alloc::vec", "alloc::boxed"],
         modules: &["alloc", "boxed", "collections", "rc", "string", "vec"],
@@ -108,7 +108,7 @@ pub(super) const WORDS: &[Words] = &[
     },
 ];
 
-/// Findings of one rule.
+/// The findings of one rule.
 pub(super) fn check(tree: &Tree, rule: &Words) -> Vec<Finding> {
     let mut findings = Vec::new();
     for path in tree.files(|path| {
@@ -163,7 +163,7 @@ fn metaphors_of(path: &str, source: &str) -> Vec<Finding> {
         .collect()
 }
 
-/// Whether a source file is part of what is built, not of its tests, benches or examples.
+/// Whether a source file ships: it is not part of tests, benches or examples.
 fn is_shipped(path: &str) -> bool {
     let mut folders = path.split('/');
     path.contains("/src/")

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The bars of analyses and simulated runs: fast enough to ask a million times, and far from what Python does.
+//! The bars of analyses and simulated runs: they are fast enough to run a million times, and much faster than in
+//! Python.
 //!
-//! The Python side is SimSo, from its registry, in a virtual environment below the target folder. pyCPA, the other tool
-//! that was meant, is in no registry; so runs are held against runs, and analyses against nobody.
+//! The Python side is SimSo, from the package registry, in a virtual environment below the target folder. pyCPA, the
+//! other tool that was intended, is in no registry. So simulated runs are compared with those of SimSo, and analyses
+//! with no other tool.
 
 use std::fs;
 
@@ -17,12 +19,12 @@ use crate::command::Command;
 use crate::tree::Tree;
 use crate::{exchange, oracle};
 
-/// Sets of 80 tasks.
+/// The number of sets of 80 tasks.
 const LARGE: usize = 100;
 /// Rounds of the Python side.
 const ROUNDS: &str = "5";
 
-/// All of them, in about two minutes once built.
+/// Measures all of them, in about two minutes after the build.
 pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     let folder = tree.target().join("bars/prove");
     let sets = folder.join("sets.jsonl");
@@ -64,12 +66,13 @@ pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     ]
 }
 
-/// Figures of that name, each of which took time.
+/// The times of that name, all of them positive.
 fn times(figures: &Value, name: &str) -> Result<Vec<f64>, String> {
     row::times(name, numbers(&figures[name])?)
 }
 
-/// How long an analysis took of each large set. An analysis that accepts none of them might give up at once.
+/// The time of an analysis for each large set. At least one set must be accepted: an analysis that accepts none may
+/// give up at once.
 fn of_sets(figures: &Value, name: &str) -> Result<Vec<f64>, String> {
     let all = times(figures, name)?;
     if all.len() != LARGE {
@@ -86,7 +89,7 @@ fn numbers(value: &Value) -> Result<Vec<f64>, String> {
     all.iter().map(|value| value.as_f64().ok_or_else(|| format!("{value} is no number"))).collect()
 }
 
-/// Milliseconds of each round over all sets in SimSo.
+/// The time of each round of all sets in SimSo, in ms.
 fn simso(tree: &Tree, sets: &str) -> Result<Vec<f64>, String> {
     let python = exchange::simso(tree)?;
     let script = tree.join("dev/oracle/simso_runs.py");

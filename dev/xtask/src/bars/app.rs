@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The first bars: a check that keeps up with typing, a boot nobody waits for, real-time threads that only
-//! compute, releases as prompt as Linux allows, and protocols whose steps are counted.
+//! The bars of an application: `taut check` keeps up with typing, boot is short, real-time threads only compute after
+//! boot, releases are as prompt as Linux allows, and no protocol takes more steps than its bound.
 
 use std::fs;
 use std::path::Path;
@@ -19,12 +19,12 @@ use crate::tree::Tree;
 
 /// Runs of the application.
 const RUNS: usize = 5;
-/// Seconds of each.
+/// Seconds of each run.
 const RUN_S: u64 = 3;
 /// Runs of the check.
 const CHECKS: usize = 31;
 
-/// All first bars, in about two minutes once built.
+/// Measures all of them, in about two minutes after the build.
 pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     let built = build(tree);
     let mut rows = vec![check(tree, &built)];
@@ -35,7 +35,7 @@ pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     rows
 }
 
-/// `taut check` of 100 tasks and 100 channels: wall time of the whole process, cold start included.
+/// `taut check` of 100 tasks and 100 channels: elapsed time of the whole process, cold start included.
 fn check(tree: &Tree, built: &Result<(), String>) -> Row {
     let measure = || {
         built.clone()?;
@@ -53,7 +53,7 @@ fn check(tree: &Tree, built: &Result<(), String>) -> Row {
     Row::at_most("check of 100 tasks, 100 channels", 20.0, "ms", Held::Median, measure())
 }
 
-/// Milliseconds of `taut check` of a folder, again and again: wall time of the whole process.
+/// The elapsed time of the whole process `taut check` of a folder, in ms, for each of [`CHECKS`] runs.
 pub(super) fn checks(tree: &Tree, folder: &Path) -> Result<Vec<f64>, String> {
     let once = || {
         let mut program = Program::new(taut(tree));
@@ -66,7 +66,7 @@ pub(super) fn checks(tree: &Tree, folder: &Path) -> Result<Vec<f64>, String> {
     (0..CHECKS).map(|_| once()).collect()
 }
 
-/// Boot of the application, and what its real-time threads did besides computing.
+/// Boot of the application, and what its real-time threads do besides computing.
 fn runs(tree: &Tree, built: &Result<(), String>) -> Vec<Row> {
     let runs: Result<Vec<Observed>, String> = built
         .clone()
@@ -83,7 +83,7 @@ fn runs(tree: &Tree, built: &Result<(), String>) -> Vec<Row> {
     ]
 }
 
-/// Release jitter beside a bare loop.
+/// Release jitter, compared with a bare loop.
 fn jitter(tree: &Tree, built: &Result<(), String>) -> Row {
     let measured = built.clone().and_then(|()| release::measure(tree));
     if let Ok(measured) = &measured {
@@ -93,11 +93,11 @@ fn jitter(tree: &Tree, built: &Result<(), String>) -> Row {
     Row::at_most("release jitter p50, taut / bare", 1.15, "ratio", Held::Median, ratios)
 }
 
-/// Steps of each protocol are counted by tests; a test that fails is a bound that does not hold.
+/// Tests count the steps of each protocol; if a test fails, a bound does not hold.
 fn steps(tree: &Tree) -> Row {
     let output = step_tests(tree).run();
     let tally = Tally::of(&output.text);
-    // Without a single verdict the tests did not even run.
+    // Without any verdict, the tests did not run.
     let failed = if tally.failed > 0 || (output.success() && tally.passed > 0) {
         Ok(vec![tally.failed as f64])
     } else {
@@ -106,8 +106,8 @@ fn steps(tree: &Tree) -> Row {
     Row::at_most("protocols beyond their steps", 0.0, "tests", Held::Max, failed)
 }
 
-/// The tests that count the steps of SDrtR, SDrtW and QrtR, exactly as published (`steps_nonblocking`), and that no protocol takes
-/// more than its bound. Counting is compiled in for them alone.
+/// The tests that SDrtR, SDrtW and QrtR take exactly the published number of steps (`steps_nonblocking`), and that no
+/// protocol takes more steps than its bound. Only these tests are compiled with step counting.
 fn step_tests(tree: &Tree) -> Command {
     Command::line(
         "cargo test --locked --release -p taut-share --test steps_nonblocking --test steps --target-dir",
@@ -118,7 +118,7 @@ fn step_tests(tree: &Tree) -> Command {
     .limit(Duration::from_secs(600))
 }
 
-/// What an operation costs beside a plain copy: reported, not held against a goal.
+/// Prints the cost of an operation beside that of a plain copy. It has no goal.
 fn print_costs(tree: &Tree) {
     match cost::measure(tree) {
         Ok(rows) => print!("{}", cost::table(&rows, &figure)),

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! That a lock which nobody else wants makes no system call, counted on the job's own thread.
+//! An uncontended lock makes no system call; this is counted on the job's own thread.
 //!
-//! A job locks and unlocks a million times, and once with a system call inside: where that one is not counted, nothing is
-//! believed. Behind a switch to another thread a job reads its thread's clock, so a switch explains one lock with a call.
+//! A job locks and unlocks a million times, and then once with a system call inside the section. If that call is not
+//! counted, the counts are not trusted. After a switch to another thread and back, a job reads its thread's clock, so
+//! each switch explains one lock with a system call.
 
 use super::row::{Held, Row};
 use crate::command::Command;
 use crate::tree::Tree;
 
-/// Locks of each rule, as the program has it.
+/// The number of locks per rule, as in the program.
 const LOCKS: u32 = 1_000_000;
-/// What the program runs, as it names them, and as we do.
+/// The locking rules: the name in the output of the program, and the name in the bar.
 const RULES: [(&str, &str); 4] =
     [("Srp", "SRP"), ("Dfp", "DFP"), ("Immediate", "immediate ceilings"), ("Original", "original ceilings")];
 
@@ -34,7 +35,10 @@ fn counted(tree: &Tree) -> Result<String, String> {
     if run.success() { Ok(run.text) } else { Err(format!("the program {}: {}", run.reason(), run.text)) }
 }
 
-/// Of a rule's locks, those with a call that no switch explains.
+/// The number of locks of a rule with a system call that no switch explains.
+///
+/// # Errors
+/// If the program did not count the rule, or not the call inside the section.
 fn beyond_switches(said: &str, rule: &str) -> Result<u32, String> {
     let head = format!("{LOCKS} {rule}: ");
     let line = said.lines().find_map(|line| line.strip_prefix(&head));

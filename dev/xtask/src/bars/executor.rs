@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The bars of locks and releases: what a section costs, that the number of ready tasks does not matter to it, how
-//! promptly it is handed on, and how promptly jobs begin.
+//! The bars of locks and releases: what a critical section costs, that this cost does not depend on the number of
+//! ready tasks, how promptly a lock passes to its next holder, and how promptly jobs begin.
 //!
-//! Three programs measure, each round by round with what it is held against in the same round: `taut-peers locks` locks
-//! and releases beside others', `taut-papers gutierrez13` the rules with 0 to 100 ready tasks, and [`release`] a task of `taut`
-//! beside a bare loop. A fourth counts system calls: [`calls`].
+//! Three programs measure. Each measures both sides of a comparison in the same round. `taut-peers locks` compares
+//! locks and releases with those of other libraries, `taut-papers gutierrez13` measures the locking rules with 0 to
+//! 100 ready tasks, and [`release`] compares a task of `taut` with a bare loop. A fourth program counts system calls:
+//! [`calls`].
 
 use serde_json::Value;
 
@@ -20,13 +21,13 @@ use crate::tree::Tree;
 /// Rounds of `taut-peers locks`.
 const ROUNDS: usize = 21;
 
-/// What a futex mutex costs where the 5 ns were set, and PRIO_PROTECT: of that machine a lock may take as large a part
-/// here.
+/// What a futex mutex and a PTHREAD_PRIO_PROTECT mutex cost on the machine where the goal of 5 ns was set, in ns. On
+/// this machine, the same ratios to these mutexes are goals.
 const MUTEX_NS: f64 = 3.3;
 const PROTECT_NS: f64 = 1_700.0;
 const SECTION_NS: f64 = 5.0;
 
-/// All of them, in less than ten minutes once built.
+/// Measures all of them, in less than ten minutes after the build.
 pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     let locks = peers::locks_for_bars(tree, ROUNDS, &tree.target().join("bars/execute"));
     let mut rows = match locks.and_then(|text| Locks::of(&text)) {
@@ -39,15 +40,15 @@ pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     rows
 }
 
-/// A row's object and trial, and a figure of it.
+/// The object and the trial of a row, and the name of a figure in it.
 type Key<'a> = (&'a str, &'a str, &'a str);
 
-/// What a lock and an unlock take that nobody else wants.
+/// The time of an uncontended lock and unlock.
 fn alone(object: &str) -> Key<'_> {
     (object, "alone", "ns")
 }
 
-/// What `taut-peers locks` measured: every round of every row.
+/// The measurements of `taut-peers locks`: every round of every row.
 struct Locks(Vec<Value>);
 
 impl Locks {
@@ -59,7 +60,7 @@ impl Locks {
         }
     }
 
-    /// A figure of each round, made of the rows' times in that round; rounds that lack one are left out.
+    /// A figure for each round, computed from the times of the rows in that round. Rounds that lack one are left out.
     fn each<const N: usize>(
         &self,
         keys: [Key<'_>; N],
@@ -84,7 +85,7 @@ impl Locks {
             Some(figures)
         });
         let whole: Vec<[f64; N]> = whole.collect();
-        // What takes no time was not measured; a difference of two such would be met.
+        // A time of zero was not measured, and a difference of two such times would meet its bar.
         row::times("a round", whole.concat())?;
         Ok(whole.into_iter().map(of).collect())
     }
@@ -98,11 +99,11 @@ impl Locks {
     }
 }
 
-/// What sections cost and how they are handed on; how promptly jobs begin and go on.
+/// What sections cost, how promptly locks pass to the next holder, and how promptly jobs begin and resume.
 fn sections(locks: &Locks) -> Vec<Row> {
     let row = |bar: String, goal, unit, samples| Row::at_most(bar, goal, unit, Held::Median, samples);
     let mut rows = Vec::new();
-    // A job's locks, and the rule by itself, which is a part of that.
+    // The locks of a dispatched job, and the locking rule alone, which is a part of them.
     for (how, many) in [("dispatched", 89), ("rule alone", 100)] {
         let named = |rule: &str| format!("{rule}, {how}");
         let ready = |rule: &str| format!("{rule}, {how}, {many} ready");
@@ -184,12 +185,12 @@ fn sections(locks: &Locks) -> Vec<Row> {
     rows
 }
 
-/// Numbers of ready tasks, from 10 on, by which a line is told.
+/// The least number of points, each with 10 or more ready tasks, that can show whether times lie on a line.
 const POINTS: usize = 4;
 
-/// ns of each round, by test, rule and number of others.
+/// The rows of the run: test, rule, number of other tasks, and the time of each round in ns.
 type Times = Vec<Value>;
-/// Of one round, others and ns.
+/// The points of one round: number of other tasks, and time in ns.
 type Chart = [(f64, f64)];
 
 fn papers(tree: &Tree) -> Result<Times, String> {
@@ -207,7 +208,7 @@ fn papers(tree: &Tree) -> Result<Times, String> {
     }
 }
 
-/// Unlocks of a rule: round by round, others and ns.
+/// The unlocks of a rule: for each round, its points of number of other tasks and time in ns.
 fn unlocks(times: &Times, rule: &str) -> Result<Vec<Vec<(f64, f64)>>, String> {
     let mut rounds: Vec<Vec<(f64, f64)>> = Vec::new();
     for row in times.iter().filter(|row| row["test"] == "b" && row["rule"] == rule) {
@@ -222,7 +223,8 @@ fn unlocks(times: &Times, rule: &str) -> Result<Vec<Vec<(f64, f64)>>, String> {
     if rounds.is_empty() { Err(format!("`{rule}` was not measured")) } else { Ok(rounds) }
 }
 
-/// That our unlock does not depend on how many are ready, and that lists and heaps do as published.
+/// The bars that our unlock does not depend on the number of ready tasks, and that the unlock of lists and heaps
+/// grows as published.
 fn shapes(times: &Result<Times, String>) -> Vec<Row> {
     let each = |rule: &str, of: &dyn Fn(&Chart) -> Option<f64>| {
         let rounds = unlocks(times.as_ref().map_err(Clone::clone)?, rule)?;
@@ -234,7 +236,7 @@ fn shapes(times: &Result<Times, String>) -> Vec<Row> {
     let bent = |round: &Chart| {
         let mut far: Vec<_> = round.iter().copied().filter(|point| point.0 >= 10.0).collect();
         far.sort_by(|one, other| one.0.total_cmp(&other.0));
-        // A line through two points explains all, and one that falls is not the published shape.
+        // A line through two points always fits, and a falling line is not the published shape.
         let rises = far.last().map(|last| last.1) > far.first().map(|first| first.1);
         if far.len() < POINTS { None } else { Some(if rises { 100.0 * unexplained(&far) } else { 100.0 }) }
     };
@@ -254,12 +256,12 @@ fn shapes(times: &Result<Times, String>) -> Vec<Row> {
             "%",
             each("dfp_list", &bent),
         ),
-        // A line would make it 5 and more, levels of the heap make it 6 of 3.
+        // On a line, this ratio would be 5 or more. The levels of the heap make it 6 / 3.
         row("published DFP & heap: unlock with 100 ready / with 10", 2.0, "x", each("dfp_heap", &fold)),
     ]
 }
 
-/// The share of the variance that the line of least squares leaves.
+/// The share of the variance that the least-squares line does not explain.
 fn unexplained(points: &Chart) -> f64 {
     let count = points.len().max(1) as f64;
     let (x, y) = (
@@ -272,7 +274,7 @@ fn unexplained(points: &Chart) -> f64 {
     if xx == 0.0 || yy == 0.0 { 1.0 } else { 1.0 - xy * xy / (xx * yy) }
 }
 
-/// A thread per task, scheduled by Linux: nothing may be in its way.
+/// Release jitter of a thread per task that Linux schedules, compared with a bare loop: nothing may delay the thread.
 fn native(tree: &Tree) -> Row {
     let measured = observed::build(tree).and_then(|()| release::measure(tree));
     if let Ok(measured) = &measured {
@@ -307,12 +309,12 @@ mod tests {
         assert_eq!(locks.each([("b", "alone", "raw")], |[raw]| raw), Ok(vec![3.0]));
         assert_eq!(locks.each([alone("c")], |[ns]| ns), Err("`c`: no privilege".into()));
         assert!(locks.each([("a", "handed", "ns")], |[ns]| ns).is_err());
-        // What was not measured is not met.
+        // A bar without a measurement is not met.
         assert!(sections(&locks).iter().all(|row| !row.met()));
         assert!(Locks::of("{}").is_err());
     }
 
-    /// Rows have the names by which they are asked for.
+    /// The recorded run has rows with all names for which the bars ask.
     #[test]
     fn the_recorded_run_has_what_the_bars_need() {
         let tree = Tree::here().unwrap();
@@ -340,7 +342,7 @@ mod tests {
         }
         assert!(shapes(&Ok(rows.clone())).iter().all(Row::met));
         for row in &mut rows {
-            // The list as the heap is, and the other way round.
+            // Exchange the shapes of list and heap.
             let rule = row["rule"].clone();
             row["rule"] = match rule.as_str() {
                 Some("srp_list") => json!("dfp_heap"),
@@ -354,7 +356,7 @@ mod tests {
         assert!(shapes(&Ok(Vec::new())).iter().all(|row| !row.met()));
     }
 
-    /// What is measured of a rule: round after round, at so many others, of these ns.
+    /// Which bars are met if each rule takes `ns(others)` ns with so many other tasks, in each of `rounds` rounds.
     fn shaped(rounds: usize, others: &[f64], ns: impl Fn(f64) -> f64) -> Vec<bool> {
         let mut all = Vec::new();
         for rule in ["srp", "dfp", "srp_list", "dfp_list", "dfp_heap"] {
@@ -387,7 +389,7 @@ mod tests {
         assert_eq!(shaped(5, &all[1..4], |others| 9.0 + others), [false; 5], "neither 0 nor 100");
     }
 
-    /// Any one of the objects gone, of no time, or of few rounds: what is held against it is not met.
+    /// No bar is met if the rows are missing, if a figure is no positive number, or if there are too few rounds.
     #[test]
     fn locks_that_lack_something_meet_less() {
         let tree = Tree::here().unwrap();

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A manifest of any size that a check must accept: the load of the bar on its speed.
+//! A manifest of any size that `taut check` must accept: the input for the bar on its speed.
 
 use std::fmt::Write;
 
-/// Tasks on one core; priorities are distinct per core, and the exact analysis has all of them as interferers.
+/// Tasks on one core. Their priorities are distinct, so that all tasks of a core interfere in the exact analysis.
 const PER_CORE: usize = 25;
 
-/// Periods, most urgent first: five tasks of each on a core.
+/// Periods, the most urgent first; each core has five tasks of each period.
 const PERIODS_MS: [u64; 5] = [5, 10, 20, 40, 80];
 
 /// A manifest of `count` tasks and `count` channels; `count` is a multiple of 4.
 ///
-/// Rate-monotonic priorities and harmonic periods, each core loaded to about 60 % with overheads. Half of the
-/// channels are queues between neighbours of one period, a quarter states to clients, a quarter states from
+/// Priorities are rate-monotonic and periods harmonic; with overheads, the load of each core is about 60 %. Half of
+/// the channels are queues between neighbours of one period, a quarter are states to clients, a quarter states from
 /// clients, so that each protocol is chosen.
 pub(crate) fn manifest(count: usize) -> String {
     let cores = count.div_ceil(PER_CORE);
@@ -41,7 +41,7 @@ pub(crate) fn manifest(count: usize) -> String {
     }
     text += "\n[clients.screen]\n\n[clients.panel]\n";
     for channel in 0..count {
-        // Tasks 0 to 4 of each five have one period: 0 -> 1 and 2 -> 3 are pairs of one rate.
+        // In each group of five, the tasks 0 to 4 have the same period: 0 -> 1 and 2 -> 3 are pairs of one rate.
         let (kind, from, to, payload, more) = match channel % 4 {
             0 | 1 => {
                 let sender = (channel / 2 * 5 + channel % 2 * 2) % count;

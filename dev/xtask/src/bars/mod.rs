@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Bars: promises in numbers, measured anew on this machine. Each set has a name.
+//! Bars: promises in numbers, measured again on this machine. Each set of bars has a name.
 
 mod analysis;
 mod app;
@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use crate::tree::Tree;
 
-/// A set of bars: its name, and how it is measured.
+/// A set of bars: its name, and the function that measures it.
 type Set = (&'static str, fn(&Tree) -> Vec<Row>);
 
 const SETS: &[Set] = &[
@@ -36,24 +36,25 @@ const SETS: &[Set] = &[
     ("executor", executor::measure),
 ];
 
-/// All of them in turn.
+/// The name for all sets in turn.
 const ALL: &str = "all";
 
-/// The names of the sets, and of all of them.
+/// The names of the sets, and [`ALL`].
 pub(crate) fn names() -> Vec<&'static str> {
     SETS.iter().map(|(name, _)| *name).chain([ALL]).collect()
 }
 
-/// What came of a set.
+/// The result of a set.
 struct Measured {
     name: &'static str,
-    /// What `target/bars/NAME.json` said before, if there was one.
+    /// The previous content of `target/bars/NAME.json`; null if there was none.
     before: Value,
     rows: Vec<Row>,
     took: Duration,
 }
 
-/// Measures a set, or all, prints the table, and writes `target/bars/NAME.json` of each. Fails if a bar is not met.
+/// Measures a set or all sets, prints the table, and writes `target/bars/NAME.json` for each set. Fails if a bar is
+/// not met.
 pub(crate) fn run(tree: &Tree, name: &str) -> ExitCode {
     let wanted: Vec<&Set> = SETS.iter().filter(|(known, _)| [known, ALL].contains(&name)).collect();
     if wanted.is_empty() {
@@ -84,12 +85,12 @@ pub(crate) fn run(tree: &Tree, name: &str) -> ExitCode {
     if is_met(&all) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Whether all bars of all sets are met. A set without a bar has promised nothing that could be.
+/// Whether all bars of all sets are met. A set without a bar is not met: it has no promise to keep.
 fn is_met(all: &[Measured]) -> bool {
     !all.is_empty() && all.iter().all(|set| !set.rows.is_empty() && set.rows.iter().all(Row::met))
 }
 
-/// A table with what the run before had, and a line for each set: how many bars are met, and how long it took.
+/// A table with the values of the previous run, and a line for each set: how many bars are met, and how long it took.
 fn reported(all: &[Measured]) -> String {
     let rows: Vec<(&Row, &Value)> =
         all.iter().flat_map(|set| set.rows.iter().map(|row| (row, &set.before))).collect();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A run of an application, as its recording and its report tell it: the figures that bars are held against.
+//! A run of an application: the figures from its recording and its report that bars compare with their goals.
 
 use std::fs;
 use std::path::Path;
@@ -32,24 +32,24 @@ pub(crate) struct Jitter {
 /// Builds the `taut` command for measuring.
 ///
 /// # Errors
-/// What the compiler said.
+/// The output of the compiler.
 pub(crate) fn build(tree: &Tree) -> Result<(), String> {
     let output =
         Command::line("cargo build --release --locked -p taut-cli --bin taut").dir(tree.root()).run();
     if output.success() { Ok(()) } else { Err(format!("`taut` does not build: {}", output.text)) }
 }
 
-/// The built command.
+/// The path of the built command.
 pub(crate) fn taut(tree: &Tree) -> std::path::PathBuf {
     tree.target().join("release/taut")
 }
 
 impl Observed {
-    /// Runs the application of a folder for some seconds and reads `report.json` and `run.taut`, which it leaves.
+    /// Runs the application of a folder for some seconds and reads `report.json` and `run.taut`, which the run writes.
     ///
     /// # Errors
-    /// The run's last lines if it could not start, did not end by itself or left no report. A run that missed a deadline
-    /// (code 1) did run: its figures count.
+    /// The last lines of the run if it did not start, did not end by itself or left no report. A run that missed a
+    /// deadline (code 1) is no error: its figures count.
     pub(crate) fn of(tree: &Tree, app: &Path, seconds: u64) -> Result<Self, String> {
         let name = app.file_name().unwrap_or_default();
         let results = tree.target().join("bars").join(name);
@@ -61,7 +61,7 @@ impl Observed {
             .limit(Duration::from_secs(seconds + 180));
         let report = results.join("report.json");
         let recording = results.join("run.taut");
-        // What an earlier run left must not be taken for this one's.
+        // Remove the results of an earlier run, so that they are not taken for those of this run.
         for old in [&report, &recording] {
             let _ = fs::remove_file(old);
         }
@@ -73,7 +73,7 @@ impl Observed {
         })?;
         let report: Value =
             serde_json::from_str(&text).map_err(|error| format!("{}: {error}", report.display()))?;
-        // Code 1 is a bound that is broken, a crash of the application included.
+        // Code 1 reports a broken bound or a crash of the application.
         let whole = output.success() || matches!(output.end, End::Code(1));
         if !whole || report["ending"] != "done" {
             return Err(format!(
@@ -88,18 +88,18 @@ impl Observed {
         Ok(Self { boot_ns: boot_ns(&run), report })
     }
 
-    /// From the start of the application's process to release 0, in ms.
+    /// The time from the start of the application's process to release 0, in ms.
     pub(crate) fn boot_ms(&self) -> Result<f64, String> {
         self.boot_ns
             .map(|ns| ns as f64 / 1e6)
             .ok_or_else(|| "the run does not know when it was started".to_owned())
     }
 
-    /// The largest count over all real-time threads, of what must not happen after release 0. `name` is one of
+    /// The largest count over all real-time threads of an event that must not happen after release 0. `name` is one of
     /// `heap_use`, `minor_faults`, `major_faults`, `blocked`.
     pub(crate) fn count(&self, name: &str) -> Result<f64, String> {
         let tasks = self.real_time()?;
-        // What never ran has done nothing that it must not.
+        // The count of a task that never ran proves nothing.
         if let Some(idle) = tasks.iter().find(|task| task["releases"].as_u64().unwrap_or(0) == 0) {
             return Err(format!("task {} had no release", idle["name"]));
         }
@@ -108,7 +108,7 @@ impl Observed {
         counts?.into_iter().reduce(f64::max).ok_or_else(|| "the report has no real-time task".to_owned())
     }
 
-    /// Start minus nominal release of a task's jobs.
+    /// The percentiles of start minus nominal release over a task's jobs.
     pub(crate) fn jitter(&self, task: &str) -> Result<Jitter, String> {
         let tasks = self.real_time()?;
         let found = tasks.iter().find(|found| found["name"] == task);
@@ -123,7 +123,8 @@ impl Observed {
     }
 }
 
-/// The value of a run's `Begin`: from the start of the process to release 0, 0 where that was not known.
+/// The value of a run's `Begin` record: the time from the start of the process to release 0, in ns. `None` without
+/// such a record or if its value is 0, which means unknown.
 fn boot_ns(run: &Run) -> Option<u64> {
     let begin = run.records.iter().find(|record| record.kind == Kind::Begin)?;
     Some(begin.value).filter(|&ns| ns > 0)
@@ -174,7 +175,7 @@ mod tests {
     #[test]
     fn boot_is_the_value_of_begin() {
         let run = |value: u64| {
-            // A record's layout: at, job, value (8 bytes each), subject (2), kind, cpu, 4 of zero.
+            // The layout of a record: at, job, value (8 bytes each), subject (2), kind, cpu, 4 zero bytes.
             let mut record = [0; taut_event::Record::SIZE];
             record[16..24].copy_from_slice(&value.to_le_bytes());
             record[26] = Kind::Begin as u8;

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A bar: what was to be reached, what was measured, and whether it is met.
+//! A bar: its goal, its measured value, and whether it is met.
 
 use serde_json::{Value, json};
 
 use super::spread::Spread;
 
-/// Measurements that a median needs: of fewer, one that a stall has spoilt would decide.
+/// The least number of measurements for a median: with fewer, a single one that a stall has spoilt could decide.
 pub(crate) const ENOUGH: usize = 5;
 
-/// Which measurement of several the goal is held against.
+/// Which of several measurements is compared with the goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Held {
-    /// The middle one: a machine that stalls now and then must not decide.
+    /// The median: occasional stalls of the machine must not decide.
     Median,
-    /// The largest: a promise for every run.
+    /// The largest: the promise is for every run.
     Max,
 }
 
-/// A bar with its measurement: the value must be at most the goal.
+/// A bar with its measurement. The value must be at most the goal.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     bar: String,
@@ -30,8 +30,8 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// A bar that the held one of `samples` must not exceed. `Err` says why it could not be measured: a bar
-    /// that was not measured is not met.
+    /// A bar: the one of `samples` that `held` selects must not exceed `goal`. `Err` has the reason why there is no
+    /// measurement; a bar without one is not met.
     pub(crate) fn at_most(
         bar: impl Into<String>,
         goal: f64,
@@ -51,7 +51,7 @@ impl Row {
         Self { bar: bar.into(), goal, unit, held, spread }
     }
 
-    /// What is held against the goal, if it was measured.
+    /// The value that is compared with the goal; `None` if it was not measured.
     pub(crate) fn value(&self) -> Option<f64> {
         let spread = self.spread.as_ref().ok()?;
         Some(match self.held {
@@ -77,7 +77,7 @@ impl Row {
         })
     }
 
-    /// Goal and value of the same bar in the JSON of a run before.
+    /// Goal and value of the same bar in the JSON of an earlier run.
     fn before(&self, run: &Value) -> [String; 2] {
         let same = run.as_array().and_then(|rows| rows.iter().find(|row| row["bar"] == self.bar));
         let cell = |name: &str, sign: &str| {
@@ -100,8 +100,9 @@ impl Row {
     }
 }
 
-/// Whether a measurement can be so small, or is a number at all. A time, a multiple or a rate of nothing was not measured; a
-/// count is not negative. Differences are in ns, % and wakes.
+/// Whether a sample can be a measurement in its unit. It must be finite. A time or a ratio must be positive: zero
+/// means that it was not measured. A count must not be negative. Samples in ns, % and wakes may be differences, of
+/// any sign.
 fn can_be(sample: f64, unit: &str) -> bool {
     match unit {
         _ if !sample.is_finite() => false,
@@ -111,10 +112,10 @@ fn can_be(sample: f64, unit: &str) -> bool {
     }
 }
 
-/// Times in ns that are no differences.
+/// Checks times in ns that are not differences.
 ///
 /// # Errors
-/// One that took nothing was not measured.
+/// If a time is not positive and finite: it was not measured.
 pub(crate) fn times(what: &str, ns: Vec<f64>) -> Result<Vec<f64>, String> {
     match ns.iter().find(|ns| !(ns.is_finite() && **ns > 0.0)) {
         Some(wrong) => Err(format!("{what} in {wrong} ns is no measurement")),
@@ -122,13 +123,13 @@ pub(crate) fn times(what: &str, ns: Vec<f64>) -> Result<Vec<f64>, String> {
     }
 }
 
-/// All rows as JSON: a list, one object a row.
+/// All rows as JSON: a list with one object per row.
 pub(crate) fn json(rows: &[Row]) -> Value {
     rows.iter().map(Row::json).collect()
 }
 
-/// All rows as a table, each beside what the JSON of a run before says of it, with the reason below it of every bar that
-/// could not be measured.
+/// All rows as a table. Each row comes with the JSON of an earlier run, from which it shows the earlier goal and value.
+/// Below the table stands the reason for every bar that could not be measured.
 pub(crate) fn table(rows: &[(&Row, &Value)]) -> String {
     let head = ["bar", "goal before", "goal", "value before", "value", "min / median / max", "met"];
     let body = rows.iter().map(|(row, before)| {
@@ -138,7 +139,7 @@ pub(crate) fn table(rows: &[(&Row, &Value)]) -> String {
     });
     let mut lines: Vec<Vec<String>> =
         std::iter::once(head.map(str::to_owned)).chain(body).map(Vec::from).collect();
-    // Of a first run there is nothing before.
+    // Without an earlier run, these columns are empty: remove them.
     for column in [3, 1] {
         if lines.iter().skip(1).all(|line| line[column] == "-") {
             lines.iter_mut().for_each(|line| drop(line.remove(column)));
@@ -165,7 +166,7 @@ pub(crate) fn table(rows: &[(&Row, &Value)]) -> String {
     text
 }
 
-/// All rows as a table of Markdown; those that are not met in bold.
+/// All rows as a Markdown table; a bar that is not met has a bold **no**.
 pub(crate) fn markdown(rows: &[Row]) -> String {
     let mut text = String::from("| bar | goal | value | min / median / max | met |\n|---|---|---|---|---|\n");
     for row in rows {
@@ -176,7 +177,8 @@ pub(crate) fn markdown(rows: &[Row]) -> String {
     text
 }
 
-/// A number with three significant digits, or all digits of a whole number; of one beyond all measure, its size.
+/// A number as text: all digits of a whole number; otherwise three significant digits from 1 to 1000, no decimals above
+/// and three decimals below. From 1e15 on, one digit and the exponent.
 pub(crate) fn figure(value: f64) -> String {
     if value.abs() >= 1e15 {
         return format!("{value:.0e}");
@@ -209,7 +211,7 @@ mod tests {
         assert_eq!(rows.iter().map(Row::met).collect::<Vec<_>>(), [true, false, false]);
     }
 
-    /// One round of many must not decide, nor no round at all.
+    /// A bar on a median needs enough rounds, a bar on the largest at least one.
     #[test]
     fn too_few_rounds_are_no_median() {
         let met = |held, count| Row::at_most("one", 2.0, "ns", held, Ok(vec![1.0; count])).met();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The bars of selections: good, fast, and proven; and that Python costs little.
+//! The bars of selections: they are good, fast and proven least; and a sweep in Python costs little more than in Rust.
 //!
-//! What selections reach is measured by `taut-papers speed`, on random systems as \[Han14\] draws them and on a surrogate of
-//! its fuel injection system. The long form of its Figure 15 is not run: its rows are timed, and their number is known.
+//! `taut-papers speed` measures selections on random systems as \[Han14\] draws them and on a surrogate of its fuel
+//! injection system. The long form of Figure 15 there does not run: its time follows from the known number of its
+//! rows and the measured rate.
 
 use serde_json::Value;
 
@@ -13,7 +14,7 @@ use crate::command::Command;
 use crate::python;
 use crate::tree::Tree;
 
-/// All of them, in less than ten minutes once built.
+/// Measures all of them, in less than ten minutes after the build.
 pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     let speed =
         Command::line("cargo run --quiet --locked --release -p taut-papers -- speed").dir(tree.root()).run();
@@ -34,7 +35,7 @@ pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     };
     let surrogate = "selection for the surrogate with 46 objects";
     let all = systems("surrogate");
-    // Late is what takes longer than a second there.
+    // For the surrogate, a limit of one second on each search replaces the bar on late searches.
     let [kept, _, above] = Systems::bars(surrogate, SURROGATES, &all);
     let times = all.map(|all| all.0.iter().map(|one| one.ms).collect());
     let mut rows = vec![kept, Row::at_most(surrogate, 1_000.0, "ms", Held::Max, times), above];
@@ -53,7 +54,7 @@ pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     rows
 }
 
-/// What so many rows take at these rates, a second.
+/// The time for so many rows, in minutes, at each of these rates in rows per second.
 fn minutes_of(rows: &[f64], rates: &[f64]) -> Result<Vec<f64>, String> {
     match *rows {
         [rows] if rows > 0.0 => Ok(rates.iter().map(|rate| rows / rate / 60.0).collect()),
@@ -61,14 +62,16 @@ fn minutes_of(rows: &[f64], rates: &[f64]) -> Result<Vec<f64>, String> {
     }
 }
 
-/// Systems of which a selection must be found: fewer say nothing of how good selections are.
+/// The least number of systems with a selection: fewer say nothing about how good selections are.
 const TWENTY: usize = 150;
-/// Of the surrogate's ten loads, those up to 90 %: at 95 % it may be that no selection keeps the deadlines.
+/// The same for the surrogate: nine of its ten loads, those up to 90 %. At 95 %, possibly no selection keeps the
+/// deadlines.
 const SURROGATES: usize = 9;
-/// What a search that was not proven least within this time is: late.
+/// A search is late if within this time, in ms, it proves neither that its selection is the least nor that there is
+/// none.
 const LATE_MS: f64 = 10_000.0;
 
-/// What came of a system, whether a selection was found or not.
+/// The result for one system, with or without a selection.
 #[derive(Clone, Debug)]
 struct One {
     ms: f64,
@@ -79,7 +82,7 @@ struct One {
     gap: Option<f64>,
 }
 
-/// All that were drawn.
+/// The results of all systems that were drawn.
 #[derive(Clone, Debug)]
 struct Systems(Vec<One>);
 
@@ -100,8 +103,8 @@ impl Systems {
         all.iter().map(one).collect::<Result<_, String>>().map(Self)
     }
 
-    /// That enough have a selection, that few are late, and that ours is never above the published one: where that one finds
-    /// a selection and ours none, it is as far above as can be.
+    /// The bars that enough systems have a selection, few searches are late, and our selection is never above the
+    /// published one. If only the published one finds a selection, ours counts as [`f64::MAX`] percent above.
     fn bars(what: &str, least: usize, all: &Result<Self, String>) -> [Row; 3] {
         let of = |of: &dyn Fn(&[One]) -> Vec<f64>| all.as_ref().map(|all| of(&all.0)).map_err(Clone::clone);
         let lacking =
@@ -139,11 +142,11 @@ impl Systems {
         ]
     }
 
-    /// How far above what no selection is below.
+    /// How far our selections are above the proven lower bound of all selections, in percent: the mean and the worst.
     fn gaps(what: &str, all: &Result<Self, String>) -> [Row; 2] {
         let gaps = || {
             let all = all.as_ref().map_err(Clone::clone)?;
-            // A selection of which nobody knows how far above the least it is, is as far as can be.
+            // A selection whose gap is unknown counts as `f64::MAX` percent above the bound.
             let found = all.0.iter().filter(|one| one.found || one.gap.is_some());
             Ok::<Vec<f64>, String>(found.map(|one| one.gap.unwrap_or(f64::MAX)).collect())
         };
@@ -155,7 +158,8 @@ impl Systems {
     }
 }
 
-/// Round by round, how much more of the processors Python takes: how long both last says more of what else runs.
+/// How much more processor time Python takes, in percent, round by round. Elapsed times would say more about the
+/// other load of the machine.
 fn overhead(tree: &Tree) -> Result<Vec<f64>, String> {
     let reported = python::beside_the_command(tree)?;
     let reported: Value =
@@ -167,7 +171,7 @@ fn overhead(tree: &Tree) -> Result<Vec<f64>, String> {
     above(&python?, &command?)
 }
 
-/// Round by round, how much more the one takes than the other, in percent.
+/// How much more `one` takes than `other`, in percent, round by round.
 fn above(one: &[f64], other: &[f64]) -> Result<Vec<f64>, String> {
     if one.len() != other.len() {
         return Err(format!("{} rounds of the one, {} of the other", one.len(), other.len()));
@@ -185,7 +189,7 @@ fn mean(all: &[f64]) -> f64 {
     all.iter().sum::<f64>() / all.len() as f64
 }
 
-/// A list of numbers, or one.
+/// The numbers of a list, or a single number.
 fn numbers(value: &Value) -> Result<Vec<f64>, String> {
     let number = |value: &Value| value.as_f64().ok_or_else(|| format!("{value} is no number"));
     match value {
@@ -237,7 +241,7 @@ mod tests {
         assert!(!Systems::gaps("x", &Systems::of(&unknown)).iter().any(Row::met), "nobody knows how far");
     }
 
-    /// Enough of them; on time; not above the published one; the mean and the worst above the least.
+    /// The five bars in order: enough systems; on time; not above the published one; the mean and the worst gap.
     #[test]
     fn systems_without_a_selection_count() {
         let good = || vec![one(1.0, Some(-3.0), true); 3];

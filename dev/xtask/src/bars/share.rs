@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The bars of the shared objects, beside other people's in the same run: medians over interleaved rounds, where both
-//! sides of a comparison were measured at one distance of the processors.
+//! The bars of the shared objects, compared with other libraries in the same run: medians over interleaved rounds in
+//! which both sides of a comparison were measured at the same distance of the processors.
 //!
-//! Like is held against like: values by value against values by value, slices against slices, in place against in place.
-//! *No worse* is at most 0 more, as a median over rounds.
+//! Like is compared with like: by value with by value, slices with slices, in place with in place. *No worse* means
+//! that the median difference over rounds is at most 0.
 
 use serde_json::{Map, Value};
 
@@ -14,19 +14,20 @@ use super::spread::Spread;
 use crate::peers;
 use crate::tree::Tree;
 
-/// Rounds: some may be lost to a change of distance.
+/// Rounds. A change of distance may make some useless.
 const ROUNDS: usize = 11;
-/// Two trials of a round are comparable if a bare cache line's round trip right before differs by less than this.
+/// Two trials of a round are comparable if the round trips of a bare cache line right before them differ by less than
+/// this factor.
 const ALIKE: f64 = 1.5;
 
-/// Queues whose writer is real-time.
+/// Queues with a real-time writer.
 const QUEUES: [&str; 3] = ["QrtR", "QrtWo", "QrtWc"];
-/// QrtR by the forms that copy nothing twice, and the other's that do the same.
+/// QrtR through its in-place operations, which copy no value twice. [`CHUNKS`] is the same form of rtrb.
 const IN_PLACE: &str = "QrtR in place";
 const CHUNKS: &str = "rtrb chunks";
-/// The newest value, for many readers.
+/// The object that gives many readers the newest value.
 const MANY: &str = "Hybrid";
-/// All that can be between processes.
+/// The objects that work between processes.
 const ACROSS: [&str; 13] = [
     "SDrtW",
     "SDrtR",
@@ -42,16 +43,16 @@ const ACROSS: [&str; 13] = [
     "Peterson",
     "NBW temporal",
 ];
-/// Others that might have the largest rate, value by value and several at a time. Where one of them lacks, nobody knows whose
-/// rate is the largest.
+/// Other libraries' queues that may have the largest rate: value by value (`flat`) and several values at a time
+/// (`slices`). If one of them is missing, the largest rate is unknown.
 const FAST: [(&str, &[&str]); 2] = [
     ("flat", &["rtrb", "rtrb chunks", "ringbuf", "ArrayQueue", "heapless", "bbqueue", "real-time fifo"]),
     ("slices", &[CHUNKS, "ringbuf"]),
 ];
-/// Samples that must lie beyond a percentile: of fewer, it is one of theirs by chance.
+/// The least number of samples that must lie beyond a percentile: with fewer, its value is chance.
 const BEYOND: f64 = 10.0;
 
-/// All of them, in under 10 minutes once built.
+/// Measures all of them, in less than 10 minutes after the build.
 pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     let folder = tree.target().join("bars/share");
     match peers::measured_for_bars(tree, ROUNDS, &folder).and_then(|text| Figures::of(&text)) {
@@ -60,7 +61,7 @@ pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     }
 }
 
-/// The bars of a recorded run, given as JSON, as a page beside it.
+/// The page with the bars of a recorded run, which is given as JSON.
 ///
 /// # Errors
 /// What is wrong with the JSON.
@@ -77,14 +78,14 @@ pub(crate) fn page(text: &str) -> Result<String, String> {
     ))
 }
 
-/// What was measured: every round of every object and trial.
+/// The measurements: every round of every object and trial.
 struct Figures {
     rows: Vec<Value>,
-    /// One step of the timer, ns.
+    /// One step of the timer, in ns.
     step: f64,
-    /// What the timer takes itself, p50, ns.
+    /// The timer's own cost, p50, in ns.
     timer: f64,
-    /// What was asked for, as `dev/peers/needed.txt` has it.
+    /// The measurements that bars asked for, as lines of `dev/peers/needed.txt`.
     #[cfg(test)]
     asked: std::cell::RefCell<std::collections::BTreeSet<String>>,
 }
@@ -118,11 +119,11 @@ impl Figures {
         let mut all: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
         let step = all["timer_ns"]["step"].as_f64().ok_or("the run does not know its timer")?;
         let timer = all["timer_ns"]["p50"].as_f64().ok_or("the run does not know what its timer takes")?;
-        // A step of nothing, or a timer that takes nothing, is none that times were measured by.
+        // No time was measured with a timer whose step or cost is zero.
         if !(step > 0.0 && timer > 0.0) {
             return Err(format!("a timer in steps of {step} ns that takes {timer} ns is none"));
         }
-        // Beside ordinary threads, percentiles are those of whatever else runs.
+        // The percentiles of ordinary threads depend on all other load of the machine.
         match all["facts"]["threads"].as_str() {
             Some(threads) if threads.contains("SCHED_FIFO") => {}
             other => return Err(format!("the threads were not real-time: {}", other.unwrap_or("not said"))),
@@ -154,7 +155,7 @@ impl Figures {
         Ok(rounds.iter().map(|round| round.as_object().cloned()).collect())
     }
 
-    /// A figure of every round, made of the round's figures.
+    /// A figure for each round, computed from the figures of the round.
     fn each(
         &self,
         at: At<'_>,
@@ -163,14 +164,14 @@ impl Figures {
         enough(self.rounds(at)?.iter().flatten().filter_map(figure).collect())
     }
 
-    /// A figure of every round in which both were measured at one distance.
+    /// A figure for each round in which both were measured at the same distance.
     fn paired(
         &self,
         one: (At<'_>, &str),
         other: (At<'_>, &str),
         figure: impl Fn(f64, f64) -> f64,
     ) -> Result<Vec<f64>, String> {
-        // Both are looked up, whatever is found.
+        // Look up both before an error returns, so that the tests record both.
         let (ones, others) = (self.rounds(one.0), self.rounds(other.0));
         let (ones, others) = (ones?, others?);
         let pairs = ones.iter().zip(&others).filter_map(|pair| Some((pair.0.as_ref()?, pair.1.as_ref()?)));
@@ -178,15 +179,15 @@ impl Figures {
             let distances = (number(one, "raw"), number(other, "raw"));
             matches!(distances, (Some(one), Some(other)) if one.max(other) < ALIKE * one.min(other))
         });
-        // What nobody knows the end of is worse than anything; of the other it is at least that.
+        // Our operations that were given up count as the longest time. Those of the other took at least their limit.
         let own = |round| number(round, one.1).map(|ns| if is_capped(round, one.1) { f64::MAX } else { ns });
         enough(alike.filter_map(|(a, b)| Some(figure(own(a)?, number(b, other.1)?))).collect())
     }
 
-    /// The other than ours whose median rate in a trial is the largest.
+    /// The other library whose median rate in a trial is the largest, and that rate.
     ///
     /// # Errors
-    /// Which one of those that might have it lacks.
+    /// Which of the candidates in [`FAST`] has no measurement.
     fn fastest(&self, trial: &str, bytes: u64) -> Result<(&str, f64), String> {
         for (_, names) in FAST.iter().filter(|(fast, _)| *fast == trial) {
             let each = names.iter().map(|name| self.each(at(name, trial, bytes), figure("out")));
@@ -213,7 +214,7 @@ fn enough(values: Vec<f64>) -> Result<Vec<f64>, String> {
     }
 }
 
-/// A figure of a round; none if it is a percentile of too few.
+/// A figure of a round; `None` if it is a percentile of too few samples.
 fn number(round: &Map<String, Value>, name: &str) -> Option<f64> {
     let value = round.get(name)?.as_f64()?;
     match beyond(name) {
@@ -222,7 +223,7 @@ fn number(round: &Map<String, Value>, name: &str) -> Option<f64> {
     }
 }
 
-/// Whether a percentile is that of operations which were given up after 2 ms, so that nobody knows it.
+/// Whether a percentile is unknown because it lies among operations that were given up after 2 ms.
 fn is_capped(round: &Map<String, Value>, name: &str) -> bool {
     let of = |name: &str| round.get(name).and_then(Value::as_f64).unwrap_or(0.0);
     beyond(name).is_some_and(|share| of("capped") > of("n") * share)
@@ -246,7 +247,7 @@ fn median(bar: String, goal: f64, unit: &'static str, samples: Result<Vec<f64>, 
     Row::at_most(bar, goal, unit, Held::Median, samples)
 }
 
-/// How people write a percentile.
+/// The usual notation of a percentile.
 fn shown(percentile: &str) -> &str {
     if percentile == "p999" { "p99.9" } else { percentile }
 }
@@ -260,14 +261,15 @@ fn bars(figures: &Figures) -> Vec<Row> {
     rows
 }
 
-/// The lines that an operation moves are stated in the tables, from the objects' layouts. Nothing here counts them but a
-/// look that moves none, which has rows of its own: so that they are shown by measurement is not met.
+/// The tables state how many cache lines an operation moves; the numbers follow from the layouts of the objects. No
+/// measurement here counts lines, except for a look at an unchanged object, which moves none and has its own rows. So
+/// the bar that measurements confirm the stated numbers is not met.
 fn lines(_: &Figures) -> Row {
     let why = "the processors' counters of lines that move are not read";
     median("lines that move in an operation, beyond those stated".into(), 0.0, "lines", Err(why.into()))
 }
 
-/// Ours minus the other's must be at most 0.
+/// The bar that ours minus the other's is at most 0.
 fn no_worse(figures: &Figures, what: String, one: (At<'_>, &str), other: (At<'_>, &str)) -> Row {
     let bar = format!("{what} - that of {}, {} B", other.0.object, one.0.bytes);
     median(bar, 0.0, "ns", figures.paired(one, other, |one, other| one - other))
@@ -276,7 +278,7 @@ fn no_worse(figures: &Figures, what: String, one: (At<'_>, &str), other: (At<'_>
 fn queues(figures: &Figures) -> Vec<Row> {
     let mut rows = Vec::new();
     for bytes in [8, 64, 256, 4096] {
-        // Between the sizes that matter most, writes and reads alone.
+        // 256 bytes lie between the sizes that matter most: only writes and reads.
         let all = bytes != 256;
         for queue in QUEUES {
             pushes(figures, queue, "rtrb", bytes, &mut rows);
@@ -291,7 +293,7 @@ fn queues(figures: &Figures) -> Vec<Row> {
                 rows.push(rate(figures, queue, "flat", bytes));
             }
         }
-        // In place against in place; by value against by value is above.
+        // In place compared with in place. By value compared with by value is above.
         pushes(figures, IN_PLACE, CHUNKS, bytes, &mut rows);
         for percentile in ["p50", "p999"] {
             let what = format!("{IN_PLACE} pop {}", shown(percentile));
@@ -309,7 +311,7 @@ fn queues(figures: &Figures) -> Vec<Row> {
     rows
 }
 
-/// A push is no worse than the other's.
+/// The bars that a push is no worse than the other's.
 fn pushes(figures: &Figures, queue: &str, peer: &str, bytes: u64, rows: &mut Vec<Row>) {
     for percentile in ["p50", "p999"] {
         let what = format!("{queue} push {}", shown(percentile));
@@ -318,7 +320,7 @@ fn pushes(figures: &Figures, queue: &str, peer: &str, bytes: u64, rows: &mut Vec
     }
 }
 
-/// What a pop may take whose writer waits for nobody.
+/// The bars on pops from queues whose writer is wait-free.
 fn pops_that_lose(figures: &Figures, queue: &str, bytes: u64, rows: &mut Vec<Row>) {
     let (own, peer) = (at(queue, "read", bytes), at("rtrb", "read", bytes));
     rows.push(median(
@@ -335,35 +337,35 @@ fn pops_that_lose(figures: &Figures, queue: &str, bytes: u64, rows: &mut Vec<Row
     ));
 }
 
-/// Values that come out, of the fastest other in that trial over ours.
+/// The rate of values that come out: the ratio of the fastest other in this trial to ours.
 fn rate(figures: &Figures, queue: &str, trial: &str, bytes: u64) -> Row {
     let fastest = figures.fastest(trial, bytes);
     let name = fastest.as_ref().map_or("the fastest", |(name, _)| name);
     let how = if trial == "slices" { "rate by slices" } else { "rate" };
     let ratios = fastest.clone().and_then(|(name, _)| {
         let (one, other) = ((at(name, trial, bytes), "out"), (at(queue, trial, bytes), "out"));
-        // A rate of ours that is nothing is infinitely far behind.
+        // If our rate is zero, the ratio is as bad as possible.
         figures.paired(one, other, |peer, own| if own > 0.0 { peer / own } else { f64::MAX })
     });
     median(format!("{how} of {name} / {queue}'s, {bytes} B"), 1.0, "x", ratios)
 }
 
-/// As many whole steps of the timer as fit: no time that it measures lies between them and the goal. What is known of a step
-/// is good to a hundredth, and must not decide.
+/// Rounds a goal down to whole steps of the timer: no time that the timer measures lies between the result and the
+/// goal. The step is known to within a hundredth, and this error must not decide.
 fn whole_steps(goal: f64, step: f64) -> f64 {
     (goal / step + 0.01).floor() * step
 }
 
 fn one_reader(figures: &Figures) -> Vec<Row> {
-    // The goals are 40, 60 and 250 ns, of which a timer took 20 where they were set. Where it takes more they are what they
-    // say; where it takes less, what goes beyond it may be no more than there.
+    // The goals 40, 60 and 250 ns include 20 ns for the timer of the machine where they were set. A slower timer does
+    // not change a goal. A faster timer lowers it: the time beyond the timer's cost may be no more than there.
     let write = |bytes, readers, percentile: &'static str, goal: f64| {
         let many = if readers == 1 { String::new() } else { format!(", {readers} readers") };
         let bar = format!("SDrtW write {}, {bytes} B{many}", shown(percentile));
         let goal = whole_steps(goal.min(goal - 20.0 + figures.timer), figures.step);
         let samples = figures.each(At { readers, ..at("SDrtW", "write", bytes) }, figure(percentile));
         let samples = samples.and_then(|all| row::times("a write", all));
-        // The timer goes in whole steps: what is known of their length must not decide.
+        // The timer advances in whole steps: round to them, so that the error in the length of a step does not decide.
         let whole = |ns: f64| (ns / figures.step).round() * figures.step;
         median(bar, goal, "ns", samples.map(|all| all.into_iter().map(whole).collect()))
     };
@@ -409,7 +411,7 @@ fn many_readers(figures: &Figures) -> Vec<Row> {
         }
     }
     for object in [MANY, "SDrtW"] {
-        // A line that moved would be several times this.
+        // A moved cache line would cost several times this goal.
         let bar = format!("{object} unchanged, a look - one at a bare word");
         let looks = figures.each(at(object, "unchanged", 64), figure("look"));
         let bare = figures.each(at("bare word", "unchanged", 8), figure("look"));
@@ -421,7 +423,8 @@ fn many_readers(figures: &Figures) -> Vec<Row> {
     rows
 }
 
-/// At most 5 % more than in one process, without what the timer takes itself.
+/// The bars that an operation across processes takes at most 5 % longer than within one. Writes and reads are compared
+/// without the timer's own cost.
 fn processes(figures: &Figures) -> Vec<Row> {
     let mut rows = Vec::new();
     for object in ACROSS {
@@ -466,10 +469,11 @@ mod tests {
         json!({ "facts": facts, "timer_ns": { "step": 10.0, "p50": 30.0 }, "rows": rows }).to_string()
     }
 
-    /// What a run must have, a line each, as `dev/peers` knows it too: its tests say that one run has it all.
+    /// The measurements that a run must have, one per line. The tests of `dev/peers` read the same file and check
+    /// that one run has all of them.
     const NEEDED: &str = include_str!("../../../peers/needed.txt");
 
-    /// A run that has all that bars need, and nothing else: `round` makes the figures of an object.
+    /// A run with all measurements that bars need, and no others. `round` makes the figures of an object.
     fn made(round: impl Fn(&str, &str, usize) -> Value) -> Vec<Value> {
         let row = |line: &str| {
             let (object, rest) = line.split_once(": ").unwrap();
@@ -488,7 +492,7 @@ mod tests {
         NEEDED.lines().map(row).collect()
     }
 
-    /// Figures that meet every bar: ours takes as long as the timer and the machine allow, others longer.
+    /// Figures that meet every bar: ours are as fast as the timer and the machine allow, the others slower.
     fn good(object: &str, trial: &str, _: usize) -> Value {
         let ours =
             ["QrtR", "QrtWo", "QrtWc", "SDrtR", "SDrtW", MANY].iter().any(|name| object.starts_with(name));
@@ -507,7 +511,7 @@ mod tests {
         row::table(&rows.iter().map(|row| (row, &Value::Null)).collect::<Vec<_>>())
     }
 
-    /// How many bars are met.
+    /// The number of bars that are met.
     fn met(rows: Vec<Value>) -> usize {
         bars(&figures(rows)).iter().filter(|row| row.met()).count()
     }
@@ -525,7 +529,7 @@ mod tests {
         needed.sort_unstable();
         assert_eq!(asked, needed, "run with BARS_UPDATE=1 and commit dev/peers/needed.txt");
         let (shown, page) = (plain(&rows), page(&run(made(good))).unwrap());
-        // Lines that move are counted by nobody.
+        // Nothing counts the cache lines that move.
         let lacking: Vec<_> = rows.iter().filter(|row| row.value().is_none()).collect();
         assert_eq!(lacking.len(), 1, "{shown}");
         assert_eq!(met(made(good)), rows.len() - 1, "{shown}");
@@ -534,10 +538,10 @@ mod tests {
         assert_eq!(page.matches("| yes |").count(), rows.len() - 1);
     }
 
-    /// What makes a round's figures wrong.
+    /// A function that makes the figures of a round wrong.
     type Wrong = fn(&mut Map<String, Value>);
 
-    /// A figure that is none meets no bar, whatever makes it so.
+    /// A figure that is missing or invalid meets no bar, whatever the cause.
     #[test]
     fn what_is_no_figure_is_not_met() {
         let none: &[(&str, Wrong)] = &[
@@ -558,12 +562,12 @@ mod tests {
         };
         let all = met(made(good));
         for (what, of) in none {
-            // Without a distance, what was not measured in pairs is as good as with.
+            // Bars that are not on pairs do not need the distance.
             let alone =
                 if what.contains("distance") { with(|round| drop(round.remove("raw")), 6) } else { 0 };
             assert_eq!(with(*of, 6), alone, "{what}");
             assert!(with(*of, 2) < all / 4, "{what}: four rounds are too few");
-            // Of what is divided by the distance, one of 0 spoils all.
+            // A single distance of 0 spoils the bar whose figure is divided by the distance.
             let spoilt = usize::from(what.contains("of 0"));
             assert_eq!(with(*of, 1), all - spoilt, "{what}: five are enough");
         }
@@ -574,7 +578,7 @@ mod tests {
         );
     }
 
-    /// Of our rounds alone, the half that went wrong must not vanish, nor a peer that went wrong leave a slower one.
+    /// A rate of zero of ours counts against us. A missing peer must not make a slower peer the fastest.
     #[test]
     fn a_missing_peer_is_no_slower_one() {
         let without =
@@ -596,8 +600,8 @@ mod tests {
         assert_eq!((rate(stopped.clone()).value(), rate(stopped).met()), (Some(f64::MAX), false));
     }
 
-    /// An operation that was given up after 2 ms took longer: two that were both given up are not alike. Nor are 20 samples a
-    /// percentile of a thousandth.
+    /// An operation that was given up after 2 ms took longer than that, so two such operations are not equally fast.
+    /// And too few samples have no percentile.
     #[test]
     fn percentiles_that_nobody_knows() {
         let with = |n: f64, capped: f64, name: &'static str| {
@@ -644,7 +648,7 @@ mod tests {
         assert!(Figures::of("[]").is_err() && Figures::of("").is_err());
     }
 
-    /// What SDrtW's writer may take is what was set where a timer takes 20 ns, and no more than that where one takes longer.
+    /// The goal for SDrtW's writer is as set for a timer that takes 20 ns, and no higher for a slower timer.
     #[test]
     fn a_slow_timer_makes_no_goal_looser() {
         let goal = |p50: f64| {
@@ -677,7 +681,8 @@ mod tests {
         assert!(no_worse(&figures, "round trip".into(), one, one).met(), "no worse than itself");
     }
 
-    /// A step of the timer is no slack: of what takes 10 ns beyond it, that would be twice as much.
+    /// A difference of one step of the timer is not tolerated: relative to a time of 10 ns beyond the timer, it would
+    /// double the time.
     #[test]
     fn a_step_of_the_timer_is_worse() {
         let figures = figures(vec![
@@ -719,7 +724,7 @@ mod tests {
             row("bbqueue", false, "flat", &[(100.0, 50.0); 5]),
             row("real-time fifo", false, "flat", &[(100.0, 50.0); 5]),
             row("ringbuf", false, "flat", &[(100.0, 70.0); 5]),
-            // By slices more come out: that is another trial.
+            // More values come out by slices, but that is another trial.
             row("ringbuf", false, "slices", &[(100.0, 95.0); 5]),
         ]);
         let fastest =

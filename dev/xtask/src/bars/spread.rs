@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Several measurements of one thing, and sides that are measured in turns.
+//! The spread of several measurements, and the measurement of two sides in turns.
 
-/// Least, middle and largest of several measurements.
+/// The least, the median and the largest of several measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) min: f64,
@@ -12,7 +12,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// Of at least one finite measurement; else `None`.
+    /// The spread of at least one sample; `None` of no sample, or if one is not finite.
     pub(crate) fn of(samples: &[f64]) -> Option<Self> {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -27,19 +27,19 @@ impl Spread {
     }
 }
 
-/// The value below which `share` (0 to 1) of the samples lie: the nearest rank, so always one of them.
-/// Sorts the samples. `None` of none.
+/// The percentile at `share` (0 to 1) by the nearest-rank method, so always one of the samples. `None` of no samples.
+/// Sorts the samples.
 pub(crate) fn percentile(samples: &mut [u64], share: f64) -> Option<u64> {
     samples.sort_unstable();
     let rank = (share * samples.len() as f64).ceil() as usize;
     samples.get(rank.clamp(1, samples.len().max(1)) - 1).copied()
 }
 
-/// Measures two sides in turns, so that a drift of the machine falls on both alike: first the one, then the
-/// other begins a round.
+/// Measures two sides in turns, so that a drift of the machine affects both alike. The two sides begin a round
+/// alternately.
 ///
 /// # Errors
-/// The first that a side reports.
+/// The first error that a side reports.
 pub(crate) fn in_turns<T>(
     rounds: usize,
     mut one: impl FnMut() -> Result<T, String>,

@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The loop that a person would write by hand: a pinned SCHED_FIFO thread that sleeps until each release with an
-//! absolute `clock_nanosleep`, and notes how late it woke. Nothing prompter can be had from Linux by sleeping.
+//! The loop that a programmer would write by hand: a pinned SCHED_FIFO thread that sleeps until each release with an
+//! absolute `clock_nanosleep` and records how late it woke. No sleep on Linux wakes more promptly.
 
 use std::thread;
 use std::time::Duration;
 
 use taut_sys::{clock, thread as own};
 
-/// How the loop runs.
+/// The settings of the loop.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Loop {
-    /// The CPU that it is pinned to.
+    /// The CPU to which it is pinned.
     pub(crate) cpu: u16,
     /// Its SCHED_FIFO priority.
     pub(crate) priority: u8,
-    /// Between two releases.
+    /// The time between two releases.
     pub(crate) period: Duration,
-    /// How many releases.
+    /// The number of releases.
     pub(crate) releases: usize,
 }
 
-/// Runs the loop in a thread of its own: for each release, the first instruction after it minus the release, in ns.
+/// Runs the loop in a new thread. Returns, for each release, the time from the release to the first instruction after
+/// it, in ns.
 ///
 /// # Errors
-/// Without the privilege to be real-time, or if the CPU is not there.
+/// Without the privilege for real-time priorities, or if the CPU does not exist.
 pub(crate) fn run(settings: Loop) -> Result<Vec<u64>, String> {
     let thread = thread::Builder::new().name("bare".into()).spawn(move || measured(settings));
     let thread = thread.map_err(|error| error.to_string())?;
@@ -36,7 +37,7 @@ fn measured(settings: Loop) -> Result<Vec<u64>, String> {
     let said = |error: taut_sys::Error| error.to_string();
     own::set_affinity(&[settings.cpu]).map_err(said)?;
     own::set_fifo(settings.priority).map_err(said)?;
-    // Written once, so that no release pays for a page fault.
+    // Write the memory once, so that no release pays for a page fault.
     let mut late = vec![1_u64; settings.releases];
     let period = u64::try_from(settings.period.as_nanos()).map_err(|error| error.to_string())?;
     let begin = clock::monotonic_ns() + 10 * period;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What an operation of each protocol costs beside a plain copy of the same bytes.
+//! The cost of an operation of each protocol, compared with a plain copy of the same bytes.
 //!
 //! The figures come from the bench `cost` of `taut-share`, which with `--json` prints a list of objects with
-//! `protocol`, `operation`, `bytes`, `ns_median`, `ns_min`, `ns_max` and `over_memcpy` on its standard output:
-//! uncontended, the copy among the rows, all in turns in one process.
+//! `protocol`, `operation`, `bytes`, `ns_median`, `ns_min`, `ns_max` and `over_memcpy` on its standard output. It
+//! measures all rows, the copy among them, uncontended and in turns in one process.
 
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ pub(crate) struct Cost {
 /// Runs the bench.
 ///
 /// # Errors
-/// If it does not build, run, or say what it should.
+/// If it does not build or run, or if its output is not such a list.
 pub(crate) fn measure(tree: &Tree) -> Result<Vec<Cost>, String> {
     let bench = Command::line("cargo bench --quiet --locked -p taut-share --bench cost -- --json");
     let output = bench.dir(tree.root()).run();

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use crate::bars::{build, figure};
 use crate::tree::Tree;
 
-/// A bench: its name, and what gives its text.
+/// A bench: its name, and the function that measures and returns the table.
 type Bench = (&'static str, fn(&Tree) -> Result<String, String>);
 
 const BENCHES: &[Bench] = &[

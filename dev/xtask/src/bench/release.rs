@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Release jitter: from a task's nominal release to the first instruction of its job, beside a [`bare`] loop.
+//! Release jitter: the time from a task's nominal release to the first instruction of its job, compared with a [`bare`]
+//! loop.
 //!
-//! The side of taut is the application of `dev/jitter`: one periodic task, `tick`, of 1 ms, alone on CPU 0 at
-//! priority [`PRIORITY`], whose job does nothing. Its report has `jitter` with `p50_ns`, `p99_ns` and
-//! `p999_ns`. Both sides take turns on the same CPU within one run of this command, with wake-up latency held
-//! down for both, so that neither owes its result to the power state of the machine. The ratio is taken per round.
+//! The side of taut is the application of `dev/jitter`: one periodic task, `tick`, with a period of 1 ms, alone on
+//! CPU 0 at priority [`PRIORITY`]. Its job does nothing. Its report has `jitter` with `p50_ns`, `p99_ns` and
+//! `p999_ns`. Both sides take turns on the same CPU within one run of this command. Wake-up latency is held down for
+//! both, so that the power state of the machine favours neither. The ratio is taken per round.
 //!
-//! p99 and p99.9 stand beside: a virtual machine stalls for milliseconds, and the stalls decide them.
+//! The table also shows p99 and p99.9: a virtual machine stalls for milliseconds, and these stalls decide them.
 
 use std::time::Duration;
 
@@ -17,12 +18,12 @@ use crate::bars::spread::{Spread, in_turns, percentile};
 use crate::bars::{Jitter, Observed, figure};
 use crate::tree::Tree;
 
-/// Rounds, each of both sides.
+/// Rounds; each measures both sides.
 const ROUNDS: usize = 9;
-/// Seconds of one side of a round.
+/// Seconds per side and round.
 const SIDE_S: u64 = 3;
 const CPU: u16 = 0;
-/// Of the task `tick`, and of the bare loop.
+/// The SCHED_FIFO priority of the task `tick` and of the bare loop.
 const PRIORITY: u8 = 80;
 const PERIOD: Duration = Duration::from_millis(1);
 
@@ -36,9 +37,9 @@ pub(crate) struct Round {
 /// Measures all rounds. `taut` must be built.
 ///
 /// # Errors
-/// If either side could not run as meant: without the privilege there is nothing to compare.
+/// If a side cannot run as intended: without the privilege for real-time priorities there is nothing to compare.
 pub(crate) fn measure(tree: &Tree) -> Result<Vec<Round>, String> {
-    // The held device stays open to the end. Where it is not there, or not ours, it is missing for both sides.
+    // The device stays open to the end. If it does not exist or may not be opened, both sides run without it.
     let hold = taut_sys::machine::dma_latency_hold();
     if let Err(error) = &hold {
         println!("wake-up latency is not held down: {error}");
@@ -57,12 +58,12 @@ fn jitter(mut late: Vec<u64>) -> Result<Jitter, String> {
     Ok(Jitter { p50: at(0.5)?, p99: at(0.99)?, p999: at(0.999)? })
 }
 
-/// taut / bare, per round.
+/// The ratio taut / bare of each round.
 pub(crate) fn ratios(rounds: &[Round], figure: impl Fn(Jitter) -> f64) -> Vec<f64> {
     rounds.iter().map(|round| figure(round.taut) / figure(round.bare)).collect()
 }
 
-/// Medians of both sides and the ratio with its spread, for each percentile.
+/// A table: for each percentile, the medians of both sides and the ratio with its spread.
 pub(crate) fn table(rounds: &[Round]) -> String {
     let mut text = format!("release jitter, {ROUNDS} rounds of {SIDE_S} s a side, medians of rounds\n");
     text += "            taut       bare   ratio min / median / max\n";

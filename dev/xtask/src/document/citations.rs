@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a source file cites by key stands in docs/bibliography.md, once.
+//! Every key that a source file cites stands in docs/bibliography.md, exactly once.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Keys of the list, ``| `Key99` | ...``, and a finding per key that is there twice.
+/// The keys of the list, ``| `Key99` | ...``, and a finding for each repeated key.
 fn keys(list: &str) -> (BTreeSet<String>, Vec<Finding>) {
     let mut known = BTreeSet::new();
     let mut findings = Vec::new();
@@ -36,7 +36,7 @@ fn keys(list: &str) -> (BTreeSet<String>, Vec<Finding>) {
     (known, findings)
 }
 
-/// Keys in brackets in documentation comments: `[Name99]` or `[Name99, Theorem 3]`, with their lines.
+/// The keys in brackets in documentation comments, `[Name99]` or `[Name99, Theorem 3]`, with their lines.
 fn citations(source: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in source.lines().enumerate() {
@@ -52,7 +52,8 @@ fn citations(source: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The key that a name and a year mean: `Kopetz93` itself, or `Kopetz 1993`, which rustdoc does not take for a link.
+/// The key for a name and a year: from `Kopetz93` the same, from `Kopetz 1993` too, which rustdoc does not take for a
+/// link.
 fn canonical(text: &str) -> Option<String> {
     let name = text.trim_end_matches(|c: char| c.is_ascii_digit());
     let year = &text[name.len()..];

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Every `cargo xtask NAME` that a document tells people to type is a command, and every command is in one.
+//! Every `cargo xtask NAME` in a document is a command, and every command stands in a document.
 
 use crate::tree::{Finding, Tree, has_extension};
 
-/// The rule over all Markdown files, given the names of our commands.
+/// Applies the rule to all Markdown files; `names` are the names of all commands.
 pub(crate) fn check(tree: &Tree, names: &[String]) -> Vec<Finding> {
     let paths = tree.files(|path| has_extension(path, &["md"]));
     let texts: Vec<_> = paths.into_iter().map(|path| (tree.read(&path), path)).collect();
@@ -20,7 +20,7 @@ fn check_texts(texts: &[(String, String)], names: &[String]) -> Vec<Finding> {
             for (at, words) in line.match_indices("cargo xtask ") {
                 let rest = &line[at + words.len()..];
                 let name: String = rest.chars().take_while(|c| c.is_ascii_lowercase() || *c == '-').collect();
-                // A capital is a placeholder: `cargo xtask NAME`.
+                // A name in capitals is a placeholder: `cargo xtask NAME`.
                 if !name.is_empty() && !names.contains(&name) {
                     let message = format!("`cargo xtask {name}` is not a command");
                     findings.push(Finding::at(path, number + 1, message));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Each crate of others has one line of reason, and each line its crate; and a crate that is depended on is named.
+//! `docs/dependencies.md` gives a reason for each external crate and for no other; and sources name each crate that
+//! their crate depends on.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +13,8 @@ use crate::tree::{Finding, Tree, has_extension};
 const LIST: &str = "docs/dependencies.md";
 const ROOT: &str = "Cargo.toml";
 
-/// The rule: declared in the workspace = used by a crate of ours = explained in the list. The peers have a workspace of
-/// their own, which declares what it uses; that is explained too.
+/// The rule: the same external crates are declared in the workspace, used by our crates and explained in the list.
+/// The peers have a separate workspace, which declares what it uses; the list explains those crates too.
 pub(crate) fn check(tree: &Tree) -> Result<Vec<Finding>, String> {
     let graph = Graph::read(tree)?;
     let mut findings = idle(tree, &graph.edges);
@@ -25,7 +26,8 @@ pub(crate) fn check(tree: &Tree) -> Result<Vec<Finding>, String> {
     Ok(findings)
 }
 
-/// Dependencies that no source names: of what ships if they ship, else of tests too.
+/// The dependencies that no source names. Only shipped code counts for a shipped dependency; for a development
+/// dependency, tests count too.
 fn idle(tree: &Tree, edges: &[Edge]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for edge in edges {
@@ -66,7 +68,7 @@ fn compare(
     findings
 }
 
-/// Crates of others in `[workspace.dependencies]`, one per line.
+/// The external crates in `[workspace.dependencies]`, which has one crate per line.
 fn declared(manifest: &str) -> BTreeSet<String> {
     let section = manifest.lines().skip_while(|line| line.trim() != "[workspace.dependencies]").skip(1);
     let lines = section.take_while(|line| !line.starts_with('['));
@@ -74,7 +76,7 @@ fn declared(manifest: &str) -> BTreeSet<String> {
     entries.filter(|(_, value)| !value.contains("path =")).map(|(name, _)| name.trim().to_owned()).collect()
 }
 
-/// Crates that begin a row of the list's tables: ``| `name` | reason |``.
+/// The crates in the first column of the list's tables, if they have a reason: ``| `name` | reason |``.
 fn explained(list: &str) -> BTreeSet<String> {
     let rows = list.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
     rows.filter(|(_, reason)| reason.trim_matches(['|', ' ']).len() > 3)

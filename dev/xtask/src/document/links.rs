@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Relative links in Markdown lead to a file that is there, and to a heading that is there.
+//! Relative links in Markdown lead to an existing file and an existing heading.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -68,7 +68,7 @@ fn resolved(from: &str, file: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// The anchor that a heading gets: lower case, spaces to hyphens, punctuation dropped.
+/// The anchor of a heading: in lower case, with hyphens for spaces and without punctuation.
 fn heading(line: &str) -> Option<String> {
     let text = line.strip_prefix('#')?.trim_start_matches('#').strip_prefix(' ')?;
     let kept = text.trim().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));

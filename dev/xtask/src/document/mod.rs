@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The documents: their links lead somewhere, their commands exist, their lists are complete.
+//! Rules about documents: their links have targets, their commands exist, their lists are complete.
 
 pub(crate) mod citations;
 pub(crate) mod commands;
 pub(crate) mod dependencies;
 pub(crate) mod links;
 
-/// The lines of a Markdown text that are prose, with their numbers from 1: outside fenced blocks.
+/// The lines of a Markdown text outside of fenced blocks, with their numbers from 1.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
     text.lines().enumerate().filter_map(move |(number, line)| {
@@ -18,7 +18,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// A line without its code spans, which are not Markdown inside.
+/// A line without its code spans, whose content is not Markdown.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<_>>().join("")
 }
