@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What one frame costs: wall time around `Processor::process`, over speech, noise and silence, and over speech
-//! with caches swept before every frame, as a task released every 8 ms may find them.
+//! Measures the cost of one frame: wall time around `Processor::process`, over speech, noise and silence, and over
+//! speech with caches swept before every frame, as a task released every 8 ms may find them.
 //!
-//! Observed figures of one thread, not bounds: the maximum holds whatever the machine did meanwhile. For less of that:
-//! `cargo build --release -p taut-cochlear --example frame_cost` and
-//! `sudo chrt -f 90 taskset -c 1 target/release/examples/frame_cost`.
+//! These are observed figures of one thread, not bounds: the maximum includes whatever the machine did meanwhile. To
+//! reduce that: `cargo build --release -p taut-cochlear --example frame_cost` and `sudo chrt -f 90 taskset -c 1
+//! target/release/examples/frame_cost`.
 #![allow(clippy::print_stdout)]
 
 use std::hint::black_box;

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 
 use taut_cochlear::speech::{Speech, SpeechError};
 
-/// What the application was asked for.
+/// The parsed command line.
 #[derive(Debug, Default)]
 pub(crate) struct Arguments {
     wav: Option<PathBuf>,
     out: Option<PathBuf>,
 }
 
-/// What `--help` says.
+/// The text of `--help`.
 pub(crate) const USAGE: &str = "\
 usage: cochlear [--wav FILE] [--out FOLDER]
   --wav FILE    16 kHz mono WAV to process, once; without it the bundled speech, again and again
@@ -25,7 +25,7 @@ impl Arguments {
     /// Parses arguments, without the program's name; `None` if only the usage is wanted.
     ///
     /// # Errors
-    /// What is wrong, and the usage.
+    /// A message that says what is wrong, and the usage.
     pub(crate) fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Option<Self>, String> {
         let mut parsed = Self::default();
         while let Some(argument) = arguments.next() {
@@ -56,7 +56,7 @@ impl Arguments {
         }
     }
 
-    /// Where files go; `None` writes none.
+    /// The folder for output files; with `None` none are written.
     pub(crate) fn out(&self) -> Option<PathBuf> {
         self.out.clone().or_else(|| std::env::var_os("TAUT_OUT").map(PathBuf::from))
     }

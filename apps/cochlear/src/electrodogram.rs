@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The electrodogram: which electrode was driven how strongly, when. One SVG, readable by itself.
+//! The electrodogram: which electrode was driven when, and how strongly. One self-contained SVG.
 //!
 //! Time runs right, electrode 1 (base, high tones) is on top, electrode 22 (apex) at the bottom, so it reads like
 //! a spectrogram. Colour is the level's place between threshold and comfort. Long recordings are drawn in
@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use crate::chain::band_centre_hz;
 use crate::{CYCLES, ELECTRODES, FRAME_SAMPLES, Map, SAMPLE_RATE, Stimulation};
 
-/// Most columns that are drawn.
+/// The most columns that are drawn.
 pub const COLUMNS: usize = 1000;
 
 const LEFT: usize = 104;

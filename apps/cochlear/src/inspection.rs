@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the implant would refuse: a check of every frame that arrives.
+//! Checks every frame that arrives for defects that the implant would refuse.
 
 use crate::{CYCLES, ELECTRODES, Levels, Map, Stimulation};
 
@@ -21,7 +21,7 @@ pub struct Defects {
 }
 
 impl Defects {
-    /// Whether nothing was found.
+    /// Whether there are no defects.
     pub fn none(&self) -> bool {
         *self == Self::default()
     }
@@ -125,7 +125,7 @@ mod tests {
             .collect();
         assert_eq!(found, [(0, 0, 0), (0, 0, 0), (1, 3, 0), (0, 0, 1), (0, 0, 1), (0, 0, 0), (1, 3, 0)]);
         assert_eq!((i.defects().gaps, i.defects().missing, i.defects().stale), (2, 6, 2));
-        // Numbers at the end of the range break nothing.
+        // Frame numbers at the end of the range cause no panic.
         i.check(&Stimulation::silent(u64::MAX));
         i.check(&Stimulation::silent(0));
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The sound processor as a real-time application: who runs when, and what goes between them.
+//! The sound processor as a real-time application: its tasks, and the channels between them.
 //!
 //! ```text
 //! source ─samples─▶ recording ─audio─▶ processing ─electrodes─▶ output
@@ -30,7 +30,7 @@ use crate::output::Output;
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// A sound frame could not be handed on because its reader is behind.
+/// Failure code: a frame could not be passed on because its reader is behind.
 const FRAME_LOST: u32 = 1;
 
 /// Takes the next frame of the source, as a microphone's driver would.
@@ -49,7 +49,7 @@ impl Task for Recording<'_> {
     }
 }
 
-/// From sound to current levels.
+/// Turns sound into current levels.
 struct Processing<'p> {
     processor: Processor,
     audio: QueueReader<'p, AudioFrame>,
@@ -66,12 +66,12 @@ impl Task for Processing<'_> {
         let Some(sound) = self.audio.receive(job) else {
             return Ok(());
         };
-        // Whatever a client wrote, it comes out in range.
+        // Any value that a client wrote comes out in range.
         let settings = self.settings.latest(job).unwrap_or_default().sanitised();
         let mut stimulation = Stimulation::silent(self.frame);
         self.processor.process(&sound.0, settings, &mut stimulation.levels);
         self.frame += 1;
-        // A real-time writer of a state never fails; the queue is what counts.
+        // A real-time writer of a state never fails; the electrodes depend on the queue alone.
         let _ = self.levels.publish(job, stimulation);
         self.electrodes.send(job, stimulation).map_err(|_| Failure::Code(FRAME_LOST))
     }
@@ -108,7 +108,7 @@ fn main() -> ExitCode {
         }
         Err(message) => return refuse(&message),
     };
-    // Before anything is booted for it.
+    // Check the recording before the application boots.
     match arguments.speech() {
         Ok(speech) => taut::start(|app| setup(app, speech, arguments.out())),
         Err(error) => refuse(&error.to_string()),

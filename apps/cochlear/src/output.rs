@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Where the implant's coil would be: checks every frame, keeps the newest, and draws and sounds them at the
-//! end.
+//! Takes the place of the implant's coil: checks every frame, keeps the newest, and at the end writes them as a
+//! picture and as sound.
 
 use std::error::Error as StdError;
 use std::path::{Path, PathBuf};
@@ -12,17 +12,17 @@ use taut_cochlear::inspection::Inspector;
 use taut_cochlear::vocoder::{vocode, write_wav};
 use taut_cochlear::{Params, Stimulation, electrodogram};
 
-/// A frame has a defect: a gap in the numbers, a level out of range, too many pulses.
+/// Failure code: a frame has a defect, such as a gap in the numbers, a level out of range, or too many pulses.
 const DEFECT: u32 = 2;
 
-/// The files that it writes.
+/// The files that the output writes.
 const PICTURE: &str = "electrodogram.svg";
 const SOUND: &str = "vocoded.wav";
 
 /// The receiver of frames.
 pub(crate) struct Output<'p> {
     inspector: Inspector,
-    /// The newest frames, in a circle.
+    /// The newest frames, in a ring buffer.
     frames: &'p mut [Stimulation],
     received: usize,
     params: Params,
@@ -37,7 +37,7 @@ impl<'p> Output<'p> {
         folder: Option<PathBuf>,
     ) -> Result<Self, Error> {
         if let Some(folder) = &folder {
-            // Told now, not after an hour's run.
+            // Fail now, not after an hour's run.
             writable(folder)?;
         }
         let scope = create.scope();
@@ -69,7 +69,7 @@ impl<'p> Output<'p> {
     }
 }
 
-/// Makes the folder, and files that can be written in it.
+/// Creates the folder and both files, to check that they can be written.
 fn writable(folder: &Path) -> Result<(), Error> {
     let make = |name| {
         std::fs::create_dir_all(folder)?;

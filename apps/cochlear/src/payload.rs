@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What travels between the tasks and to the screen; the layouts are those of `taut.toml`.
+//! The values that tasks exchange with each other and with the screen; the layouts are those of `taut.toml`.
 //!
-//! Every type is plain bytes: any bit pattern is a value, so reading one that a hostile process wrote is
-//! defined. It need not make sense, though: [`Settings::sanitised`] comes before any use.
+//! Every type is plain bytes: any bit pattern is a value, so reading one that a hostile process wrote is defined. But
+//! the value may be out of range: call [`Settings::sanitised`] before any use.
 
 use taut::{Layout, Words};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -58,10 +58,10 @@ impl Stimulation {
 }
 
 taut::payload! {
-    /// What the wearer adjusts while the processor runs.
+    /// The settings that the wearer adjusts while the processor runs.
     #[derive(PartialEq)]
     pub struct Settings {
-        /// Part of the range from threshold to comfort that is used, 0..=1.
+        /// The part of the range from threshold to comfort that is used, 0..=1.
         pub volume: f32,
         /// Gain before the automatic gain control (dB), -18..=18.
         pub sensitivity: f32,

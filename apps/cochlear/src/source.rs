@@ -7,7 +7,7 @@ use taut::{Context, Create, Duration, Error, Full};
 use taut_cochlear::AudioFrame;
 use taut_cochlear::speech::Speech;
 
-/// How long to leave a full queue alone: it holds half a second.
+/// How long to wait while the queue is full: it holds half a second.
 const PAUSE: Duration = Duration::from_ms(20);
 
 /// Keeps the queue of samples full until the recording or the application ends.

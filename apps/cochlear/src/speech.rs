@@ -38,7 +38,8 @@ impl Speech {
     /// A 16 kHz mono 16-bit PCM WAV file.
     ///
     /// # Errors
-    /// [`SpeechError`] if the file cannot be read, is of another format, is truncated, is empty, or is longer than an hour.
+    /// [`SpeechError`] if the file cannot be read, is of another format, is truncated, is empty, or is longer than an
+    /// hour.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, SpeechError> {
         let path = path.as_ref();
         let file = std::fs::File::open(path)
@@ -133,18 +134,18 @@ impl Iterator for Speech {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum SpeechError {
-    /// Not there, not allowed, or not a WAV file.
+    /// The file is missing, may not be read, or is not a WAV file.
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system or the WAV reader says.
+        /// The message of the system or of the WAV reader.
         reason: String,
     },
     /// A WAV file of another rate, channel count or sample format.
     Format {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// Its format.
         found: hound::WavSpec,
     },
     /// A WAV file without samples.
@@ -156,9 +157,9 @@ pub enum SpeechError {
     Truncated {
         /// The file.
         path: PathBuf,
-        /// Samples by the header.
+        /// The number of samples according to the header.
         promised: usize,
-        /// Samples there.
+        /// The number of samples in the file.
         found: usize,
     },
     /// More than an hour.

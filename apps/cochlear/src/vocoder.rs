@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The vocoder: pulses back to sound, so that a person can hear what was sent.
+//! The vocoder: turns pulses back into sound, so that a person can hear what was sent.
 //!
 //! ```text
 //! v = (level − T) / (C − T);  u = growth⁻¹(v) / gain;  no pulse: u = 0
 //! y(t) = Σ_b a_b(t) · sin(2π f_b t + φ_b)      a_b: u of band b, raised-cosine interpolation over 1 ms
 //! ```
-//! One sine in the centre of each band (sine vocoders are as intelligible as noise vocoders and keep the
-//! envelopes exact). Phases are φ_b = π b² / 22, which keeps the crest low (Schroeder). The
-//! analysis' delay of 64 samples is taken out, so the result lies on top of the original. The volume is
-//! not known here: a lower volume sounds softer, as it is for the wearer. Gain control is not undone.
+//! One sine in the centre of each band (sine vocoders are as intelligible as noise vocoders and keep the envelopes
+//! exact). Phases are φ_b = π b² / 22, which keeps the crest low (Schroeder). The vocoder removes the analysis delay
+//! of 64 samples, so the result aligns with the original. It does not know the volume: a lower volume sounds softer,
+//! as it does for the wearer. It does not undo the gain control.
 //!
-//! The whole is scaled to a peak of −3 dB of full scale. What an implant's wearer hears is not known;
-//! this shows what information is left.
+//! The whole is scaled to a peak of −3 dB of full scale. What an implant's wearer hears is not known; this shows what
+//! information is left.
 
 use std::path::Path;
 
@@ -54,7 +54,7 @@ pub fn vocode(frames: &[Stimulation], params: &Params) -> Vec<f32> {
     sound
 }
 
-/// Amplitude at sample `n`: cycle c stands at sample 16 (c + 1) − 64, the centre of its window.
+/// Amplitude at sample `n`: cycle c lies at sample 16 (c + 1) − 64, the centre of its window.
 fn amplitude_at(amplitudes: &[f64], n: usize) -> f64 {
     let shifted = n + WINDOW / 2 - HOP;
     let cycle = shifted / HOP;
@@ -67,7 +67,7 @@ fn amplitude_at(amplitudes: &[f64], n: usize) -> f64 {
 /// Writes sound of ±1 as a 16 kHz mono 16-bit WAV file.
 ///
 /// # Errors
-/// The system's, with the path in front.
+/// The system's error, with the path in front.
 pub fn write_wav(path: impl AsRef<Path>, sound: &[f32]) -> Result<(), String> {
     let path = path.as_ref();
     let failed = |error: hound::Error| format!("{}: {error}", path.display());

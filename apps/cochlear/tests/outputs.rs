@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Speech through the whole chain: the electrodogram shows formants, the vocoder gives the envelopes back.
+//! Speech through the whole chain: the electrodogram shows formants, and the vocoder restores the envelopes.
 
 use taut_cochlear::chain::band_centre_hz;
 use taut_cochlear::inspection::Inspector;
@@ -20,7 +20,8 @@ fn stimulate(params: &Params, sound: Speech) -> Vec<Stimulation> {
         .collect()
 }
 
-/// Energy of `sound` in 32 ms blocks, in the band of `width_hz` around `hz`, by a plain Fourier sum: no code of the chain.
+/// Root of the energy of `sound` in 32 ms blocks, in the band of `width_hz` around `hz`. A plain Fourier sum, without
+/// code of the chain.
 fn envelope(sound: &[f32], hz: f64, width_hz: f64) -> Vec<f64> {
     let block = 512;
     let lines = (width_hz / 31.25).ceil() as i32;
@@ -63,7 +64,7 @@ fn speech_uses_more_than_15_electrodes_and_passes_inspection() {
         frame.levels.iter().enumerate().for_each(|(at, &l)| pulses[at % ELECTRODES] += usize::from(l > 0));
     }
     assert!(inspector.defects().none(), "{:?}", inspector.defects());
-    // Active: at least 1 % of all cycles.
+    // Active: in more than 1 % of all cycles.
     let active = pulses.iter().filter(|&&p| p * 100 > frames.len() * CYCLES).count();
     println!("{active} of 22 electrodes in more than 1 % of the cycles: {pulses:?}");
     assert!(active > 15, "{pulses:?}");
@@ -90,7 +91,7 @@ fn vocoded_speech_carries_the_envelopes_of_the_original() {
     sorted.sort_by(f64::total_cmp);
     println!("correlation per band: {found:.2?}; median {:.3}", sorted[11]);
     assert!(sorted[11] > 0.85 && sorted[0] > 0.5, "{found:.2?}");
-    // And not with itself half a second later, or the measure would mean nothing.
+    // But not with the same sound half a second later, or the measure would mean nothing.
     let late: Vec<f32> = [&vocoded[8000..original.len()], &vocoded[..8000]].concat();
     let wrong = correlation(&envelope(original, 500.0, 125.0), &envelope(&late, 500.0, 125.0));
     assert!(wrong < 0.5, "{wrong}");

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The chain against a second one: `reference.py`, numpy and scipy in double precision, sharing nothing.
+//! Compares the chain with a second implementation: `reference.py`, numpy and scipy in double precision, with no
+//! shared code.
 //!
 //! Tolerance: envelopes within 1e-5 relative (single precision rounds by 6e-8 per operation, and some tens of
-//! roundings meet in a value) plus 1e-6 of saturation (what is left of them in an empty band next to a full one).
-//! Levels equal, except on at most 0.05 % of the cells: there a value lies within that error of a rounding
-//! border (then ±1) or of a choice, base or n-of-m: then a pulse is on one side alone, and a cycle has one more or
-//! one fewer of them at most. The impulses of the synthetic signal do so on purpose: they excite bands of one width
-//! equally, and rounding breaks the tie (14 of 37,840 cells).
+//! roundings meet in a value) plus 1e-6 of saturation (what remains of them in an empty band next to a full one).
+//! Levels are equal, except on at most 0.05 % of the cells. In such a cell a value lies within that error of a
+//! rounding border (then the levels differ by 1) or of a choice, base or n-of-m: then only one side has a pulse, and
+//! a cycle has at most one pulse more or fewer. The impulses of the synthetic signal cause such ties on purpose: they
+//! excite bands of one width equally, and rounding breaks the tie (14 of 37,840 cells).
 
 // Clippy exempts functions marked as tests, not their helpers.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
@@ -91,16 +92,16 @@ fn compare(folder: &Path, case: &str) {
 
 /// Bands, each a cell of a cycle.
 const BANDS: usize = 22;
-/// One cell in so many may differ.
+/// At most one cell in this many may differ.
 const DIFFER: usize = 2_000;
 
-/// Whether levels differ in no more cells, and by nothing else, than rounding does.
+/// Whether the levels differ in no more cells, and in no other way, than rounding explains.
 fn agree(ours: &[u8], wanted: &[u8]) -> Result<(), String> {
     let mut differ = 0;
     for (cycle, (ours, wanted)) in ours.chunks(BANDS).zip(wanted.chunks(BANDS)).enumerate() {
         for (band, (&ours, &wanted)) in ours.iter().zip(wanted).enumerate() {
             differ += usize::from(ours != wanted);
-            // A border of rounding, or a pulse that is there or not.
+            // A rounding border, or a pulse that only one side has.
             if ours.abs_diff(wanted) > 1 && ours != 0 && wanted != 0 {
                 return Err(format!("cycle {cycle} band {band}: {ours}, not {wanted}"));
             }
@@ -140,7 +141,8 @@ fn chain_equals_the_committed_reference() {
     }
 }
 
-/// Runs the reference anew where numpy and scipy are there; says so where not. `COCHLEAR_PYTHON` names the interpreter.
+/// Runs the reference anew if numpy and scipy are installed, and prints a note if not. `COCHLEAR_PYTHON` names the
+/// interpreter.
 #[test]
 fn chain_equals_a_fresh_reference() {
     let python = std::env::var("COCHLEAR_PYTHON").unwrap_or_else(|_| "python3".into());

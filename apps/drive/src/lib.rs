@@ -20,13 +20,13 @@
 //!   monitor 80 ms on core 1 reads all of it at once.
 //! ```
 //!
-//! What the blocks compute is no control law but a hash of all that they read, of what they gave last and of their
-//! job's number: one wrong value anywhere, and every value behind it is another. So a run can be compared with the
-//! model to the bit.
+//! The blocks compute no control law. Each computes a hash of everything that it reads, of its last output and of its
+//! job's number: one wrong value anywhere changes every value that depends on it. So a run can be compared with the
+//! model bit for bit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a block gives, and in which of its jobs.
+/// An output of a block, and the number of the job that gave it.
 pub type Value = (u64, u64);
 
 /// A block of the model: a task of the manifest.
@@ -38,9 +38,9 @@ pub struct Block {
     pub period_ms: u64,
     /// The signals that it reads, by name; `true` through a unit delay.
     pub reads: &'static [(&'static str, bool)],
-    /// The signal that it gives.
+    /// The signal that it writes, if any.
     pub gives: Option<&'static str>,
-    /// How long it executes on purpose, in µs. Its inputs are read before that and again behind it.
+    /// How long it executes on purpose, in µs. It reads its inputs before that, and again after.
     pub takes_us: u64,
 }
 
@@ -53,9 +53,9 @@ const fn block(
     Block { name, period_ms, reads, gives: Some(gives), takes_us: 0 }
 }
 
-/// The model. Two blocks are what flows stand or fall with, both ways of [Han14, Figure 1]: the planner is due at the same
-/// instant as the control on the other core, which reads what it gives, and takes 3 ms for it; the monitor is overtaken
-/// by the next jobs of whom it reads, before it reads again.
+/// The model. Two of its blocks make correct data flow hard, in the two ways of [Han14, Figure 1]. The planner is due
+/// at the same instant as the control on the other core, which reads the planner's output, and the planner takes 3 ms
+/// for it. The monitor reads again only after later jobs of the blocks that it reads have run.
 pub const BLOCKS: &[Block] = &[
     block("current", 10, &[("moment", true), ("bounds", true)], "amperes"),
     block("position", 20, &[("amperes", false)], "angle"),
@@ -84,7 +84,7 @@ pub const BLOCKS: &[Block] = &[
     },
 ];
 
-/// What a job gives: a hash of all that it knows.
+/// The output of a job: a hash of everything that it knows.
 pub fn compute(block: usize, job: u64, last: u64, read: impl Iterator<Item = Option<Value>>) -> u64 {
     let mixed = |hash: u64, word: u64| {
         let hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -97,22 +97,23 @@ pub fn compute(block: usize, job: u64, last: u64, read: impl Iterator<Item = Opt
     })
 }
 
-/// What one job has read: each of its inputs, before it executed and behind that.
+/// What one job has read: each of its inputs, before it executed and again after.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reads {
     /// The block's position in [`BLOCKS`].
     pub block: usize,
     /// The job's number.
     pub job: u64,
-    /// By input.
+    /// By input, before it executed.
     pub before: Vec<Option<Value>>,
-    /// The same, read again.
+    /// By input, after it executed.
     pub behind: Vec<Option<Value>>,
 }
 
-/// Runs the model as a simulator of block diagrams does: in steps of its base rate, at each of them all blocks that are
-/// due, in one order that has every block behind those that it reads without a delay. What jobs read, by block and
-/// job, until an instant. A job that was `dropped` is one that does nothing: it reads nothing, and its signal stays as it was.
+/// Runs the model as a simulator of block diagrams does: in steps of the base rate. In each step all due blocks run,
+/// in an order in which each block follows the blocks that it reads without a delay. Returns what the jobs before
+/// `until_ms` read, by block and job. A job in `dropped` does nothing: it reads nothing, and its signal stays as it
+/// was.
 pub fn interpret(
     blocks: &[Block],
     until_ms: u64,
@@ -121,7 +122,7 @@ pub fn interpret(
     let base_ms = blocks.iter().fold(0, |rate, block| gcd(rate, block.period_ms)).max(1);
     let order = order(blocks);
     let mut last = vec![0; blocks.len()];
-    // What a signal is now, and what its unit delay gives.
+    // The current value of each signal, and the output of its unit delay.
     let mut signals: BTreeMap<&str, Option<Value>> = BTreeMap::new();
     let mut delayed = signals.clone();
     let mut read = BTreeMap::new();
@@ -131,7 +132,7 @@ pub fn interpret(
             break;
         }
         let due = |at: &usize| now_ms % blocks[*at].period_ms == 0;
-        // A unit delay runs with what it is behind: it gives what that gave last.
+        // A unit delay runs with the block that feeds it: it gives that block's previous output.
         for signal in (0..blocks.len()).filter(due).filter_map(|at| blocks[at].gives) {
             delayed.insert(signal, signals.get(signal).copied().flatten());
         }
@@ -155,8 +156,8 @@ pub fn interpret(
     read
 }
 
-/// A total order: each block behind those that it reads without a delay. The model has no circle of them, which the
-/// manifest's check says as well.
+/// A total order in which each block follows the blocks that it reads without a delay. The model has no cycle of such
+/// reads; the check of the manifest verifies that too.
 fn order(blocks: &[Block]) -> Vec<usize> {
     let mut order: Vec<usize> = Vec::new();
     while order.len() < blocks.len() {
@@ -179,25 +180,25 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// A run beside the model.
+/// The comparison of a run with the model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
     /// Jobs that ran.
     pub jobs: u64,
-    /// Jobs that were released and dropped, as they would have come too late.
+    /// Jobs that were released and dropped because they would have been late.
     pub dropped: u64,
-    /// Values that they read.
+    /// Values that the jobs read.
     pub reads: u64,
-    /// How many of these are not the model's.
+    /// How many of these values differ from the model's.
     pub different: u64,
-    /// The first of them in the order of instants, for people.
+    /// The first of them in order of time, in words.
     pub first: Option<String>,
 }
 
-/// Compares everything that was read with what the model reads.
+/// Compares every value that a run read with the model's.
 pub fn compare(run: &[Reads]) -> Comparison {
     let instant = |reads: &Reads| reads.job * BLOCKS[reads.block].period_ms;
-    // What is missing between two jobs of a block was dropped.
+    // A job that is missing among the others of its block was dropped.
     let mut ran: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); BLOCKS.len()];
     for reads in run {
         ran[reads.block].insert(reads.job);
@@ -251,7 +252,7 @@ mod tests {
 
     #[test]
     fn the_model_by_hand() {
-        // A counter every 2 ms, read every 1 ms at once and with a delay.
+        // A signal that counts every 2 ms, read every 1 ms directly and with a delay.
         let blocks = [
             block("slow", 2, &[], "x"),
             block("direct", 1, &[("x", false)], "y"),
@@ -269,10 +270,10 @@ mod tests {
         let blocks = [block("slow", 2, &[], "x"), block("direct", 1, &[("x", false)], "y")];
         let model = interpret(&blocks, 5, &gone(&[(0, 1), (1, 3)]));
         let job = |job: u64| model[&(1, job)][0].map(|(_, job)| job);
-        // The second value of `slow` never was.
+        // `slow` never gave its second value.
         assert_eq!([0, 1, 2, 4].map(job), [Some(0), Some(0), Some(0), Some(2)]);
         assert!(!model.contains_key(&(1, 3)) && !model.contains_key(&(0, 1)));
-        // A run of which jobs are missing is compared with the model that lacks the same ones.
+        // A run with missing jobs is compared with the model without the same jobs.
         let dropped = gone(&[(7, 3), (0, 5)]);
         let reads = |((block, job), got): (&(usize, u64), &Vec<Option<Value>>)| Reads {
             block: *block,
@@ -283,7 +284,7 @@ mod tests {
         let run: Vec<Reads> = interpret(BLOCKS, 200, &dropped).iter().map(reads).collect();
         let same = compare(&run);
         assert_eq!((same.jobs, same.dropped, same.different), (89, 2, 0), "{same:?}");
-        // And one that ran as if they had not been dropped is found.
+        // A run that behaved as if they had not been dropped is found.
         let run: Vec<Reads> = interpret(BLOCKS, 200, &BTreeSet::new()).iter().map(reads).collect();
         let without: Vec<Reads> =
             run.into_iter().filter(|reads| !dropped.contains(&(reads.block, reads.job))).collect();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The blocks of the model as tasks. When all have ended, every value that any of them read is compared with what the
-//! model reads: exits with 1 if one differs.
+//! The blocks of the model as tasks. When all have ended, the program compares every value that any of them read with
+//! the model's. It exits with 1 if one differs.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,36 +17,36 @@ use taut_drive::{BLOCKS, Block, Reads, Value, compare, compute};
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 taut::payload! {
-    /// What goes between blocks.
+    /// A value that one block passes to others.
     pub struct Signal {
         /// The hash.
         pub value: u64,
-        /// Which job of its block gave it, from 0.
+        /// The number of the job that computed it, from 0.
         pub job: u64,
     }
 }
 
-/// What is kept of a run, for so long: more is not compared.
+/// How much of a run is kept for the comparison, in ms. Later jobs are not compared.
 const KEPT_MS: u64 = 20_000;
-/// Inputs that a block has at most.
+/// The most inputs that a block has.
 const INPUTS_MAX: usize = 6;
-/// A value could not be published, which nothing explains.
+/// Failure code: a value could not be published, which nothing explains.
 const NOT_PUBLISHED: u32 = 1;
 
 /// The signal that drives the machine.
 const ACTUATES: &str = "moment";
 
-/// What a job has read, as it is kept: its number, and its inputs twice.
+/// What a job has read, as kept for the comparison: its number, and its inputs, read twice.
 #[derive(Clone, Copy)]
 struct Held {
     job: u64,
     read: [[Option<Value>; INPUTS_MAX]; 2],
 }
 
-/// Of the set point: the inverter drives no current.
+/// The set point with which the inverter drives no current.
 const AT_REST: u64 = 0;
 
-/// The inverter's set point, as a register of it would be: the torque that the machine is to have.
+/// The inverter's set point, in place of its register: the torque that the machine should produce.
 static SET_POINT: AtomicU64 = AtomicU64::new(AT_REST);
 
 /// What all blocks have read, once they have ended.
@@ -120,7 +120,7 @@ impl Task for Running<'_> {
 }
 
 fn set_up(app: &mut App<'_>) -> Result<(), Error> {
-    // Whatever ends the application. The register is all that it needs.
+    // Holds whatever ends the application, and needs nothing but the register.
     app.safe_state(|| SET_POINT.store(AT_REST, Ordering::Relaxed))?;
     for (at, block) in BLOCKS.iter().enumerate() {
         app.task(block.name, |create| Running::new(create, at))?;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The drive really runs, with the privilege to be real-time if there is one and without it, and what it reads is what
-//! the model reads. The same blocks without a flow read something else, which shows that the comparison sees it.
+//! The drive really runs, with the privilege for real-time scheduling if there is one, and without it. What it reads
+//! equals what the model reads. The same blocks without a synchronous flow read other values, which shows that the
+//! comparison detects it.
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use std::path::Path;
@@ -14,7 +15,7 @@ use taut_event::file::Run;
 use taut_manifest::{Source, load, render};
 use taut_plan::{ArrivalPlan, ClassPlan, Flow, Input, Plan, digest};
 
-/// One application at a time: they want the same CPUs.
+/// Only one application runs at a time: all want the same CPUs.
 static TURN: Mutex<()> = Mutex::new(());
 
 fn manifest() -> String {
@@ -28,7 +29,7 @@ fn dispatched(manifest: &str) -> String {
     manifest
 }
 
-/// The same application with the newest values.
+/// The same application with flows that give the newest values.
 fn newest() -> String {
     let lines = manifest();
     let lines = lines.lines().filter(|line| !line.starts_with("delayed"));
@@ -46,11 +47,11 @@ fn plan(manifest: &str) -> Plan {
     planned.plan
 }
 
-/// How it ended, and what it said.
+/// The exit code of a run, and its standard output.
 struct Outcome {
     code: Option<i32>,
     said: String,
-    /// Guarantees that were missing.
+    /// How many guarantees were missing.
     lost: usize,
 }
 
@@ -75,7 +76,7 @@ fn drive() -> Command {
     Command::new(env!("CARGO_BIN_EXE_taut-drive"))
 }
 
-/// The number in front of some words.
+/// The number at the start of the line that contains `words`.
 fn number(said: &str, words: &str) -> u64 {
     let line = said.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{said}"));
     line.split(' ').next().unwrap().parse().unwrap()
@@ -104,7 +105,7 @@ fn the_manifest_has_the_model() {
         assert_eq!(gives.map(|channel| channel.name.as_str()), block.gives, "{}", block.name);
     }
     assert!(plan.channels.iter().all(|channel| channel.flow == Flow::Synchronous));
-    // Both are used.
+    // The plan uses both mechanisms.
     let words: std::collections::BTreeSet<&str> =
         plan.channels.iter().map(|channel| channel.mechanism.word()).collect();
     assert_eq!(words.into_iter().collect::<Vec<_>>(), ["dbp", "tccp"]);
@@ -114,7 +115,7 @@ fn the_manifest_has_the_model() {
 fn what_is_read_is_the_model() {
     for manifest in [manifest(), dispatched(&manifest())] {
         let mut values = 0;
-        // One run reads 260, where the machine gives it its processors.
+        // One run reads 260 values if the machine gives it its processors.
         for _ in 0..5 {
             let outcome = run(&manifest, drive());
             assert_eq!(outcome.code, Some(0), "{}", outcome.said);
@@ -132,7 +133,8 @@ fn what_is_read_is_the_model() {
 fn without_privilege_as_well() {
     let given_up = ["--bounding-set=-sys_nice", "--inh-caps=-sys_nice"];
     let may = Command::new("setpriv").args(given_up).arg("true").output();
-    // Who may not give it up has none; where there is no such command, the run above has shown what there is.
+    // A process that may not drop the privilege has none. Without `setpriv`, the test above has covered what is
+    // possible.
     let without = may.is_ok_and(|output| output.status.success());
     if !without {
         println!("skipped: `setpriv` is not there, or there is no privilege to give up");
@@ -152,8 +154,8 @@ fn without_privilege_as_well() {
 
 #[test]
 fn without_a_flow_it_is_not_the_model() {
-    // The control finds the reference that its instant has not computed yet: that takes 3 ms on the other core, and the
-    // control begins at once.
+    // The control reads the reference before the planner has computed it for that instant: the planner takes 3 ms on
+    // the other core, and the control begins at once.
     for manifest in [newest(), dispatched(&newest())] {
         let outcome = run(&manifest, drive());
         assert_eq!(outcome.code, Some(1), "{}", outcome.said);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a recording shows of a task.
+//! Extracts from a recording what happened to a task.
 
 use std::collections::HashMap;
 
@@ -9,27 +9,27 @@ use taut_event::{Kind, Record};
 
 use crate::scenario::Scenario;
 
-/// What the jobs of a task came to.
+/// What happened to the jobs of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
-    /// Jobs that came to their end.
+    /// Jobs that completed.
     pub(crate) completed: u64,
-    /// Jobs that began and did not.
+    /// Jobs that started and did not complete.
     pub(crate) stuck: u64,
-    /// The longest response, ns.
+    /// The longest response time, ns.
     pub(crate) response_ns_max: u64,
-    /// Jobs past their deadline.
+    /// Jobs that missed their deadline.
     pub(crate) missed: u64,
-    /// The most resources that a job waited for, held by others.
+    /// The most resources held by others that one job waited for.
     pub(crate) waits_max: usize,
-    /// Less urgent tasks that completed a job while a job of this task waited for a resource, and use none.
+    /// Less urgent tasks that use no resource, and that completed a job while a job of this task waited for one.
     pub(crate) strangers: Vec<usize>,
 }
 
-/// Looks at all jobs of a task.
+/// Examines all jobs of a task.
 pub(crate) fn of(scenario: &Scenario, records: &[Record], task: usize) -> Facts {
     let mut facts = Facts::default();
-    // A release stands at its nominal instant, which may be before the end of the job before.
+    // A release is recorded at its nominal instant, which may lie before the end of the previous job.
     let mut releases_ns = HashMap::new();
     let (mut waits, mut waiting, mut open) = (0, false, false);
     let uses = |task: usize| {

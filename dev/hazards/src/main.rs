@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What goes wrong with an ordinary mutex, and does not with a ceiling: the scenarios of `examples/hazards`, played on
-//! threads of Linux as people write them, and on a dispatched core.
+//! Scenarios in which an ordinary mutex goes wrong and a ceiling does not. They are those of `examples/hazards`,
+//! executed once on plain Linux threads, as people write them, and once on a dispatched core.
 //!
-//! `cargo run --release -p taut-hazards -- [FOLDER]` plays all of them, writes what happened to FOLDER (`target/hazards`)
-//! as recorded runs, which `taut report` shows, and prints what became of the task that matters. It needs the privilege to
-//! be real-time.
+//! `cargo run --release -p taut-hazards -- [FOLDER]` executes all scenarios, writes recorded runs to FOLDER
+//! (`target/hazards`), which `taut report` shows, and prints what happened to the task that matters. It needs the
+//! privilege to use real-time scheduling.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 
 mod facts;
@@ -22,12 +22,12 @@ use plain::Mutex;
 use scenario::Scenario;
 use taut_event::{Record, file};
 
-/// A scenario: its folder, the mutex that people take, and the task that is harmed.
+/// A scenario: its folder, the mutex that people choose, and the task that suffers.
 struct Story {
     name: &'static str,
     mutex: Mutex,
     hero: &'static str,
-    /// Whether what was to be shown happened.
+    /// Whether the expected harm happened.
     harm: fn(&Facts) -> bool,
 }
 
@@ -53,7 +53,7 @@ const STORIES: [Story; 4] = [
     },
 ];
 
-/// Whether a task came to no harm: all of its jobs are done in time, and none waited once it had begun.
+/// Whether a task suffered no harm: all of its jobs completed in time, and none waited after its start.
 fn unharmed(facts: &Facts) -> bool {
     facts.completed > 0 && facts.stuck == 0 && facts.missed == 0 && facts.waits_max == 0
 }
@@ -78,7 +78,7 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(!shown))
 }
 
-/// A story that was played both ways.
+/// A scenario that was executed in both ways.
 struct Played<'s> {
     story: &'s Story,
     scenario: Scenario,
@@ -103,7 +103,7 @@ fn play<'s>(story: &'s Story, folder: Option<&Path>) -> Result<Played<'s>, Strin
 }
 
 impl Played<'_> {
-    /// Says what happened; whether it is what was to be shown.
+    /// Prints what happened; returns whether the scenario showed what it should.
     fn report(&self) -> bool {
         let ms = |ns: u64| format!("{}.{} ms", ns / 1_000_000, ns / 100_000 % 10);
         let (name, hero) = (self.story.name, self.story.hero);
@@ -149,7 +149,7 @@ fn save(folder: &Path, scenario: &Scenario, records: &[Record]) -> Result<(), St
 mod tests {
     use super::*;
 
-    /// Without the privilege to be real-time there is nothing that could be shown.
+    /// Without the privilege to use real-time scheduling nothing can be shown.
     #[test]
     fn each_harms_with_a_mutex_and_not_with_a_ceiling() {
         for story in &STORIES {

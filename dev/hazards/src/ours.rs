@@ -12,10 +12,10 @@ use taut_time::Instant;
 use crate::plain::{compute, within};
 use crate::scenario::{Scenario, Step};
 
-/// Records that a core has room for.
+/// The capacity of the core's recording, in records.
 const RECORDS: usize = 16_384;
 
-/// Plays so many cycles; what happened, in the order of the decisions.
+/// Executes `cycles` cycles; returns the records in the order of the decisions.
 pub(crate) fn play(scenario: &Scenario, cycles: u64) -> Result<Vec<Record>, String> {
     let mut setup = Setup::new();
     let cpu = scenario.players.first().map_or(0, |participant| participant.cpu);
@@ -40,7 +40,7 @@ pub(crate) fn play(scenario: &Scenario, cycles: u64) -> Result<Vec<Record>, Stri
     }
     let cycle = Duration::from_nanos(scenario.cycle_ns() * cycles);
     let played = setup.run(Wanted::Strict, |exec| {
-        // Not a release more: those of the next cycle are at its beginning.
+        // End before the next cycle: its first releases are at its beginning.
         exec.wait(Some(cycle - Duration::from_millis(1)));
         (exec.origin(), exec.enforcement())
     });
@@ -54,7 +54,7 @@ pub(crate) fn play(scenario: &Scenario, cycles: u64) -> Result<Vec<Record>, Stri
     Ok(records)
 }
 
-/// Does what a job does, sections inside of sections.
+/// Executes the steps of a job, with nested sections.
 fn perform(steps: &[Step], job: &mut Job<'_>, resources: &[Resource<()>]) {
     let mut at = 0;
     while let Some(step) = steps.get(at) {

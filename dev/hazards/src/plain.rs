@@ -12,18 +12,18 @@ use taut_time::Instant;
 
 use crate::scenario::{Participant, Scenario, Step};
 
-/// Which mutex.
+/// The kind of mutex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mutex {
-    /// One that knows nothing of priorities.
+    /// A mutex that ignores priorities.
     Ordinary,
     /// With priority inheritance.
     Inheritance,
 }
 
-/// Who has waited for so long waits for ever.
+/// A job that has waited for so long counts as waiting for ever.
 const PATIENCE: Duration = Duration::from_millis(1_500);
-/// From now to release 0.
+/// The time from now to release 0.
 const LEAD_NS: u64 = 20_000_000;
 
 enum Lock {
@@ -39,8 +39,8 @@ impl Lock {
         }
     }
 
-    /// Calls `section` with it, `waits` before if another job has it; what the section gave, and none if the wait does not come
-    /// to an end.
+    /// Calls `section` while holding the lock. If another job holds the lock, calls `waits` first. Returns the result
+    /// of the section; none if the wait does not end.
     fn with<C>(
         &self,
         context: &mut C,
@@ -66,7 +66,7 @@ impl Lock {
     }
 }
 
-/// Plays so many cycles; what happened, by time.
+/// Executes `cycles` cycles; returns the records in order of time.
 pub(crate) fn play(scenario: &Scenario, kind: Mutex, cycles: u64) -> Result<Vec<Record>, String> {
     let resources = scenario.plan.resources.len();
     let locks = (0..resources).map(|_| Lock::new(kind)).collect::<Result<Vec<_>, _>>()?;
@@ -77,7 +77,7 @@ pub(crate) fn play(scenario: &Scenario, kind: Mutex, cycles: u64) -> Result<Vec<
             let code = TaskCode { at, participant, locks: &locks, origin_ns, end_ns };
             threads.spawn(move || code.run())
         });
-        // All of them first: none waits for another to be over.
+        // Spawn all threads before joining any: none may wait for another to end.
         let players: Vec<_> = players.collect();
         let joined = players
             .into_iter()
@@ -93,7 +93,7 @@ pub(crate) fn play(scenario: &Scenario, kind: Mutex, cycles: u64) -> Result<Vec<
     Ok(all)
 }
 
-/// A thread's part.
+/// The code of a thread.
 struct TaskCode<'s> {
     at: usize,
     participant: &'s Participant,
@@ -129,12 +129,12 @@ impl TaskCode<'_> {
         Ok(records)
     }
 
-    /// Whether the job came to its end.
+    /// Executes a job; returns whether it completed.
     fn steps(&self, records: &mut Vec<Record>, job: u64) -> bool {
         self.section(&mut self.participant.steps.iter(), records, job)
     }
 
-    /// Steps up to the end of the section that they are in, or of the job; whether they came there.
+    /// Executes the steps up to the end of the current section, or of the job; returns whether it got there.
     fn section(&self, steps: &mut std::slice::Iter<'_, Step>, records: &mut Vec<Record>, job: u64) -> bool {
         while let Some(step) = steps.next() {
             let note = |records: &mut Vec<Record>, kind, resource: usize| {
@@ -153,7 +153,7 @@ impl TaskCode<'_> {
                     }
                 }
                 Step::Unlock(resource) => {
-                    // Before it is released: a job that waits for it may run at once.
+                    // Record before the release: a waiting job may run at once.
                     note(records, Kind::Unlock, resource);
                     return true;
                 }
@@ -168,12 +168,12 @@ impl TaskCode<'_> {
     }
 }
 
-/// What a part of a job executes that may take so long: less, so that the clock's own cost has room.
+/// The execution of a part of a job with cost `ns`: less than `ns`, to leave room for the cost of reading the clock.
 pub(crate) fn within(ns: u64) -> u64 {
     ns - ns / 20
 }
 
-/// Uses so much processor time.
+/// Uses `ns` of processor time.
 pub(crate) fn compute(ns: u64) {
     let end_ns = clock::thread_cpu_ns() + ns;
     while clock::thread_cpu_ns() < end_ns {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A manifest as something to be played: when jobs come, and what each of them does.
+//! Reads a manifest as a scenario: when jobs are released, and what each of them does.
 
 use std::path::{Path, PathBuf};
 
@@ -14,13 +14,13 @@ use taut_plan::{ClassPlan, Input, Plan, digest};
 pub(crate) enum Step {
     /// Executes for so many ns.
     Run(u64),
-    /// Takes a resource.
+    /// Locks a resource.
     Lock(usize),
-    /// Gives it back.
+    /// Releases it.
     Unlock(usize),
 }
 
-/// A task as it is played.
+/// A task of a scenario.
 #[derive(Clone, Debug)]
 pub(crate) struct Participant {
     pub(crate) name: String,
@@ -36,12 +36,12 @@ pub(crate) struct Participant {
 #[derive(Debug)]
 pub(crate) struct Scenario {
     pub(crate) plan: Plan,
-    /// In the plan's order of tasks.
+    /// In the order of the plan's tasks.
     pub(crate) players: Vec<Participant>,
 }
 
 impl Scenario {
-    /// Reads `NAME/taut.toml` of a folder.
+    /// Reads `NAME/taut.toml` in a folder.
     pub(crate) fn read(folder: &Path, name: &str) -> Result<Self, String> {
         let path: PathBuf = folder.join(name).join("taut.toml");
         let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -61,7 +61,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Cores and priorities as the plan gives them.
+    /// Assigns the cores and priorities of the plan.
     fn place(&mut self) {
         for participant in &mut self.players {
             let task = self.plan.tasks.iter().find(|task| task.name == participant.name);
@@ -71,12 +71,12 @@ impl Scenario {
         }
     }
 
-    /// The longest period: after that all begins anew.
+    /// The longest period, after which everything repeats.
     pub(crate) fn cycle_ns(&self) -> u64 {
         self.players.iter().map(|participant| participant.period_ns).max().unwrap_or(0)
     }
 
-    /// R of a task, as planned.
+    /// R of a task according to the plan.
     pub(crate) fn bound_ns(&self, participant: usize) -> Option<u64> {
         match &self.plan.tasks[participant].class {
             ClassPlan::RealTime { response, .. } => response.map(|response| response.as_ns()),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Random sets, analysed by everything that is sound for them, and run: no run may pass a bound, and none may miss a
-//! deadline in a set that was accepted. What a run shows is a lower bound, so this can refute and not prove.
+//! Draws random sets, applies every analysis that is sound for them, and simulates them. No run may exceed a bound,
+//! and no run may miss a deadline of an accepted set. A run shows a lower bound, so the campaign can refute an
+//! analysis but not prove it.
 
 use std::collections::BTreeMap;
 use std::time::{Duration as Wall, Instant};
@@ -14,20 +15,20 @@ use taut_time::Duration;
 use crate::claims::{self, Claim, Claimed, Protocol};
 use crate::served;
 
-/// What is asked for.
+/// What the command line asks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings<'a> {
-    /// How many sets.
+    /// How many sets to draw.
     pub(crate) sets: u64,
-    /// Of the first set; each next one has the next.
+    /// The seed of the first set; each next set has the next seed.
     pub(crate) seed: u64,
-    /// When to stop, wherever it is.
+    /// When to stop, even before all sets are done.
     pub(crate) limit: Option<Wall>,
-    /// An analysis that is weakened: it forgets that less urgent tasks are in the way.
+    /// An analysis to weaken on purpose: it ignores blocking by less urgent tasks.
     pub(crate) canary: Option<&'a str>,
 }
 
-/// What came of an analysis over all sets.
+/// The results of one analysis over all sets.
 #[derive(Debug, Default)]
 pub(crate) struct Row {
     pub(crate) sets: u64,
@@ -39,12 +40,13 @@ pub(crate) struct Row {
     pub(crate) exceeded: u64,
 }
 
-/// Failures that are told; the others are counted.
+/// How many failures are printed; the rest are only counted.
 const TOLD: usize = 20;
-/// Random runs of a set under one protocol, besides four that are not.
+/// Random runs of a set under one protocol, besides the four fixed ones.
 const RANDOM_RUNS: u64 = 4;
 
-/// Runs it and prints what came of it; whether nothing was exceeded or, with a canary, something was.
+/// Runs the campaign and prints the results. Returns whether no bound was exceeded or, with a canary, whether one
+/// was.
 pub(crate) fn run(settings: &Settings<'_>) -> Result<bool, String> {
     let begin = Instant::now();
     let mut rows: BTreeMap<&'static str, Row> = BTreeMap::new();
@@ -91,7 +93,7 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<bool, String> {
     })
 }
 
-/// The sets of a seed: what they failed in, in words.
+/// Runs the sets of a seed; describes each failure.
 fn one(
     seed: u64,
     canary: Option<&str>,
@@ -108,7 +110,7 @@ fn one(
     Ok(failed)
 }
 
-/// Everything that can be decided before a run, in ways that are hard on different tasks.
+/// The scenarios of a set, each hard on different tasks.
 fn scenarios(set: &TaskSet, seed: u64) -> Vec<Scenario> {
     let longest = set.tasks().iter().map(|task| task.period).max().unwrap_or(Duration::from_us(1));
     let horizon = longest.checked_mul(3).unwrap_or(longest);
@@ -125,7 +127,7 @@ fn scenarios(set: &TaskSet, seed: u64) -> Vec<Scenario> {
         let full = at % 2 == 0;
         all.push(Scenario {
             seed: seed.wrapping_mul(31).wrapping_add(at),
-            // As much and as often as may be, or all at random.
+            // Jobs as long and as frequent as allowed, or all at random.
             execution: if full { Execution::Full } else { random.execution },
             gaps: if full { Gaps::Least } else { random.gaps },
             ..random.clone()

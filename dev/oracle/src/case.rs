@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A case: a task set with what other tools say of it, a line of JSON each.
+//! A case: a task set, and the results of other tools for it. Each line of a file is one case, as JSON.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,31 +11,31 @@ use serde_json::Value;
 use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
 use taut_time::Duration;
 
-/// A century: longer times are a mistake, and shorter ones fit in 64 bits of nanoseconds.
+/// A century, in microseconds. A longer time is a mistake; a shorter one fits in 64 bits of nanoseconds.
 pub(crate) const MOST_US: u64 = 100 * 366 * 86_400 * 1_000_000;
 
-/// A case of a file.
+/// One case of a file.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Case {
     /// Its name.
     pub(crate) id: String,
-    /// Its kind: `A` to `G`.
+    /// Its group: `A` to `G`.
     pub(crate) group: String,
-    /// Cores.
+    /// The number of cores.
     m: usize,
-    /// Resources.
+    /// The number of resources.
     #[serde(default)]
     n_res: usize,
-    /// The unit of all times; microseconds if it is left out.
+    /// The unit of all times. Absent means microseconds.
     #[serde(default)]
     unit: Option<String>,
     /// The tasks, most urgent first.
     #[serde(default)]
     tasks: Vec<Task>,
-    /// The transactions, of cases that have no tasks.
+    /// The transactions, in cases without tasks.
     #[serde(default)]
     pub(crate) transactions: Vec<Transaction>,
-    /// By tool and analysis.
+    /// The results, by tool and analysis.
     pub(crate) oracle: BTreeMap<String, Value>,
 }
 
@@ -63,7 +63,7 @@ struct Section {
     len: u64,
 }
 
-/// Activities that one event releases, each after the one before it.
+/// Activities that one event releases, each after the previous one.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Transaction {
     /// The period.
@@ -74,10 +74,10 @@ pub(crate) struct Transaction {
     pub(crate) activities: Vec<Activity>,
 }
 
-/// A part of a transaction.
+/// An activity of a transaction.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Activity {
-    /// The earliest release after the event.
+    /// The earliest release, from the event on.
     #[serde(rename = "off")]
     pub(crate) offset: u64,
     /// The cost.
@@ -88,7 +88,7 @@ pub(crate) struct Activity {
     pub(crate) priority: u32,
 }
 
-/// The cases of a file.
+/// Reads the cases of a file.
 pub(crate) fn read(path: &Path) -> Result<Vec<Case>, String> {
     let reported = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let text = std::fs::read_to_string(path).map_err(|error| reported(&error))?;
@@ -101,7 +101,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Case>, String> {
 }
 
 impl Case {
-    /// The task set, on cores of this scheduler, each task changed as wished.
+    /// Builds the task set with `scheduler` on every core; `change` may alter each task.
     pub(crate) fn set(&self, scheduler: Scheduler, change: impl Fn(&mut SetTask)) -> Result<TaskSet, String> {
         if self.tasks.is_empty() {
             return Err("no tasks".into());

@@ -45,12 +45,12 @@ impl Draw {
         self.pick(0, 99) < percent
     }
 
-    /// One of several.
+    /// One element of `all`, each equally likely.
     fn of<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.pick(0, all.len() as u64 - 1) as usize]
     }
 
-    /// Cuts `whole` into `parts`, each cut as likely as any other.
+    /// Cuts `whole` into `parts`, with every cut equally likely.
     pub(crate) fn cut(&mut self, whole: u64, parts: usize) -> Vec<u64> {
         let mut cuts: Vec<u64> = (1..parts).map(|_| self.pick(0, whole)).collect();
         cuts.push(whole);
@@ -63,7 +63,7 @@ impl Draw {
 /// Periods in ms as people choose them.
 const LISTED: [u64; 7] = [1, 2, 5, 10, 20, 50, 100];
 
-/// What a set shares.
+/// Which resources the tasks of a set share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shares {
     Nothing,
@@ -71,32 +71,32 @@ pub(crate) enum Shares {
     Global,
 }
 
-/// What is wished of a set.
+/// The requirements on a set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Requirements {
     pub(crate) cores: usize,
-    /// On each core, at most.
+    /// The most tasks on each core.
     pub(crate) tasks: u64,
-    /// On each core, at least.
+    /// The fewest tasks on each core.
     pub(crate) tasks_least: u64,
-    /// Periods are below 1 ms doubled so often.
+    /// Periods are from 1 ms to 2^`octaves` ms.
     pub(crate) octaves: u64,
-    /// Of a core, in percent.
+    /// The load of a core, least and most, in percent.
     pub(crate) load: (u64, u64),
     pub(crate) shares: Shares,
-    /// Resources that all cores may use; some of them may end up with the users of one.
+    /// Resources that all cores may use. The users of some may all happen to be on one core.
     pub(crate) global: u64,
-    /// Resources of each core's own, at least and at most, besides global ones.
+    /// The least and the most resources of each core alone; drawn only if there are global resources too.
     pub(crate) local: (u64, u64),
-    /// How likely a task uses a resource that it may use, in percent.
+    /// The chance that a task uses a resource that it may use, in percent.
     pub(crate) uses: u64,
-    /// Whether sections have their places, and may nest if they are on a core's own resources.
+    /// Whether sections have fixed places in the job; those on a core's own resources may then nest.
     pub(crate) placed: bool,
-    /// Whether tasks begin at given offsets.
+    /// Whether some tasks begin at given offsets.
     pub(crate) phased: bool,
 }
 
-/// A set of the campaign.
+/// Draws the requirements on a set of the campaign.
 pub(crate) fn requirements(draw: &mut Draw) -> Requirements {
     let shares = draw.of(&[Shares::Nothing, Shares::Local, Shares::Global, Shares::Global]);
     let cores = draw.pick(if shares == Shares::Global { 2 } else { 1 }, 4) as usize;
@@ -117,13 +117,13 @@ pub(crate) fn requirements(draw: &mut Draw) -> Requirements {
     }
 }
 
-/// The tasks and how many resources they share.
+/// Draws the tasks; returns them and the number of resources.
 pub(crate) fn tasks(draw: &mut Draw, requirements: &Requirements) -> (Vec<SetTask>, usize) {
     let listed = draw.chance(50);
     let implicit = draw.chance(50);
     let jittery = draw.chance(33);
     let part = draw.of(&[0, 0, 10, 10, 2]);
-    // 1. Which resources a core may use: the global ones come first.
+    // 1. The resources that a core may use: the global ones come first.
     let (global, local) = match requirements.shares {
         Shares::Nothing => (0, 0),
         Shares::Local => (0, draw.pick(1, 3)),
@@ -134,7 +134,7 @@ pub(crate) fn tasks(draw: &mut Draw, requirements: &Requirements) -> (Vec<SetTas
     for core in 0..requirements.cores {
         let count = draw.pick(requirements.tasks_least, requirements.tasks) as usize;
         let load = draw.pick(requirements.load.0, requirements.load.1);
-        // 2. The load in parts of a hundred thousand, to the tasks.
+        // 2. Divide the load among the tasks, in units of 1/100 000.
         for share in draw.cut(load * 1000, count) {
             let period = if listed {
                 draw.of(&LISTED[..requirements.octaves.min(7) as usize]) * 1000
@@ -148,7 +148,7 @@ pub(crate) fn tasks(draw: &mut Draw, requirements: &Requirements) -> (Vec<SetTas
                 Shares::Nothing | Shares::Local if draw.chance(40) => draw.pick(period, 3 * period),
                 _ => draw.pick(u64::midpoint(cost, period), period),
             };
-            // 3. Its sections.
+            // 3. The task's sections.
             let own = global + local * core as u64;
             let usable = (0..global).chain(own..own + local);
             let mut left = cost;
@@ -191,7 +191,7 @@ pub(crate) fn tasks(draw: &mut Draw, requirements: &Requirements) -> (Vec<SetTas
             });
         }
     }
-    // 4. Who is how urgent.
+    // 4. The priorities.
     let at_random = draw.chance(20);
     let mut order: Vec<(u64, usize)> = all
         .iter()
@@ -206,10 +206,10 @@ pub(crate) fn tasks(draw: &mut Draw, requirements: &Requirements) -> (Vec<SetTas
     (all, resources)
 }
 
-/// Sections in a random order, with `rest` us of other execution between them. Those on resources from `own` on may come
-/// to lie inside each other, none inside another of the same resource.
+/// Sections in a random order, with `rest` us of other execution around them. Sections on resources from `own` on may
+/// nest, but never within a section on the same resource.
 fn segments(draw: &mut Draw, rest: u64, requests: &[Request], own: u64) -> Vec<Segment> {
-    // 1. Each section with the resources that it holds in all.
+    // 1. Each section, with all the resources that a job holds in it.
     let mut sections: Vec<(Vec<usize>, Segment)> = Vec::new();
     for request in requests {
         for _ in 0..request.count {
@@ -219,7 +219,7 @@ fn segments(draw: &mut Draw, rest: u64, requests: &[Request], own: u64) -> Vec<S
             sections.insert(place, (vec![request.resource], section));
         }
     }
-    // 2. Some go into the one after them.
+    // 2. Move some sections into the one that follows them.
     let mut at = 0;
     while at + 1 < sections.len() {
         let may = |held: &[usize]| held.iter().all(|&resource| resource as u64 >= own);
@@ -235,7 +235,7 @@ fn segments(draw: &mut Draw, rest: u64, requests: &[Request], own: u64) -> Vec<S
             at += 1;
         }
     }
-    // 3. The rest before, between and after.
+    // 3. Distribute the rest before, between and after the sections.
     let parts = draw.cut(rest, sections.len() + 1);
     let mut all = vec![Segment::Normal(Duration::from_us(parts[0]))];
     for ((_, section), part) in sections.into_iter().zip(&parts[1..]) {
@@ -244,7 +244,7 @@ fn segments(draw: &mut Draw, rest: u64, requests: &[Request], own: u64) -> Vec<S
     all
 }
 
-/// The set, on cores of a scheduler.
+/// The set, with `scheduler` on every core.
 pub(crate) fn set(
     cores: usize,
     scheduler: Scheduler,

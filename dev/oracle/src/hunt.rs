@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A search for runs that exceed what is claimed of random sets, by the search of the simulator.
+//! Searches for runs that exceed a claimed bound of a random set, by the search of the simulator.
 //!
-//! Half of the work goes to new sets, a share for each. The other half goes back to where a bound that no run has reached
-//! yet came nearest to being reached; every rule has its own list of these, so that none takes all of the time.
+//! Each new set gets the same number of search steps under each rule. After that the hunt spends twice as many on the
+//! kept set whose run came nearest to a bound that no run has reached yet. Every rule has its own list of such sets,
+//! so that no rule takes all of the time.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write as _};
@@ -16,49 +17,49 @@ use taut_time::Duration;
 
 use crate::claims::{self, Claimed, Protocol};
 
-/// What is asked for.
+/// What the command line asks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings<'a> {
     /// When to stop.
     pub(crate) limit: Wall,
-    /// Of the first set; each next one has the next.
+    /// The seed of the first set; each next set has the next seed.
     pub(crate) seed: u64,
-    /// The one analysis whose claims count.
+    /// Count the claims of this analysis alone.
     pub(crate) analysis: Option<&'a str>,
-    /// An analysis that is weakened. The hunt ends when that is caught.
+    /// An analysis to weaken on purpose. The hunt ends when the search catches it.
     pub(crate) canary: Option<&'a str>,
 }
 
-/// Steps of the search that a new set gets under each rule, and that one gets that is gone back to.
+/// Search steps for a new set under each rule, and for a set that the hunt returns to.
 const STEPS_NEW: u32 = 8;
 const STEPS_BACK: u32 = 16;
-/// Sets that are kept under each rule.
+/// Sets that the hunt keeps under each rule.
 const KEPT: usize = 24;
-/// What each time that it was gone back to in vain takes from a set's approach, in thousandths.
+/// By how much each return in vain lowers a set's rank, in thousandths.
 const IN_VAIN: u64 = 5;
-/// Failures that are told; the others are counted.
+/// How many failures are printed; the rest are only counted.
 const TOLD: usize = 20;
-/// How often is told how far it is: on a terminal, and else.
+/// How often progress is printed: on a terminal, and elsewhere.
 const TELL: [Wall; 2] = [Wall::from_secs(2), Wall::from_secs(60)];
 
-/// A set under a rule, and the search for a run of it.
+/// A set under a rule, and the search for a run of it that exceeds a bound.
 struct Quarry {
     seed: u64,
     set: TaskSet,
     protocol: Protocol,
     hunt: Hunt,
-    /// How often it was gone back to without coming nearer.
+    /// How often the hunt returned to it without coming nearer.
     in_vain: u64,
-    /// Witnesses that were told, and whether a run was that ended as none should.
+    /// How many witnesses have been printed, and whether a run that ended as none should has been printed.
     reported: (usize, bool),
 }
 
-/// What came of an analysis over all sets.
+/// The results of one analysis over all sets.
 #[derive(Debug, Default)]
 struct Row {
     sets: u64,
     runs: u64,
-    /// Of every bound, how near a run came to it, in thousandths.
+    /// For each bound, how near a run came to it, in thousandths.
     nearest: Vec<u16>,
     /// Bounds that a run reached to the nanosecond.
     attained: u64,
@@ -77,7 +78,7 @@ struct Party<'a> {
     failures: usize,
 }
 
-/// Hunts, and prints what came of it; whether nothing was exceeded or, with a canary, something was.
+/// Hunts and prints the results. Returns whether no bound was exceeded or, with a canary, whether one was.
 pub(crate) fn run(settings: &Settings<'_>) -> Result<bool, String> {
     let begin = Instant::now();
     let mut party = Party {
@@ -115,7 +116,8 @@ impl Party<'_> {
         caught || self.begin.elapsed() >= self.settings.limit
     }
 
-    /// A new set under each of its rules; and for each of these, the same again where most was reached before.
+    /// Searches a new set under each of its rules. After each, returns once to the kept set of that rule that is
+    /// worth most.
     fn draw(&mut self, seed: u64) -> Result<(), String> {
         self.sets += 1;
         for Claimed { set, protocols } in claims::of_seed(seed, self.settings.canary)? {
@@ -148,7 +150,7 @@ impl Party<'_> {
         self.keep(rule, quarry);
     }
 
-    /// Keeps it, in the place of the one that is worth least.
+    /// Keeps a set; if there are too many, drops the set that is worth least.
     fn keep(&mut self, rule: &str, quarry: Quarry) {
         let kept = self.kept.entry(rule.into()).or_default();
         kept.push(quarry);
@@ -159,7 +161,7 @@ impl Party<'_> {
         }
     }
 
-    /// Some steps, until time is over. Tells what is found.
+    /// Makes up to `steps` steps, until the time is over. Reports what the search finds.
     fn search(&mut self, quarry: &mut Quarry, steps: u32) {
         for _ in 0..steps {
             if self.is_over() {
@@ -176,7 +178,7 @@ impl Party<'_> {
         }
     }
 
-    /// Enters what came of a set in the table.
+    /// Enters the results of a set in the table.
     fn enter(&mut self, quarry: &Quarry) {
         let Progress { runs, tasks, .. } = quarry.hunt.progress();
         for claim in &quarry.protocol.claims {
@@ -193,7 +195,7 @@ impl Party<'_> {
         }
     }
 
-    /// How far it is, now and then.
+    /// Prints the progress, at intervals.
     fn report(&mut self) {
         let is_terminal = std::io::stderr().is_terminal();
         if self.last_told.elapsed() < TELL[usize::from(!is_terminal)] {
@@ -216,7 +218,7 @@ impl Party<'_> {
         }
     }
 
-    /// Enters what is left, and prints the table.
+    /// Enters the sets that are left, and prints the table.
     fn close(&mut self) {
         for quarry in std::mem::take(&mut self.kept).into_values().flatten() {
             self.enter(&quarry);
@@ -254,7 +256,7 @@ impl Party<'_> {
 }
 
 impl Quarry {
-    /// The least of all claims is hunted: who exceeds another exceeds it too.
+    /// Hunts the least of all claimed bounds: a run that exceeds another one exceeds this one too.
     fn new(seed: u64, set: TaskSet, protocol: Protocol) -> Result<Self, String> {
         let least = |at: usize| protocol.claims.iter().filter_map(|claim| claim.limit(&set, at)).min();
         let limits: Vec<Option<Duration>> = (0..set.tasks().len()).map(least).collect();
@@ -262,7 +264,7 @@ impl Quarry {
         Ok(Self { seed, set, protocol, hunt, in_vain: 0, reported: (0, false) })
     }
 
-    /// How near a run came to a bound that none has reached, in thousandths; 0 if all are reached.
+    /// How near a run came to a bound that no run has reached, in thousandths; 0 if all bounds are reached.
     fn nearest(&self) -> u64 {
         let open = |best: &&Best| best.claimed.is_some_and(|claimed| best.reached < claimed);
         self.hunt.progress().tasks.iter().filter(open).filter_map(Best::permille).max().unwrap_or(0)
@@ -272,7 +274,7 @@ impl Quarry {
         self.nearest().saturating_sub(IN_VAIN * self.in_vain)
     }
 
-    /// Prints what was found since the last time, and says how much that is.
+    /// Prints what the search found since the last report; returns how many findings there are.
     fn report(&mut self, before: usize) -> usize {
         let Progress { witnesses, stuck, .. } = self.hunt.progress();
         let mut found = Vec::new();

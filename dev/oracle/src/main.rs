@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Analyses held against what others say of the same task sets.
+//! Compares our analyses with the results of other tools, of the simulator and of real threads, for the same task
+//! sets.
 //!
-//! `cases` reads sets with the results of other tools and compares every one that names an analysis that we have.
-//! `speed` measures analyses and runs.
-//! `campaign` draws sets, analyses them with everything that is sound for them, and runs them.
-//! `hunt` draws the same sets, and searches for runs that exceed what is claimed of them.
-//! `execute` draws sets that are schedulable on this machine, executes them on threads, and simulates what was recorded.
+//! `cases` reads task sets with the results of other tools, and compares every result whose analysis we have.
+//! `speed` measures how long analyses and runs take.
+//! `campaign` draws task sets, applies every analysis that is sound for them, and simulates them.
+//! `hunt` draws the same sets, and searches for runs that exceed a claimed bound.
+//! `execute` draws sets that are schedulable on this machine, executes them on threads, and replays the records in
+//! the simulator.
 #![forbid(unsafe_code)]
-// A tool for people at a terminal: it prints.
+// A command-line tool: it prints.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod campaign;
@@ -34,7 +36,7 @@ use crate::claims::{CANARIES, hunted};
 use crate::executed::End;
 use crate::table::Table;
 
-/// The exit code of a run that could execute nothing, for want of a privilege.
+/// The exit code when a missing privilege prevents every execution.
 const NOT_EXECUTED: u8 = 4;
 
 /// Analyses held against what others say of the same task sets.
@@ -169,7 +171,7 @@ fn main() -> ExitCode {
             };
             match (end, canary.is_some()) {
                 (Ok(End::NotExecuted), false) => return ExitCode::from(NOT_EXECUTED),
-                // A mistake that was never made is not found.
+                // Nothing was executed, so the deliberate mistake was not made and cannot be found.
                 (Ok(End::NotExecuted), true) => {
                     println!("wrong on purpose, and NOT caught");
                     Ok(false)
@@ -189,7 +191,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints what was compared; whether all that was judged holds.
+/// Prints the comparison; returns whether every judged value holds.
+/// A result that cannot be compared, and a folder with nothing to compare, are errors.
 fn cases(folder: &Path) -> Result<bool, String> {
     let mut table = Table::default();
     for case in read(folder)? {
@@ -206,7 +209,7 @@ fn cases(folder: &Path) -> Result<bool, String> {
     Ok(differ == 0)
 }
 
-/// All cases of a folder, by file name.
+/// All cases of a folder, in order of file names.
 fn read(folder: &Path) -> Result<Vec<Case>, String> {
     let reported = |error: &dyn std::fmt::Display| format!("{}: {error}", folder.display());
     let mut files = Vec::new();

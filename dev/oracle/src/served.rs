@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Servers of the campaign: tasks of one core, and a server for requests among them. How long requests take is bounded by
-//! the server's analysis, and how long tasks below it take by what it looks like to them.
+//! The servers of the campaign: one core with tasks and a server for requests. The server's analysis bounds the
+//! response of requests. The server's interference enters the bounds of the tasks below it.
 
 use std::collections::BTreeMap;
 
@@ -23,11 +23,11 @@ const RUNS: u64 = 6;
 /// Requests of a run.
 const REQUESTS: u64 = 60;
 
-/// What it is to a task below it.
+/// The task that a task of lower priority sees in the server's place.
 type Seen = fn(Server) -> Task;
 type Bound = fn(Server, Requests) -> Result<Verdict<Response>, Overflow>;
 
-/// The servers, with what is known of each.
+/// The servers: name, kind, analysis of requests, interference on lower tasks.
 const KINDS: [(&str, Kind, Bound, Seen); 3] = [
     ("uni::server::polling", Kind::Polling, polling::response, polling::interference),
     ("uni::server::deferrable", Kind::Deferrable, deferrable::response, deferrable::interference),
@@ -48,7 +48,7 @@ const CORE: Requirements = Requirements {
     phased: false,
 };
 
-/// A set and a server. An analysis that is weakened counts the server as if it needed nothing.
+/// Draws, analyses and runs one set with each server. A weakened analysis counts the server as if it needed no time.
 pub(crate) fn one(
     seed: u64,
     canary: Option<&str>,
@@ -56,7 +56,7 @@ pub(crate) fn one(
     failed: &mut Vec<String>,
 ) -> Result<(), String> {
     let mut draw = Draw::new(!seed);
-    // 1. Tasks on even levels, the server on an odd one.
+    // 1. Tasks get even priorities, the server an odd one.
     let (mut tasks, resources) = draw::tasks(&mut draw, &CORE);
     tasks.iter_mut().for_each(|task| task.priority *= 2);
     let set = draw::set(1, Scheduler::FixedPriority, &tasks, resources)?;
@@ -64,13 +64,13 @@ pub(crate) fn one(
     let priority = 2 * draw.pick(0, tasks.len() as u64) as u32 + 1;
     let period = draw.pick(500, 20_000);
     let budget = (period * draw.pick(3, 40) / 100).max(1);
-    // 2. What it is asked for: about as much as it can serve, or less.
+    // 2. Draw the requests: about as much as the server can serve, or less.
     let most = if draw.chance(50) { budget } else { 3 * budget };
     let cost = draw.pick(1, most);
     let apart = (cost * period / budget + 1) * draw.pick(100, 300) / 100;
     let jitter = if draw.chance(50) { draw.pick(0, 3 * apart) } else { 0 };
     let asked = Requests { cost: us(cost), period: us(apart), jitter: us(jitter), deadline: Duration::MAX };
-    // 3. R of its budget, as of a task.
+    // 3. The response time of the budget, analysed as a task's.
     let own = Task { cost: us(budget), period: us(period), jitter: Duration::ZERO, release: Release::Driven };
     let above = above(&set, priority);
     let subject = subject(own, us(period));
@@ -87,7 +87,7 @@ pub(crate) fn one(
         let row = rows.entry(name).or_default();
         row.sets += 1;
         row.accepted += u64::from(requests.is_some());
-        // 4. Runs.
+        // 4. Run.
         let mut longest = vec![Duration::ZERO; bounds.len() + 1];
         for number in 0..RUNS {
             let (scenario, arrivals) =
@@ -127,13 +127,13 @@ fn task(set: &TaskSet, at: usize) -> Task {
     Task { cost: set.cost(at), period: task.period, jitter: task.jitter, release: Release::Driven }
 }
 
-/// Tasks that are more urgent than a level.
+/// The tasks that are more urgent than a level.
 fn above(set: &TaskSet, level: u32) -> Vec<Task> {
     let is_above = |at: &usize| set.tasks()[*at].priority > level;
     (0..set.tasks().len()).filter(is_above).map(|at| task(set, at)).collect()
 }
 
-/// R of all tasks, with what those below the server see of it.
+/// The response times of all tasks. A task below the server also suffers the interference `seen`.
 fn of_tasks(set: &TaskSet, server: u32, seen: &[Task]) -> Result<Vec<Option<Duration>>, Overflow> {
     let of_task = |at: usize| {
         let own = &set.tasks()[at];
@@ -148,7 +148,7 @@ fn of_tasks(set: &TaskSet, server: u32, seen: &[Task]) -> Result<Vec<Option<Dura
     (0..set.tasks().len()).map(of_task).collect()
 }
 
-/// The worst that is known of tasks, or at random.
+/// The worst case that is known for tasks, or a random one.
 fn scenario(draw: &mut Draw, set: &TaskSet, number: u64) -> Scenario {
     let longest = set.tasks().iter().map(|task| task.period).max().unwrap_or(Duration::from_us(1));
     let horizon = longest.checked_mul(3).unwrap_or(longest);
@@ -159,7 +159,7 @@ fn scenario(draw: &mut Draw, set: &TaskSet, number: u64) -> Scenario {
     }
 }
 
-/// Requests as dense as they may be, or less so; all that jitter allows at once, or not.
+/// Requests as dense as allowed, or less dense; as many at once as the jitter allows, or not.
 fn arrivals(draw: &mut Draw, asked: &Requests, number: u64) -> Vec<Request> {
     let [cost, period, jitter] = [asked.cost, asked.period, asked.jitter].map(|time| time.as_ns() / 1000);
     let start = draw.pick(0, 20_000);
@@ -167,7 +167,7 @@ fn arrivals(draw: &mut Draw, asked: &Requests, number: u64) -> Vec<Request> {
     let mut times = Vec::new();
     for _ in 0..REQUESTS {
         let late = match number % 2 {
-            // The first ones wait for the last that may come with them.
+            // The first requests are delayed until the last one that jitter lets arrive with them.
             0 => (start + jitter).saturating_sub(nominal),
             _ => draw.pick(0, jitter),
         };

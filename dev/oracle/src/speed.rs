@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! How long analyses and runs take, on one core, as JSON.
+//! Measures how long analyses and runs take on one core; prints JSON.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -19,15 +19,16 @@ use taut_time::Duration;
 
 use crate::draw::{self, Draw, Requirements, Shares};
 
-/// How often each thing is measured.
+/// How often each measurement is repeated.
 const ROUNDS: usize = 15;
-/// Small sets that are analysed in a round, many times each.
+/// The number of small sets in a round, and how often each is analysed in it.
 const SMALL: u64 = 1000;
 const TIMES: usize = 50;
-/// Large sets, each asked this often: the median counts, for another program may hold up one.
+/// The number of large sets, and how often each is analysed. The median counts, because another program may delay one
+/// analysis.
 const LARGE: u64 = 100;
 const ASKED: usize = 9;
-/// Sets of the runs that others are held against, and how long each is run.
+/// The sets whose runs are compared with other tools' runs, and the simulated time of each run.
 const SETS: u64 = 20;
 const HORIZON_MS: u64 = 1000;
 
@@ -59,7 +60,7 @@ const EIGHTY: Requirements = Requirements {
     phased: false,
 };
 
-/// Measures everything, and prints it.
+/// Takes and prints all measurements.
 pub(crate) fn run(sets_to: Option<&Path>) -> Result<(), String> {
     let sets = (0..SETS).map(|seed| made(&SIX, seed)).collect::<Result<Vec<_>, _>>()?;
     if let Some(path) = sets_to {
@@ -93,7 +94,7 @@ fn made(requirements: &Requirements, seed: u64) -> Result<TaskSet, String> {
     draw::set(requirements.cores, Scheduler::FixedPriority, &tasks, resources)
 }
 
-/// What others read: whole microseconds, the most urgent first, with the time to run.
+/// The sets as other tools read them: times in whole microseconds, the most urgent task first, and the time to run.
 fn lines(sets: &[TaskSet]) -> Result<String, String> {
     let us = |time: Duration| time.as_ns() / 1000;
     let mut text = String::new();
@@ -111,7 +112,7 @@ fn lines(sets: &[TaskSet]) -> Result<String, String> {
     Ok(text)
 }
 
-/// Nanoseconds of an analysis of six tasks.
+/// Nanoseconds per analysis of six tasks.
 fn swept() -> Result<Vec<f64>, String> {
     let task = |set: &TaskSet, at: usize, task: &SetTask| sweep::Task {
         cost: set.cost(at),
@@ -140,7 +141,7 @@ fn swept() -> Result<Vec<f64>, String> {
     Ok(std::iter::repeat_with(round).take(ROUNDS).collect())
 }
 
-/// Milliseconds of an analysis, of each set.
+/// Milliseconds per analysis: the median of each set.
 fn asked(sets: &[TaskSet], ask: impl Fn(&TaskSet) -> bool) -> Vec<f64> {
     let once = |set: &TaskSet| {
         let begin = Instant::now();
@@ -155,7 +156,7 @@ fn asked(sets: &[TaskSet], ask: impl Fn(&TaskSet) -> bool) -> Vec<f64> {
     sets.iter().map(of_set).collect()
 }
 
-/// Nanoseconds of an event, and milliseconds of one run of every set, setting up included.
+/// Nanoseconds per event, and milliseconds for one run of every set, set-up included.
 fn simulated(sets: &[TaskSet]) -> Result<(Vec<f64>, Vec<f64>), String> {
     let scenario = Scenario::worst(Duration::from_ms(HORIZON_MS));
     let mut event_ns = Vec::new();

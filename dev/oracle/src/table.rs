@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What was compared, and how it came out.
+//! The table of comparisons.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,9 +11,9 @@ use std::fmt;
 pub(crate) enum Agreement {
     /// It must be equal to ours.
     Equal,
-    /// It was reached in a run: ours must not be less.
+    /// A run reached it: ours must not be less.
     Reached,
-    /// The same bound is meant, by one implementation that nobody has checked: shown, not judged.
+    /// It is the same bound by another implementation that nobody has checked: shown, not judged.
     Hint,
 }
 
@@ -27,17 +27,17 @@ impl Agreement {
     }
 }
 
-/// What one case's comparison gave.
+/// The comparison of one case.
 #[derive(Debug, Default)]
 pub(crate) struct Compared {
-    /// Values that were looked at.
+    /// How many values were compared.
     pub(crate) values: usize,
-    /// Where they disagree, in words.
+    /// The values that disagree, in words.
     pub(crate) differ: Vec<String>,
 }
 
 impl Compared {
-    /// Looks at one more value.
+    /// Counts one more value; `reported` describes a disagreement.
     pub(crate) fn take(&mut self, holds: bool, reported: impl FnOnce() -> String) {
         self.values += 1;
         if !holds {
@@ -45,7 +45,7 @@ impl Compared {
         }
     }
 
-    /// Looks at all that another comparison looked at.
+    /// Adds the values of another comparison.
     pub(crate) fn join(&mut self, other: Self) {
         self.values += other.values;
         self.differ.extend(other.differ);
@@ -65,11 +65,11 @@ struct Row {
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     rows: BTreeMap<[String; 3], Row>,
-    /// What was left out: how often, and why.
+    /// The results that were not compared: how many, and why.
     left: BTreeMap<[String; 3], (usize, &'static str)>,
-    /// Groups that nobody told us of: of how many cases.
+    /// Groups that the format does not name, and the number of their cases.
     odd: BTreeMap<String, usize>,
-    /// What could not be compared although it should have been.
+    /// The results that could not be compared although their names are known.
     faults: Vec<String>,
 }
 
@@ -90,17 +90,17 @@ impl Table {
         row.compared.join(Compared { values: compared.values, differ });
     }
 
-    /// Notes that a case's result was not compared.
+    /// Records that a case's result was not compared.
     pub(crate) fn leave(&mut self, key: [String; 3], why: &'static str) {
         self.left.entry(key).or_insert((0, why)).0 += 1;
     }
 
-    /// Notes a case of a group that the format does not name.
+    /// Records a case of a group that the format does not name.
     pub(crate) fn odd_group(&mut self, group: &str) {
         *self.odd.entry(group.to_owned()).or_insert(0) += 1;
     }
 
-    /// Notes that a result could not be compared, though its name is known.
+    /// Records that a result could not be compared although its name is known.
     pub(crate) fn fault(&mut self, reported: String) {
         self.faults.push(reported);
     }
@@ -110,7 +110,7 @@ impl Table {
         self.faults.len()
     }
 
-    /// Values that were judged, and those of them that disagree.
+    /// The number of judged values, and how many of them disagree.
     pub(crate) fn judged(&self) -> (usize, usize) {
         let judged = self.rows.values().filter(|row| row.agreement != Agreement::Hint);
         judged.fold((0, 0), |(values, differ), row| {
@@ -119,7 +119,7 @@ impl Table {
     }
 }
 
-/// Disagreements that are told of a row; the others are counted.
+/// Disagreements that are printed of a row; the rest are only counted.
 const TOLD: usize = 5;
 
 impl fmt::Display for Table {

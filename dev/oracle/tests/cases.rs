@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The program that compares, on cases worked out by hand: what it says, and how it ends.
+//! The comparison on cases worked out by hand: its output and its exit code.
 #![allow(missing_docs)]
 
 use std::process::Command;
 
-/// The exit code, and what was printed on both streams.
+/// The exit code, and the text on both streams.
 fn ask(arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_taut-oracle")).args(arguments).output().expect("it starts");
     let text = [output.stdout, output.stderr].concat();
@@ -49,7 +49,7 @@ fn what_was_reached_above_a_bound_fails() {
     assert!(text.contains("A own_simulator msrp: A2: task 0 reached 16 us, ours 15 us"), "{text}");
 }
 
-/// A tool's "no bound", in each way in which it is written, is the same as that ours gives none.
+/// A tool's "no bound", in each spelling, equals our having no bound.
 #[test]
 fn a_set_without_bound_is_compared() {
     let (code, text) = cases("unbounded");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! That what is executed wrong is found, and that a run goes on where one ended. Without the privilege for SCHED_FIFO nothing
-//! is executed: that has an exit code of its own, and a mistake on purpose that was never made is not caught.
+//! Wrong executions are found, and a run continues where an earlier one ended. Without the privilege for SCHED_FIFO
+//! nothing is executed: that has its own exit code, and a deliberate mistake that was never made is not caught.
 #![allow(missing_docs)]
 
 use std::process::Command;
@@ -13,7 +13,7 @@ fn execute(arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What lacked, if nothing was executed.
+/// The missing privilege, if nothing was executed.
 fn skipped(text: &str) -> Option<&str> {
     let why = text.lines().next()?.strip_prefix("skipped: ")?;
     why.starts_with("nothing was executed: ").then_some(why)
@@ -32,7 +32,7 @@ fn sections_without_a_lock_are_found() {
     assert!(text.lines().any(reported), "{text}");
 }
 
-/// As a user that may not have real-time threads: nothing is executed, and nobody can take that for a pass.
+/// As a user that may not create real-time threads: nothing is executed, and the exit code does not count as a pass.
 #[test]
 fn without_the_privilege_nothing_passes() {
     let given_up = ["--bounding-set=-sys_nice", "--inh-caps=-sys_nice"];
@@ -61,7 +61,7 @@ fn a_run_goes_on_where_one_ended() {
     let state = path.to_string_lossy().into_owned();
     let run = || execute(&["--sets", "2", "--time", "20", "--seed", "5", "--state", &state]).1;
     let (first, second) = (run(), run());
-    // It may not have been there.
+    // The file may not exist.
     let _ = std::fs::remove_file(&path);
     if let Some(why) = skipped(&first) {
         return println!("skipped: {why}");

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! An application whose jobs take turns at a resource. `TAUT_STORM="DEED JOB"` says what the holder's job of that number
-//! does inside its section. What loops, loops for a limited time, so that a run that does not end leaves no hog behind.
+//! An application whose jobs take turns at a resource. `TAUT_STORM="DEED JOB"` says what the holder's job with that
+//! number does inside its section. An endless loop ends after a limited time, so that a run that does not end leaves
+//! no busy process behind.
 
 use std::time::{Duration as Span, Instant};
 
 use taut::{App, Component, Error, Failure, Job, Resource, Task};
 
-/// For how long a job computes that goes on afterwards: longer than its deadline.
+/// How long a late job computes before it continues: longer than its deadline.
 const LATE: Span = Span::from_millis(30);
-/// For how long one does that never goes on, as far as the storm waits for it.
+/// How long "for ever" lasts: longer than the storm waits.
 const FOR_EVER: Span = Span::from_secs(30);
 
-/// What a job does inside its section.
+/// Misbehaves inside a section.
 fn act(deed: &str) {
     match deed {
         "loops" => compute(FOR_EVER),
         "late" => compute(LATE),
         "waits" => {
-            // Again after each signal that interrupts it.
+            // Continues after each signal that interrupts the wait.
             let begun = Instant::now();
             while begun.elapsed() < FOR_EVER {
                 std::thread::sleep(FOR_EVER);
@@ -50,7 +51,7 @@ fn recurse(depth: u64) -> u64 {
 
 struct Party {
     held: Resource<u64>,
-    /// What one of its jobs does, and which.
+    /// What one of its jobs does, and that job's number.
     deed: Option<(String, u64)>,
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a job of a running application does in place of what it is for: machine code, written over the beginning of its
-//! function. The application is the one that is shipped: it holds no code for the storm.
+//! Replaces what a job of a running application does: writes machine code over the beginning of its function. So the
+//! application is the one that is shipped, without any code for the storm.
 //!
-//! The kernel writes to a page of its own for that (`/proc/PID/mem`), so no file changes, and nobody is stopped.
+//! For a write through `/proc/PID/mem` the kernel copies the page, so no file changes, and no thread is stopped.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -26,7 +26,7 @@ pub(crate) enum Deed {
     Overflows,
     /// Writes to address 0.
     Writes,
-    /// Executes what is no instruction.
+    /// Executes an invalid instruction.
     Illegal,
     /// Divides by zero.
     Divides,
@@ -46,7 +46,7 @@ pub(crate) fn replace(pid: u32, program: &Path, function: &str, deed: Deed) -> R
     memory.write_all_at(&code(deed, at, panics), at).map_err(|error| format!("/proc/{pid}/mem: {error}"))
 }
 
-/// Position-dependent code at `at`. It ends in no return: what called the function finds nothing that it left.
+/// Position-dependent code at `at`. It never returns, so it may destroy anything that its caller needs.
 fn code(deed: Deed, at: u64, panics: u64) -> Vec<u8> {
     match deed {
         // jmp .
@@ -67,8 +67,8 @@ fn code(deed: Deed, at: u64, panics: u64) -> Vec<u8> {
     }
 }
 
-/// A jump to `core::option::unwrap_failed` with a location in `storm.rs`. As it is a jump, the panic unwinds from this
-/// function's caller on, and needs no unwind table for the code here.
+/// A jump to `core::option::unwrap_failed` with a location in `storm.rs`. Because it is a jump, the panic unwinds
+/// from the caller of the replaced function, and the code here needs no unwind table.
 fn panic(at: u64, panics: u64) -> Vec<u8> {
     const FILE: &[u8] = b"storm.rs";
     const LOCATION: u64 = 24;
@@ -80,7 +80,7 @@ fn panic(at: u64, panics: u64) -> Vec<u8> {
     code.extend(panics.to_le_bytes());
     code.extend([0xff, 0xe0]);
     code.resize(LOCATION as usize, 0xcc);
-    // A `Location`: the name's address and length, the line, the column.
+    // A `Location`: address and length of the name, the line, the column.
     code.extend((at + NAME).to_le_bytes());
     code.extend((FILE.len() as u64).to_le_bytes());
     code.extend(1_u32.to_le_bytes());
@@ -90,7 +90,7 @@ fn panic(at: u64, panics: u64) -> Vec<u8> {
     code
 }
 
-/// Where a program that may be loaded anywhere has been loaded.
+/// The address at which a position-independent program has been loaded.
 fn base(pid: u32, program: &Path) -> Result<u64, String> {
     let maps = format!("/proc/{pid}/maps");
     let text = fs::read_to_string(&maps).map_err(|error| format!("{maps}: {error}"))?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Which trial is made next: all of it follows from one seed and the trial's number.
+//! Draws the trials: each follows from the seed and the trial's number alone.
 
 use crate::fault::{self, Fault};
 
@@ -12,12 +12,12 @@ pub(crate) enum Application {
     Cochlear,
     /// `apps/drive`.
     Drive,
-    /// `sections` of this folder: jobs that take turns at a resource.
+    /// `sections` of this folder: its jobs take turns at a resource.
     Sections,
 }
 
 impl Application {
-    /// What its manifest calls it.
+    /// Its name in the manifest.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Cochlear => "cochlear",
@@ -26,7 +26,7 @@ impl Application {
         }
     }
 
-    /// The folder of its manifest in the repository.
+    /// The folder of its manifest, relative to the repository.
     pub(crate) fn folder(self) -> &'static str {
         match self {
             Self::Cochlear => "apps/cochlear",
@@ -35,7 +35,7 @@ impl Application {
         }
     }
 
-    /// The function that a job of one of its tasks calls, in the program.
+    /// The function in the program that a job of one of its tasks calls.
     pub(crate) fn function(self) -> Option<&'static str> {
         match self {
             Self::Cochlear => Some("<taut_cochlear::Processing as taut_run::component::Task>::release"),
@@ -44,7 +44,7 @@ impl Application {
         }
     }
 
-    /// CPUs on which it has real-time tasks.
+    /// The CPUs on which it has real-time tasks.
     pub(crate) fn cores(self) -> &'static [u16] {
         match self {
             Self::Cochlear => &[0],
@@ -53,10 +53,10 @@ impl Application {
     }
 }
 
-/// What schedules its jobs.
+/// The scheduler of its jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Executor {
-    /// Linux: a thread for each task.
+    /// Linux, with a thread for each task.
     Native,
     /// A dispatcher on each core.
     Dispatched,
@@ -66,7 +66,7 @@ impl Executor {
     /// Both.
     pub(crate) const ALL: [Self; 2] = [Self::Native, Self::Dispatched];
 
-    /// The word of the manifest.
+    /// Its name in the manifest.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
@@ -81,11 +81,11 @@ pub(crate) struct Trial {
     pub(crate) application: Application,
     pub(crate) executor: Executor,
     pub(crate) fault: Fault,
-    /// From the start of the process to the fault (ms).
+    /// The time from the start of the process to the fault (ms).
     pub(crate) after_ms: u64,
 }
 
-/// The earliest and the latest instant of a fault (ms): within a boot, and well before the run's own end.
+/// The earliest and the latest instant of a fault (ms): from within boot until well before the run's own end.
 const AFTER_MS: std::ops::Range<u64> = 150..900;
 
 /// The trial of this number.
@@ -96,7 +96,7 @@ pub(crate) fn trial(seed: u64, number: u64, only: Option<&str>) -> Trial {
     let fault = faults[random.below(faults.len() as u64) as usize];
     let applications = fault.applications();
     let application = applications[random.below(applications.len() as u64) as usize];
-    // Where tasks of one core lock, a dispatcher schedules them.
+    // Tasks of one core that share a lock need a dispatcher.
     let executor = match application {
         Application::Sections => Executor::Dispatched,
         _ => Executor::ALL[random.below(2) as usize],
@@ -116,7 +116,7 @@ impl SplitMix64 {
         mixed ^ mixed >> 31
     }
 
-    /// Below `bound`, which is small beside 2^64: the bias is below any that a storm could show.
+    /// A number below `bound`, which is small beside 2^64: the bias is too small to show in a storm.
     fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }

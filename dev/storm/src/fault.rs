@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What can befall a running application, and what its verdict may then say.
+//! The faults of a running application, and the verdicts that may follow.
 
 use crate::code::Deed;
 use crate::draw::Application;
 use crate::finding::Finding;
 
-/// What is done to a running application.
+/// A fault of a running application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// Nothing.
     Nothing,
-    /// This signal is sent to the application.
+    /// The application receives this signal.
     Signal(Signal),
-    /// `taut run` is killed, and the application keeps on without it.
+    /// `taut run` is killed, and the application continues without it.
     CommandKilled,
-    /// Whoever reads what `taut run` says goes away.
+    /// The reader of `taut run`'s output closes the pipe.
     PipeClosed,
-    /// No file that the application writes may become larger.
+    /// No file that the application writes may grow beyond a limit.
     FileLimit,
-    /// All threads of the application are stopped for a while, and go on.
+    /// All threads of the application are stopped for a while, and then continue.
     Stopped,
     /// strace attaches to all threads for a while.
     Traced,
-    /// All threads of the application lose their priority.
+    /// All threads of the application lose their real-time priority.
     Demoted,
-    /// All threads of the application are sent to one CPU.
+    /// All threads of the application are moved to one CPU.
     Moved,
-    /// A real-time thread of somebody else computes on this CPU for a while, above the application's tasks.
+    /// A real-time thread of another process computes on this CPU for a while, above the application's tasks.
     ForeignThread(u16),
-    /// The clock of the day is an hour ahead for a while.
+    /// The wall clock is an hour ahead for a while.
     ClockAhead,
     /// The disk of the recording is full.
     DiskFull,
@@ -38,13 +38,13 @@ pub(crate) enum Fault {
     MemoryLimit,
     /// A client attaches and is killed.
     ClientKilled,
-    /// A job does this and never goes on.
+    /// A job does this and never continues.
     Job(Deed),
-    /// A job does this while it holds a resource for which another waits.
+    /// A job does this while it holds a resource and another job waits for the resource.
     Section(Lock, InSection),
 }
 
-/// Who waits for a resource, and how.
+/// The protocol of the resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lock {
     Srp,
@@ -58,7 +58,7 @@ impl Lock {
     /// All of them.
     pub(crate) const ALL: [Self; 5] = [Self::Srp, Self::Dfp, Self::Msrp, Self::Mpcp, Self::FmlpPlus];
 
-    /// The manifest's word.
+    /// Its name in the manifest.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Srp => "srp",
@@ -69,18 +69,18 @@ impl Lock {
         }
     }
 
-    /// Whether it is for tasks of one core.
+    /// Whether it serves tasks of one core only.
     pub(crate) fn of_one_core(self) -> bool {
         matches!(self, Self::Srp | Self::Dfp)
     }
 }
 
-/// What a job does inside its section, as `sections/main.rs` knows it.
+/// The job's misbehaviour inside its section, as `sections/main.rs` implements it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InSection {
     /// Computes for ever.
     Loops,
-    /// Computes beyond its deadline, and goes on.
+    /// Computes beyond its deadline, and then continues.
     Late,
     /// Waits in the kernel for ever.
     Waits,
@@ -112,7 +112,7 @@ impl InSection {
         Self::Allocates,
     ];
 
-    /// As `sections/main.rs` reads it.
+    /// The name that `sections/main.rs` reads.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Loops => "loops",
@@ -139,15 +139,15 @@ const fn signal(number: i32, name: &'static str) -> Fault {
     Fault::Signal(Signal { number, name })
 }
 
-/// All of them.
+/// All faults.
 pub(crate) fn all() -> impl Iterator<Item = Fault> {
     let sections =
         Lock::ALL.into_iter().flat_map(|lock| InSection::ALL.map(|deed| Fault::Section(lock, deed)));
     OF_APPLICATIONS.iter().copied().chain(sections)
 }
 
-/// What befalls applications of the repository. Signals that ask for an end come first, then those that are a process's
-/// death.
+/// The faults of the repository's applications. Signals that ask for an end come first, then those that kill a
+/// process.
 const OF_APPLICATIONS: &[Fault] = &[
     Fault::Nothing,
     signal(2, "SIGINT"),
@@ -183,11 +183,11 @@ const OF_APPLICATIONS: &[Fault] = &[
     Fault::Job(Deed::Divides),
 ];
 
-/// For how long a fault lasts that passes (ms): some periods of every task of both applications.
+/// How long a temporary fault lasts (ms): several periods of every task of both applications.
 pub(crate) const LASTS_MS: u64 = 120;
 
 impl Fault {
-    /// As the command line and the matrix have it.
+    /// Its name on the command line and in the matrix.
     pub(crate) fn name(self) -> String {
         let word = match self {
             Self::Section(lock, deed) => return format!("{}-holder-{}", lock.name(), deed.name()),
@@ -218,7 +218,7 @@ impl Fault {
         word.to_owned()
     }
 
-    /// The applications that it can befall.
+    /// The applications that can suffer it.
     pub(crate) fn applications(self) -> &'static [Application] {
         match self {
             Self::Section(..) => &[Application::Sections],
@@ -227,7 +227,7 @@ impl Fault {
         }
     }
 
-    /// What the verdict should say: the cause, by its name.
+    /// The verdict that names the cause.
     pub(crate) fn expected(self, application: Application) -> Finding {
         match self {
             Self::Nothing
@@ -265,7 +265,7 @@ impl Fault {
     pub(crate) fn excused(self, application: Application, found: Finding) -> Option<&'static str> {
         let expected = self.expected(application);
         match (self, found) {
-            // A job that the machine itself delays is a job that the machine itself delays, whatever else happens.
+            // The machine may delay jobs besides, whatever the fault.
             (_, Finding::Machine) if matches!(expected, Finding::Kept | Finding::Asked(_)) => {
                 Some("the machine stalled besides, and the probe saw it")
             }

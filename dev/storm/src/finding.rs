@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a report says became of a run, in one word.
+//! The outcome of a run according to its report, in one word.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// By it a process ends itself.
+/// The signal by which a process ends itself.
 const SIGABRT: i32 = 6;
 
 /// What a verdict names.
@@ -15,9 +15,9 @@ const SIGABRT: i32 = 6;
 pub(crate) enum Finding {
     /// Every bound was kept.
     Kept,
-    /// So it was, but for what the probes saw the machine do.
+    /// Every bound was kept but for delays by the machine, which the probes saw.
     Machine,
-    /// This signal asked for the end, in order, and every bound was kept.
+    /// This signal asked for an orderly end, and every bound was kept.
     Asked(i32),
     /// This signal ended the process.
     Killed(i32),
@@ -25,11 +25,11 @@ pub(crate) enum Finding {
     Exited,
     /// The recording ends before the run does.
     CutShort,
-    /// A task overran and the manifest says that this ends the run.
+    /// A task overran, and the manifest says that an overrun ends the run.
     Overrun,
     /// A job panicked.
     Panicked,
-    /// A job did not end, and the application was ended where it stood.
+    /// A job did not end, and the runtime ended the application at that point.
     Stuck,
     /// A job slept while it held a resource.
     Slept,
@@ -41,11 +41,11 @@ pub(crate) enum Finding {
     Traced,
     /// Threads lost their priority or their CPU.
     Moved,
-    /// A real-time thread of somebody else computed on a core.
+    /// A real-time thread of another process computed on a core.
     ForeignThread,
-    /// A bound was broken, and the application is blamed.
+    /// A bound was broken, and the application is to blame.
     Ours,
-    /// Records end, and nobody says why.
+    /// The records end without a stated reason.
     Unrecorded,
     /// There is no report.
     NoReport,
@@ -81,7 +81,7 @@ impl fmt::Display for Finding {
 }
 
 impl Finding {
-    /// What `report.json` says.
+    /// The finding that `report.json` states.
     pub(crate) fn of(report: &Value) -> Self {
         let signal = report["signal"].as_i64().and_then(|number| i32::try_from(number).ok());
         let said = |list: &str, key: &str, words: &[&str]| {
@@ -94,7 +94,7 @@ impl Finding {
                 || said("warnings", "warning", words)
                 || said("warnings", "what", words)
         };
-        // What somebody else did to the threads of a dispatched core makes it end itself.
+        // A dispatched application ends itself when another process has interfered with its threads.
         let outside: [(Self, &[&str]); 4] = [
             (Self::Traced, &["traced"]),
             (Self::Moved, &["moved"]),

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A storm: `apps/cochlear` and `apps/drive` run on both executors, an application with locks beside them, and a fault
-//! befalls each run. The fault, the instant
-//! and the application are drawn at random; one seed gives the same storm again. Each run must end in its time, and
-//! its report must name the fault.
+//! Fault injection. `apps/cochlear` and `apps/drive` run on both executors, and an application with locks besides;
+//! each run suffers one fault. The fault, its instant and the application are drawn at random, and a seed reproduces
+//! all of them. Each run must end in time, and its report must name the fault.
 //!
-//! `cargo xtask storm` builds what it needs and starts it. It prints what was drawn against what was found; a finding
-//! that neither names the fault nor is explained fails.
+//! `cargo xtask storm` builds the programs and starts the storm. It prints the drawn faults against the findings. A
+//! finding fails the storm unless it names the fault or an excuse explains it.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people")]
 
 mod code;
@@ -66,7 +65,7 @@ enum Role {
     },
 }
 
-/// A fault's name.
+/// Accepts the name of a fault.
 fn known(name: &str) -> Result<String, String> {
     let names: Vec<String> = fault::all().map(|fault| fault.name()).collect();
     if names.iter().any(|known| known == name) {
@@ -96,7 +95,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Makes all trials; how many failed.
+/// Runs all trials; returns how many failed.
 fn storm(arguments: &Arguments) -> Result<u64, String> {
     let absolute =
         |path: &PathBuf| path.canonicalize().map_err(|error| format!("{}: {error}", path.display()));

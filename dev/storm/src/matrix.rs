@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Faults against findings.
+//! Counts findings by fault.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// How often what was drawn was found as what.
+/// How often each fault led to each finding.
 #[derive(Default)]
 pub(crate) struct Matrix {
-    /// By fault and finding.
+    /// Counts, by fault and finding.
     cells: BTreeMap<(String, String), u64>,
-    /// Why a cell off the diagonal is right.
+    /// Why a finding that does not name the fault is right.
     excuses: BTreeMap<(String, String), &'static str>,
-    /// Cells that nothing explains.
+    /// Counts of findings that nothing explains.
     unexplained: BTreeMap<(String, String), u64>,
     named: u64,
 }
 
-/// What a trial's finding is worth.
+/// The verdict on a trial's finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Worth {
     /// It names the fault.
     Named,
-    /// It does not, and this is why it need not.
+    /// It does not name the fault, for this good reason.
     Excused(&'static str),
-    /// It should have.
+    /// It should have named the fault.
     Unexplained,
 }
 
@@ -42,17 +42,17 @@ impl Matrix {
         }
     }
 
-    /// Trials whose finding nothing explains.
+    /// The number of trials whose finding nothing explains.
     pub(crate) fn failed(&self) -> u64 {
         self.unexplained.values().sum()
     }
 
-    /// All others.
+    /// The number of all other trials.
     pub(crate) fn passed(&self) -> u64 {
         self.cells.values().sum::<u64>() - self.failed()
     }
 
-    /// Those whose finding names the fault.
+    /// The number of trials whose finding names the fault.
     pub(crate) fn named(&self) -> u64 {
         self.named
     }

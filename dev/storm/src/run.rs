@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! One trial: the application is started, the fault befalls it, and what its report says is read.
+//! One trial: starts the application, injects the fault, and reads the report.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -18,42 +18,42 @@ use crate::draw::Trial;
 use crate::fault::{Fault, LASTS_MS, Lock};
 use crate::finding::Finding;
 
-/// For how long an application runs that nothing befalls.
+/// How long an application runs without a fault.
 const RUNS: Duration = Duration::from_millis(1_500);
-/// How long after its own end a run may take to be reported, and after the fault to end: boot, escalation and the freeing
-/// of its memory included.
+/// How long a run may take to be reported after its own end, and to end after the fault. This includes boot,
+/// escalation and freeing its memory.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(6);
-/// How large a file of the application may be where that is limited: less than any run records (bytes).
+/// The size limit of the application's files where there is one (bytes): less than any run records.
 const FILE_MAX: u64 = 16 * 1024;
-/// The priority of the thread of somebody else: above every task, below the probes.
+/// The priority of the foreign thread: above every task, below the probes.
 const FOREIGN_PRIORITY: u8 = 95;
-/// The period of the task of `sections` whose job does what was drawn (ms).
+/// The period of the task of `sections` whose job misbehaves (ms).
 const HOLDER_PERIOD_MS: u64 = 20;
-/// How large the disk is that becomes full: a recording of both applications fits, were it empty (bytes).
+/// The size of the disk that becomes full (bytes): an empty one has room for a recording of either application.
 const DISK_BYTES: u64 = 64 << 20;
 
-/// Programs of the trial.
+/// The programs of the trial.
 pub(crate) struct Programs {
-    /// Where `taut` and the applications have been built.
+    /// The folder in which `taut` and the applications have been built.
     pub(crate) built: PathBuf,
     /// The repository, with the applications' manifests.
     pub(crate) repository: PathBuf,
 }
 
-/// What became of a trial.
+/// The outcome of a trial.
 pub(crate) struct Outcome {
     pub(crate) finding: Finding,
     /// From the start to the end of `taut run`.
     pub(crate) took: Duration,
-    /// How it ended.
+    /// The exit status of `taut run`; none if it did not end.
     pub(crate) status: Option<ExitStatus>,
-    /// Everything that it said.
+    /// Everything that it printed.
     pub(crate) said: String,
-    /// The fault could not be made to happen, for this reason.
+    /// Why the fault could not be injected, if so.
     pub(crate) skipped: Option<String>,
 }
 
-/// Makes a trial in a folder of its own.
+/// Runs a trial in a folder of its own.
 pub(crate) fn run(trial: Trial, programs: &Programs, folder: &Path) -> Result<Outcome, String> {
     let program = programs.built.join(format!("taut-{}", trial.application.name()));
     fs::write(folder.join("taut.toml"), manifest(trial, programs, &program)?)
@@ -65,7 +65,7 @@ pub(crate) fn run(trial: Trial, programs: &Programs, folder: &Path) -> Result<Ou
         Err(why) => return Ok(Outcome::skipped(why)),
     };
     let out = disk.as_ref().map_or(folder, |disk| &disk.0).join("out");
-    // Signals are as they are by themselves: a shell starts what it puts into its background with SIGQUIT ignored.
+    // Reset signals to their defaults: a shell starts background commands with SIGQUIT ignored.
     let mut command = Command::new("env");
     command.arg("--default-signal").arg(programs.built.join("taut"));
     command.arg("run").arg(folder).arg("--out").arg(&out).arg("--for");
@@ -87,7 +87,7 @@ pub(crate) fn run(trial: Trial, programs: &Programs, folder: &Path) -> Result<Ou
     }
     let status = end(&mut taut.0, begun + RUNS + PATIENCE);
     let took = begun.elapsed();
-    // Without its command, the application ends by itself; nobody else reports it.
+    // Without its command, the application ends by itself, and no other process reports that.
     let ended = application.is_none_or(|application| gone(application, begun + RUNS + PATIENCE));
     if let Some(application) = application.filter(|_| !ended) {
         let _ = signals::kill(application, signals::SIGKILL);
@@ -95,7 +95,7 @@ pub(crate) fn run(trial: Trial, programs: &Programs, folder: &Path) -> Result<Ou
     if let Some(disk) = &disk {
         disk.empty().map_err(|error| format!("the full disk: {error}"))?;
     }
-    // Nobody has reported it, or there was no room for that.
+    // No command has reported the run, or the disk had no room for the report.
     if matches!(trial.fault, Fault::CommandKilled | Fault::DiskFull) {
         let recording = out.join("run.taut");
         let report = Command::new(programs.built.join("taut")).arg("report").arg(&recording).output();
@@ -119,7 +119,7 @@ impl Outcome {
     }
 }
 
-/// The application's manifest, as this trial needs it.
+/// The application's manifest, changed for this trial.
 fn manifest(trial: Trial, programs: &Programs, program: &Path) -> Result<String, String> {
     let path = programs.repository.join(trial.application.folder()).join("taut.toml");
     let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -139,7 +139,7 @@ fn manifest(trial: Trial, programs: &Programs, program: &Path) -> Result<String,
     Ok(text.replacen("[platform]\n", &executor, 1))
 }
 
-/// A small disk of memory, mounted for a trial.
+/// A small disk in memory, mounted for a trial.
 struct Disk(PathBuf);
 
 impl Disk {
@@ -151,7 +151,7 @@ impl Disk {
         Ok(Self(at))
     }
 
-    /// Leaves no room on it.
+    /// Fills the disk.
     fn fill(&self) -> Result<(), String> {
         let mut rest = fs::File::create(self.0.join("rest")).map_err(|error| error.to_string())?;
         let block = [0_u8; 4096];
@@ -169,12 +169,12 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Nothing can be done for a mount that does not go: its folder then stays, and says so by itself.
+        // If unmounting fails, nothing more can be done: the folder stays and shows it.
         let _ = tool("umount", &["--lazy", &self.0.to_string_lossy()]);
     }
 }
 
-/// A child that is killed if nobody has waited for it.
+/// A child process, killed on drop unless it has ended.
 struct Ended(Child);
 
 impl Drop for Ended {
@@ -184,7 +184,7 @@ impl Drop for Ended {
     }
 }
 
-/// Takes what a child says, or only its first line, and then closes the pipe.
+/// Collects what a child prints, or only its first line, and then closes the pipe.
 fn listen(child: &mut Child, first_line_alone: bool) -> Vec<thread::JoinHandle<String>> {
     let outputs: [Option<Box<dyn std::io::Read + Send>>; 2] = [
         child.stdout.take().map(|output| Box::new(output) as _),
@@ -200,7 +200,7 @@ fn listen(child: &mut Child, first_line_alone: bool) -> Vec<thread::JoinHandle<S
     outputs.into_iter().flatten().map(listen).collect()
 }
 
-/// The process that executes a program, once there is one with more threads than its first.
+/// The process that executes a program, once it has more than one thread.
 fn find(program: &Path, until: Instant) -> Option<u32> {
     while Instant::now() < until {
         let processes = fs::read_dir("/proc").ok()?;
@@ -224,7 +224,7 @@ fn threads(pid: u32) -> Vec<u32> {
     ids.collect()
 }
 
-/// How a child ended, if it did.
+/// The exit status of a child, if it ends in time.
 fn end(child: &mut Child, until: Instant) -> Option<ExitStatus> {
     loop {
         match child.try_wait() {
@@ -235,14 +235,14 @@ fn end(child: &mut Child, until: Instant) -> Option<ExitStatus> {
     }
 }
 
-/// Whether a process that is no child of ours ends in time.
+/// Whether a process that is not our child ends in time.
 fn gone(pid: u32, until: Instant) -> bool {
     let state = || {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         stat.rsplit(')').next()?.split_whitespace().next().map(str::to_owned)
     };
     loop {
-        // A dead child of whoever does not wait for it is gone as well.
+        // A zombie whose parent does not wait for it has ended as well.
         match state().as_deref() {
             None | Some("Z" | "X") => return true,
             _ if Instant::now() >= until => return false,
@@ -251,7 +251,7 @@ fn gone(pid: u32, until: Instant) -> bool {
     }
 }
 
-/// Whom a fault befalls.
+/// The processes that a fault affects.
 struct Target<'t> {
     command: u32,
     application: u32,
@@ -260,14 +260,14 @@ struct Target<'t> {
     trial: Trial,
 }
 
-/// Does what the fault is to the application; the error says why it cannot be done on this machine.
+/// Injects the fault; the error says why that is impossible on this machine.
 fn befall(target: &Target<'_>, programs: &Programs, disk: Option<&Disk>) -> Result<(), String> {
     let Target { command, application, trial, .. } = *target;
     let lasts = Duration::from_millis(LASTS_MS);
     let send = |pid, signal| signals::kill(pid, signal).map_err(|error| error.to_string());
     let pid = application.to_string();
     match trial.fault {
-        // What happens in a section, the application does by itself.
+        // The application itself causes what happens in a section.
         Fault::Nothing | Fault::PipeClosed | Fault::Section(..) => Ok(()),
         Fault::Job(deed) => {
             let function = trial.application.function().ok_or("it has no function to replace")?;
@@ -303,7 +303,7 @@ fn befall(target: &Target<'_>, programs: &Programs, disk: Option<&Disk>) -> Resu
     }
 }
 
-/// Sets the clock of the day an hour ahead, and back.
+/// Sets the wall clock an hour ahead, and back again.
 fn clock_ahead(lasts: Duration) -> Result<(), String> {
     let set = |later: &str| tool("date", &["--set", later]);
     set("now + 1 hour")?;
@@ -328,11 +328,11 @@ fn each_thread(pid: u32, act: impl Fn(&str) -> Result<(), String>) -> Result<(),
     threads(pid).into_iter().try_for_each(|tid| act(&tid.to_string()))
 }
 
-/// Runs a tool of the system. A tool that is not there, or may not do it, is the reason that is given.
+/// Runs a system tool. A tool that is missing or lacks the privilege is an error.
 fn tool(program: &str, arguments: &[&str]) -> Result<(), String> {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("{program}: {error}"))?;
-    // `timeout` ends what would go on for ever: that is its purpose here.
+    // `timeout` ends a tool that would run for ever, as intended here.
     let ended =
         output.status.success() || output.status.code() == Some(124) || output.status.signal().is_some();
     if ended {
@@ -342,7 +342,7 @@ fn tool(program: &str, arguments: &[&str]) -> Result<(), String> {
     Err(format!("{program}: {}", said.lines().next().unwrap_or("it said nothing")))
 }
 
-/// The thread of somebody else: computes on a CPU above the application, for a limited time.
+/// The foreign thread: computes on a CPU, above the application's tasks, for a limited time.
 pub(crate) fn hog(cpu: u16) -> Result<(), String> {
     let begun = Instant::now();
     taut_sys::thread::set_affinity(&[cpu]).map_err(|error| error.to_string())?;

@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     show(&mut Attached::new(&arguments.app), &arguments)
 }
 
-/// Shows what `link` sees, as the arguments ask for.
+/// Shows the observations of `link` in the way that the arguments ask for.
 fn show(link: &mut impl Link, arguments: &Arguments) -> ExitCode {
     let screen = Screen::new(Map::default(), arguments.settings);
     let length = arguments.length;

@@ -42,7 +42,7 @@ pub fn band_centre_hz(band: usize) -> f32 {
     (centre_bin(band) * f64::from(SAMPLE_RATE) / WINDOW as f64) as f32
 }
 
-/// The same in bins: halves for bands of an even number of bins.
+/// The centre in bins: half-integer for a band with an even number of bins.
 fn centre_bin(band: usize) -> f64 {
     let first = FIRST_BIN + BAND_BINS[..band].iter().sum::<usize>();
     first as f64 + (BAND_BINS[band] - 1) as f64 / 2.0
@@ -94,8 +94,8 @@ impl FilterBank {
         for ((out, sample), weight) in self.block.iter_mut().zip(samples).zip(&self.window) {
             *out = sample * weight;
         }
-        // Refused only for buffers of a wrong length, and ours have the planned ones; were it refused, the
-        // spectrum of the analysis before would stand.
+        // Fails only for buffers of a wrong length, and ours have the planned lengths. After a failure the spectrum
+        // of the previous analysis would remain.
         let _ = self.fft.process_with_scratch(&mut self.block, &mut self.spectrum, &mut self.scratch);
         let mut bins = self.spectrum[FIRST_BIN..].iter();
         for ((envelope, &count), gain) in envelopes.iter_mut().zip(&BAND_BINS).zip(&self.gains) {

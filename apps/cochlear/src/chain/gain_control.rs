@@ -19,7 +19,8 @@
 //! attack   d / (d − (d − 1) q) = e     q = exp(−t/τ)      t = 1.524 τ
 //! release  1 + (d − 1) q = e           (t less the 2 ms of peak hold)   t = 4.172 τ
 //! ```
-//! Step bound per frame: 128 × (5 maxima + one filter step). No allocation, no branch on data but `m > L`.
+//! Step bound per frame: 128 × (5 maxima + one filter step). No allocation, no branch on data but `m > L` and `L >
+//! K`.
 
 use super::params::decibels;
 use crate::{FRAME_SAMPLES, SAMPLE_RATE};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The n largest of m: which bands speak in this cycle.
+//! The n largest of m: which bands get a pulse in this cycle.
 
 use crate::ELECTRODES;
 

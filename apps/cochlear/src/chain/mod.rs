@@ -38,7 +38,7 @@ use pre_emphasis::PreEmphasis;
 
 use crate::{CYCLES, ELECTRODES, FRAME_SAMPLES, HOP, Levels, Settings};
 
-/// Samples of the frame before that a frame's first analysis still sees.
+/// Samples of the previous frame that a frame's first analysis still sees.
 const HISTORY: usize = WINDOW - HOP;
 
 /// Full scale of the input.
@@ -56,7 +56,7 @@ pub struct Processor {
     maxima: usize,
     /// Threshold, and comfort minus threshold, by band.
     ranges: [(f32, f32); ELECTRODES],
-    /// Sensitivity in force at the end of the last frame: (dB) and as a factor.
+    /// The sensitivity at the end of the last frame, in dB and as a factor.
     sensitivity: (f32, f32),
     frame: [f32; FRAME_SAMPLES],
     samples: [f32; HISTORY + FRAME_SAMPLES],
@@ -64,7 +64,7 @@ pub struct Processor {
 }
 
 impl Processor {
-    /// A processor after endless silence. Allocates; nothing after it does.
+    /// A processor in the state after endless silence. Allocates; no later operation does.
     pub fn new(params: &Params) -> Self {
         let map = params.map();
         Self {
@@ -86,11 +86,11 @@ impl Processor {
         }
     }
 
-    /// Processes one frame; every level of `levels` is written. `settings` may hold anything at all
-    /// ([`Settings::sanitised`] is applied here).
+    /// Processes one frame and writes every level of `levels`. `settings` may hold any value ([`Settings::sanitised`]
+    /// is applied here).
     ///
-    /// Progress: no allocation, no lock, no system call; the work is the same for every input up to branches
-    /// of a few instructions. 8 FFTs of 128 points, 64 logarithms; measured in `examples/frame_cost.rs`.
+    /// Progress: no allocation, no lock, no system call; the work is the same for every input up to branches of a few
+    /// instructions. 8 FFTs of 128 points, and 64 logarithms with 8 maxima; measured in `examples/frame_cost.rs`.
     pub fn process(&mut self, sound: &[i16; FRAME_SAMPLES], settings: Settings, levels: &mut Levels) {
         let settings = settings.sanitised();
         self.convert(sound, settings.sensitivity);

@@ -57,7 +57,7 @@ pub fn pulse_current_ua(level: u8) -> f32 {
     if level == 0 { 0.0 } else { 17.5 * 100_f32.powf(f32::from(level) / 255.0) }
 }
 
-/// Sound pressure to numbers. A sine of amplitude ±1.0 (±32768 in the file) is `full_scale_db` loud.
+/// Maps sound pressure to sample values. A sine of amplitude ±1.0 (±32768 in the file) is `full_scale_db` loud.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Calibration {
     /// Level of a full-scale sine (dB SPL).
@@ -79,12 +79,12 @@ impl Calibration {
         decibels(self.comfort_db - self.full_scale_db + self.crest_db) * std::f64::consts::FRAC_1_SQRT_2
     }
 
-    /// The same within one band: this envelope is to reach comfort.
+    /// The same within one band: this envelope should reach comfort.
     pub fn band_peak(&self) -> f64 {
         self.speech_peak() * decibels(-self.bandwidth_db)
     }
 
-    /// Threshold's envelope as a part of comfort's.
+    /// The envelope at threshold, relative to the envelope at comfort.
     pub fn base(&self) -> f64 {
         decibels(self.threshold_db - self.comfort_db)
     }
@@ -97,7 +97,7 @@ impl Default for Calibration {
     }
 }
 
-/// Everything that shapes the chain, besides what the wearer adjusts.
+/// All parameters of the chain, besides the settings that the wearer adjusts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
     pub(crate) map: Map,
@@ -176,7 +176,7 @@ impl Params {
         &self.map
     }
 
-    /// Sound pressure to numbers.
+    /// The map from sound pressure to sample values.
     pub fn calibration(&self) -> &Calibration {
         &self.calibration
     }
@@ -191,7 +191,7 @@ impl Params {
         self.maxima
     }
 
-    /// Envelope to growth input: speech at comfort reaches the saturation level.
+    /// The factor from envelope to growth input: with it, speech at comfort reaches the saturation level.
     pub fn gain(&self) -> f64 {
         self.growth.saturation() / self.calibration.band_peak()
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::Settings;
 
-/// What `--help` says.
+/// The text of `--help`.
 pub const HELP: &str = "\
 Electrode levels of a running cochlear application, live; volume and sensitivity at hand.
 
@@ -37,7 +37,7 @@ pub struct Arguments {
     pub headless: bool,
     /// When to leave.
     pub length: Option<Duration>,
-    /// The chain in this process.
+    /// Run the chain in this process, without an application.
     pub demo: bool,
     /// Only the help text is wanted.
     pub help: bool,
@@ -47,7 +47,7 @@ impl Arguments {
     /// Parses arguments (without the program's name).
     ///
     /// # Errors
-    /// One sentence for the person who typed them.
+    /// One sentence for the user.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, String> {
         let mut parsed = Self {
             app: "cochlear".into(),

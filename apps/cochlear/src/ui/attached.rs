@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   looking ──attach──> attached ──ends, dies──> looking
-//!      └─ told why it never will: the screen ends
+//!      └─ refused for good: the screen ends
 //! ```
 
 use std::time::{Duration, Instant};
@@ -32,13 +32,13 @@ pub struct Attached {
     torn: u64,
 }
 
-/// What is there while attached.
+/// The connection while attached.
 #[derive(Debug)]
 struct Line {
     client: Client,
     levels: ClientReader<Stimulation>,
     settings: ClientWriter<Settings>,
-    /// Settings that did not get in yet.
+    /// Settings that have not been published yet.
     unsent: Option<Settings>,
 }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{Action, Connection, Failure, Link, Screen};
 
-/// Time for a loop that has to be testable.
+/// The time of a loop; tests replace it.
 pub trait Clock {
     /// Waits a moment, then gives the time since the start.
     fn tick(&mut self) -> Duration;
@@ -36,11 +36,12 @@ impl Clock for RealClock {
 
 /// Watches `link` for `length` (`None`: until the output closes) and writes lines such as
 /// `{"connection":"attached","frame":12,"levels":[0,…22 of them, electrode 1 first],"sensitivity":null,"skipped":0,
-/// "t_ms":104,"torn":0,"v":1,"volume":0.5}`; settings are null while none were given. Gives whether it ever
+/// "t_ms":104,"torn":0,"v":1,"volume":0.5}`; settings are null while none were given. Returns whether the link ever
 /// was attached.
 ///
 /// # Errors
-/// The output's, but a closed pipe ends the watch in order; the link's, if looking again is of no use.
+/// An error of the output, but a closed pipe ends the watch in order. A refusal of the link, if looking again is of
+/// no use.
 pub fn headless(
     link: &mut impl Link,
     mut screen: Screen,

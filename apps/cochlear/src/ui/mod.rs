@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The wearer's side: electrode levels live, volume and sensitivity at hand.
+//! The wearer's screen: shows electrode levels live, and adjusts volume and sensitivity.
 //!
 //! ```text
 //! Link ── Observation ──> Screen ── draw ──> terminal
 //!   ^                       │  └─── headless ──> JSON lines
 //!   └────── Settings ───────┘ <── keys
 //! ```
-//! Not real-time: it may stall or be killed at any moment. What it needs of the application is one [`Link`].
+//! The screen is not real-time: it may stall or be killed at any moment. It reaches the application through a
+//! [`Link`] alone.
 
 mod arguments;
 mod attached;
@@ -31,16 +32,16 @@ pub use terminal::interactive;
 
 use crate::{Settings, Stimulation};
 
-/// What connects the screen to a running application.
+/// Connects the screen to a running application.
 pub trait Link {
     /// Looks once: attaches if there is something to attach to, and reads the latest frame.
     ///
     /// # Errors
-    /// Why looking again is of no use, in words for the wearer.
+    /// Looking again is of no use. The error gives the reason, in words for the wearer.
     fn look(&mut self) -> Result<Observation, Refused>;
 
-    /// Hands settings over. Called while attached: when the wearer changed something, and again after attaching
-    /// to a new application. Always sanitised.
+    /// Passes settings to the application. The screen calls this while attached: when the wearer changed something,
+    /// and again after attaching to a new application. The settings are always sanitised.
     fn send(&mut self, settings: Settings);
 }
 
@@ -48,7 +49,7 @@ pub trait Link {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused(pub String);
 
-/// Why a screen ended before its time.
+/// Why a screen ended early.
 #[derive(Debug)]
 pub enum Failure {
     /// The application cannot be used.
@@ -80,7 +81,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// What one look at the application found.
+/// The result of one look at the application.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
     /// State of the connection.

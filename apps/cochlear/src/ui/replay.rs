@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A link to nothing but the chain itself: bundled speech, processed here as time passes.
+//! A link without an application: processes bundled speech in this process, as time passes.
 //!
 //! For looking at the screen without an application (`cochlear-ui --demo`).
 
@@ -11,7 +11,7 @@ use super::{Connection, Link, Observation, Refused};
 use crate::speech::Speech;
 use crate::{FRAME_SAMPLES, Params, Processor, SAMPLE_RATE, Settings, Stimulation};
 
-/// Most frames that are caught up in one look (one second): a stopped process must not work for minutes.
+/// The most frames that one look catches up (one second): a process that was stopped must not compute for minutes.
 const CATCH_UP: u64 = 125;
 
 /// The demonstration.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What is on the screen: a state machine fed with observations and keys. No clock and no IO of its own.
+//! The state of the screen: a state machine that takes observations and keys. It has no clock and does no IO.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use crate::{ELECTRODES, Map, Settings};
 const HOLD: Duration = Duration::from_millis(800);
 /// Current levels per second that it then falls.
 const FALL_PER_SECOND: f32 = 60.0;
-/// One press of an arrow.
+/// The volume step of one key press.
 const VOLUME_STEP: f32 = 0.05;
-/// One press of an arrow (dB).
+/// The sensitivity step of one key press (dB).
 const SENSITIVITY_STEP: f32 = 1.0;
 
-/// Keys that mean something here.
+/// The keys of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     /// Volume up.
@@ -34,12 +34,12 @@ pub enum Key {
     Quit,
 }
 
-/// What the loop has to do next.
+/// What the caller must do next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
     /// Nothing.
     None,
-    /// Hand these settings to the link.
+    /// Pass these settings to the link.
     Send(Settings),
     /// Leave.
     Quit,
@@ -76,7 +76,8 @@ impl Peak {
 }
 
 impl Screen {
-    /// An empty screen that scales its bars by `map`. `chosen` is sent as soon as there is someone to take it.
+    /// An empty screen that scales its bars by `map`. [`observe`](Self::observe) returns `chosen` for sending when
+    /// the screen attaches to an application.
     pub fn new(map: Map, chosen: Option<Settings>) -> Self {
         Self {
             map,
@@ -91,7 +92,8 @@ impl Screen {
         }
     }
 
-    /// Takes one observation at `now`. Gives the settings to send if this attached to an application.
+    /// Takes one observation at `now`. Returns the settings to send if the screen has just attached to an
+    /// application.
     pub fn observe(&mut self, observation: &Observation, now: Duration) -> Action {
         let attached = observation.connection == Connection::Attached;
         let newly = attached && self.connection != Connection::Attached;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The terminal: raw mode on, keys in, pictures out, and everything put back however it ends.
+//! The terminal: switches raw mode on, reads keys, draws pictures, and restores everything however it ends.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ impl Drop for Restore {
 /// Runs the screen until `q`, or for `length`.
 ///
 /// # Errors
-/// The terminal's: there is none, or it went away. The link's, if looking again is of no use.
+/// The terminal is missing or went away. The link refuses, and looking again is of no use.
 pub fn interactive(
     link: &mut impl Link,
     mut screen: Screen,
@@ -61,7 +61,7 @@ pub fn interactive(
     }
 }
 
-/// What a key means, if anything. In raw mode Ctrl-C is a key too.
+/// The meaning of a key, if it has one. In raw mode Ctrl-C is a key too.
 fn meaning(pressed: KeyEvent) -> Option<Key> {
     if pressed.kind == KeyEventKind::Release {
         return None;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What this binary does as a client of the running application. A failed assertion is its exit code.
+//! The roles of this binary as a client of the running application. A failed assertion decides its exit code.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::tone::{Tone, settings};
 
 /// Changes of the volume to be measured.
 const CHANGES: usize = 100;
-/// Attempts for that: those in which the machine stood still between two instructions of ours are not counted.
+/// Attempts for that: attempts in which the machine stood still between two of our instructions do not count.
 const ATTEMPTS: usize = 1_000;
 
 struct Ends {
@@ -39,10 +39,10 @@ impl Ends {
         Self { settings, levels, tone: Tone::new() }
     }
 
-    /// The newest frame's number and volume. A frame that is not whole ends the process.
+    /// The number and the volume of the newest frame. A torn frame ends the process.
     fn look(&mut self) -> (u64, f32) {
         loop {
-            // The writer may have been stopped in the middle of a write; it goes on.
+            // The writer may have been stopped in the middle of a write; it will continue.
             let Ok(latest) = self.levels.latest() else { continue };
             let (sequence, stimulation) = latest.unwrap();
             assert_eq!(sequence, stimulation.frame + 1, "the number of one frame and the count of another");
@@ -52,14 +52,14 @@ impl Ends {
     }
 }
 
-/// Every frame from the second after the one that was newest at a write must follow it.
+/// Every frame from the second after the newest one at a write must have the written volume.
 pub(crate) fn change_volume() {
     let mut ends = Ends::attach();
     let mut chance = Chance(1);
     let mut found = [0; 3];
     for attempt in 0..ATTEMPTS {
         let wanted = if attempt % 2 == 0 { 0.25 } else { 0.75 };
-        // Any phase of the frame.
+        // At any phase of the frame.
         std::thread::sleep(Duration::from_millis(1) + chance.below(Duration::from_millis(8)));
         let (before, _) = ends.look();
         let published = ends.settings.publish(settings(wanted));
@@ -73,8 +73,8 @@ pub(crate) fn change_volume() {
             assert!(frame < newest + 2, "frame {frame} has volume {volume}, {wanted} was set at {newest}");
             std::thread::sleep(Duration::from_micros(200));
         };
-        // Which frame was the newest at the write is known only if none came in between; and we must have
-        // looked in time.
+        // The newest frame at the write is known only if no frame came in between; and this client must have looked
+        // in time.
         if before == newest && first <= newest + 2 {
             found[usize::try_from(first - newest).unwrap()] += 1;
         }
@@ -86,14 +86,14 @@ pub(crate) fn change_volume() {
     panic!("the machine let us measure {found:?} only");
 }
 
-/// Writes without a pause, and looks at whatever is there, until killed.
+/// Writes without a pause, and reads the newest frame, until killed.
 pub(crate) fn write_for_ever() {
     let mut ends = Ends::attach();
     println!("writing");
     let mut last = 0;
     loop {
         for volume in [0.25, 0.75] {
-            // Refused while the reader is inside: the next one will do.
+            // Refused while the reader is inside: a later write succeeds.
             let _ = ends.settings.publish(settings(volume));
         }
         let (frame, _) = ends.look();

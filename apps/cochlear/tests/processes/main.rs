@@ -3,8 +3,8 @@
 
 //! The application and its screen as processes that are started, stopped and killed.
 //!
-//! Without the privilege to be real-time the application runs degraded: then nothing is said about its timing, and
-//! all else holds.
+//! Without the privilege for real-time scheduling the application runs degraded: then the tests do not judge its
+//! timing, but everything else.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "test code")]
 
 mod clients;
@@ -46,7 +46,7 @@ fn peaks(line: &Value) -> Vec<u8> {
     levels.iter().map(|level| u8::try_from(level.as_u64().unwrap()).unwrap()).collect()
 }
 
-/// A place with a running application that hears the tone, once all of it is heard.
+/// A place with a running application that processes the tone, once the whole tone is heard.
 fn hearing(out: &str) -> (Place, Process) {
     let place = Place::new();
     tone::write(&place.path("tone.wav"));
@@ -66,13 +66,14 @@ fn hear(place: &Place, out: &str) -> Process {
     application
 }
 
-/// Responses that one stop of a processor makes late: those of the three tasks in two periods, and what follows.
+/// Responses that one stop of a processor can make late: those of the three tasks in two periods, and what follows.
 const LATE_MAX: usize = 8;
-/// Runs that are played where the first was late, all but that one in time.
+/// How many runs are made if the first is late; all others must be in time.
 const RUNS: usize = 3;
 
-/// Plays a scenario. It must be in time; a host that stops a processor where no probe looks makes a run late now and then, so
-/// one late run is excused if it shows no more than one such stop, and if all others of [`RUNS`] are in time.
+/// Runs a scenario, which must be in time. Now and then a host stops a processor where no probe looks, and makes a
+/// run late. So one late run is excused if it shows no more than one such stop, and if all others of [`RUNS`] are in
+/// time.
 fn in_time(play: impl Fn() -> Option<Report>) {
     let late = |report: Report| {
         println!("late:\n{}", report.text(120, false));
@@ -86,7 +87,7 @@ fn in_time(play: impl Fn() -> Option<Report>) {
     }
 }
 
-/// Whether what was late in runs, each in turn, is no more than is excused.
+/// Whether the breaches of successive runs are no more than is excused.
 fn judged(mut play: impl FnMut() -> Option<Vec<Breach>>) -> Result<(), String> {
     let Some(breaches) = play() else { return Ok(()) };
     let by_a_stop = |breach: &Breach| match breach {
@@ -106,7 +107,7 @@ fn judged(mut play: impl FnMut() -> Option<Vec<Breach>>) -> Result<(), String> {
     }
 }
 
-/// What is excused has a bound: one run, one stop, and nothing that a stop does not do.
+/// The excuse has limits: one run, one stop, and nothing that a stop does not cause.
 #[test]
 fn only_one_stop_of_the_machine_is_excused() {
     let response = |cause| Breach::Response {
@@ -135,7 +136,7 @@ fn only_one_stop_of_the_machine_is_excused() {
     assert!(of(&[Some(vec![Breach::Nothing])]).is_err());
 }
 
-/// Every release happened and nothing was dropped. Gives the report of a run that was real-time and late.
+/// Checks that every release happened and nothing was dropped. Returns the report if the run was real-time and late.
 fn kept(place: &Place, out: &str) -> Option<Report> {
     let (run, report) = place.recorded(out);
     let at = |kind| run.records.iter().find(|record| record.kind == kind).unwrap().at.as_ns();
@@ -148,12 +149,12 @@ fn kept(place: &Place, out: &str) -> Option<Report> {
         releases.sort_unstable();
         let expected: Vec<_> = (0..releases.len() as u64).map(|job| (job, due(job))).collect();
         assert_eq!(releases, expected, "task {task}");
-        // The threads are told to end some time before the end is recorded, by a main thread that is not real-time.
+        // The main thread, which is not real-time, asks the threads to end some time before it records the end.
         let unseen_ns = at(Kind::End).saturating_sub(due(releases.len() as u64));
         assert!(unseen_ns < 1_000_000_000, "task {task}: no release in the last {unseen_ns} ns");
     }
     let (processing, output) = (&report.tasks()[1], &report.tasks()[2]);
-    // The end may come between a frame's computing and its output; an output that is not real-time may be behind.
+    // The end may come between a frame's computation and its output; an output that is not real-time may lag.
     let real_time = !run.machine.contains("lost-");
     if !real_time {
         println!("skipped: that it was in time: the run was not real-time");
@@ -181,7 +182,7 @@ fn volume() -> Option<Report> {
     kept(&place, "out")
 }
 
-/// The screen, and a client that does nothing but write and read, are killed at any instruction.
+/// The screen, and a client that only writes and reads, are killed at any instruction.
 #[test]
 fn clients_die_a_hundred_times() {
     in_time(deaths);
@@ -213,7 +214,7 @@ fn deaths() -> Option<Report> {
             }
         } else {
             let mut client = place.client("writer");
-            // After what the test harness says on the same line.
+            // After the test harness's text on the same line.
             client.until(|line| line.ends_with("writing"));
             std::thread::sleep(chance.below(Duration::from_millis(20)));
             assert_eq!(client.kill().signal(), Some(libc::SIGKILL), "{}", client.seen.join("\n"));
@@ -223,7 +224,7 @@ fn deaths() -> Option<Report> {
     println!("{frames} frames seen by screens; {written} writers killed");
     assert!(frames >= 50, "{frames} frames");
 
-    // A last screen finds everything as ever, and nothing of the others.
+    // A last screen finds everything as before, and no trace of the others.
     let mut screen = place.screen(&["--volume", "0.25"]);
     let quiet = |text: &str| {
         line(text).is_some_and(|line| {
@@ -240,8 +241,8 @@ fn deaths() -> Option<Report> {
     kept(&place, "out")
 }
 
-/// What an application holds that has no client: once its listener's thread has seen that the last one is gone, that is
-/// the least that it holds for a while.
+/// What an application holds that has no client. Its listener's thread needs a while to notice that the last client
+/// is gone, so the least of several looks counts.
 fn settled(application: &Process) -> (usize, usize) {
     let looks = (0..50).map(|_| {
         std::thread::sleep(Duration::from_millis(4));
@@ -271,7 +272,7 @@ fn outlives() -> Option<Report> {
 
     let mut second = place.application("second", &["--wav", place.path("tone.wav").to_str().unwrap()]);
     assert!(second.seen.iter().any(|line| line.starts_with("note: removed")), "{:?}", second.seen);
-    // The settings are handed over again without the wearer.
+    // The screen passes the settings on again, without the wearer.
     screen.until(half);
     second.stop();
     screen.until(says("ended"));

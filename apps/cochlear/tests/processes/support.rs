@@ -16,10 +16,10 @@ use taut_report::Report;
 
 /// The role of a process that is this test binary, started again.
 pub(crate) const ROLE: &str = "COCHLEAR_TEST_ROLE";
-/// For anything that should take well under a second.
+/// The time limit for anything that should take well under a second.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// One application at a time: they want the same CPU.
+/// Only one application runs at a time: all want the same CPU.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// A folder with the sockets of applications and their files.
@@ -51,7 +51,7 @@ impl Place {
         command
     }
 
-    /// The application by the plan in the tree, recording to `out`.
+    /// The command of the application, with the plan in the repository, recording to `out`.
     pub(crate) fn application_command(&self, out: &str, arguments: &[&str]) -> Command {
         let mut command = self.command(env!("CARGO_BIN_EXE_taut-cochlear"));
         let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("taut.lock");
@@ -59,7 +59,7 @@ impl Place {
         command
     }
 
-    /// The application, running until it is told to stop.
+    /// The application, running until a signal stops it.
     pub(crate) fn application(&self, out: &str, arguments: &[&str]) -> Process {
         let mut process = Process::start(&mut self.application_command(out, arguments));
         process.until(|line| line.starts_with("cochlear runs"));
@@ -71,14 +71,14 @@ impl Place {
         Process::start(self.command(env!("CARGO_BIN_EXE_cochlear-ui")).arg("--headless").args(arguments))
     }
 
-    /// This test binary, which finds `role` and runs only its test of the name `role`.
+    /// This test binary again: it runs only the test `role`, which takes the role `role`.
     pub(crate) fn client(&self, role: &str) -> Process {
         let mut command = self.command(std::env::current_exe().unwrap());
         command.args(["--exact", "role", "--nocapture", "--test-threads=1"]).env(ROLE, role);
         Process::start(&mut command)
     }
 
-    /// What was recorded to `out`.
+    /// The recording in `out`, and its report.
     pub(crate) fn recorded(&self, out: &str) -> (Run, Report) {
         let run = Run::from_bytes(&std::fs::read(self.path(out).join("run.taut")).unwrap()).unwrap();
         let report = Report::new(&Plan::from_lock(&run.plan).unwrap(), &run);
@@ -95,7 +95,7 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A child and the lines that it writes, to standard output and error alike. Killed when dropped.
+/// A child process, and the lines that it writes to standard output and error. Killed when dropped.
 pub(crate) struct Process {
     child: Child,
     lines: Receiver<String>,
@@ -124,7 +124,7 @@ impl Process {
         self.child.id()
     }
 
-    /// The first line from here on that is as wanted.
+    /// The next line that is as wanted.
     pub(crate) fn until(&mut self, wanted: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -141,12 +141,12 @@ impl Process {
     }
 
     pub(crate) fn signal(&self, signal: i32) {
-        // SAFETY: a child of ours that was not waited for: the number is still its own.
+        // SAFETY: the child has not been waited for, so the number is still its own.
         let sent = unsafe { libc::kill(self.child.id().cast_signed(), signal) };
         assert_eq!(sent, 0);
     }
 
-    /// Kills it as nothing can be answered, and takes its last lines.
+    /// Kills it with a signal that it cannot handle, and takes its last lines.
     pub(crate) fn kill(&mut self) -> ExitStatus {
         self.child.kill().unwrap();
         self.end()
@@ -185,7 +185,7 @@ impl Drop for Process {
     }
 }
 
-/// A generator of moments: xorshift64.
+/// A generator of random times: xorshift64.
 pub(crate) struct Chance(pub(crate) u64);
 
 impl Chance {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A sound by which every torn frame shows: a quiet tone whose period is the hop. Once it sounds, all eight cycles
-//! of a frame are the same bit for bit, and what they are depends on nothing but the volume.
+//! A sound that reveals every torn frame: a quiet tone whose period is the hop. Once it sounds, all eight cycles of a
+//! frame are the same bit for bit, and depend on nothing but the volume.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use taut_cochlear::{
 pub(crate) const VOLUMES: [f32; 4] = [1.0, 0.75, 0.5, 0.25];
 /// Below the knee of the gain control, so that its gain is 1.
 const AMPLITUDE: f64 = 800.0;
-/// Of the file.
+/// The length of the file.
 const SECONDS: usize = 60;
 
 pub(crate) fn settings(volume: f32) -> Settings {
@@ -59,13 +59,13 @@ impl Tone {
         }))
     }
 
-    /// The volume by which these levels came about; `None` if they are no whole frame of the tone.
+    /// The volume that gives these levels; `None` if they are not one whole frame of the tone.
     pub(crate) fn volume(&self, levels: &Levels) -> Option<f32> {
         let position = self.0.iter().position(|known| known == levels)?;
         Some(VOLUMES[position])
     }
 
-    /// The same, by the largest level of each electrode.
+    /// The same, from the largest level of each electrode.
     pub(crate) fn volume_of_peaks(&self, peaks: &[u8]) -> Option<f32> {
         let of = |levels: &Levels| Stimulation { frame: 0, levels: *levels }.peaks();
         let position = self.0.iter().position(|known| of(known) == *peaks)?;

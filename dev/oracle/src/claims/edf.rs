@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What is claimed under EDF.
+//! Claims under EDF.
 
 use taut_analysis::multi::edf_msrp;
 use taut_analysis::uni::edf::response::{self, Locks, Response};
@@ -16,14 +16,14 @@ use crate::draw::Shares;
 
 type CoreTest = fn(&TaskSet, usize) -> Result<Verdict<demand::Demand>, Overflow>;
 
-/// The rules of EDF.
+/// The protocols under EDF, with their claims.
 pub(super) fn protocols(
     set: &TaskSet,
     shares: Shares,
     canary: Option<&str>,
 ) -> Result<Vec<Protocol>, String> {
     let rules = |core| Rules::all(set, core, GlobalRule::Msrp);
-    // Who forgets what is in the way asks for the demand alone.
+    // A weakened analysis ignores blocking: it tests the demand alone.
     let verdict = |name: &'static str, core: CoreTest| {
         let core = if canary == Some(name) { demand::core } else { core };
         let mut accepted = true;
@@ -79,7 +79,7 @@ pub(super) fn protocols(
     })
 }
 
-/// The bounds of a core, late or not; none if there are none.
+/// The bounds of a core's tasks, within the deadlines or not; empty if the analysis gives none.
 fn all(found: Verdict<Vec<Response>>) -> Vec<Duration> {
     let found = match found {
         Verdict::Schedulable(found)
@@ -95,7 +95,7 @@ fn of_bounds(set: &TaskSet, name: &'static str, bounds: Vec<Option<Duration>>) -
     Claim { name, accepted: bounds.iter().enumerate().all(fits), bounds }
 }
 
-/// As if nothing blocked.
+/// The responses of a core as if nothing blocked.
 fn unblocked(set: &TaskSet, core: usize) -> Result<Verdict<Vec<Response>>, Overflow> {
     let tasks: Vec<_> = set.on_core(core).map(|at| demand::Task::of(set, at)).collect();
     let mut found = Vec::new();

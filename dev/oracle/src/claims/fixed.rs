@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What is claimed under fixed priority.
+//! Claims under fixed priority.
 
 use taut_analysis::multi::{
     Bounds, Guard, Guarded, Status, TaskBound, fmlp_plus, fmlp07, mixed, mpcp_lnr09_sound, msrp_gai01,
@@ -18,7 +18,7 @@ use taut_time::Duration;
 use super::{Claim, Protocol, is_phased, judged};
 use crate::draw::Shares;
 
-/// The methods for offsets, and the scenarios per activity that the exact one may look at.
+/// The methods for offsets. The exact one may examine this many scenarios per activity.
 const METHODS: [(&str, Method); 4] = [
     ("uni::fp::offsets::holistic", Method::Holistic),
     ("uni::fp::offsets::approximate", Method::Approximate),
@@ -26,7 +26,7 @@ const METHODS: [(&str, Method); 4] = [
     ("uni::fp::offsets::exact", Method::Exact(1000)),
 ];
 
-/// The rules of fixed priority.
+/// The protocols under fixed priority, with their claims.
 pub(super) fn protocols(
     set: &TaskSet,
     shares: Shares,
@@ -87,12 +87,12 @@ pub(super) fn protocols(
     ])
 }
 
-/// Whether who waits for a resource is suspended, where a set has both.
+/// Whether a job that waits for this resource suspends, in a set with both kinds of lock.
 fn suspends(resource: usize) -> bool {
     resource.is_multiple_of(2)
 }
 
-/// One rule for resources that suspend, and spinning for the others.
+/// The rules with `suspending` for resources that suspend, and spinning for the others.
 fn by_turns(set: &TaskSet, suspending: GlobalRule) -> Rules {
     let mut rules = Rules::all(set, CoreRule::Immediate, GlobalRule::Msrp);
     for (_, rule) in rules.resources.iter_mut().enumerate().filter(|(at, _)| suspends(*at)) {
@@ -101,7 +101,7 @@ fn by_turns(set: &TaskSet, suspending: GlobalRule) -> Rules {
     rules
 }
 
-/// MPCP and MSRP in one set.
+/// The bounds of a set with both MPCP and MSRP.
 fn both(set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
     let mut guarded = match Guarded::new(set)? {
         Ok(guarded) => guarded,
@@ -147,7 +147,8 @@ fn locks(set: &TaskSet, weak: bool) -> Result<Claim, String> {
     Ok(Claim { name: "uni::fp::local_locks", bounds, accepted })
 }
 
-/// The fast form for whole cores; none if two tasks are as urgent, which it does not know.
+/// The bounds by `sweep`, the fast form for whole cores; none if two tasks share a priority, which it does not
+/// support.
 fn swept(set: &TaskSet) -> Result<Option<Claim>, String> {
     let mut bounds = vec![None; set.tasks().len()];
     let mut levels = Vec::new();
@@ -181,8 +182,8 @@ fn swept(set: &TaskSet) -> Result<Option<Claim>, String> {
     Ok(Some(Claim { name: "uni::fp::sweep", bounds, accepted }))
 }
 
-/// By every method for offsets, if some task has one. Tasks of a core that begin at given offsets and have the same
-/// period are one transaction; every other task is one of its own.
+/// The claims of every method for offsets, if some task has an offset. Tasks of a core with given offsets and the
+/// same period form one transaction; every other task is a transaction of its own.
 fn with_offsets(set: &TaskSet, canary: Option<&str>) -> Result<Vec<Claim>, String> {
     if !(0..set.cores().len()).any(|core| is_phased(set, core)) {
         return Ok(Vec::new());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What is claimed of random sets: by every analysis that is sound for them, under the rules that it speaks of.
+//! Claims about random sets: by every analysis that is sound for them, under the rules that it covers.
 
 mod edf;
 mod fixed;
@@ -16,22 +16,22 @@ use taut_time::Duration;
 
 use crate::draw::{self, Draw, Shares};
 
-/// What an analysis says of a set.
+/// The claim of one analysis about a set.
 pub(crate) struct Claim {
     pub(crate) name: &'static str,
-    /// Of each task, if it is proven.
+    /// The bound of each task, if it is proven.
     pub(crate) bounds: Vec<Option<Duration>>,
-    /// Whether all deadlines are kept.
+    /// Whether the analysis claims that all deadlines are met.
     pub(crate) accepted: bool,
 }
 
-/// How a set is run, and what is claimed of these runs.
+/// The rules of a run, and the claims about runs under these rules.
 pub(crate) struct Protocol {
     pub(crate) rules: Rules,
     pub(crate) claims: Vec<Claim>,
 }
 
-/// The names of all analyses that can be weakened. The last ones are not in the hunt.
+/// The analyses that can be weakened. The hunt leaves out the last ones.
 pub(crate) const CANARIES: &[&str] = &[
     "uni::fp::local_locks",
     "uni::fp::limited_preemption",
@@ -58,22 +58,22 @@ pub(crate) const CANARIES: &[&str] = &[
     "uni::server::sporadic",
 ];
 
-/// How many of them are servers, whose runs are of another kind.
+/// How many of them are servers, whose runs differ in kind.
 const SERVERS: usize = 3;
 
-/// Those that are in the hunt.
+/// The analyses that the hunt covers.
 pub(crate) fn hunted() -> &'static [&'static str] {
     &CANARIES[..CANARIES.len() - SERVERS]
 }
 
-/// A set with all that is claimed of it.
+/// A set with all claims about it.
 pub(crate) struct Claimed {
     pub(crate) set: TaskSet,
     pub(crate) protocols: Vec<Protocol>,
 }
 
 impl Claim {
-    /// What no response of a task may exceed, if something is claimed of it.
+    /// The response time that no job of a task may exceed, if the claim covers the task.
     pub(crate) fn limit(&self, set: &TaskSet, task: usize) -> Option<Duration> {
         let deadline = self.accepted.then(|| set.tasks()[task].deadline);
         self.bounds.get(task).copied().flatten().or(deadline)
@@ -81,7 +81,7 @@ impl Claim {
 }
 
 impl Protocol {
-    /// Whether anything is claimed that a run could contradict.
+    /// Whether there is a claim that a run could contradict.
     pub(crate) fn says_something(&self) -> bool {
         self.claims.iter().any(|claim| claim.accepted || claim.bounds.iter().any(Option::is_some))
     }
@@ -100,7 +100,7 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// The sets of a seed. One analysis may be weakened on purpose: it forgets that less urgent tasks are in the way.
+/// The sets of a seed. The analysis `canary` is weakened on purpose: it ignores blocking by less urgent tasks.
 pub(crate) fn of_seed(seed: u64, canary: Option<&str>) -> Result<Vec<Claimed>, String> {
     let mut draw = Draw::new(seed);
     let requirements = draw::requirements(&mut draw);
@@ -112,7 +112,7 @@ pub(crate) fn of_seed(seed: u64, canary: Option<&str>) -> Result<Vec<Claimed>, S
         let (set, protocols) = regions::of(&mut draw, requirements.cores, &tasks, canary)?;
         all.push(Claimed { set, protocols });
     }
-    // With global resources, EDF alone knows deadlines past the period.
+    // With global resources, only EDF analyses support deadlines past the period.
     if requirements.shares == Shares::Global && draw.chance(33) {
         for task in &mut tasks {
             let times = draw.pick(100, 300);
@@ -125,7 +125,7 @@ pub(crate) fn of_seed(seed: u64, canary: Option<&str>) -> Result<Vec<Claimed>, S
     Ok(all)
 }
 
-/// What is claimed of a set by its cores' scheduler.
+/// The claims about a set under the scheduler of its cores.
 pub(crate) fn of(set: &TaskSet, shares: Shares) -> Result<Vec<Protocol>, String> {
     match set.cores().first() {
         Some(Scheduler::Edf) => edf::protocols(set, shares, None),
@@ -138,7 +138,7 @@ fn is_phased(set: &TaskSet, core: usize) -> bool {
     set.on_core(core).any(|at| matches!(set.tasks()[at].arrivals, Arrivals::Phased(_)))
 }
 
-/// A verdict about a set that the generator made for this analysis: it applies.
+/// The verdict about a set that the generator made for this analysis. An analysis that does not apply is an error.
 pub(super) fn judged<B>(found: Result<Verdict<B>, Overflow>) -> Result<Verdict<B>, String> {
     match found.map_err(|overflow| overflow.to_string())? {
         Verdict::NotApplicable(why) => Err(format!("an analysis does not apply: {why}")),

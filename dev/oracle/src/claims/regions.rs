@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Regions that nothing interrupts: sections of a resource that all tasks of the core use, under immediate ceilings.
+//! Non-preemptible regions: sections of a resource that all tasks of the core use, under immediate ceilings.
 
 use taut_analysis::uni::fp::preemptive::{Release, Subject, Task};
 use taut_analysis::uni::fp::{limited_preemption, non_preemptive};
@@ -13,10 +13,11 @@ use taut_time::Duration;
 use super::{Claim, Protocol, judged};
 use crate::draw::{self, Draw};
 
-/// The time that a less urgent job must have run to be in the way.
+/// How long a less urgent job must already have run to block.
 const STEP: Duration = Duration::from_ns(1);
 
-/// The tasks, with a last region each: the whole job, or any part of it.
+/// Gives each task a final non-preemptible region: the whole job, or a random part of it. Returns the set and its
+/// claims.
 pub(super) fn of(
     draw: &mut Draw,
     cores: usize,

@@ -15,7 +15,7 @@ use super::{Found, STEP};
 use crate::case::Case;
 use crate::table::{Agreement, Compared};
 
-/// What came of a result, if its name is one of these.
+/// The outcome for a result, if its name is listed here.
 pub(super) fn result_of(
     case: &Case,
     tool: &str,
@@ -77,8 +77,8 @@ pub(super) fn all_cores(
     Ok(all)
 }
 
-/// R from the release of every task, whatever its deadline; sections only block for so long, until the deadline of
-/// whoever is in one.
+/// R of every task from its release, whatever its deadline. Sections only block: each for the time that `longest`
+/// gives, up to the deadline of the task that is in it.
 pub(super) fn without_locks(
     set: &TaskSet,
     longest: impl Fn(usize) -> Duration,
@@ -107,7 +107,7 @@ pub(super) fn without_locks(
     Ok(found)
 }
 
-/// Others' bounds of all tasks, beside ours.
+/// Compares the other tool's bounds of all tasks with ours.
 fn bounds(result: &Value, ours: &[Option<Duration>]) -> Result<Compared, String> {
     let theirs = times(result)?;
     same_count(&theirs, ours.len())?;
@@ -116,8 +116,8 @@ fn bounds(result: &Value, ours: &[Option<Duration>]) -> Result<Compared, String>
     Ok(compared)
 }
 
-/// What a run reached, beside the verdict and the bounds. These only where it missed nothing: under SRP its late jobs
-/// are later than ours can be, by jobs that start past a more urgent one that a ceiling keeps out.
+/// Compares a run with our verdict and bounds. The bounds count only if the run missed no deadline. Under SRP late
+/// jobs can be later than ours, because of jobs that start before a more urgent one that a ceiling keeps out.
 fn missed(
     name: &'static str,
     set: &TaskSet,

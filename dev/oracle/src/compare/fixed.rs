@@ -15,10 +15,10 @@ use super::{Found, STEP, done, edf};
 use crate::case::Case;
 use crate::table::{Agreement, Compared};
 
-/// The crate for response times was asked for bounds below this.
+/// The crate for response times was asked only for bounds up to this.
 const CRATE_LIMIT: Duration = Duration::from_us(20_000_000);
 
-/// What came of a result, if its name is one of these.
+/// The outcome for a result, if its name is listed here.
 pub(super) fn result_of(
     case: &Case,
     tool: &str,
@@ -29,7 +29,7 @@ pub(super) fn result_of(
     let found = match (tool, analysis) {
         ("schedcat", "fp_rta_noblock") => {
             let set = fixed()?;
-            // Its verdict is about deadlines, and R is there only if all are kept.
+            // The tool's verdict is about deadlines, and it gives R only if all deadlines are met.
             let found = fixed_priority(&set, |_| Duration::ZERO)?;
             let ours = |at: usize| found[at].filter(|r| *r <= set.tasks()[at].deadline);
             settled("uni::fp::arbitrary", result, &[("R", &ours)], set.tasks().len())
@@ -68,13 +68,13 @@ pub(super) fn result_of(
     found.map(Some)
 }
 
-/// The less urgent tasks of its core.
+/// The less urgent tasks of the same core.
 fn lower(set: &TaskSet, at: usize) -> impl Iterator<Item = usize> + '_ {
     let own = &set.tasks()[at];
     set.on_core(own.core).filter(|&other| set.tasks()[other].priority < own.priority)
 }
 
-/// R from the release of every task, whatever its deadline.
+/// R of every task from its release, whatever its deadline.
 fn fixed_priority(
     set: &TaskSet,
     blocking: impl Fn(usize) -> Duration,
@@ -111,13 +111,13 @@ fn each(
     (0..set.tasks().len()).map(of_task).collect()
 }
 
-/// With a tenth of the period as jitter, in whole microseconds.
+/// R with a tenth of the period as jitter, in whole microseconds.
 fn with_jitter(case: &Case) -> Result<Vec<Option<Duration>>, String> {
     let tenth = |task: &mut SetTask| task.jitter = Duration::from_us(task.period.as_ns() / 1000 / 10);
     fixed_priority(&case.set(Scheduler::FixedPriority, tenth)?, |_| Duration::ZERO)
 }
 
-/// What the crate would have given up.
+/// Drops the bounds that the crate would not have searched for.
 fn below(found: Vec<Option<Duration>>) -> Vec<Option<Duration>> {
     found.into_iter().map(|r| r.filter(|r| *r <= CRATE_LIMIT)).collect()
 }
@@ -126,7 +126,7 @@ fn ceilings(case: &Case, result: &Value) -> Result<Found, String> {
     if !done(result) {
         return Ok(Found::Left("it did not finish"));
     }
-    // It looks at deadlines afterwards.
+    // MAST compares with deadlines afterwards.
     let set = case.set(Scheduler::FixedPriority, |task| task.deadline = Duration::MAX)?;
     let mut found = Vec::new();
     for core in 0..set.cores().len() {
@@ -142,8 +142,8 @@ fn ceilings(case: &Case, result: &Value) -> Result<Found, String> {
     Ok(Found::Compared("uni::fp::ceiling, local_locks", Agreement::Equal, compared))
 }
 
-/// Its clock is a float in milliseconds, rounded down somewhere below a microsecond: what it reached is looked at with
-/// that much patience. It ignores sections.
+/// SimSo's clock is a float in milliseconds, rounded down somewhere below a microsecond. So a response may exceed a
+/// bound by a microsecond. SimSo ignores sections.
 pub(super) fn simso(case: &Case, scheduler: &str, result: &Value) -> Result<Found, String> {
     let reached = result["max_R_ms"].as_array().ok_or("no list in `max_R_ms`")?;
     let misses = result["misses"].as_u64().ok_or("no count in `misses`")?;

@@ -18,7 +18,7 @@ use super::values::{List, equal, said, same_count, schedulable, settled, shown, 
 use crate::case::Case;
 use crate::table::{Agreement, Compared};
 
-/// What came of a result, if its name is one of these.
+/// The outcome for a result, if its name is listed here.
 pub(super) fn result_of(
     case: &Case,
     tool: &str,
@@ -68,7 +68,7 @@ pub(super) fn result_of(
             let parts = [part("local", local), part("remote", remote), part("total", waiting)];
             of_terms("multi::fmlp_plus::blocking", result, &terms, &parts)
         }
-        // None of these terms depends on windows.
+        // None of these terms depends on the length of a window.
         ("schedcat", "mpcp_lnr09_atD") => paper(&fixed()?, result, ["remote", "local"]),
         ("own_paper_equation", "mpcp_lnr09_Br_jitter") => paper(&fixed()?, result, ["Br", "Bl"]),
         ("schedcat", "pedf_msrp_classic_qpa") => {
@@ -108,7 +108,7 @@ pub(super) fn result_of(
     found.map(Some)
 }
 
-/// What was found of a set, accepted or not.
+/// The bounds that an analysis found for a set, accepted or not.
 struct Outcome {
     tasks: Vec<TaskBound>,
     accepted: bool,
@@ -145,12 +145,13 @@ fn spinning(name: &'static str, result: &Value, ours: &Outcome, tasks: usize) ->
     let arrival = take(|task| task.terms.local_blocking);
     let spin = take(|task| task.terms.spin);
     let all: [List<'_>; 3] = [("R", &response), ("B.arrival", &arrival), ("B.spin", &spin)];
-    // Not every tool tells the terms.
+    // Not every tool reports the terms.
     let reported = if result["B"].is_object() { &all[..] } else { &all[..1] };
     settled(name, result, reported, tasks)
 }
 
-/// Another implementation's program, with rows of its own: its R where both accept the set, beside ours.
+/// Compares with another implementation's linear program, which has its own constraints: the verdict, and R where
+/// both accept the set.
 fn hint(name: &'static str, result: &Value, ours: &Outcome) -> Result<Found, String> {
     let Some(theirs) = schedulable(result)? else {
         return Ok(Found::Left("it did not settle"));
@@ -208,7 +209,7 @@ fn of_terms(name: &'static str, result: &Value, ours: &[Terms], parts: &[TermOf]
     Ok(Found::Compared(name, Agreement::Equal, compared))
 }
 
-/// The equation as it was published: R null means that the deadline is not claimed to be kept.
+/// Compares with the equation as published. R null means that the equation does not claim that the deadline is met.
 fn paper(set: &TaskSet, result: &Value, [remote, local]: [&str; 2]) -> Result<Found, String> {
     let Claims::Unsound(claims) = said(mpcp_lnr09_paper::claims(set))? else {
         return Err("our analysis does not apply".into());
@@ -219,7 +220,7 @@ fn paper(set: &TaskSet, result: &Value, [remote, local]: [&str; 2]) -> Result<Fo
     equal(&mut compared, local, &theirs, |at| Some(claims[at].terms.local_blocking));
     let theirs = times(&result[remote])?;
     same_count(&theirs, claims.len())?;
-    // Ours gives the first value past the period where there is no solution, and claims nothing.
+    // Where the equation has no solution, ours gives the first value past the period and claims nothing.
     let without = |at: usize| theirs[at].is_none() && !claims[at].claimed_to_fit;
     let ours = |at: usize| (!without(at)).then_some(claims[at].terms.remote_blocking);
     equal(&mut compared, remote, &theirs, ours);
@@ -236,7 +237,7 @@ fn paper(set: &TaskSet, result: &Value, [remote, local]: [&str; 2]) -> Result<Fo
     Ok(Found::Compared("multi::mpcp_lnr09_paper", Agreement::Equal, compared))
 }
 
-/// What was reached, beside every bound that is proven.
+/// Compares the response times that a run reached with every proven bound.
 fn reached_within(reached: &[Option<Duration>], ours: &Outcome) -> Result<Compared, String> {
     let mut compared = Compared::default();
     if !ours.tasks.is_empty() {

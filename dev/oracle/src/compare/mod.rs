@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Which analysis of ours answers which of others', and whether they agree.
+//! Maps the analyses of other tools to ours, and compares the results.
 //!
-//! A row here is a name, never a case: whatever set carries a result under a name of the list is compared.
+//! The name of a result decides, never the case: every case with a result under a listed name is compared.
 
 mod edf;
 mod fixed;
@@ -17,21 +17,21 @@ use taut_time::Duration;
 use crate::case::Case;
 use crate::table::{Agreement, Compared, Table};
 
-/// What came of a result.
+/// The outcome for one result.
 enum Found {
-    /// It was compared with ours, of this name.
+    /// It was compared with the result of our analysis of this name.
     Compared(&'static str, Agreement, Compared),
-    /// It was not, for this reason.
+    /// It was not compared, for this reason.
     Left(&'static str),
 }
 
-/// Microseconds are the step of time of all cases.
+/// The time step of all cases.
 const STEP: Duration = Duration::from_us(1);
 
 /// The groups that the format names.
 const GROUPS: [&str; 7] = ["A", "B", "C", "D", "E", "F", "G"];
 
-/// Compares all results of a case. One that is not of the form that the format says is a fault of the table's.
+/// Compares all results of a case. A result that breaks the format is recorded in the table as a fault.
 pub(crate) fn case(case: &Case, table: &mut Table) {
     if !GROUPS.contains(&case.group.as_str()) {
         table.odd_group(&case.group);
@@ -41,7 +41,7 @@ pub(crate) fn case(case: &Case, table: &mut Table) {
             table.fault(format!("{}: {tool}: no results by name", case.id));
             continue;
         };
-        // That tool has one result, and no name for it.
+        // SimSo has a single result, without a name.
         if tool.starts_with("simso") {
             let scheduler = results["scheduler"].as_str().unwrap_or("run");
             let analysis = scheduler.rsplit('.').next().unwrap_or_default();
@@ -67,7 +67,7 @@ fn note(case: &Case, tool: &str, analysis: &str, found: Result<Found, String>, t
     }
 }
 
-/// What came of a result, from the first group that knows its name.
+/// The outcome for a result, from the first module that knows its name.
 fn result_of(case: &Case, tool: &str, analysis: &str, result: &Value) -> Result<Found, String> {
     // A tool's name may end in its version.
     let tool = ["rta_crate", "pycpa", "mast"].into_iter().find(|name| tool.starts_with(name)).unwrap_or(tool);
@@ -79,7 +79,7 @@ fn result_of(case: &Case, tool: &str, analysis: &str, result: &Value) -> Result<
     Ok(Found::Left("the name is not known here"))
 }
 
-/// Whether it gave bounds; it holds them against deadlines afterwards.
+/// Whether MAST gave bounds. It compares them with deadlines afterwards.
 fn done(result: &Value) -> bool {
     result["status"].as_str().is_none_or(|status| ["DONE", "NOT-SCHEDULABLE"].contains(&status))
 }

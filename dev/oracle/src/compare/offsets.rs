@@ -13,10 +13,10 @@ use super::{Found, done};
 use crate::case::{Case, MOST_US};
 use crate::table::{Agreement, Compared};
 
-/// Scenarios per activity that are looked at.
+/// The most scenarios per activity that the exact method examines.
 const SCENARIOS: u64 = 10_000_000;
 
-/// What came of a result, if its name is one of these.
+/// The outcome for a result, if its name is listed here.
 pub(super) fn result_of(
     case: &Case,
     tool: &str,
@@ -73,7 +73,7 @@ fn transactions(case: &Case, name: &'static str, method: Method, result: &Value)
     let ours = match said(offsets::chained(method, &set))? {
         Verdict::Schedulable(ends) => Some(ends),
         Verdict::NotShown(Why::Rate | Why::Passes(_)) => None,
-        // Having searched in vain is no answer.
+        // A search that gave up is no answer.
         Verdict::NotShown(Why::Steps(steps)) => {
             return Err(format!("our analysis gave up after {steps} steps"));
         }
@@ -81,7 +81,7 @@ fn transactions(case: &Case, name: &'static str, method: Method, result: &Value)
     };
     let mut compared = Compared::default();
     let Some(ours) = ours else {
-        // Ours bounds the whole set or nothing. So the set is one value: whether each activity has a bound.
+        // Our analysis bounds the whole set or nothing. So the set is one value: whether each activity has a bound.
         let bounded = theirs.iter().flatten().all(Option::is_some);
         compared.take(!bounded, || "all activities have bounds, ours none".into());
         return Ok(Found::Compared(name, Agreement::Equal, compared));
@@ -92,7 +92,7 @@ fn transactions(case: &Case, name: &'static str, method: Method, result: &Value)
     Ok(Found::Compared(name, Agreement::Equal, compared))
 }
 
-/// Their bounds, an activity each; none of a set that they call not schedulable and give nothing of.
+/// Their bounds, one per activity; none for a set that they call not schedulable and give no bounds for.
 fn theirs(result: &Value, set: &[Transaction]) -> Result<Vec<Vec<Option<Duration>>>, String> {
     let Some(lists) = result["R"].as_array() else {
         if result["status"] == "NOT-SCHEDULABLE" {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What others write, and how it is held against ours.
+//! Reads the values that other tools write, and compares them with ours.
 
 use serde_json::Value;
 use taut_analysis::Overflow;
@@ -11,14 +11,14 @@ use super::Found;
 use crate::case::MOST_US;
 use crate::table::{Agreement, Compared};
 
-/// What others' results that mean no bound look like: 32 bits of ones.
+/// How some tools write "no bound": 32 bits of ones.
 const UNBOUNDED: u64 = u32::MAX as u64;
 
 pub(super) fn said<T>(found: Result<T, Overflow>) -> Result<T, String> {
     found.map_err(|overflow| format!("our analysis: {overflow}"))
 }
 
-/// What MAST calculates with where there is no bound.
+/// MAST calculates with this value where there is no bound.
 const LARGE_TIME: f64 = 1e100;
 
 /// A time in microseconds; none if there is no bound.
@@ -31,7 +31,7 @@ pub(super) fn time(value: &Value) -> Result<Option<Duration>, String> {
     }
     let whole = value.as_u64().or_else(|| {
         let float = value.as_f64()?;
-        // Whole numbers up to here are exact in a float.
+        // Whole numbers below this are exact in a float.
         (float >= 0.0 && float.fract() == 0.0 && float < 9.0e15).then_some(float as u64)
     });
     match whole {
@@ -49,7 +49,7 @@ pub(super) fn same_count(theirs: &[Option<Duration>], count: usize) -> Result<()
     if theirs.len() == count { Ok(()) } else { Err(format!("{} times for {count} tasks", theirs.len())) }
 }
 
-/// Whether others call it schedulable; none if they cannot tell.
+/// Whether the other tool calls the set schedulable; none if it cannot decide.
 pub(super) fn schedulable(result: &Value) -> Result<Option<bool>, String> {
     match &result["schedulable"] {
         Value::Bool(is) => Ok(Some(*is)),
@@ -85,10 +85,11 @@ pub(super) fn same(name: &'static str, result: &Value, ours: &[Option<Duration>]
     Ok(Found::Compared(name, Agreement::Equal, compared))
 }
 
-/// What a list is of, by where it stands in a result, and ours.
+/// A list to compare: its path in the result, and our value for each task.
 pub(super) type List<'a> = (&'a str, &'a dyn Fn(usize) -> Option<Duration>);
 
-/// A verdict of a whole set; lists if it passes, and then all of ours must be there.
+/// Compares a verdict about a whole set and, if theirs is positive, the lists. Ours is positive if every list has a
+/// value for every task.
 pub(super) fn settled(
     name: &'static str,
     result: &Value,

@@ -1,58 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What this machine adds to a set, charged against us, by what was measured in the same run:
+//! Charges a set for the overheads that were measured on this machine in the same run, pessimistically:
 //!
 //! | what | charged as |
 //! |---|---|
-//! | context switch x | C' = C + 2x; where jobs are suspended, 2x more for every request of a resource of several cores |
+//! | context switch x | C' = C + 2x; where waiting jobs suspend, 2x more for every request of a global resource |
 //! | release y, kernel blocking k | J' = J + y + k |
-//! | lock l | every section is longer by it; where jobs are suspended, by y besides |
+//! | lock l | every section is longer by l; where waiting jobs suspend, by y besides |
 //! | kernel blocking in a section that other cores wait for | the section is longer by k |
-//! | a look at the clock r, of those who spin for a time | every part of a job is longer by it |
+//! | clock read r, in a job that executes for a given time | every part of a job is longer by r |
 //! | dispatcher v | at every release of the core, above all its tasks |
 //! | probe p | at every release of the core, and every [`EVERY`] |
 //!
-//! The last two come in streams: each takes at most C_s · ⌈(w + y) / T_s⌉ of a window w, together K + u · w at most, with
-//! u the sum of C_s / T_s and K that of C_s · (1 + y / T_s). What takes x is over after (x + K) / (1 − u) at most. So all
-//! that runs is scaled by 1 / (1 − u), and K / (1 − u) comes once to each job as jitter, and once to each section that other
-//! cores wait for; who spins for it is interrupted too, so that is scaled once more.
+//! The last two interrupt in streams s: each takes at most C_s · ⌈(w + y) / T_s⌉ of a window w. All streams together
+//! take at most K + u · w, where u is the sum of C_s / T_s and K the sum of C_s · (1 + y / T_s). Execution of length
+//! x ends after (x + K) / (1 − u) at most. So all execution is scaled by 1 / (1 − u). K / (1 − u) is added once to
+//! the jitter of each job, and once to each section that other cores wait for. A job that spins for such a section is
+//! interrupted too, so the section is scaled once more.
 
 use taut_model::{Body, Request, Segment, SetTask, TaskSet};
 use taut_time::Duration;
 
 use super::probe::EVERY;
 
-/// Parts of 1: u is counted in these. Also the nanoseconds of a second.
+/// u is counted in units of 1 / `WHOLE`. Also the nanoseconds of a second.
 pub(crate) const WHOLE: u128 = 1_000_000_000;
 
-/// What was measured, in ns.
+/// The measured overheads, in ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Overheads {
     /// y: from the instant that a thread sleeps until to its first instruction.
     pub(crate) release_ns: u64,
-    /// k: how much later that is beside system calls of ordinary threads.
+    /// k: how much later a release is while ordinary threads execute system calls.
     pub(crate) kernel_ns: u64,
-    /// x: from a wake to the first instruction of who is woken.
+    /// x: from a wake-up to the first instruction of the woken thread.
     pub(crate) switch_ns: u64,
-    /// l: a section with nothing in it, recorded.
+    /// l: an empty section, recorded.
     pub(crate) lock_ns: u64,
-    /// r: a look at the clock of who spins for a time.
+    /// r: a clock read of a job that executes for a given time.
     pub(crate) read_ns: u64,
-    /// v: what a visit of the dispatcher takes from a job that goes on.
+    /// v: the time that a visit of the dispatcher takes from a job that continues.
     pub(crate) visit_ns: u64,
-    /// p: what a look of the probe takes from a job.
+    /// p: the time that a look of the probe takes from a job.
     pub(crate) look_ns: u64,
 }
 
 impl Overheads {
-    /// What interrupts a core's jobs at a release.
+    /// The time that interrupts take from a core's jobs at a release.
     pub(crate) fn interrupts_ns(&self) -> u64 {
         self.visit_ns + self.look_ns
     }
 }
 
-/// What comes in streams, on the worst core.
+/// The streams of the worst core.
 struct Streams {
     /// u.
     share: u128,
@@ -61,7 +62,7 @@ struct Streams {
 }
 
 impl Streams {
-    /// None if they leave no time.
+    /// None if the streams leave no time.
     fn of(set: &TaskSet, add: &Overheads) -> Option<Self> {
         let mut worst = Self { share: 0, once_ns: 0 };
         for core in 0..set.cores().len() {
@@ -87,13 +88,14 @@ impl Streams {
         (u128::from(ns) * WHOLE).div_ceil(WHOLE - self.share) as u64
     }
 
-    /// How long a section takes at most for those who wait on another core.
+    /// The longest time that a section takes, as seen by jobs that wait for it on another core.
     fn waited_for(&self, ns: u64) -> u64 {
         self.slower(self.slower(ns) + self.once_ns)
     }
 }
 
-/// The set that is analysed. `suspends` says for which resources jobs leave their cores. None if nothing is left of a core.
+/// The set to analyse, with all charges. `suspends` says for which resources waiting jobs suspend. None if a core has
+/// no time left.
 pub(crate) fn charged(set: &TaskSet, suspends: impl Fn(usize) -> bool, add: &Overheads) -> Option<TaskSet> {
     let streams = Streams::of(set, add)?;
     let section = |resource: usize, ns: u64| {
@@ -150,7 +152,8 @@ fn parts(
             Segment::Normal(time) => all.push(normal(streams.slower(time.as_ns() + add.read_ns))),
             Segment::Section { resource, inside } => {
                 all.push(normal(streams.slower(away(*resource))));
-                // What it takes with nothing in it; of several cores' nothing is nested, so that the whole is charged once.
+                // The charge for the section itself, beyond its parts. Nothing nests inside a global section, so the
+                // whole charge applies once.
                 let mut within = parts(inside, section, away, streams, add);
                 let own: u64 = within.iter().map(length).sum();
                 let plain: u64 = inside.iter().map(length).sum();
@@ -215,20 +218,20 @@ mod tests {
         assert_eq!(locked.cost(0).as_ns(), 1_000_600);
         let read = with(Overheads { read_ns: 10, ..none });
         assert_eq!((read.requests(0)[0].length.as_ns(), read.cost(0).as_ns()), (100_010, 1_000_050));
-        // Looks that take 50 us of 500 are a tenth.
+        // Looks of 50 us every 500 us take a tenth.
         let looked = with(Overheads { look_ns: 50_000, ..none });
         assert!(looked.cost(0) > Duration::from_us(1_100), "{looked:?}");
         assert!(looked.tasks()[0].jitter > Duration::from_us(100));
         assert_eq!(charged(&set, |_| false, &Overheads { look_ns: EVERY.as_ns(), ..none }), None);
     }
 
-    /// Sections that have their places are charged no less than those that have not.
+    /// Sections at fixed places are charged no less than sections without.
     #[test]
     fn placed_or_not() {
         let inside = vec![Segment::Normal(Duration::from_us(100))];
         let section = Segment::Section { resource: 0, inside };
         let rest = |us| Segment::Normal(Duration::from_us(us));
-        // As many parts as there may be where they have no places.
+        // As many parts as a job with sections anywhere can have.
         let placed = set(Body::Segments(vec![rest(300), section.clone(), rest(300), section, rest(200)]));
         let add = Overheads {
             release_ns: 9_000,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A set of which a response was above its bound, written down: what was recorded and what was seen, on one axis of time.
+//! Writes down a set with a response above its bound: the records and the signs of life, on one time axis.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,17 +13,17 @@ use super::kind::Proven;
 use super::probe::Sign;
 use super::silence::Stall;
 
-/// All that is known of a run.
+/// All that is known about a run.
 pub(crate) struct Evidence<'a> {
     pub(crate) proven: &'a Proven,
     pub(crate) records: &'a [Record],
-    /// Of each core.
+    /// For each core.
     pub(crate) signs: &'a [Vec<Sign>],
     pub(crate) stalls: &'a [Vec<Stall>],
 }
 
 impl Evidence<'_> {
-    /// Writes it beside the state; where to.
+    /// Writes the evidence beside the state file; returns the path.
     pub(crate) fn write(&self, state: &Path, seed: u64) -> Result<PathBuf, String> {
         let path = state.with_file_name(format!("above-{seed}.txt"));
         std::fs::write(&path, self.text()).map_err(|error| format!("{}: {error}", path.display()))?;

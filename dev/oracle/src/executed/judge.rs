@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Measured responses beside their bounds, and whether the machine is to blame for what is above.
+//! Compares measured responses with their bounds, and decides whether the machine is to blame for those above.
 //!
-//! Had its core not stalled, for S in all since it last had nothing to do, a job would have been done at an instant f, at its
-//! bound at the latest. It is done later by S, and by the costs of the jobs that arrive from f on until it is done, and go
-//! before it. Where there is no such f, be it the bound or the arrival of one of these, a job that is done above its bound is
-//! not excused.
+//! Let S be how long the core has stalled in all since it last had nothing to do. Without these stalls a job would
+//! have completed at an instant f, at its bound at the latest. It completes later by S, and by the costs of the jobs
+//! that arrive from f until its completion and go before it. A job that completes above its bound is excused only if
+//! there is such an f: the bound, or the arrival of one of these jobs.
 //!
-//! Where cores wait for each other a stall of any of them counts, and whoever arrives on any of them.
+//! Where cores wait for each other, a stall of any of them counts, and an arrival on any of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,34 +18,34 @@ use taut_model::{Scheduler, TaskSet};
 use super::kind::Proven;
 use super::silence::{Stall, covered};
 
-/// What was found of a run's responses.
+/// The verdict on a run's responses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Judged {
     pub(crate) kept: u64,
-    /// Above their bound, by no more than the machine stalled meanwhile.
+    /// Responses above their bound by no more than the machine stalled meanwhile.
     pub(crate) excused: u64,
-    /// Above their bound by more than that: in words.
+    /// Responses above their bound by more than that, in words.
     pub(crate) exceeded: Vec<String>,
-    /// The largest part of its bound that a response took; thousandths.
+    /// The largest fraction of its bound that a response took, in thousandths.
     pub(crate) nearest: u64,
 }
 
 /// A core while its records are read.
 #[derive(Default)]
 struct Core {
-    /// Of jobs that are under way, when they arrived.
+    /// The arrivals of the open jobs.
     open: BTreeMap<(usize, u64), u64>,
-    /// When the first job arrived since nothing was under way.
+    /// The arrival of the first job since no job was open.
     busy_ns: u64,
 }
 
-/// Holds responses against bounds. Where cores are `shared`, they wait for each other: then a stall of any of them counts,
-/// from when nothing was under way on all of them.
+/// Compares responses with bounds. Where cores are `shared`, they wait for each other: then a stall of any of them
+/// counts, from the first arrival after all of them had no open job.
 pub(crate) fn judge(proven: &Proven, records: &[Record], stalls: &[Vec<Stall>], shared: bool) -> Judged {
     let Proven { set, bounds, .. } = proven;
     let mut cores: Vec<Core> = set.cores().iter().map(|_| Core::default()).collect();
     let arrivals = arrivals(set, records);
-    // Core by core as they come; the first instant at which anybody knew, where they are one.
+    // Records come core by core. Where cores count as one, they must be in order of time.
     let mut records: Vec<&Record> = records.iter().collect();
     if shared {
         records.sort_by_key(|record| record.at);
@@ -63,7 +63,7 @@ pub(crate) fn judge(proven: &Proven, records: &[Record], stalls: &[Vec<Stall>], 
                 }
                 core.open.insert((task, record.job), arrival_ns);
             }
-            // One that was dropped after all.
+            // A released job that was dropped.
             Kind::Skip => {
                 core.open.remove(&(task, record.job));
             }
@@ -104,8 +104,8 @@ pub(crate) fn judge(proven: &Proven, records: &[Record], stalls: &[Vec<Stall>], 
     judged
 }
 
-/// When a job is done at the latest that would have been by `bound_ns`, with a stall and jobs that come in between, each with
-/// its cost.
+/// The latest instant at which a job completes that would have completed by `bound_ns`, with the stalls and the jobs
+/// in `come` (arrival and cost) that come in between.
 fn latest(come: &[(u64, u64)], bound_ns: u64, stalled_ns: u64) -> u64 {
     let after = |first: usize, done: u64| {
         let mut end = done + stalled_ns;
@@ -121,7 +121,7 @@ fn latest(come: &[(u64, u64)], bound_ns: u64, stalled_ns: u64) -> u64 {
     (0..count).map(|first| after(first, come[first].0)).fold(after(count, bound_ns), u64::max)
 }
 
-/// Of each task, when the jobs arrived that were not dropped.
+/// For each task, the arrivals of the jobs that were not dropped.
 fn arrivals(set: &TaskSet, records: &[Record]) -> Vec<BTreeSet<u64>> {
     let of = |kind| {
         let which = records.iter().filter(move |record| record.kind == kind);
@@ -137,7 +137,7 @@ fn arrivals(set: &TaskSet, records: &[Record]) -> Vec<BTreeSet<u64>> {
     all
 }
 
-/// Whether a job of one task that arrives after one of another, on the same core, goes before it.
+/// Whether a job of `one` that arrives after a job of `other`, on the same core, goes before it.
 fn goes_before(set: &TaskSet, one: usize, other: usize) -> bool {
     let (one, other) = (&set.tasks()[one], &set.tasks()[other]);
     one.core == other.core
@@ -155,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    /// Of the first core the second task goes first; each costs 10.
+    /// On the first core the second task goes first; each job costs 10.
     fn proven(scheduler: Scheduler) -> Proven {
         let task = |name: &str, core, priority| SetTask {
             name: name.into(),

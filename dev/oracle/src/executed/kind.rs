@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What is executed: rules of cores, and of the resources that several share.
+//! The kinds of sets that are executed: a rule for the cores, and rules for global resources.
 
 use taut_model::{Arrivals, Scheduler, TaskSet};
 use taut_sim::{CoreRule, GlobalRule, Rules};
@@ -11,16 +11,16 @@ use super::charge::{Overheads, WHOLE, charged};
 use crate::claims;
 use crate::draw::{self, Draw, Requirements, Shares};
 
-/// A row of the table.
+/// A kind: a row of the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
     scheduler: Scheduler,
     shares: Shares,
     core: CoreRule,
-    /// Of every other resource, from the first one on, and of the rest.
+    /// The rule of resources at even positions, and of those at odd positions.
     global: [GlobalRule; 2],
-    /// The one analysis whose bounds are looked at, or all but that.
+    /// The analyses whose bounds count.
     by: By,
 }
 
@@ -44,7 +44,7 @@ use GlobalRule::{FmlpLong, Mpcp, Msrp};
 
 const FMLP: &str = "multi::fmlp07";
 
-/// All of them.
+/// All kinds.
 pub(crate) const KINDS: [Kind; 14] = [
     kind("fixed priority", Immediate, Shares::Nothing, [Msrp; 2], By::All),
     kind("immediate ceilings", Immediate, Shares::Local, [Msrp; 2], By::All),
@@ -66,20 +66,20 @@ pub(crate) const KINDS: [Kind; 14] = [
 pub(crate) struct Proven {
     pub(crate) set: TaskSet,
     pub(crate) rules: Rules,
-    /// Of each task, from the arrival.
+    /// The bound of each task, from the arrival.
     pub(crate) bounds: Vec<Duration>,
-    /// How long a job of each task keeps its core at most, with all that is charged and what it spins.
+    /// How long a job of each task keeps its core at most, with all charges and its spinning.
     pub(crate) costs: Vec<Duration>,
 }
 
-/// Sets that are drawn until one is accepted. What a machine adds to each request of a resource of several cores is long
-/// beside short periods: of those that share one, few are.
+/// How many sets are drawn until one is accepted. The overhead of each request of a global resource is long beside
+/// short periods, so few sets with such resources are accepted.
 const DRAWN_MAX: u64 = 400;
-/// Accepted ones of which one is taken, where cores share resources.
+/// How many accepted sets the best is chosen from, where cores share resources.
 const ACCEPTED: u64 = 8;
-/// The most load that is asked for, in percent: at first, and in the end.
+/// The highest load of a core in the first set that is drawn, and in the last, in percent.
 const LOAD: (u64, u64) = (70, 30);
-/// The least load of a core.
+/// The lowest load of a core, in percent.
 const LOAD_LEAST: u64 = 20;
 
 impl Kind {
@@ -87,17 +87,18 @@ impl Kind {
         if self.shares == Shares::Global { 2 } else { 1 }
     }
 
-    /// Whether ceilings or floors of a core decide.
+    /// Whether tasks of one core share resources, under ceilings or floors.
     pub(crate) fn has_local(&self) -> bool {
         self.shares == Shares::Local
     }
 
-    /// Whether cores share something.
+    /// Whether cores share resources.
     pub(crate) fn has_global(&self) -> bool {
         self.shares == Shares::Global
     }
 
-    /// Whether a set has what this is about: a resource of several tasks, or of several cores. One that is drawn need not.
+    /// Whether a set contains what this kind is about: a resource of several tasks, or of several cores. A drawn set
+    /// may lack it.
     fn is_of(&self, set: &TaskSet) -> bool {
         let mut resources = 0..set.resources().len();
         match self.shares {
@@ -107,8 +108,8 @@ impl Kind {
         }
     }
 
-    /// Draws sets of this kind until some are accepted with what the machine adds, and gives the one whose jobs wait most for
-    /// what other cores hold; none if none is. Less and less load is asked for.
+    /// Draws sets of this kind, with ever less load, until some are accepted with the machine's overheads. Returns
+    /// the one whose jobs wait most for resources that other cores hold; none if no set is accepted.
     pub(crate) fn proven(&self, draw: &mut Draw, add: &Overheads) -> Result<Option<Proven>, String> {
         let of = if self.has_global() { ACCEPTED } else { 1 };
         let (mut best, mut accepted): (Option<(u128, Proven)>, _) = (None, 0);
@@ -128,7 +129,7 @@ impl Kind {
         Ok(best.map(|(_, proven)| proven))
     }
 
-    /// Draws one set; none unless it is of this kind and accepted.
+    /// Draws one set; none unless it is of this kind and is accepted.
     fn drawn(&self, draw: &mut Draw, load: u64, add: &Overheads) -> Result<Option<Proven>, String> {
         let (global, placed) = (draw.pick(1, 4), draw.chance(25));
         let (cores, shares) = (self.cores(), self.shares);
@@ -146,7 +147,7 @@ impl Kind {
             phased: false,
         };
         let (mut tasks, resources) = draw::tasks(draw, &requirements);
-        // A calendar releases them: so a floor counts from there.
+        // The executor releases tasks from a calendar, so a deadline floor counts from these instants.
         tasks.iter_mut().for_each(|task| task.arrivals = Arrivals::Periodic);
         let set = draw::set(cores, self.scheduler, &tasks, resources)?;
         if !self.is_of(&set) {
@@ -164,7 +165,7 @@ impl Kind {
         Ok(Some(Proven { set, rules, bounds, costs }))
     }
 
-    /// The least bound of each task, if the set is accepted by an analysis of this kind.
+    /// The least bound of each task, if an analysis of this kind accepts the set.
     fn bounds(&self, set: &TaskSet, rules: &Rules) -> Result<Option<Vec<Duration>>, String> {
         let same = |analysed: &CoreRule| match (analysed, self.core) {
             (CoreRule::Dfp { .. }, DfpNext) => true,
@@ -190,7 +191,7 @@ impl Kind {
     }
 }
 
-/// The cost of a job, and for each request the longest section of another core.
+/// The cost of a job, plus the longest section of another core for each request.
 fn keeps(set: &TaskSet, task: usize) -> Duration {
     let others = |resource: usize| {
         set.users(resource).filter(|user| set.tasks()[*user].core != set.tasks()[task].core)
@@ -208,9 +209,9 @@ fn keeps(set: &TaskSet, task: usize) -> Duration {
     Duration::from_ns(set.cost(task).as_ns() + spins)
 }
 
-/// How often a job waits for a section of another core, as far as they come independently; of no unit.
+/// How often jobs wait for a section of another core, if requests are independent. A relative figure without a unit.
 fn waits(set: &TaskSet) -> u128 {
-    // Requests in a second, and how much of it their sections take.
+    // Requests per second, and the ns of a second that their sections take.
     let on = |core: usize, resource: usize| {
         let (mut often, mut busy) = (0, 0);
         for task in set.on_core(core) {
@@ -231,7 +232,7 @@ fn waits(set: &TaskSet) -> u128 {
     sum
 }
 
-/// Whether nothing would be left of a core.
+/// Whether a core has no time left.
 fn is_full(set: &TaskSet, core: usize) -> bool {
     let share = |at: usize| {
         let parts = u128::from(set.cost(at).as_ns()) * 1_000_000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What is busy beside a run, and what notices that a run does not end.
+//! The load beside a run, and a watchdog for runs that do not end.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -12,28 +12,29 @@ use taut_sys::{clock, memory, thread};
 
 use super::probe::Seen;
 
-/// What is copied at a time: more than caches near a core have.
+/// Bytes copied in a round: more than the caches near a core hold.
 const BYTES: usize = 4 << 20;
 /// How much longer than its time a set may take before a wake-up counts as lost.
 const GRACE: Time = Time::from_secs(30);
 
-/// What is copied between two looks at the clock: a few microseconds.
+/// Bytes copied between two clock reads, which takes a few microseconds.
 const PIECE: usize = 16 << 10;
-/// How often all is copied between two calls of the kernel. A call takes half a millisecond, in which the thread does not say
-/// that it is there.
+/// Rounds of copying between two system calls. A call takes half a millisecond, in which the thread cannot report
+/// that it has its core.
 const ROUNDS: usize = 16;
-/// An ordinary thread was there all the time unless two of its looks at the clock are farther apart: it may be at its toil.
+/// An ordinary thread had its core all the time unless two of its clock reads are farther apart; it may have worked
+/// in between.
 const THERE_NS: u64 = 20_000;
-/// What is written down at once.
+/// The longest stretch of time that is recorded at once.
 const STRETCH_NS: u64 = 100_000;
-/// How often one that only watches asks whether there is something to watch.
+/// How often a thread that only watches checks whether there is a set to watch.
 const RESTS: Time = Time::from_micros(500);
 
-/// Where a thread writes down when it was there, while a set runs.
+/// Where a thread records when it had its core, while a set runs.
 type Place = Arc<Mutex<Option<Arc<Seen>>>>;
 
-/// An ordinary thread on each core for as long as this lives, always ready. Some toil: compute, copy and call the kernel.
-/// All of them say when they had the core: what they take nobody else has wanted.
+/// Ordinary threads, at least one on each core, for as long as this lives; always ready while a set runs. Some work:
+/// they compute, copy and make system calls. All of them record when they had the core: nothing else wanted it then.
 pub(crate) struct Load {
     stop: Arc<AtomicBool>,
     cores: usize,
@@ -42,7 +43,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// So many threads toil; the others watch only, and only while a set runs.
+    /// `toiling` threads work; the others only watch, and only while a set runs.
     pub(crate) fn new(cpus: &[u16], toiling: usize) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let count = if cpus.is_empty() { 0 } else { toiling.max(cpus.len()) };
@@ -50,7 +51,7 @@ impl Load {
         let thread = |(at, place): (usize, &Place)| {
             let (stop, place, cpu) = (Arc::clone(&stop), Arc::clone(place), cpus[at % cpus.len()]);
             std::thread::spawn(move || {
-                // Elsewhere it would say of one core what another has to spare.
+                // On another core the thread would report that core's spare time as this one's.
                 if thread::set_affinity(&[cpu]).is_ok() {
                     be_there(&stop, &place, (at < toiling).then(Toil::new));
                 }
@@ -59,7 +60,7 @@ impl Load {
         Self { threads: places.iter().enumerate().map(thread).collect(), cores: cpus.len(), places, stop }
     }
 
-    /// From now on they say on each core when they had it; until they are told to for none.
+    /// From now on the threads record when they have each of `cores`; none does if `cores` is empty.
     pub(crate) fn watch(&self, cores: &[Arc<Seen>]) {
         for (at, place) in self.places.iter().enumerate() {
             let seen = if cores.is_empty() { None } else { cores.get(at % self.cores).cloned() };
@@ -72,13 +73,13 @@ impl Drop for Load {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // One that failed was a load no longer; nothing is concluded from it.
+            // A thread that failed is no load any more; nothing is concluded from it.
             let _ = thread.join();
         }
     }
 }
 
-/// Has a core whenever nobody else wants it.
+/// Runs whenever nothing else wants the core.
 fn be_there(stop: &AtomicBool, place: &Place, mut toil: Option<Toil>) {
     let mut from = clock::monotonic_ns();
     let mut before = from;
@@ -107,7 +108,7 @@ fn be_there(stop: &AtomicBool, place: &Place, mut toil: Option<Toil>) {
     }
 }
 
-/// Copies and sums up a piece at a time, and calls the kernel when it has come to the end.
+/// Copies and sums up a piece at a time, and makes a system call after every [`ROUNDS`] rounds.
 struct Toil {
     one: Vec<u8>,
     other: Vec<u8>,
@@ -132,7 +133,7 @@ impl Toil {
             self.round += 1;
             std::hint::black_box(self.sum);
             if self.round.is_multiple_of(ROUNDS) {
-                // Long, of which a kernel that cannot be preempted lets others wait.
+                // A long call: a kernel without preemption keeps other threads waiting during it.
                 drop(memory::map_anonymous(1 << 20));
             }
         }
@@ -141,8 +142,9 @@ impl Toil {
 
 /// Ends the process if a set does not come to its end.
 pub(crate) struct Watchdog {
-    /// The seed and 1 of a set that runs; 0 of none. Which of the sets it is, and for how long.
+    /// The seed of the running set, plus 1; 0 if none runs.
     running: Arc<AtomicU64>,
+    /// The sets that begin: the seed and the time of each.
     sets: mpsc::Sender<(u64, Time)>,
 }
 
@@ -168,7 +170,7 @@ impl Watchdog {
 
     pub(crate) fn begins(&self, seed: u64, time: Time) {
         self.running.store(seed + 1, Ordering::Release);
-        // It lives as long as the process.
+        // The thread that receives it lives as long as the process.
         let _ = self.sets.send((seed, time));
     }
 

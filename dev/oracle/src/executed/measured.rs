@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What this machine adds to every job, measured before sets are analysed.
+//! Measures what this machine adds to every job, before sets are analysed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,27 +16,27 @@ use super::charge::Overheads;
 use super::others;
 use super::probe::{Seen, watch};
 
-/// Samples of what takes a millisecond each.
+/// Samples of a measurement that takes a millisecond each.
 const FEW: usize = 500;
-/// Samples of what takes microseconds.
+/// Samples of a measurement that takes microseconds each.
 const MANY: usize = 10_000;
-/// Of a thousand samples, how many are not above an overhead. Those that are come from the machine: see
+/// How many of a thousand samples are not above an overhead. Samples above it come from the machine: see
 /// [`super::silence`].
 const PERMILLE: u32 = 990;
-/// The same of what the kernel keeps a release waiting for: each is seen by the probe.
+/// The same for kernel blocking of a release: the probe sees each case.
 const PERMILLE_SEEN: u32 = 950;
-/// The same of what interrupts, which a job that computes for long meets often.
+/// The same for interrupts, which a long job meets often.
 const PERMILLE_OFTEN: u32 = 800;
-/// How often a job that measures interrupts is released, and for how long it computes.
+/// The period of the job that measures interrupts, and for how long it computes.
 const LONG: Duration = Duration::from_ms(5);
 const COMPUTES_NS: u64 = 3_000_000;
-/// How long that takes in all.
+/// How long that measurement takes in all.
 const TIME: Time = Time::from_millis(250);
 
-/// How often it is measured again if real-time threads of others ran meanwhile.
+/// How often the measurement is repeated if real-time threads of other processes ran during it.
 const AGAIN: usize = 5;
 
-/// The worst of the first `cores` processors.
+/// The worst overheads of the first `cores` processors.
 pub(crate) fn overheads(cores: usize) -> Result<Overheads, String> {
     let mut before = others::now();
     let mut found = once(cores)?;
@@ -72,7 +72,7 @@ fn once(cores: usize) -> Result<Overheads, String> {
     Ok(worst)
 }
 
-/// What jobs of a task have found, when all are complete.
+/// The samples that the jobs of a task collected; call it when all jobs are complete.
 fn found<T: Send>(samples: &Mutex<Vec<T>>) -> Vec<T> {
     std::mem::take(&mut *samples.lock().unwrap_or_else(PoisonError::into_inner))
 }
@@ -81,7 +81,7 @@ fn spread(samples: Vec<u64>, what: &str) -> Result<Spread, String> {
     Spread::of(samples).ok_or_else(|| format!("cannot measure {what}: no job came to it"))
 }
 
-/// Sections with nothing in them, recorded; and looks at the clocks as jobs make them.
+/// The cost of an empty recorded section, and of the clock reads that a job makes.
 fn sections(cpu: u16) -> Result<(Spread, Spread), String> {
     let samples = Arc::new(Mutex::new(Vec::with_capacity(MANY)));
     let mut setup = Setup::new();
@@ -106,15 +106,15 @@ fn sections(cpu: u16) -> Result<(Spread, Spread), String> {
     Ok((spread(locks, "a section")?, spread(reads, "a look at the clock")?))
 }
 
-/// Who interrupts.
+/// The source of the interrupts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Interrupt {
-    /// Tells of the release of a job that waits, every millisecond.
+    /// Records the release of a waiting job, every millisecond.
     Dispatcher,
     Probe,
 }
 
-/// How long a job that computes is away while it is interrupted, once in a millisecond or less.
+/// How long an interrupt, once in a millisecond or less, keeps a computing job off its core.
 fn interrupts(cpu: u16, by: Interrupt) -> Result<Spread, String> {
     let samples = Arc::new(Mutex::new(Vec::with_capacity(MANY)));
     let mut setup = Setup::new();
@@ -125,7 +125,7 @@ fn interrupts(cpu: u16, by: Interrupt) -> Result<Spread, String> {
     setup.task(core, TaskSetup::new("long", long).priority(2), move |_: &mut Job<'_>| {
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         let begin = clock::monotonic_ns();
-        // The longest in each millisecond: that of its interrupt.
+        // The longest gap in each millisecond: that of its interrupt.
         let (mut before, mut longest) = (begin, [0_u64; (COMPUTES_NS / 1_000_000) as usize]);
         while before - begin < COMPUTES_NS {
             let now = clock::monotonic_ns();

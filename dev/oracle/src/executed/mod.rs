@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Analysed = simulated = executed: random sets, accepted by an analysis that counts with what was measured of this machine
-//! in the same run; executed on threads; and what was recorded is simulated again.
+//! Analysed = simulated = executed. Draws random sets that an analysis accepts with the overheads that were measured
+//! on this machine in the same run; executes them on threads; and replays the records in the simulator.
 //!
-//! Each set has what its kind is about, a resource of several tasks or of several cores, and of some that are accepted it is
-//! the one whose jobs wait most for another core; half of the sets begin with all their tasks at once.
+//! Each set contains what its kind is about: a resource of several tasks, or of several cores. Where cores share
+//! resources, the set is, of several accepted ones, the one whose jobs wait most for another core. Half of the sets
+//! begin with all their tasks at once.
 //!
-//! A set fails if the events that were recorded are not those of the simulation, if a job is lost, if two jobs are in a
-//! section at once, or if a response is above its bound by more than the machine is seen to have stalled meanwhile
-//! ([`silence`]). A set that does not come to its end lost a wake-up.
+//! A set fails if the recorded events are not those of the simulation, if a job is lost, if two jobs are in a section
+//! at once, or if a response is above its bound by more than the observed stalls of the machine explain
+//! ([`silence`]). A set that does not end has lost a wake-up.
 
 mod charge;
 mod evidence;
@@ -41,113 +42,114 @@ use self::others::Others;
 use self::threads::{Fault, Requirements};
 use crate::draw::Draw;
 
-/// What is asked for.
+/// What the command line asks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings<'a> {
-    /// How many sets, of those that are schedulable.
+    /// How many schedulable sets to execute.
     pub(crate) sets: u64,
-    /// Of the first set; each next one has the next.
+    /// The seed of the first set; each next set has the next seed.
     pub(crate) seed: u64,
-    /// When to stop, wherever it is.
+    /// When to stop, even before all sets are done.
     pub(crate) limit: Option<Wall>,
     /// How long each set runs.
     pub(crate) time: Wall,
-    /// Ordinary threads that keep the machine busy.
+    /// How many ordinary threads keep the machine busy.
     pub(crate) load: usize,
-    /// Where to go on, and where what was found is kept.
+    /// The file with the results so far; the run continues from it and writes to it.
     pub(crate) state: Option<&'a Path>,
-    /// A mistake on purpose.
+    /// A deliberate mistake.
     pub(crate) canary: Option<&'a str>,
 }
 
-/// The mistakes that there are.
+/// The deliberate mistakes.
 pub(crate) const CANARIES: [&str; 3] = ["bounds", "ceilings", "exclusion"];
 
-/// What came of a kind over all sets.
+/// The results of one kind over all sets.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Row {
     sets: u64,
     jobs: u64,
     events: u64,
-    /// How often a job waited for what another one held.
+    /// How often a job waited for a resource that another job held.
     #[serde(default)]
     waits: u64,
-    /// Sets whose events are those of the simulation.
+    /// Sets whose events equal those of the simulation.
     equal: u64,
-    /// Sets that ran beside real-time threads of others.
+    /// Sets that ran beside real-time threads of other processes.
     disturbed: u64,
     kept: u64,
     excused: u64,
     exceeded: u64,
-    /// Sections in which somebody was beside another.
+    /// Sections in which two jobs were at once.
     beside: u64,
     /// Jobs that were released and did not complete.
     lost: u64,
     nearest: u64,
 }
 
-/// All that was found, and where to go on.
+/// All results, and where to continue.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Found {
     next_seed: u64,
     seconds: f64,
-    /// Sets that no draw made schedulable.
+    /// Seeds that gave no schedulable set.
     refused: u64,
-    /// Sets that did not come to their end.
+    /// Sets that did not end.
     stuck: u64,
     rows: Vec<Row>,
     reported: Vec<String>,
 }
 
-/// Seeds that are tried for each set that is asked for.
+/// How many seeds are tried for each set that is asked for.
 const DRAWN_EACH: u64 = 30;
-/// What became of it all.
+/// How a run of the campaign ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Whether nothing failed or, with a canary, it was caught.
+    /// It ran: whether nothing failed or, with a canary, whether the mistake was caught.
     Ran(bool),
-    /// Nothing was executed: this user may not have real-time threads.
+    /// It executed nothing: this user may not create real-time threads.
     NotExecuted,
 }
 
 /// What went wrong with a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
-    /// The events are not those of the simulation.
+    /// The events differ from those of the simulation.
     NotAsSimulated,
     /// Jobs did not complete, or locks were refused.
     Lost,
-    /// A section was not alone.
+    /// Two jobs were in a section at once.
     Beside,
     /// A response was above its bound.
     Exceeded,
 }
 
-/// A failure, and how it is told.
+/// A failure, and its description.
 type Failure = (What, String);
 
-/// Of all responses that are judged, in thousandths, how many may be above their bound by stalls of the machine that were
-/// seen. On a virtual machine with two processors 16 of 26,508 were; with more than this the bounds are held against a machine
-/// that hardly runs.
+/// The most responses above their bound that stalls of the machine may excuse, in thousandths of all judged
+/// responses. On a virtual machine with two processors it was 16 of 26,508. With more than this, the bounds are
+/// compared with a machine that hardly runs.
 const EXCUSED_MAX: u64 = 20;
-/// Of all sets, in hundredths, how many may run beside real-time threads of others, and be judged by their decisions alone.
+/// The most sets that may run beside real-time threads of other processes, in hundredths. Such a set is judged by its
+/// decisions alone.
 const DISTURBED_MAX: u64 = 50;
-/// Of the sets that are asked for, in hundredths, how many must be schedulable on this machine.
+/// The fewest sets that must be schedulable on this machine, in hundredths of those asked for.
 const EXECUTED_MIN: u64 = 50;
 
-/// Failures that are told; the others are counted.
+/// How many failures are printed; the rest are only counted.
 const TOLD: usize = 40;
-/// Of these, of one set.
+/// How many of these may come from one set.
 const TOLD_OF_SET: usize = 2;
 
-/// Runs it and prints what came of it.
+/// Runs the campaign and prints the results.
 pub(crate) fn run(settings: &Settings<'_>) -> Result<End, String> {
     let begin = Instant::now();
     if let Err(why) = may_be_real_time()? {
         println!("skipped: nothing was executed: {why}\n  to get it: run as root, or with CAP_SYS_NICE");
         return Ok(End::NotExecuted);
     }
-    // Both as in a run of an application.
+    // As in a run of an application.
     let _ = memory::lock_all();
     let _awake = machine::dma_latency_hold();
     let mut cpus = thread::affinity().map_err(|error| error.to_string())?;
@@ -175,7 +177,7 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<End, String> {
     let load = Load::new(&cpus, settings.load);
     let (watchdog, others) = (Watchdog::new(), Others::new());
     let mut caught = false;
-    // Where a machine adds so much that hardly a set is schedulable, it ends.
+    // A limit on the seeds: a machine may add so much overhead that hardly any set is schedulable.
     let (most, mut executed) = (settings.sets.saturating_mul(DRAWN_EACH), 0);
     for _ in 0..most {
         if executed >= settings.sets || caught || settings.limit.is_some_and(|limit| begin.elapsed() >= limit)
@@ -198,7 +200,7 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<End, String> {
                     proven.bounds.iter_mut().for_each(half);
                 }
                 executed += 1;
-                // Kept as such until it has ended.
+                // The set counts as stuck, in the file too, until it ends.
                 found.stuck += 1;
                 keep(settings, &found)?;
                 watchdog.begins(seed, settings.time);
@@ -222,7 +224,7 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<End, String> {
     let whole = print(&found);
     Ok(End::Ran(match settings.canary {
         None => {
-            // What was asked for; with a limit of time, as many as there was time for.
+            // With a time limit, any number of sets is enough.
             let asked = if settings.limit.is_some() { 0 } else { settings.sets };
             let wants = wants(&found.rows, executed, asked);
             for want in &wants {
@@ -240,7 +242,8 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<End, String> {
     }))
 }
 
-/// Whether this user may have real-time threads, or why not. That it cannot be tried is an error.
+/// Whether this user may create real-time threads; if not, the reason. An attempt that fails for another reason is an
+/// error.
 fn may_be_real_time() -> Result<Result<(), taut_sys::Error>, String> {
     let tried = std::thread::Builder::new().spawn(|| thread::set_fifo(1));
     let tried = tried.map_err(|error| format!("no thread: {error}"))?.join();
@@ -250,7 +253,7 @@ fn may_be_real_time() -> Result<Result<(), taut_sys::Error>, String> {
     }
 }
 
-/// What was too little to say anything, in words.
+/// Why the results are too few to conclude anything, in words; empty if they suffice.
 fn wants(rows: &[Row], executed: u64, asked: u64) -> Vec<String> {
     let sum = |of: fn(&Row) -> u64| rows.iter().map(of).sum::<u64>();
     let (sets, disturbed) = (sum(|row| row.sets), sum(|row| row.disturbed));
@@ -274,11 +277,11 @@ fn wants(rows: &[Row], executed: u64, asked: u64) -> Vec<String> {
     wants
 }
 
-/// Whether it was found by what is there to find it.
+/// Whether a check that is meant to find this canary found it.
 fn is_caught(canary: &str, failed: &[Failure]) -> bool {
     let finds: &[What] = match canary {
         "bounds" => &[What::Exceeded],
-        // The simulation has the ceilings: it decides otherwise. Or two jobs were in a section at once.
+        // The simulation keeps the ceilings, so it decides differently. Or two jobs were in a section at once.
         "ceilings" => &[What::NotAsSimulated, What::Beside],
         _ => &[What::Beside],
     };
@@ -293,7 +296,7 @@ fn concerns(canary: Option<&str>, kind: &Kind) -> bool {
     }
 }
 
-/// Executes a set; what failed, in words.
+/// Executes a set; describes each failure.
 fn one(
     kind: &Kind,
     proven: &Proven,
@@ -316,7 +319,7 @@ fn one(
         return Err(format!("it ran {}", ran.enforcement));
     }
     let mut failed = Vec::new();
-    // 1. What was decided is what is simulated.
+    // 1. The recorded decisions equal the simulated ones.
     let slack = Duration::from_ms(100);
     let replay = Replay::new(set, rules).slack(slack).patience(Duration::from_s(1));
     let replayed = replay.run(&ran.records, &mut ()).map_err(|flaw| flaw.to_string())?;
@@ -337,7 +340,7 @@ fn one(
         );
         failed.push((What::NotAsSimulated, text));
     }
-    // 2. Nobody was lost, and nobody was beside another.
+    // 2. No job was lost, and no two jobs were in a section at once.
     let lost = ran.released.saturating_sub(ran.completed);
     for (count, what, text) in [
         (lost, What::Lost, "jobs are lost"),
@@ -348,7 +351,7 @@ fn one(
             failed.push((what, format!("{count} {text}")));
         }
     }
-    // 3. Bounds are kept.
+    // 3. Responses stay within their bounds.
     let of_core = |(core, signs): (usize, &Vec<_>)| {
         let here = |record: &&taut_event::Record| {
             set.tasks().get(usize::from(record.subject)).is_some_and(|task| task.core == core)
@@ -358,7 +361,7 @@ fn one(
     };
     let stalls: Vec<_> = ran.signs.iter().enumerate().map(of_core).collect();
     let mut judged = judge::judge(proven, &ran.records, &stalls, kind.has_global());
-    // Beside others' real-time threads no bound is kept, and none is judged.
+    // While real-time threads of other processes run, no bound holds, so none is judged.
     if others.since(begin_ns) || (!judged.exceeded.is_empty() && others.about(begin_ns)) {
         judged = Judged::default();
         row.disturbed += 1;
@@ -383,7 +386,7 @@ fn one(
     Ok(failed)
 }
 
-/// Prints the table and the failures; whether there are none.
+/// Prints the table and the failures; returns whether there are none.
 fn print(found: &Found) -> bool {
     println!(
         "{:<24} {:>6} {:>8} {:>9} {:>7} {:>6} {:>9} {:>9} {:>7} {:>8} {:>8}",
@@ -466,7 +469,7 @@ fn read(path: &Path) -> Result<Option<Found>, String> {
     }
 }
 
-/// Beside it first, so that one who is killed leaves what was there.
+/// Writes a new file first and renames it, so that the old one survives if the process is killed.
 fn keep(settings: &Settings<'_>, found: &Found) -> Result<(), String> {
     let Some(path) = settings.state else { return Ok(()) };
     let reported = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());

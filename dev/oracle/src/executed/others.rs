@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Real-time threads of other processes. They run beside ours whenever theirs are more urgent, so no bound holds then, and
-//! the probe, above them all, is on time. One that only waits disturbs nobody: many machines have some that always do.
+//! Detects real-time threads of other processes. Such a thread runs before ours whenever it is more urgent, so no
+//! bound holds then, while the probe, above all of them, is on time. A thread that only waits disturbs nothing: many
+//! machines have some that always wait.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,15 +13,15 @@ use std::time::Duration as Time;
 
 use taut_sys::clock;
 
-/// Between two looks.
+/// The time between two looks.
 const EVERY: Time = Time::from_millis(15);
-/// One that was seen to run so long before or after a set, or less, may have run meanwhile: the thread that looks is an
-/// ordinary one, and the first to wait for them.
+/// A thread that was seen to run within this time of a set may have run during the set: the thread that looks is an
+/// ordinary one, and real-time threads delay it first.
 const NEAR_NS: u64 = 1_000_000_000;
 
-/// Looks for them as long as the process lives.
+/// Looks for such threads as long as the process lives.
 pub(crate) struct Others {
-    /// When one had run, for the last time; 0 if never.
+    /// When a look last found that one had run; 0 if never.
     last_ns: Arc<AtomicU64>,
     names: Arc<Mutex<BTreeSet<String>>>,
 }
@@ -46,18 +47,18 @@ impl Others {
         Self { last_ns, names }
     }
 
-    /// The names of all that ran.
+    /// The names of all threads that ran.
     pub(crate) fn names(&self) -> Vec<String> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
-    /// Whether one ran, from a while before an instant until now.
+    /// Whether one ran between [`NEAR_NS`] before `begin_ns` and now.
     pub(crate) fn since(&self, begin_ns: u64) -> bool {
         let last_ns = self.last_ns.load(Ordering::Relaxed);
         last_ns > 0 && last_ns + NEAR_NS >= begin_ns
     }
 
-    /// The same, and for a while from now on.
+    /// The same, but keeps looking for up to [`NEAR_NS`] from now.
     pub(crate) fn about(&self, begin_ns: u64) -> bool {
         let end_ns = clock::monotonic_ns() + NEAR_NS;
         while !self.since(begin_ns) {
@@ -70,15 +71,15 @@ impl Others {
     }
 }
 
-/// Of the flags of a task: it is the kernel's own.
+/// The flag that marks a kernel thread.
 const OF_THE_KERNEL: u64 = 0x0020_0000;
 /// SCHED_FIFO, SCHED_RR and SCHED_DEADLINE.
 const REAL_TIME: [u64; 3] = [1, 2, 6];
 
-/// A thread's name, and for how long it has run; none if this kernel does not say.
+/// A thread's name, and its run time so far, ns; none if this kernel does not report it.
 pub(crate) type Thread = (String, Option<u64>);
 
-/// The real-time threads of other processes, by number.
+/// The real-time threads of other processes, by thread number.
 pub(crate) fn now() -> BTreeMap<u64, Thread> {
     let own = std::process::id().to_string();
     let number = |name: std::ffi::OsString| name.into_string().ok()?.parse::<u64>().ok();
@@ -101,16 +102,16 @@ pub(crate) fn now() -> BTreeMap<u64, Thread> {
     found
 }
 
-/// The names of those that ran between two looks, may have, came or went.
+/// The names of the threads that ran between two looks, may have run, appeared or ended.
 pub(crate) fn ran(before: &BTreeMap<u64, Thread>, after: &BTreeMap<u64, Thread>) -> BTreeSet<String> {
     let idle = |id: &u64| matches!((before.get(id), after.get(id)), (Some((_, Some(a))), Some((_, Some(b)))) if a == b);
     let all = before.iter().chain(after);
     all.filter(|(id, _)| !idle(id)).map(|(_, (name, _))| name.clone()).collect()
 }
 
-/// The name of a real-time thread that is not the kernel's, by its line of `/proc`.
+/// The name of a real-time thread that is not a kernel thread, from its `stat` line in `/proc`.
 fn foreign(stat: &str) -> Option<String> {
-    // The name comes second, in brackets, and may have anything in it; the state is the third.
+    // The second field is the name, in brackets; it may contain any character. The third is the state.
     let (name, rest) = stat.rsplit_once(')')?;
     let field = |number: usize| rest.split_whitespace().nth(number - 3)?.parse::<u64>().ok();
     let is_ours = field(9)? & OF_THE_KERNEL == 0 && REAL_TIME.contains(&field(41)?);

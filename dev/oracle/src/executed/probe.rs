@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Signs of life of a core while a set runs on it: of a thread above all others, of the jobs' own loops, and of one that has
-//! what nobody else wants.
+//! Signs of life of a core while a set runs on it: from a thread above all others (the probe), from the loops of the
+//! jobs, and from an ordinary thread that runs when nothing else wants the core.
 //!
-//! The probe sleeps until every release of its core, as the dispatcher does, and until [`EVERY`] after its last look. It
-//! is of no use to us that it is late; it says when the machine was, and when it was not.
+//! The probe sleeps until every release of its core, as the dispatcher does, and until [`EVERY`] after its last look.
+//! It does no work: its lateness shows when the machine was late, and when it was not.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use taut_sys::{clock, thread};
 use taut_time::Duration;
 
-/// The longest between two looks.
+/// The longest time between two looks.
 pub(crate) const EVERY: Duration = Duration::from_us(500);
-/// Above the dispatcher.
+/// Above the dispatcher's priority.
 const PRIORITY: u8 = 99;
-/// Signs of a run that are kept; what comes then is none.
+/// How many signs of a run are kept; later ones are dropped.
 const KEPT: usize = 1 << 15;
-/// A job that spins was there all the time unless two looks at the clock are farther apart.
+/// A spinning job had its core all the time unless two clock reads are farther apart.
 const THERE_NS: u64 = 5_000;
 
-/// Somebody was there.
+/// A sign that a thread ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sign {
-    /// The probe, which was due then, and came.
+    /// The probe was due at `due_ns` and ran at `seen_ns`.
     Look { due_ns: u64, seen_ns: u64 },
     /// A job computed all that time.
     Alive { from_ns: u64, to_ns: u64 },
-    /// An ordinary thread ran: nobody of ours wanted the core.
+    /// An ordinary thread ran: none of our real-time threads wanted the core.
     Spare { from_ns: u64, to_ns: u64 },
 }
 
-/// What is seen on a core, by whoever sees it. Nothing is allocated while it runs.
+/// The signs of a core, from all threads that report them. Recording allocates nothing.
 #[derive(Debug)]
 pub(crate) struct Seen {
     signs: Vec<[AtomicU64; 3]>,
@@ -61,7 +61,7 @@ impl Seen {
         self.put([SPARE, from_ns, to_ns]);
     }
 
-    /// All of them, when everybody is done.
+    /// All signs; call it when all threads are done.
     pub(crate) fn signs(&self) -> Vec<Sign> {
         let count = self.count.load(Ordering::Relaxed).min(KEPT);
         let sign = |words: &[AtomicU64; 3]| {
@@ -75,7 +75,8 @@ impl Seen {
         self.signs[..count].iter().map(sign).collect()
     }
 
-    /// Computes for a time of its own: what others of the core take in between does not count.
+    /// Computes for `ns` of the thread's own processor time: time that other threads of the core take in between does
+    /// not count.
     pub(crate) fn spin(&self, ns: u64) {
         let begin = clock::thread_cpu_ns();
         let mut from = clock::monotonic_ns();
@@ -95,7 +96,7 @@ impl Seen {
     }
 }
 
-/// Looks at every release of a core and every [`EVERY`], until told to stop.
+/// Looks at every release of a core and every [`EVERY`], until `stop` is set.
 pub(crate) fn watch(
     cpu: u16,
     origin_ns: u64,

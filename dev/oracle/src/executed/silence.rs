@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! When the machine did nothing of ours, though there was something to do.
+//! Finds the times in which the machine ran nothing of ours, though there was something to run.
 //!
 //! ```text
 //! jobs compute    ======|            |=====|   |==============|     |=======
@@ -12,16 +12,18 @@
 //!                               .stall             ...stall   .stall
 //! ```
 //!
-//! A **pause** is a time in which a core has something to run and no job of its own computes. It may take what is charged for
-//! what happens in it: each look of the probe, each release told, each change of jobs, each lock ([`Overheads`]). What it
-//! takes beyond that is a **stall**; and so is the time by which the probe is later than is charged, whoever computes: the
-//! machine was deaf.
+//! A **pause** is a time in which a core has something to run and none of its jobs computes. It may last as long as
+//! is charged for the events in it: each look of the probe, each recorded release, each change of jobs, each lock
+//! ([`Overheads`]). The time beyond that is a **stall**. So is the time by which the probe is later than is charged,
+//! even if a job computes: the machine did not respond.
 //!
-//! A pause could be one in which nobody was woken, and then it is not the machine's. But then the ordinary thread runs that
-//! every core has and that always wants to: what it had of a pause counts as nothing, from when a release would be told.
+//! A pause may also mean that a wake-up is missing, which is not the machine's fault. But then the ordinary thread
+//! runs that every core has and that is always ready. The time that it had of a pause does not count as stalled, from
+//! the instant at which a release would be recorded.
 //!
-//! A core has something to run while a job is under way on it that is not away, waiting for another core; unless one spins,
-//! waiting for another core. What another core hands to a job that waits, it has from then on ([`handed`]).
+//! A core has something to run while it has an open job that is not suspended, waiting for another core; unless a job
+//! spins, waiting for another core. A job that gets its resource from another core has it from the hand-over on
+//! ([`handed`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,38 +38,38 @@ pub(crate) type Stall = (u64, u64);
 /// A task, and the number of its job.
 type JobOf = (u16, u64);
 
-/// When other cores handed jobs of a core what these waited for.
+/// When another core handed over the resource that a job of this core waited for, and that job.
 pub(crate) type Handed = (u64, JobOf);
 
-/// What is on the axis of time. Arrivals first: they open what is late from then on.
+/// An event on the time axis. Arrivals sort first: they open a job, which can be late from then on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Occurrence {
     Arrival(JobOf),
-    /// A job that waited need not any more.
+    /// A waiting job need wait no longer.
     Handed(JobOf),
     Look,
     Computes,
     Told(Change, JobOf),
 }
 
-/// What a record changes.
+/// The effect of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Change {
-    /// Nothing: its release is told.
+    /// None: the release is recorded.
     Known,
     Starts,
     Closes,
     Spins,
-    /// Goes away.
+    /// The job suspends.
     Leaves,
-    /// Is there again.
+    /// The job no longer waits.
     Returns,
     Locks,
     Other,
 }
 
 impl Occurrence {
-    /// What is charged for it.
+    /// The charge for the event, ns.
     fn costs_ns(self, add: &Overheads) -> u64 {
         match self {
             Self::Look => add.look_ns,
@@ -83,18 +85,18 @@ impl Occurrence {
         }
     }
 
-    /// What is charged where it ends a time in which there was nothing to run.
+    /// The charge if the event ends a time in which there was nothing to run, ns.
     fn begins_ns(self, add: &Overheads, spins: bool) -> u64 {
         match self {
-            // Who spins is there.
+            // A spinning job has its core already.
             Self::Handed(_) if spins => add.kernel_ns,
             _ => add.release_ns + add.kernel_ns,
         }
     }
 }
 
-/// Of each resource that was handed over to a job that waited for it, when it was given back last before: of the jobs that
-/// are `here`, by others.
+/// The hand-overs by other cores to jobs that are `here` and waited: for each, the last release of the resource
+/// before.
 pub(crate) fn handed(records: &[Record], is_here: impl Fn(&Record) -> bool) -> Vec<Handed> {
     let mut ordered: Vec<&Record> = records.iter().collect();
     ordered.sort_by_key(|record| record.at);
@@ -109,7 +111,7 @@ pub(crate) fn handed(records: &[Record], is_here: impl Fn(&Record) -> bool) -> V
             Kind::Spin | Kind::Suspend => drop(waits.insert((job, record.value))),
             Kind::Granted | Kind::Locked => {
                 let waited = waits.remove(&(job, record.value));
-                // What was free needs nobody.
+                // A free resource is not handed over.
                 if let Some(at) = given.remove(&record.value).filter(|_| waited && is_here(record)) {
                     handed.push((at, job));
                 }
@@ -120,7 +122,7 @@ pub(crate) fn handed(records: &[Record], is_here: impl Fn(&Record) -> bool) -> V
     handed
 }
 
-/// Who of a core is under way, and who of them waits for another core.
+/// The open jobs of a core, and those that wait for another core.
 #[derive(Default)]
 struct Jobs {
     open: BTreeSet<JobOf>,
@@ -155,8 +157,8 @@ impl Jobs {
     }
 }
 
-/// The stalls of a core, from the records of its tasks, its signs of life, and when its jobs were [`handed`] what they waited
-/// for. Some may overlap.
+/// The stalls of a core, from the records of its tasks, its signs of life, and the hand-overs to its jobs
+/// ([`handed`]). Stalls may overlap.
 pub(crate) fn stalls<'r>(
     records: impl Iterator<Item = &'r Record>,
     signs: &[Sign],
@@ -221,20 +223,20 @@ pub(crate) fn stalls<'r>(
     found
 }
 
-/// A core has something to run, and no job computes.
+/// A time in which a core has something to run, and no job computes.
 #[derive(Default)]
 struct Pause {
     since: u64,
-    /// Of what is charged, that in which the machine is still at what it did before.
+    /// The part of the charge during which the machine still runs what it ran before.
     latency: u64,
     charged: u64,
 }
 
 impl Pause {
-    /// What is beyond, at its end.
+    /// The stall at the end of the pause, if there is one.
     fn stall(&self, end: u64, spare: &[Stall]) -> Option<Stall> {
         let from = self.since + self.latency;
-        // They end in order as well: a core has one of them at a time.
+        // Their ends are in order as well: a core has one of them at a time.
         let first = spare.partition_point(|(_, to)| *to <= from);
         let within = spare[first..].iter().take_while(|(begin, _)| *begin < end);
         let stalled = self.since + self.charged + covered(within, from, end);
@@ -242,7 +244,7 @@ impl Pause {
     }
 }
 
-/// How much of a window stalls cover, each instant once.
+/// How much of a window the stalls cover, counting each instant once.
 pub(crate) fn covered<'s>(stalls: impl Iterator<Item = &'s Stall>, from_ns: u64, to_ns: u64) -> u64 {
     let mut parts: Vec<Stall> = stalls
         .map(|(from, to)| ((*from).max(from_ns), (*to).min(to_ns)))
@@ -314,11 +316,11 @@ mod tests {
             record(5400, Kind::Complete, 0),
         ];
         let signs = [alive(1021, 1500), alive(1800, 1999), look(5000, 5290), alive(5311, 5399)];
-        // 20 are what a release is late anyway, 4 a look, 6 that a release is told; then nothing is under way.
+        // 20 is the latency of any release, 4 a look, 6 the recording of a release; after that no job is open.
         assert_eq!(found(&run, &signs), [(1501, 1800), (5020, 5290), (5030, 5311)]);
     }
 
-    /// 1 is charged for a job's last look at the clock, 4 for the probe's, and 6 for the release that is told.
+    /// The charges are 1 for a job's last clock read, 4 for the probe's look, and 6 for the recorded release.
     #[test]
     fn what_others_had_to_spare_is_no_stall() {
         let run = [
@@ -346,7 +348,7 @@ mod tests {
         assert_eq!(with(1115), []);
     }
 
-    /// Most that are dropped never were released: then as much is under way as before.
+    /// Most dropped jobs were never released: then the same jobs are open as before.
     #[test]
     fn a_dropped_release_ends_no_job() {
         let of = |job, record: Record| Record { job, ..record };
@@ -366,7 +368,7 @@ mod tests {
     fn a_job_that_nobody_wakes_is_no_stall() {
         let run =
             [record(1000, Kind::Release, 5), record(9990, Kind::Start, 0), record(9999, Kind::Complete, 0)];
-        // The machine is still at it when the release is due, and has 20 until it need not be.
+        // The ordinary thread still runs when the release is due, and may run for 20 more.
         let with = |until| found(&run, &[spare(700, until), alive(9990, 9998)]);
         assert_eq!(with(9988), []);
         assert_eq!(with(5000), [(5006, 9990)]);
@@ -386,7 +388,7 @@ mod tests {
         }
     }
 
-    /// Handed over at 1100 and known at 1800.
+    /// Handed over at 1100; the job knows it at 1800.
     #[test]
     fn a_wake_that_takes_long_is_a_stall() {
         let of = |subject, record: Record| Record { subject, ..record };
@@ -408,16 +410,16 @@ mod tests {
         assert_eq!(with(&[]), [(1120, 1805)]);
         assert_eq!(with(&[look(1790, 1791)]), [(1124, 1805)]);
         assert_eq!(with(&[spare(1030, 1420)]), [(1420, 1805)]);
-        // Who spins needs no wake.
+        // A spinning job needs no wake-up.
         let spins = run(Kind::Spin, Kind::Locked);
         let when = handed(&[&spins[..], &there].concat(), here);
         assert_eq!(stalls(spins.iter(), &[], &when, &ADD), [(1100, 1805)]);
-        // What nobody waited for was not handed over.
+        // A resource that no job waited for was not handed over.
         let free = run(Kind::Start, Kind::Locked);
         assert_eq!(handed(&[&free[..], &there].concat(), here), []);
     }
 
-    /// One is away, and the other, which it had preempted, does not go on.
+    /// One job is suspended, and the other, which it had preempted, does not continue.
     #[test]
     fn a_core_is_silent_by_right_only_if_all_its_jobs_are_away() {
         let of = |subject, record: Record| Record { subject, ..record };

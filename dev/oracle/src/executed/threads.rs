@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A set on real threads, its jobs executing as long as the set says, with the probe beside.
+//! Executes a set on real threads: each job executes as long as the set says, and the probe runs beside.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,21 +21,21 @@ use super::load::Load;
 use super::probe::{Seen, Sign, watch};
 use crate::draw::Draw;
 
-/// Most tasks that use a resource of several cores.
+/// The most tasks that may use a global resource.
 const PARTIES: u32 = 16;
-/// Lines of memory of such a resource.
+/// Cache lines of a global resource.
 const LINES: usize = PARTIES as usize + 1;
-/// Records of a core.
+/// The capacity of a core's recording, in records.
 const RECORDS: usize = 1 << 16;
 
-/// A mistake on purpose.
+/// A deliberate mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// Each local resource is two for the executor, used by every other task: no ceiling knows of all users.
+    /// The executor sees each local resource as two, and the tasks use them alternately: no ceiling covers all users.
     Split,
-    /// Sections of resources of several cores are not locked at all, and recorded nowhere. They are longer by
-    /// [`UNLOCKED_NS`], or on two cores that have little to do one would seldom come beside another.
+    /// Sections of global resources take no lock and are not recorded. They are longer by [`UNLOCKED_NS`]: otherwise
+    /// two sections would seldom overlap on two cores with little load.
     Unlocked,
 }
 
@@ -48,13 +48,13 @@ enum Step {
     Section(usize, Vec<Step>),
 }
 
-/// What became of a run.
+/// The outcome of a run.
 pub(crate) struct Ran {
     pub(crate) records: Vec<Record>,
     pub(crate) enforcement: Enforcement,
     pub(crate) released: u64,
     pub(crate) completed: u64,
-    /// How often somebody was in a section beside another.
+    /// How often two jobs were in a section at once.
     pub(crate) beside: u64,
     /// How often a lock was refused.
     pub(crate) refused: u64,
@@ -62,23 +62,23 @@ pub(crate) struct Ran {
     pub(crate) signs: Vec<Vec<Sign>>,
 }
 
-/// Who is in a section: nobody is 0.
+/// The task in a section, plus 1; 0 if the section is empty.
 #[derive(Debug, Default)]
 struct Inside(AtomicU64);
 
 impl Inside {
-    /// Comes in; whether nobody was.
+    /// Enters; returns whether the section was empty.
     fn enter(&self, me: u64) -> bool {
         self.0.swap(me + 1, Ordering::Relaxed) == 0
     }
 
-    /// Goes out; whether nobody came in meanwhile.
+    /// Leaves; returns whether no other job entered meanwhile.
     fn leave(&self, me: u64) -> bool {
         self.0.swap(0, Ordering::Relaxed) == me + 1
     }
 }
 
-/// How a job gets a resource.
+/// How a job locks a resource.
 #[derive(Clone)]
 enum Guard<'m> {
     Local(Resource<()>),
@@ -86,7 +86,7 @@ enum Guard<'m> {
     Nothing,
 }
 
-/// What the jobs of a task need.
+/// What the jobs of a task use.
 struct Needs<'m> {
     task: usize,
     guards: Vec<Guard<'m>>,
@@ -134,7 +134,7 @@ impl Needs<'_> {
     }
 }
 
-/// What a job of a task does; where sections have no places they get some.
+/// The steps of a job. Sections without fixed places get random ones.
 fn program(draw: &mut Draw, body: &Body) -> Vec<Step> {
     fn of(segments: &[Segment]) -> Vec<Step> {
         let step = |segment: &Segment| match segment {
@@ -157,10 +157,10 @@ fn program(draw: &mut Draw, body: &Body) -> Vec<Step> {
                     sections.insert(place, Step::Section(request.resource, vec![Step::Spin(length)]));
                 }
             }
-            // What is not in sections comes before all, so that the parts are no more than were charged for.
+            // One gap comes before all sections and one after each, so the parts are no more than were charged.
             let mut all = vec![Step::Spin(0); 1 + sections.len()];
             let mut gaps: Vec<u64> = draw.cut(rest, sections.len() + 1);
-            // Parts of a microsecond and less are looks at the clock and nothing else.
+            // A gap of less than a microsecond would consist of clock reads alone.
             for at in 1..gaps.len() {
                 if gaps[at] < 1_000 {
                     gaps[0] += std::mem::take(&mut gaps[at]);
@@ -198,14 +198,14 @@ fn protocol(global: GlobalRule) -> Protocol {
     }
 }
 
-/// How a run is made.
+/// How to run a set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Requirements {
     pub(crate) time: Time,
     pub(crate) fault: Fault,
 }
 
-/// Runs a set, watched by the load. The same draw gives the same jobs.
+/// Runs a set while `load` watches its cores. The same draw gives the same jobs.
 pub(crate) fn run(
     set: &TaskSet,
     rules: &Rules,
@@ -227,7 +227,7 @@ pub(crate) fn run(
     let inside: Arc<Vec<Inside>> = Arc::new((0..count).map(|_| Inside::default()).collect());
     let seen: Vec<Arc<Seen>> = cores.iter().map(|_| Arc::new(Seen::new())).collect();
     let (beside, refused) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-    // 1. Resources, each recorded as its position; of a split one there are two.
+    // 1. Resources, each recorded under its position; a split one becomes two.
     let mut guards: Vec<[Guard<'_>; 2]> = Vec::new();
     for (at, lines) in lines.iter_mut().enumerate() {
         if set.is_local(at) {
@@ -248,7 +248,7 @@ pub(crate) fn run(
         }
     }
     // 2. Tasks.
-    // All at once is the worst there is for many rules, and seldom comes by chance.
+    // Releasing all tasks at once is the worst case for many rules, and seldom happens by chance.
     let together = draw.chance(50);
     let mut calendars = vec![Vec::new(); cores.len()];
     for (at, task) in set.tasks().iter().enumerate() {
@@ -303,7 +303,7 @@ pub(crate) fn run(
             // Jobs that have begun end meanwhile.
             std::thread::sleep(Time::from_millis(2));
             stop.store(true, Ordering::Relaxed);
-            // One that could not look excuses nothing.
+            // A probe that failed excuses nothing.
             probes.into_iter().for_each(|probe| drop(probe.join()));
         });
         exec.origin()
