@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Instructions, as `valgrind --tool=callgrind` counts them: this program again, with a command that does what is counted
-//! in functions of their own, and calls another one after each part, where the counts so far are written down.
+//! Counts instructions with `valgrind --tool=callgrind`. It runs this program again, with a command that does the
+//! counted work in functions of its own. After each part the command calls a marker function, and callgrind writes
+//! down the counts so far when that function returns.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// What is counted.
+/// What to count.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counted<'c> {
-    /// The command of this program.
+    /// The command of this program that does the work.
     pub(crate) command: &'c str,
-    /// In which functions: the ends of their paths.
+    /// The counted functions, by the ends of their paths.
     pub(crate) inside: &'c [&'c str],
-    /// After which one a part ends.
+    /// The marker function that ends each part.
     pub(crate) behind: &'c str,
-    /// How many parts there are.
+    /// The number of parts.
     pub(crate) parts: usize,
 }
 
-/// The instructions of each part, with files below `folder`.
+/// Counts the instructions of each part. Callgrind's files go below `folder`.
 ///
 /// # Errors
-/// No valgrind, or what it said.
+/// Valgrind is missing, or the error that it reports.
 pub(crate) fn totals(folder: &Path, counted: Counted<'_>) -> Result<Vec<u64>, String> {
     let said = |error: std::io::Error| error.to_string();
     let folder = folder.join("counted");
@@ -54,7 +55,7 @@ pub(crate) fn totals(folder: &Path, counted: Counted<'_>) -> Result<Vec<u64>, St
     Ok(totals)
 }
 
-/// What a file of callgrind's says that was counted in all.
+/// The total that a file of callgrind reports.
 fn total(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("totals:"))?;
     line.trim().parse().ok()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-/// Numbers that a seed reproduces (splitmix64).
+/// A generator of numbers that a seed reproduces (splitmix64).
 #[derive(Clone, Debug)]
 pub(crate) struct Draw(u64);
 
@@ -17,17 +17,17 @@ impl Draw {
         mixed ^ (mixed >> 31)
     }
 
-    /// `low` to `high`, both included; `low` if there is nothing between.
+    /// A number from `low` to `high`, both included; `low` if `high` is less.
     pub(crate) fn pick(&mut self, low: u64, high: u64) -> u64 {
         low + self.next() % (high.saturating_sub(low) + 1)
     }
 
-    /// One of several.
+    /// One element of `all`.
     pub(crate) fn of<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.pick(0, all.len() as u64 - 1) as usize]
     }
 
-    /// Cuts `whole` into `parts`, all ways as likely.
+    /// Cuts `whole` into `parts` parts, at places drawn uniformly.
     pub(crate) fn cut(&mut self, whole: u64, parts: usize) -> Vec<u64> {
         let mut cuts: Vec<u64> = (1..parts).map(|_| self.pick(0, whole)).collect();
         cuts.push(whole);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What numbers have in common: lines through points, and how far they lie apart.
+//! Statistics: a straight line through points, and the spread of values.
 
 /// A straight line through points, and the share of their variance that it explains.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -10,7 +10,7 @@ pub(crate) struct Fit {
     pub(crate) explains: f64,
 }
 
-/// The line of least squares. Of points that do not differ in y it explains all.
+/// The least-squares line. For points that do not differ in y it explains all of the variance.
 pub(crate) fn fit(points: &[(f64, f64)]) -> Fit {
     let count = points.len().max(1) as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
@@ -22,7 +22,7 @@ pub(crate) fn fit(points: &[(f64, f64)]) -> Fit {
     Fit { slope, explains: if yy == 0.0 { 1.0 } else { slope * xy / yy } }
 }
 
-/// Least, middle and largest.
+/// The least, the middle and the largest value; NaN if there are none.
 pub(crate) fn spread(values: &[f64]) -> [f64; 3] {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

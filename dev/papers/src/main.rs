@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The papers' experiments, run anew.
+//! Runs the papers' experiments anew.
 //!
 //! | command | what it runs |
 //! |---|---|

@@ -6,25 +6,25 @@ use std::path::PathBuf;
 
 use crate::figure::{self, Figure};
 
-/// Where pages, figures and tables go.
+/// The folder for pages, figures and tables.
 #[derive(Clone, Debug)]
 pub(crate) struct Output {
     folder: PathBuf,
 }
 
 impl Output {
-    /// A folder, which is made if it is not there.
+    /// Uses a folder, which is created if it does not exist.
     pub(crate) fn new(folder: PathBuf) -> Result<Self, String> {
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         Ok(Self { folder })
     }
 
-    /// Writes a file.
+    /// Writes a text file.
     pub(crate) fn text(&self, name: &str, text: &str) -> Result<(), String> {
         self.bytes(name, text.as_bytes())
     }
 
-    /// Writes a file that is no text.
+    /// Writes a binary file.
     pub(crate) fn bytes(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
         let path = self.folder.join(name);
         fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Pages: text with places for figures, which only a run fills.
+//! Pages: templates whose placeholders a run fills in.
 
 use std::collections::BTreeMap;
 
-/// What stands at the places of a page, by name.
+/// The values of a page's placeholders, by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Values(BTreeMap<String, String>);
 
 impl Values {
-    /// Says what stands at a place.
+    /// Sets the value of a placeholder.
     pub(crate) fn set(&mut self, name: &str, value: impl ToString) {
         self.0.insert(name.to_owned(), value.to_string());
     }
 
-    /// The page: `{{name}}` replaced everywhere.
+    /// The page, with `{{name}}` replaced everywhere.
     ///
     /// # Errors
-    /// Places without a value, and values without a place.
+    /// A placeholder has no value, or a value has no placeholder.
     pub(crate) fn fill(&self, page: &str) -> Result<String, String> {
         let (mut filled, mut rest) = (String::new(), page);
         let mut unused: Vec<&str> = self.0.keys().map(String::as_str).collect();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! How good selections are and how long they take, as JSON: what `cargo xtask bars selection` holds against its bars.
+//! How good selections are and how long they take, as JSON: `cargo xtask bars selection` compares this with its bars.
 
 use std::time::{Duration, Instant};
 
@@ -13,9 +13,9 @@ use crate::han14::generators::{Drawn, problem};
 use crate::han14::speed::rate;
 use crate::surrogate::fuel_injection;
 
-/// Of the published refinement.
+/// The depth of the published refinement.
 const DEPTH: usize = 5;
-/// When a search is given up.
+/// A search that takes longer is given up.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often rows of Figure 15 are timed.
 const ROUNDS: u32 = 5;
@@ -28,16 +28,17 @@ pub(crate) struct Options {
     systems: u64,
 }
 
-/// What came of one system: every one that was drawn has a row, whatever was found.
+/// The result of one system. Every drawn system has a row, whatever the result.
 struct Selected {
-    /// Ours.
+    /// The time of our search.
     ms: f64,
-    /// Whether our search came to its end: what it gives is the least, or there is nothing.
+    /// Whether our search came to its end: then its selection is the least, or there is none.
     ended: bool,
-    /// Whether ours, and whether the published one gives a selection that keeps the deadlines.
+    /// Whether our search, and whether the published heuristic, finds a selection that meets the deadlines.
     found: bool,
     published: bool,
-    /// Ours above the published one, and above what no selection is below, in percent; where there are both.
+    /// How far our memory is above the published selection's, and above the lower bound, in percent; where there are
+    /// both.
     above_paper: Option<f64>,
     gap: Option<f64>,
 }
@@ -61,7 +62,7 @@ fn select(problem: &mut Problem) -> Result<Selected, String> {
     })
 }
 
-/// Measures, and prints.
+/// Measures, and prints the results.
 pub(crate) fn run(options: &Options) -> Result<(), String> {
     let case = fuel_injection();
     let mut surrogate = Vec::new();

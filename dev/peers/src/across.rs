@@ -14,23 +14,23 @@ use crate::clock::Clock;
 use crate::surroundings::{Signals, Surroundings};
 use crate::trial::Trial;
 
-/// Memory of two processes, with the signals in front, and names for what does not live on it.
+/// Memory that two processes share, with the signals at its start, and names for objects that do not live on it.
 pub(crate) struct Shared {
     /// The memory.
     pub(crate) mapping: Mapping,
-    /// The names of object 0 and 1.
+    /// The names of objects 0 and 1.
     pub(crate) names: [String; 2],
     file: Option<OwnedFd>,
 }
 
-/// A name that no other object of this machine has.
+/// A name that no other object on this machine has.
 pub(crate) fn fresh_name(index: usize) -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     format!("taut-peers-{}-{}-{index}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 impl Shared {
-    /// Of `bytes` bytes.
+    /// Memory of `bytes` bytes.
     pub(crate) fn new(bytes: usize) -> Result<Self, String> {
         let said = |error: taut_sys::Error| error.to_string();
         let file = memfd(c"taut-peers", bytes as u64, Seals::SHRINK).map_err(said)?;
@@ -38,15 +38,15 @@ impl Shared {
         Ok(Self { mapping, names: [0, 1].map(fresh_name), file: Some(file) })
     }
 
-    /// The words by which the sides begin and end.
+    /// The words by which the two sides begin and end.
     pub(crate) fn signals(&self) -> &Signals {
-        // SAFETY: they stand at the start of the mapping, which is aligned to a page and longer; they are atomics for
-        // which all bits are values, and every process touches them as these.
+        // SAFETY: the signals are at the start of the mapping, which is aligned to a page and longer; they are
+        // atomics, for which all bits are values, and every process accesses them as such.
         unsafe { &*self.mapping.ptr().cast::<Signals>() }
     }
 
-    /// Runs the near part here and the far part in a process of its own; with the near part's result the far side's
-    /// count.
+    /// Runs the near part here and the far part in a process of its own. Returns the near part's result and the far
+    /// side's count.
     pub(crate) fn beside<A>(
         &self,
         name: &str,
@@ -56,7 +56,7 @@ impl Shared {
     ) -> Result<(A, u64), String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let file = self.file.as_ref().ok_or("only one side starts the other")?;
-        // The other process opens the file by this one's descriptor, so that none has to be inherited.
+        // The child opens the file through this process's descriptor, so that it need not inherit one.
         let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
         let mut child = Command::new(program)
             .arg("far")
@@ -75,7 +75,7 @@ impl Shared {
     }
 }
 
-/// What the process of the far side does: its arguments are those that `beside` gives.
+/// The work of the far side's process, with the arguments that `beside` gives.
 pub(crate) fn far(benches: &[Box<dyn Bench>], arguments: &[String]) -> Result<(), String> {
     let [name, trial, words, haste, clock, path, first, second] = arguments else {
         return Err("this is for the program itself".into());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! An object and its trials: the ends are made, given to the two sides, and dropped again.
+//! An object and its trials: a trial makes the ends, gives them to the two sides, and drops them.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -19,37 +19,37 @@ use crate::trial::{Trial, far, near};
 /// One trial of one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Case {
-    /// Which.
+    /// The trial.
     pub(crate) trial: Trial,
     /// Words of a value.
     pub(crate) words: usize,
-    /// Ends that read, driven in turns by one thread.
+    /// The ends that read; one thread drives them in turns.
     pub(crate) readers: u32,
     /// Whether the far side is a process of its own.
     pub(crate) across: bool,
 }
 
-/// An object, whatever its types.
+/// An object of any type.
 pub(crate) trait Bench {
     /// Its name.
     fn name(&self) -> &'static str;
     /// What it is for.
     fn kind(&self) -> Kind;
-    /// The cache lines that move.
+    /// The cache lines that move: for the writer, for a reader.
     fn lines(&self) -> [&'static str; 2];
     /// Whether it is one of ours.
     fn ours(&self) -> bool;
-    /// Whether it takes part in such a trial.
+    /// Whether it takes part in a trial.
     fn takes(&self, case: &Case) -> bool;
-    /// Runs it.
+    /// Runs a trial.
     fn run(&self, case: &Case, surroundings: &Surroundings) -> Result<Figures, String>;
-    /// The far side of it, in a process of its own.
+    /// Runs the far side of a trial, in a process of its own.
     fn far(&self, case: &Case, surroundings: &Surroundings, shared: &across::Shared) -> Result<(), String>;
-    /// Values in and out, by one thread, in functions of their own.
+    /// Moves values in and out, `times` times, in one thread and through functions of their own.
     fn repeat(&self, words: usize, times: u64) -> Result<(), String>;
 }
 
-/// Calls a function for the number of words.
+/// Calls a function with the number of words as its parameter.
 macro_rules! sized {
     ($words:expr, $function:ident($($argument:expr),*)) => {
         match $words {
@@ -70,11 +70,11 @@ fn in_trial<O: About>(trial: Trial) -> bool {
     }
 }
 
-/// An object of one process.
+/// An object within one process.
 pub(crate) struct InProcess<O>(PhantomData<O>);
 
 impl<O> InProcess<O> {
-    /// For a list of all.
+    /// The entry in a list of all objects.
     pub(crate) fn boxed() -> Box<dyn Bench>
     where
         Self: Bench + 'static,
@@ -121,14 +121,14 @@ fn alone<O: Alone<N>, const N: usize>(case: &Case, surroundings: &Surroundings) 
     trial::<O, N>(case, surroundings, &mut |_| O::pair(), None)
 }
 
-/// An object that several processes may reach.
+/// An object that several processes can reach.
 pub(crate) struct OnMemory<O> {
     ours: bool,
     object: PhantomData<O>,
 }
 
 impl<O> OnMemory<O> {
-    /// One of ours, for a list of all.
+    /// The entry of one of our objects in a list of all.
     pub(crate) fn ours() -> Box<dyn Bench>
     where
         Self: Bench + 'static,
@@ -136,7 +136,7 @@ impl<O> OnMemory<O> {
         Box::new(Self { ours: true, object: PhantomData })
     }
 
-    /// One of others, for a list of all.
+    /// The entry of another's object in a list of all.
     pub(crate) fn theirs() -> Box<dyn Bench>
     where
         Self: Bench + 'static,
@@ -183,11 +183,11 @@ impl<O: Placed<1> + Placed<8> + Placed<32> + Placed<512>> Bench for OnMemory<O> 
     }
 }
 
-/// An end on lines of its own: what one side keeps for itself must not lie beside what the other does.
+/// An end on cache lines of its own: the private data of one side must not be beside that of the other.
 #[repr(align(128))]
 struct Apart<E>(E);
 
-/// One that has a place.
+/// Puts an end on lines of its own.
 fn apart<E>(end: E) -> Box<Apart<E>> {
     Box::new(Apart(end))
 }
@@ -198,7 +198,7 @@ pub(crate) struct Crowd<R> {
     next: usize,
 }
 
-/// An object whose one thread of reading has several ends.
+/// An object with several readers in one thread.
 struct Crowded<O>(PhantomData<O>);
 
 impl<O: About> About for Crowded<O> {
@@ -221,7 +221,7 @@ impl<O: Ends<N>, const N: usize> Ends<N> for Crowded<O> {
     fn take<R>(crowd: &mut Self::Reader, look: impl FnOnce(&[u64; N]) -> R) -> Option<R> {
         let at = crowd.next;
         let taken = O::take(&mut crowd.readers[at], look);
-        // Who got nothing tries again: an operation is one reader's.
+        // A reader that received nothing tries again: an operation is one reader's.
         if taken.is_some() {
             crowd.next = if at + 1 == crowd.readers.len() { 0 } else { at + 1 };
         }
@@ -229,30 +229,30 @@ impl<O: Ends<N>, const N: usize> Ends<N> for Crowded<O> {
     }
 }
 
-/// The memory of an object within `mapping`, `index` of several of `bytes` behind the signals.
+/// The memory of object `index` within `mapping`. The objects follow the signals, each with `bytes` bytes.
 ///
 /// # Safety
 ///
-/// What is made on it is dropped before the mapping is; the same is attached as every other time.
+/// The caller drops what it makes on the memory before the mapping, and attaches the same object there every time.
 pub(crate) unsafe fn stretch(mapping: &Mapping, index: usize, bytes: usize) -> Memory<'static> {
     let bytes = bytes.next_multiple_of(LINE_BYTES);
     let offset = HEAD + index * bytes;
     assert!(offset + bytes <= mapping.len());
-    // SAFETY: within the mapping (asserted), which is aligned to a page; nothing else touches these bytes but ends of
-    // the object there, which end before the mapping does (caller).
+    // SAFETY: the bytes are within the mapping (asserted), which is aligned to a page; only ends of the object there
+    // touch these bytes, and they end before the mapping does (caller).
     unsafe { Memory::from_raw(NonNull::new_unchecked(mapping.ptr().add(offset)), bytes) }
 }
 
-/// Bytes of a mapping in front of the objects.
+/// The bytes of a mapping before its objects.
 pub(crate) const HEAD: usize = size_of::<Signals>();
 
-/// Bytes of a mapping for `count` objects.
+/// The bytes of a mapping for `count` objects of `bytes` bytes.
 pub(crate) fn mapping_bytes(count: usize, bytes: usize) -> usize {
     HEAD + count * bytes.next_multiple_of(LINE_BYTES)
 }
 
 fn placed<O: Placed<N>, const N: usize>(case: &Case, surroundings: &Surroundings) -> Result<Figures, String> {
-    // Beside the readers of the trial one for the far side of `Unchanged`.
+    // Besides the readers of the trial, one for the far side of `Unchanged`.
     let extra = u32::from(case.trial == Trial::Unchanged && O::MANY);
     let readers = case.readers + extra;
     let bytes = O::bytes(readers);
@@ -278,7 +278,7 @@ fn placed<O: Placed<N>, const N: usize>(case: &Case, surroundings: &Surroundings
     // SAFETY: as above.
     let ends = |index| unsafe { Ok((O::writer(place(index))?, O::reader(place(index), 0)?)) };
     let made = ends(0)?;
-    // SAFETY: as above; reader 1 was counted in.
+    // SAFETY: as above; `readers` includes reader 1.
     let second = if extra == 1 { Some(unsafe { O::reader(place(0), 1) }?) } else { None };
     let mut first = Some(made);
     trial::<O, N>(case, surroundings, &mut |index| first.take().map_or_else(|| ends(index), Ok), second)
@@ -303,7 +303,7 @@ fn repeat_placed<O: Placed<N>, const N: usize>(times: u64) -> Result<(), String>
     turns::<O, N>(unsafe { (O::writer(place())?, O::reader(place(), 0)?) }, times)
 }
 
-/// A trial in one process. `ends` makes the ends of object 0 and 1, `second` is one more reader of object 0.
+/// Runs a trial in one process. `ends` makes the ends of objects 0 and 1; `second` is one more reader of object 0.
 fn trial<O: Ends<N>, const N: usize>(
     case: &Case,
     surroundings: &Surroundings,
@@ -336,7 +336,7 @@ fn trial<O: Ends<N>, const N: usize>(
     figures.map(|figures| completed(trial, figures, count))
 }
 
-/// Adds what the far side counted.
+/// Adds the rate that follows from the far side's count.
 fn completed(trial: Trial, mut figures: Figures, count: u64) -> Figures {
     if [Trial::Flat, Trial::Slices].contains(&trial)
         && let Some(ns) = figures.remove("ns")
@@ -346,11 +346,11 @@ fn completed(trial: Trial, mut figures: Figures, count: u64) -> Figures {
     figures
 }
 
-/// A trial whose far side is a process.
+/// Runs a trial whose far side is a process.
 fn beside<O: Placed<N>, const N: usize>(case: &Case, surroundings: &Surroundings) -> Result<Figures, String> {
     let bytes = O::bytes(1);
     let shared = across::Shared::new(mapping_bytes(2, bytes))?;
-    // As in `placed`; the other process attaches to the same objects, and makes the ends that this does not.
+    // As in `placed`; the other process attaches to the same objects, and makes the ends that this one does not make.
     let place = |index: usize| Place {
         // SAFETY: as above.
         memory: unsafe { stretch(&shared.mapping, index, bytes) },
@@ -445,7 +445,8 @@ mod tests {
         assert_eq!(run("QrtWo", Trial::Slices), ["in", "out"]);
     }
 
-    /// A rate by slices is no rate of single values: each object is in both trials, or in that of single values alone.
+    /// A rate by slices is not a rate of single values: each object is in both trials, or in the trial of single
+    /// values alone.
     #[test]
     fn several_values_at_once_are_a_trial_of_their_own() {
         let case = |trial| Case { trial, words: 8, readers: 1, across: false };

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The timer: the processor's own counter, fenced, so that what is timed lies between the two looks at it.
+//! The timer: the processor's own counter, fenced, so that the timed operation is between the two reads.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use crate::figures::percentile;
 
-/// Reads the counter: everything before has been done, loads included (stores may still wait in their buffer), and
-/// nothing behind has begun.
+/// Reads the counter. Everything before is done, loads included (stores may still wait in their buffer), and nothing
+/// after it has begun.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn now() -> u64 {
     use core::arch::x86_64::{__rdtscp, _mm_lfence};
     let mut cpu = 0;
-    // SAFETY: every processor of x86-64 that has an invariant counter has both instructions; `cpu` is ours.
+    // SAFETY: every x86-64 processor with an invariant counter has both instructions; `cpu` is ours.
     unsafe {
         _mm_lfence();
         let ticks = __rdtscp(&mut cpu);
@@ -24,24 +24,24 @@ pub(crate) fn now() -> u64 {
     }
 }
 
-/// Elsewhere the monotonic clock, whose ticks are ns.
+/// On other processors, the monotonic clock, whose ticks are ns.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 pub(crate) fn now() -> u64 {
     taut_sys::clock::monotonic_ns()
 }
 
-/// Ticks in ns, and what a look costs.
+/// The length of a tick, and the cost of a read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
-    /// Ticks of one ns.
+    /// Ticks per ns.
     ticks: f64,
-    /// Two looks with nothing in between: p50, p99.9, and the smallest difference above 0, in ns.
+    /// Two reads with nothing in between: p50, p99.9, and the smallest difference above 0, in ns.
     pub(crate) cost: [f64; 3],
 }
 
 impl Clock {
-    /// Calibrated against the monotonic clock for 50 ms.
+    /// Calibrates the counter against the monotonic clock for 50 ms.
     pub(crate) fn calibrated() -> Self {
         let (begin, ticks) = (Instant::now(), now());
         while begin.elapsed() < Duration::from_millis(50) {
@@ -59,12 +59,12 @@ impl Clock {
         Self { ticks, cost: cost.map(|cost| cost as f64 / ticks) }
     }
 
-    /// For another process of this machine.
+    /// The calibration as text, for another process on this machine.
     pub(crate) fn to_text(self) -> String {
         self.ticks.to_string()
     }
 
-    /// What another process found out.
+    /// The calibration of another process.
     pub(crate) fn from_text(text: &str) -> Result<Self, String> {
         let ticks = text.parse().map_err(|_| "not a number of ticks")?;
         Ok(Self { ticks, cost: [0.0; 3] })
@@ -75,7 +75,7 @@ impl Clock {
         ticks as f64 / self.ticks
     }
 
-    /// How many ticks a ns has.
+    /// The number of ticks per ns.
     pub(crate) fn ns_ticks(&self) -> f64 {
         self.ticks
     }
@@ -86,9 +86,9 @@ impl Clock {
     }
 }
 
-/// The smallest distance between two different values of sorted looks. A hypervisor that scales a counter rounds its steps,
-/// so that the same number of them may differ by a tick: values a tick apart are one, unless a third follows them, as it
-/// does where the counter goes by single ticks.
+/// The smallest distance between two different values of sorted reads. A hypervisor that scales a counter rounds its
+/// steps, so that equal steps may differ by a tick. Values one tick apart therefore count as one, unless a third
+/// follows them: then the counter advances by single ticks.
 fn step(sorted: &[u64]) -> u64 {
     let mut groups: Vec<(u64, u64)> = Vec::new();
     for &look in sorted {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a trial gives: named figures, and how several rounds of them are told.
+//! The results of a trial: named figures, and the summary of several rounds.
 
 use std::collections::BTreeMap;
 
-/// Named figures of one trial: times in ns, rates in million a second.
+/// Named figures of one trial: times in ns, rates in millions per second.
 pub(crate) type Figures = BTreeMap<&'static str, f64>;
 
-/// The value below which `share` (0 to 1) of the samples lie: the nearest rank, so always one of them; 0 of none.
-/// Sorts the samples.
+/// The value below which `share` (0 to 1) of the samples lie, by nearest rank: always one of the samples; 0 if there
+/// are none. Sorts the samples.
 pub(crate) fn percentile(samples: &mut [u64], share: f64) -> u64 {
     samples.sort_unstable();
     let rank = (share * samples.len() as f64).ceil() as usize;
     samples.get(rank.clamp(1, samples.len().max(1)) - 1).copied().unwrap_or(0)
 }
 
-/// The middle, the least and the largest; `None` of none.
+/// The median, the least and the largest; `None` if there are none.
 pub(crate) fn spread(values: &[f64]) -> Option<[f64; 3]> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -30,7 +30,7 @@ pub(crate) fn spread(values: &[f64]) -> Option<[f64; 3]> {
     Some([median, least, largest])
 }
 
-/// The middle one; NaN of none.
+/// The median; NaN if there are none.
 pub(crate) fn median(values: &[f64]) -> f64 {
     spread(values).map_or(f64::NAN, |[median, ..]| median)
 }

@@ -3,13 +3,14 @@
 
 //! Measures our objects beside other people's, in one run: `cargo xtask peers`.
 //!
-//! Two threads, or a thread and a process, pinned to two processors and real-time where that is permitted. Every object
-//! is checked first. Then rounds: each trial of each object once, those that are compared close together and in random
-//! order, and before each the time that a bare cache line takes there and back, for on a virtual machine that changes.
+//! A trial has two threads, or a thread and a process, pinned to two processors, and real-time where the system
+//! permits it. A run first checks every object. Then it runs rounds: each trial of each object once, compared trials
+//! close together and in random order. Before each trial it times the round trip of a bare cache line, which changes
+//! on a virtual machine.
 //!
-//! `cargo xtask peers --locks` measures locks and releases in the same manner: `locks/`.
+//! `cargo xtask peers --locks` measures locks and releases in the same way: `locks/`.
 //!
-//! To add an object: a file in `ours/` or `peers/` beside the others, and its line in the list there.
+//! To add an object: add a file in `ours/` or `peers/` beside the others, and its line in the list there.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a tool for people at a terminal")]
 
 mod across;
@@ -79,7 +80,7 @@ fn words(text: &str) -> Result<usize, String> {
     object::WORDS.into_iter().find(|words| 8 * words == bytes).ok_or_else(|| "no such size".into())
 }
 
-/// All objects, ours first, and what they are measured by.
+/// All objects, ours first, and the baselines last.
 fn benches() -> Vec<Box<dyn Bench>> {
     let mut benches = ours::all();
     benches.extend(peers::all());

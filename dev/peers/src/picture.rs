@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The picture: what a write and a read take while the other side hammers, from p50 to p99.9, at 64 B.
+//! The picture: times of a write and a read while the other side runs at full speed, from p50 to p99.9, at 64 B.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::figures::median;
 use crate::run::{Row, Run};
 use crate::trial::Trial;
 
-/// Words of the values that are shown.
+/// Words of the values in the picture.
 const WORDS: usize = 8;
 const WIDTH: f64 = 1000.0;
 /// Room for names.
@@ -18,7 +18,7 @@ const NAMES: f64 = 170.0;
 const PANEL: f64 = 376.0;
 const GAP: f64 = 40.0;
 const LINE: f64 = 19.0;
-/// The axis, ns, logarithmic.
+/// The range of the axis, in ns; it is logarithmic.
 const AXIS: [f64; 2] = [10.0, 1e7];
 
 const OURS: &str = "#0b6e4f";
@@ -26,13 +26,13 @@ const OTHERS: &str = "#8a8f98";
 const INK: &str = "#24292f";
 const FAINT: &str = "#e3e6ea";
 
-/// Where a time stands in a panel.
+/// The position of a time in a panel.
 fn place(ns: f64) -> f64 {
     let [least, largest] = AXIS.map(f64::ln);
     (ns.clamp(AXIS[0], AXIS[1]).ln() - least) / (largest - least) * PANEL
 }
 
-/// One object's line: its two operations, p50, p99, p99.9.
+/// One object's line: p50, p99 and p99.9 of its two operations.
 struct Line {
     name: &'static str,
     ours: bool,
@@ -61,7 +61,7 @@ fn lines(run: &Run, queues: bool) -> Vec<Line> {
         });
         lines[at].sides[side] = Some(figures);
     }
-    // By what the slower side takes nearly always.
+    // In the order of the slower side's p99.9.
     let weight = |line: &Line| line.sides.iter().flatten().map(|[.., p999]| *p999).fold(0.0, f64::max);
     lines.sort_by(|one, other| weight(one).total_cmp(&weight(other)));
     lines

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Which trials, and in which order: trials that are compared stand close together, each time in another order.
+//! The trials of a run and their order: compared trials run close together, each time in another order.
 
 use crate::bench::{Bench, Case};
 use crate::object::{Kind, WORDS};
 use crate::raw;
 use crate::trial::Trial;
 
-/// An object, by its place in the list, in a trial.
+/// An object, by its position in the list, in a trial.
 pub(crate) type Entry = (usize, Case);
 
-/// Trials of one kind on one size: of each object those that belong together.
+/// Trials of one kind at one size: for each object those that belong together.
 pub(crate) type Group = Vec<Vec<Entry>>;
 
-/// What is wanted.
+/// What to run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
-    /// Only what a bar is held against.
+    /// Only trials that a bar needs.
     pub(crate) bars: bool,
-    /// Only objects whose names begin so; all if empty.
+    /// Only objects whose names begin with one of these; all if empty.
     pub(crate) only: Vec<String>,
     /// Only these trials; all if empty.
     pub(crate) trials: Vec<Trial>,
-    /// Only values of these words; all if empty.
+    /// Only values with these numbers of words; all if empty.
     pub(crate) words: Vec<usize>,
 }
 
-/// Numbers of readers beyond 1.
+/// Numbers of readers above 1.
 const CROWDS: [u32; 2] = [4, 20];
 
-/// The groups that are wanted.
+/// The requested groups.
 pub(crate) fn groups(benches: &[Box<dyn Bench>], options: &Options) -> Vec<Group> {
     let mut groups = Vec::new();
     for trial in
@@ -87,23 +87,23 @@ fn unit(bench: &dyn Bench, trial: Trial, words: usize, bars: bool) -> Vec<Case> 
     cases
 }
 
-/// What a full run has.
+/// Whether a full run has this trial.
 fn usual(bench: &dyn Bench, trial: Trial, words: usize) -> bool {
     match trial {
         Trial::Unchanged => words == 8,
-        // What is said of queues from 8 B to 4 KiB is shown in the middle of that as well.
+        // Statements about queues from 8 B to 4 KiB are also shown at a size in between.
         Trial::Write | Trial::Read => true,
         _ => words != 32 || bench.kind() == Kind::State,
     }
 }
 
-/// Others that a bar names.
+/// Objects of others that a bar names.
 const NAMED: [&str; 3] = ["rtrb", "rtrb chunks", "triple_buffer"];
-/// Others that might be the fastest.
+/// Objects of others that may be the fastest.
 const FAST: [&str; 7] =
     ["rtrb", "rtrb chunks", "ringbuf", "heapless", "bbqueue", "ArrayQueue", "real-time fifo"];
 
-/// What a bar is held against.
+/// Whether a bar needs this trial.
 fn held(bench: &dyn Bench, trial: Trial, words: usize) -> bool {
     let name = bench.name();
     match trial {
@@ -116,7 +116,7 @@ fn held(bench: &dyn Bench, trial: Trial, words: usize) -> bool {
     }
 }
 
-/// A small generator, so that a seed gives the order again.
+/// A small generator, so that a seed reproduces the order.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -134,7 +134,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Puts the items into another order.
+    /// Shuffles the items.
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for at in (1..items.len()).rev() {
             items.swap(at, (self.next() % (at as u64 + 1)) as usize);
@@ -164,8 +164,8 @@ mod tests {
         assert_eq!(sorted.len(), entries.len(), "nothing twice");
     }
 
-    /// What the bars of `cargo xtask bars share` are held against, a line each: that command knows the same list, and a run
-    /// that lacks a line leaves bars without a figure.
+    /// What the bars of `cargo xtask bars share` need, one line each. That command knows the same list; a run that
+    /// lacks a line leaves bars without a figure.
     const NEEDED: &str = include_str!("../needed.txt");
 
     #[test]
@@ -182,7 +182,7 @@ mod tests {
             let lacking: Vec<_> =
                 NEEDED.lines().filter(|line| !planned.iter().any(|other| other == line)).collect();
             assert!(lacking.is_empty(), "bars {bars}: nobody measures {lacking:#?}");
-            // The fastest of the others is one of those that are measured: the bars know all of them.
+            // The bars compare with the fastest of the others, so they must know all others that are measured.
             let others = groups.iter().flatten().flatten().filter(|(at, case)| {
                 bars && !benches[*at].ours() && [Trial::Flat, Trial::Slices].contains(&case.trial)
             });

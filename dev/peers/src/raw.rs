@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What nothing can be better than, or what everything is measured by: a line there and back between two processors,
-//! a copy within one, a look at a word that nobody writes.
+//! The baselines: the round trip of a line between two processors, a copy within one, a look at a word that no thread
+//! writes. Nothing can be faster than these, or everything is compared with them.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::AtomicU64;
@@ -24,7 +24,7 @@ pub(crate) const COPY: &str = "plain copy";
 #[derive(Default)]
 struct Line(AtomicU64);
 
-/// A line there, and another one back: ns, the middle of 5 batches.
+/// A line there, and another one back: ns, the median of 5 batches.
 pub(crate) fn round_trip(surroundings: &Surroundings) -> Result<f64, String> {
     const TRIPS: u64 = 400;
     let (there, back) = (Line::default(), Line::default());
@@ -60,7 +60,7 @@ pub(crate) fn round_trip(surroundings: &Surroundings) -> Result<f64, String> {
     surroundings.both(near, far).map(|(time, _)| time)
 }
 
-/// A bare word: what a look costs at least.
+/// A bare word: the least cost of a look.
 pub(crate) struct Word;
 
 impl About for Word {

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Operations in functions of their own, in turns and by one thread: for programs that count instructions, which
-//! `cargo xtask peers --record` does.
+//! Operations in functions of their own, in turns and in one thread, for programs that count instructions, as under
+//! `cargo xtask peers --record`.
 
 use std::hint::black_box;
 
 use crate::bench::Bench;
 use crate::object::{Ends, mark};
 
-/// One write: its instructions are this function's, but for the call.
+/// One write: its instructions are those of this function, less the call.
 #[inline(never)]
 fn put_once<O: Ends<N>, const N: usize>(writer: &mut O::Writer, value: &[u64; N]) -> bool {
     O::put(writer, value)
 }
 
-/// One read, of which the first word is looked at.
+/// One read, which looks at the first word.
 #[inline(never)]
 fn take_once<O: Ends<N>, const N: usize>(reader: &mut O::Reader) -> Option<u64> {
     O::take(reader, |value| value[0])
 }
 
-/// A value in and out again, `times` times.
+/// Moves a value in and out again, `times` times.
 pub(crate) fn turns<O: Ends<N>, const N: usize>(
     mut ends: (O::Writer, O::Reader),
     times: u64,
@@ -39,7 +39,7 @@ pub(crate) fn turns<O: Ends<N>, const N: usize>(
     Ok(())
 }
 
-/// `NAME BYTES TIMES`, as the command line has them.
+/// Runs `NAME BYTES TIMES`, the words of the command line.
 pub(crate) fn run(benches: &[Box<dyn Bench>], words: &[String]) -> Result<(), String> {
     let [name, bytes, times] = words else { return Err("repeat NAME BYTES TIMES".into()) };
     let bench = benches.iter().find(|bench| bench.name() == name).ok_or("no object of that name")?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The rounds: each trial once, its processors' distance measured right before.
+//! The rounds: each trial once, with the distance of the two processors measured right before.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -16,11 +16,11 @@ use crate::raw;
 use crate::surroundings::Surroundings;
 use crate::trial::Trial;
 
-/// Round trips of a line below this are of processors that share a cache.
+/// Below this round trip of a line, in ns, two processors share a cache.
 const NEAR_NS: f64 = 250.0;
 /// Two trials of a round are comparable if their processors' distances differ by less than this factor.
 const ALIKE: f64 = 1.5;
-/// A trial that failed so often is left out.
+/// A trial is left out after this many failures.
 const PATIENCE: usize = 2;
 
 /// One object in one trial, round by round.
@@ -30,7 +30,7 @@ pub(crate) struct Row {
     pub(crate) ours: bool,
     pub(crate) lines: [&'static str; 2],
     pub(crate) case: Case,
-    /// Of each round the round trip of a bare line, right before, and the figures.
+    /// For each round the round trip of a bare line, timed right before, and the figures.
     pub(crate) rounds: Vec<Option<(f64, Figures)>>,
     failures: Vec<String>,
 }
@@ -40,11 +40,11 @@ pub(crate) struct Run {
     pub(crate) rows: Vec<Row>,
     pub(crate) notes: Vec<String>,
     pub(crate) facts: Vec<(String, String)>,
-    /// Whether most rounds were of processors that share a cache.
+    /// Whether the processors shared a cache in most rounds.
     pub(crate) near: bool,
 }
 
-/// Checks every object first, then runs the rounds. `say` hears how far it is.
+/// Checks every object first, then runs the rounds. Reports progress through `say`.
 pub(crate) fn run(
     benches: &[Box<dyn Bench>],
     options: &Options,
@@ -116,7 +116,7 @@ fn checked(&(at, case): &Entry) -> Entry {
     (at, Case { trial: Trial::Check, ..case })
 }
 
-/// Entries whose results are not what they must be, and why.
+/// The entries that fail their check, and why.
 fn wrong(
     benches: &[Box<dyn Bench>],
     entries: &[Entry],
@@ -133,7 +133,7 @@ fn wrong(
     checks.collect()
 }
 
-/// What of a case is not in the heading of a table.
+/// What the heading of a table does not say about a case.
 pub(crate) fn suffix(case: &Case) -> String {
     let mut text = format!(" {} B", 8 * case.words);
     if case.readers > 1 {
@@ -145,7 +145,7 @@ pub(crate) fn suffix(case: &Case) -> String {
     text
 }
 
-/// The machine, the program and the run.
+/// Facts about the machine, the program and the run.
 pub(crate) fn facts(
     surroundings: &Surroundings,
     rounds: usize,
@@ -203,7 +203,7 @@ fn civil(days: i64) -> String {
 }
 
 impl Row {
-    /// A figure of every round that was of the run's usual distance.
+    /// A figure of every round at the usual distance of the run.
     pub(crate) fn usual(&self, near: bool, figure: &str) -> Vec<f64> {
         let rounds = self.rounds.iter().flatten().filter(|(raw, _)| (*raw < NEAR_NS) == near);
         rounds
@@ -213,7 +213,7 @@ impl Row {
             .collect()
     }
 
-    /// This one's figure over another's, round by round, where both were measured at one distance.
+    /// This row's figure over another's, round by round, where both were measured at about the same distance.
     pub(crate) fn over(&self, other: &Self, figure: &str) -> Vec<f64> {
         let pairs = self.rounds.iter().zip(&other.rounds);
         let both = pairs.filter_map(|(one, other)| Some((one.as_ref()?, other.as_ref()?)));
@@ -221,7 +221,7 @@ impl Row {
         alike.filter_map(|((_, one), (_, other))| Some(one.get(figure)? / other.get(figure)?)).collect()
     }
 
-    /// The round trip of a value over that of a bare line.
+    /// A figure over the round trip of a bare line, round by round.
     pub(crate) fn over_raw(&self, figure: &str) -> Vec<f64> {
         self.rounds.iter().flatten().filter_map(|(raw, figures)| Some(figures.get(figure)? / raw)).collect()
     }
@@ -231,7 +231,7 @@ impl Row {
             round.as_ref().map_or(Value::Null, |(raw, figures)| {
                 let mut figures = figures.clone();
                 figures.insert("raw", *raw);
-                // Digits beyond these say nothing.
+                // Further digits mean nothing.
                 figures.values_mut().for_each(|figure| *figure = (*figure * 1e3).round() / 1e3);
                 json!(figures)
             })
@@ -250,7 +250,7 @@ impl Row {
 }
 
 impl Run {
-    /// For programs: the facts, the notes, and every round of every row, which has a line of its own.
+    /// For programs: the facts, the notes, and every round of every row, one row per line.
     pub(crate) fn json(&self, timer: [f64; 3]) -> String {
         let facts: BTreeMap<_, _> = self.facts.iter().cloned().collect();
         let head = [

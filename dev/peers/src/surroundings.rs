@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Two processors, each with a thread of the highest standing that may be had, and the words by which the two sides
-//! of a trial begin and end together.
+//! Two processors, each with a thread that is real-time if the system permits it, and the words by which the two
+//! sides of a trial begin and end together.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -16,12 +16,13 @@ use crate::clock::Clock;
 /// Priority under SCHED_FIFO.
 const PRIORITY: u8 = 20;
 
-/// A word on lines of its own.
+/// A word on cache lines of its own.
 #[repr(align(128))]
 #[derive(Default)]
 pub(crate) struct Word(AtomicU64);
 
-/// How the sides of a trial begin and end together; may stand in memory of two processes. All zero at first.
+/// The words by which the sides of a trial begin and end together. They may be in memory of two processes. All are
+/// zero at first.
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct Signals {
@@ -33,7 +34,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Whether the far side shall end.
+    /// Whether the far side must end.
     #[inline(always)]
     pub(crate) fn stopped(&self) -> bool {
         self.stop.0.load(Relaxed) != 0
@@ -50,7 +51,7 @@ impl Signals {
         self.count.0.load(Acquire)
     }
 
-    /// Says what the far side counted.
+    /// Reports what the far side counted.
     pub(crate) fn set_count(&self, count: u64) {
         self.count.0.store(count, Release);
     }
@@ -60,7 +61,7 @@ impl Signals {
         self.stop.0.store(1, Release);
     }
 
-    /// The far side's part of a trial.
+    /// Runs the far side's part of a trial.
     pub(crate) fn far(&self, surroundings: &Surroundings, part: impl FnOnce()) {
         surroundings.enter(1);
         self.ready.0.store(1, Release);
@@ -73,8 +74,8 @@ impl Signals {
         surroundings.leave();
     }
 
-    /// The near side's part of a trial, in the calling thread, once the far side is ready. `alive` says whether it may
-    /// still become so.
+    /// Runs the near side's part of a trial in the calling thread, once the far side is ready. `alive` returns
+    /// whether the far side may still become ready.
     pub(crate) fn near<A>(
         &self,
         surroundings: &Surroundings,
@@ -94,32 +95,32 @@ impl Signals {
         let made = part();
         self.stop();
         surroundings.leave();
-        // So that real-time threads stay below the share that Linux gives them, and are never throttled in a trial.
+        // This keeps real-time threads below the share that Linux gives them, so that no trial is throttled.
         thread::sleep(begin.elapsed() / 8);
         Ok(made)
     }
 }
 
-/// The processors, and what of the wished surroundings was granted.
+/// The processors, and what the system granted.
 #[derive(Clone, Debug)]
 pub(crate) struct Surroundings {
     /// The near and the far processor.
     pub(crate) cpus: [u16; 2],
-    /// Whether threads are SCHED_FIFO.
+    /// Whether the threads are SCHED_FIFO.
     pub(crate) real_time: bool,
     /// The timer.
     pub(crate) clock: Clock,
-    /// Divides what trials take: 1, or more for a quick look.
+    /// Divides the length of trials: 1, or more for a quick look.
     pub(crate) haste: u32,
 }
 
 impl Surroundings {
-    /// The last two processors that there are.
+    /// Uses the last two processors that this thread may use.
     pub(crate) fn new(haste: u32) -> Result<Self, String> {
         Self::with(Clock::calibrated(), haste)
     }
 
-    /// The same with a timer that is known already.
+    /// The same with a calibrated timer.
     pub(crate) fn with(clock: Clock, haste: u32) -> Result<Self, String> {
         let cpus = own::affinity().map_err(|error| error.to_string())?;
         let [.., near, far] = cpus[..] else { return Err("a trial needs two processors".into()) };
@@ -128,7 +129,8 @@ impl Surroundings {
     }
 
     fn enter(&self, side: usize) {
-        // A thread that could not be pinned or raised shows in the spread; whether that may be was found out before.
+        // A thread that cannot be pinned or raised shows in the spread; `real_time` already says whether it may be
+        // raised.
         let _ = own::set_affinity(&[self.cpus[side]]);
         if self.real_time {
             let _ = own::set_fifo(PRIORITY);
@@ -142,8 +144,8 @@ impl Surroundings {
         let _ = own::set_affinity(&self.cpus);
     }
 
-    /// Runs the near part here and the far part in a thread on the other processor; with the near part's result the
-    /// far side's count.
+    /// Runs the near part here and the far part in a thread on the other processor. Returns the near part's result
+    /// and the far side's count.
     pub(crate) fn both<A>(
         &self,
         near: impl FnOnce(&Signals) -> A,
@@ -157,7 +159,7 @@ impl Surroundings {
         Ok((made, signals.count()))
     }
 
-    /// A time of a trial, in ticks, shortened by the haste.
+    /// A time of a trial, `ms`, in ticks and divided by the haste.
     pub(crate) fn ticks(&self, ms: u32) -> u64 {
         self.clock.ticks(Duration::from_millis(ms.into())) / u64::from(self.haste)
     }

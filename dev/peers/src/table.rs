@@ -10,7 +10,7 @@ use crate::object::{Kind, WORDS};
 use crate::run::{Row, Run, suffix};
 use crate::trial::Trial;
 
-/// The whole run.
+/// The tables of the whole run.
 pub(crate) fn markdown(run: &Run) -> String {
     let mut text = String::from(
         "# Ours beside others\n\n\
@@ -41,7 +41,7 @@ pub(crate) fn markdown(run: &Run) -> String {
     text
 }
 
-/// The row of an object in a trial of a size, alone and in one process.
+/// The row of an object in a trial at a size, with one reader and in one process.
 fn find<'a>(run: &'a Run, name: &str, trial: Trial, words: usize) -> Option<&'a Row> {
     run.rows.iter().find(|row| {
         let case = &row.case;
@@ -64,7 +64,7 @@ fn shown((name, ours): (&str, bool)) -> String {
     if ours { format!("**{name}**") } else { name.to_owned() }
 }
 
-/// Three digits are as many as a machine gives twice.
+/// A number with three digits: a machine reproduces no more.
 pub(crate) fn digits(value: f64) -> String {
     match value.abs() {
         _ if value.is_nan() => "-".into(),
@@ -82,7 +82,7 @@ fn with_spread(values: &[f64]) -> String {
     })
 }
 
-/// p50 / p99 / p99.9 and the spread of the first; attempts that failed, if any.
+/// p50 / p99 / p99.9, the spread of p50, and the number of failed attempts and of samples where they matter.
 fn percentiles(run: &Run, row: Option<&Row>) -> String {
     let Some(row) = row else { return "-".into() };
     let of = |figure| row.usual(run.near, figure);
@@ -105,7 +105,7 @@ fn percentiles(run: &Run, row: Option<&Row>) -> String {
     text
 }
 
-/// One table: all objects of a kind, all trials of a size.
+/// One table: all objects of a kind, in all trials at a size.
 fn table(text: &mut String, run: &Run, queues: bool, words: usize) {
     let fits = |row: &Row| {
         row.kind.is_queue() == queues && row.case.words == words && row.case.trial != Trial::Unchanged
@@ -149,7 +149,7 @@ fn table(text: &mut String, run: &Run, queues: bool, words: usize) {
     }
 }
 
-/// Several readers, driven in turns by one thread: every writer finds that many dirty lines.
+/// Several readers, which one thread drives in turns: every writer finds that many dirty lines.
 fn crowds(text: &mut String, run: &Run) {
     let rows: Vec<&Row> = run.rows.iter().filter(|row| row.case.readers > 1).collect();
     if rows.is_empty() {
@@ -198,7 +198,7 @@ fn across(text: &mut String, run: &Run) {
     }
 }
 
-/// A look at a value that nobody changes.
+/// Reads of a value that no side changes.
 fn unchanged(text: &mut String, run: &Run) {
     let rows: Vec<&Row> = run.rows.iter().filter(|row| row.case.trial == Trial::Unchanged).collect();
     if rows.is_empty() {
@@ -220,7 +220,7 @@ fn unchanged(text: &mut String, run: &Run) {
     }
 }
 
-/// What moves, by the protocols.
+/// The cache lines that move, by the protocols.
 fn lines(text: &mut String, run: &Run) {
     let _ = writeln!(
         text,

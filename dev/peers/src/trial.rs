@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The trials: what is timed on the near side, and what the far side does meanwhile.
+//! The trials: what the near side times, and what the far side does meanwhile.
 
 use std::hint::{black_box, spin_loop};
 
@@ -13,30 +13,30 @@ use crate::surroundings::{Signals, Surroundings};
 /// A kind of trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Trial {
-    /// Marked values are read back whole and in order, while the other side writes.
+    /// The reader finds marked values whole and in order, while the other side writes.
     Check,
-    /// One thread, nobody else: in, then out.
+    /// One thread alone: writes, then reads.
     Alone,
-    /// Both sides as fast as they can, for a time, value by value.
+    /// Both sides at full speed for a time, value by value.
     Flat,
-    /// The same, where the far side takes several values at once: objects that can.
+    /// The same, where the far side takes several values at once, for objects that can.
     Slices,
     /// There and back over two objects.
     Trip,
-    /// Each write timed, while the reader hammers.
+    /// Each write timed, while the reader runs at full speed.
     Write,
-    /// Each read timed, while the writer hammers.
+    /// Each read timed, while the writer runs at full speed.
     Read,
-    /// Two readers look at a value that nobody changes.
+    /// Two readers look at a value that no side changes.
     Unchanged,
 }
 
 impl Trial {
-    /// All that give figures.
+    /// All trials that give figures.
     pub(crate) const ALL: [Self; 7] =
         [Self::Alone, Self::Flat, Self::Slices, Self::Trip, Self::Write, Self::Read, Self::Unchanged];
 
-    /// The word of tables and the command line.
+    /// The name in tables and on the command line.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Check => "check",
@@ -50,7 +50,7 @@ impl Trial {
         }
     }
 
-    /// The trial of that name.
+    /// The trial of this name.
     pub(crate) fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().chain([Self::Check]).find(|trial| trial.word() == word)
     }
@@ -58,24 +58,24 @@ impl Trial {
 
 /// Pauses between two timed operations, so that the other side gets in between.
 const PAUSES: u32 = 60;
-/// Operations that are timed one by one.
+/// The number of operations that are timed one by one.
 const SAMPLES: u32 = 20_000;
-/// The most that such a trial takes, ms.
+/// The longest duration of such a trial, in ms.
 const LIMIT_MS: u32 = 60;
-/// The far side ends by itself after this, ms: an operation that waits for it without end then ends too.
+/// The far side ends by itself after this time, in ms: then an operation ends, too, that waits for it without bound.
 const FAR_MS: u32 = 120;
-/// The most that is waited for one operation to succeed, ms. It counts with this time then.
+/// The longest wait for one operation to succeed, in ms. The operation then counts as this long.
 const CAP_MS: u32 = 2;
-/// Length of the flat trial, ms.
+/// The length of the flat trial, in ms.
 const FLAT_MS: u32 = 20;
-/// Length of the check, ms.
+/// The length of the check, in ms.
 const CHECK_MS: u32 = 3;
 /// Batches of trials that time many operations together; the middle one counts.
 const BATCHES: u32 = 5;
-/// Trips of a batch.
+/// The number of trips in a batch.
 const TRIPS: u64 = 1_000;
 
-/// Touches every word; gives the first.
+/// Reads every word; returns the first.
 #[inline(always)]
 fn used<const N: usize>(value: &[u64; N]) -> u64 {
     black_box(value.iter().fold(0, |sum, word| sum ^ word));
@@ -92,7 +92,7 @@ impl<const N: usize> Source<N> {
         Self(value)
     }
 
-    /// Another value: the first word is its number.
+    /// The next value: the first word is its number.
     #[inline(always)]
     fn next(&mut self) -> &[u64; N] {
         self.0[0] += 1;
@@ -100,7 +100,7 @@ impl<const N: usize> Source<N> {
     }
 }
 
-/// What the far side does in a trial, with the end that it has there.
+/// Runs the far side of a trial, with the end that it has there.
 pub(crate) fn far<O: Ends<N>, const N: usize>(
     trial: Trial,
     surroundings: &Surroundings,
@@ -168,7 +168,7 @@ pub(crate) fn far<O: Ends<N>, const N: usize>(
     }
 }
 
-/// What the near side does in a trial, and what it measures.
+/// Runs the near side of a trial. Returns what it measures.
 pub(crate) fn near<O: Ends<N>, const N: usize>(
     trial: Trial,
     surroundings: &Surroundings,
@@ -191,7 +191,7 @@ pub(crate) fn near<O: Ends<N>, const N: usize>(
     }
 }
 
-/// Marked values, while the far side writes them: whole, in order, and without a gap where none may be.
+/// Reads marked values while the far side writes them: whole, in order, and without a gap where none may be.
 fn check<O: Ends<N>, const N: usize>(
     surroundings: &Surroundings,
     signals: &Signals,
@@ -205,7 +205,7 @@ fn check<O: Ends<N>, const N: usize>(
                 let sane = match O::KIND {
                     Kind::Queue => number == seen + 1,
                     Kind::Losing => number > seen,
-                    // Before the first write some show zeros.
+                    // Before the first write some objects show zeros.
                     Kind::State => number >= seen,
                 };
                 if !sane {
@@ -218,7 +218,7 @@ fn check<O: Ends<N>, const N: usize>(
             None => spin_loop(),
         }
     }
-    // A reader that got nothing was starved, which trials show; a mixture is an error at once.
+    // A reader that received nothing was starved, which the trials show; a mixture is an error at once.
     if torn > 0 {
         return Err(format!("{torn} of {} values were mixtures of two", count + torn));
     }
@@ -232,7 +232,7 @@ fn alone<O: Ends<N>, const N: usize>(
 ) -> Figures {
     let mut source = Source::<N>::new();
     let (batches, size) = if O::KIND.is_queue() {
-        // Not every queue holds as much as it was asked to.
+        // Some queues hold less than they were asked to hold.
         let most = capacity(N) * 3 / 4;
         let held = (0..most).take_while(|_| O::put(writer, source.next())).count();
         while O::take(reader, used).is_some() {}
@@ -260,7 +260,7 @@ fn alone<O: Ends<N>, const N: usize>(
 
 fn unchanged<O: Ends<N>, const N: usize>(surroundings: &Surroundings, reader: &mut O::Reader) -> Figures {
     const LOOKS: u32 = 20_000;
-    // What there is, is seen before.
+    // These reads see what is there already, so that the timed ones find nothing new.
     for _ in 0..1_000 {
         black_box(O::newer(reader, used));
     }
@@ -276,7 +276,7 @@ fn unchanged<O: Ends<N>, const N: usize>(surroundings: &Surroundings, reader: &m
     Figures::from([("look", median(&times))])
 }
 
-/// By time, not by count: so it ends for queues that lose, too.
+/// Ends by time, not by count, so that it ends for queues that lose values, too.
 fn flat<O: Ends<N>, const N: usize>(surroundings: &Surroundings, writer: &mut O::Writer) -> Figures {
     let (start, length) = (now(), surroundings.ticks(FLAT_MS));
     let (mut source, mut done, mut put) = (Source::<N>::new(), 0_u64, 0_u64);
@@ -304,7 +304,7 @@ fn trip<O: Ends<N>, const N: usize>(
 ) -> Result<Figures, String> {
     let limit = surroundings.ticks(LIMIT_MS) / u64::from(BATCHES);
     let trips = TRIPS / u64::from(surroundings.haste);
-    // Behind 1, the number of what stands there before the first write in some.
+    // Numbers start after 1, which is the number of the initial value in some objects.
     let mut source = Source::<N>::new();
     let mut times = Vec::new();
     for _ in 0..=BATCHES {
@@ -369,7 +369,7 @@ fn timed(
         };
         let ticks = now() - start;
         if signals.over() {
-            // The other side has ended: what comes now is not under load.
+            // The other side has ended: what follows is not under load.
             break;
         }
         samples[done] = ticks.min(cap);

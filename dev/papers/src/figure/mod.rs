@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Figures: panels side by side with lines, stacked bars or timelines, as SVG that follows the reader's choice of light or dark.
+//! Figures as SVG: panels side by side with lines, stacked bars or timelines. The SVG follows the reader's choice of
+//! light or dark.
 
 mod svg;
 
@@ -11,12 +12,12 @@ pub(crate) use svg::svg;
 #[derive(Clone, Debug)]
 pub(crate) struct Figure {
     pub(crate) title: String,
-    /// What is shown and how it came about, a line each.
+    /// What the figure shows and how it came about, one line each.
     pub(crate) caption: Vec<String>,
     pub(crate) panels: Vec<Panel>,
-    /// How many panels stand side by side.
+    /// The number of panels side by side.
     pub(crate) columns: usize,
-    /// In the order of the legend.
+    /// The entries of the legend, in order.
     pub(crate) legend: Vec<(String, Style)>,
 }
 
@@ -33,16 +34,16 @@ pub(crate) struct Panel {
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
     Lines(Vec<Line>),
-    /// Per bar its name, and its parts from below.
+    /// For each bar its name, and its parts from the bottom up.
     Stacks(Vec<Named<f64>>),
-    /// Rows from above, each with its name and what lasts in it from one x to another.
+    /// Rows from the top down: for each its name, and its spans, each from one x to another.
     Spans(Vec<Named<[f64; 2]>>),
 }
 
-/// What stands under a name: values, each with its look.
+/// A name and its values, each with its style.
 pub(crate) type Named<V> = (String, Vec<(V, Style)>);
 
-/// Points that belong together, in order of x.
+/// The points of one line, in order of x.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     pub(crate) style: Style,
@@ -52,7 +53,7 @@ pub(crate) struct Line {
 /// How a line or a part of a bar looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Style {
-    /// 0 to 5, of the palette.
+    /// The index into the palette, 0 to 5.
     pub(crate) colour: usize,
     pub(crate) stroke: Stroke,
     pub(crate) marker: Marker,
@@ -75,17 +76,17 @@ pub(crate) enum Marker {
     Triangle,
 }
 
-/// A line in this colour.
+/// The style of a line in this colour.
 pub(crate) const fn line(colour: usize, stroke: Stroke, marker: Marker) -> Style {
     Style { colour, stroke, marker }
 }
 
-/// A part of a bar in this colour.
+/// The style of a part of a bar in this colour.
 pub(crate) const fn part(colour: usize) -> Style {
     Style { colour, stroke: Stroke::Filled, marker: Marker::None }
 }
 
-/// An axis: where it begins and ends, and what stands at it.
+/// An axis: its label, its range and its ticks.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
     pub(crate) label: String,
@@ -112,25 +113,25 @@ impl Axis {
         Self::linear(label, 0.0, (most / step).ceil().max(1.0) * step, step)
     }
 
-    /// From a power of ten to another, with a tick at each power.
+    /// From one power of ten to another, with a tick at each power.
     pub(crate) fn powers(label: &str, from: i32, to: i32) -> Self {
         let ticks = (from..=to).map(|power| 10_f64.powi(power)).map(|at| (at, short(at, at))).collect();
         Self { label: label.into(), from: 10_f64.powi(from), to: 10_f64.powi(to), logarithmic: true, ticks }
     }
 
-    /// Without numbers, for bars that have names.
+    /// Without ticks, for bars that have names.
     pub(crate) fn names(label: &str, bars: usize) -> Self {
         Self { label: label.into(), from: 0.0, to: bars as f64, logarithmic: false, ticks: Vec::new() }
     }
 
-    /// Where a value stands, 0 to 1; the ends for what is outside.
+    /// The position of a value on the axis, 0 to 1; a value outside of the range is at the nearer end.
     pub(crate) fn place(&self, value: f64) -> f64 {
         let of = |value: f64| if self.logarithmic { value.max(f64::MIN_POSITIVE).ln() } else { value };
         ((of(value) - of(self.from)) / (of(self.to) - of(self.from))).clamp(0.0, 1.0)
     }
 }
 
-/// A number at an axis that goes so far: in thousands or millions where it goes far.
+/// The label of a tick on an axis that reaches `most`: in millions from 1e6 on, in thousands from 1e4 on.
 fn short(value: f64, most: f64) -> String {
     match most {
         _ if value == 0.0 => "0".into(),
@@ -140,7 +141,7 @@ fn short(value: f64, most: f64) -> String {
     }
 }
 
-/// A number as people read it: thousands apart, at most two decimals.
+/// A number with commas between thousands and at most two decimals.
 pub(crate) fn grouped(value: f64) -> String {
     let mut text = format!("{:.2}", value.abs());
     let decimals = text.split_off(text.len() - 3);

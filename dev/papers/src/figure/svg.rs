@@ -7,17 +7,17 @@ use super::{Axis, Body, Figure, Line, Marker, Named, Panel, Stroke, Style};
 
 const WIDTH: f64 = 1000.0;
 const EDGE: f64 = 16.0;
-/// Room for what stands at an axis.
+/// Room for the labels of an axis.
 const LEFT: f64 = 56.0;
 const BELOW: f64 = 44.0;
 const GAP: f64 = 18.0;
 const HEIGHT: f64 = 250.0;
-/// Between two rows of panels.
+/// Room between two rows of panels.
 const BETWEEN: f64 = 26.0;
-/// Of a character at 12 pixels, wide enough for most.
+/// The room for a character at 12 pixels, enough for most.
 const CHARACTER: f64 = 6.6;
 
-/// Colours that people with any sight tell apart, on light and on dark.
+/// Colours that people with any colour vision tell apart: each for a light and for a dark background.
 const PALETTE: [[&str; 2]; 6] = [
     ["#0b6e4f", "#3fb68b"],
     ["#c2410c", "#fb8b4c"],
@@ -76,7 +76,7 @@ fn style() -> String {
     )
 }
 
-/// Entries from left to right, in as many rows as they need; where the rows end.
+/// Draws the legend's entries from left to right, in as many rows as they need. Returns where the rows end.
 fn legend(svg: &mut String, figure: &Figure, top: f64) -> f64 {
     let (mut x, mut y) = (EDGE, top);
     for (name, style) in &figure.legend {
@@ -101,7 +101,7 @@ fn legend(svg: &mut String, figure: &Figure, top: f64) -> f64 {
     y + 26.0
 }
 
-/// One panel; where it ends.
+/// Draws one panel. Returns where it ends.
 fn panel(svg: &mut String, panel: &Panel, left: f64, top: f64, width: f64) -> f64 {
     text(svg, [left, top], "start", "m h", &panel.title);
     let (x0, x1) = (left + LEFT, left + width - 8.0);
@@ -262,10 +262,10 @@ mod tests {
     fn lines_have_their_marks_where_their_values_are() {
         let style = line(1, Stroke::Dashed, Marker::Dot);
         let svg = svg(&figure(Body::Lines(vec![Line { style, points: vec![(40.0, 0.0), (95.0, 100.0)] }])));
-        // Two points and the legend's.
+        // Two points, and the marker in the legend.
         assert_eq!(svg.matches("<circle").count(), 3);
         assert!(svg.contains("Bytes &amp; &lt; buffers") && svg.contains("prefers-color-scheme: dark"));
-        // The first stands where both axes begin, the last where they end.
+        // The first point is where both axes begin, the last where they end.
         let (x0, x1) = (EDGE + LEFT, WIDTH - EDGE - 8.0);
         assert!(svg.contains(&format!(r#"cx="{x0:.1}""#)) && svg.contains(&format!(r#"cx="{x1:.1}""#)));
     }
@@ -290,7 +290,7 @@ mod tests {
         let heights: f64 = [100.0, 150.0].iter().sum();
         assert_eq!(heights, HEIGHT);
         assert!(svg.contains(r#"height="100.0""#) && svg.contains(r#"height="150.0""#));
-        // Nothing is drawn for nothing.
+        // A part of zero draws no rectangle.
         assert_eq!(svg.matches("<rect class=\"f").count(), 2);
     }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Appendix A: three tasks and a resource, unit by unit, by each rule. TB is among the users of R1, as what is described
-//! needs: with TA alone the ceiling is TA's own, and TB preempts it.
+//! Appendix A: three tasks and a resource, unit by unit, under each rule. TB is among the users of R1, as the paper's
+//! description needs: with TA alone the ceiling is TA's own level, and TB preempts it.
 
 use taut_policy::queue::ReadyQueue;
 use taut_policy::{Answer, Locking, Misuse};
@@ -33,21 +33,21 @@ const JOBS: [Job; 3] = [
     Job { release: 2, deadline: 8, steps: &[Run, Lock, Run, Unlock] },
     Job { release: 4, deadline: 7, steps: &[Run, Run] },
 ];
-/// As long as all of them take.
+/// The units that all jobs take together.
 const END: usize = 13;
 /// The least deadline among the users of R1.
 const CEILING: u64 = 8;
 
-/// What became of them under a rule.
+/// The schedule under one rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Ran {
-    /// Of each unit the task that ran, and whether it held R1.
+    /// For each unit the task that ran, and whether it held R1.
     units: Vec<(usize, bool)>,
-    /// Before each unit.
+    /// The rule's queue in each unit, before the task runs.
     queues: Vec<String>,
 }
 
-/// Runs them, and shows the rule's queue before each unit; a star behind who holds R1.
+/// Runs the jobs under a rule, and shows the rule's queue in each unit. A star follows the holder of R1.
 fn ran<R: Locking>(mut rule: R, queue: impl Fn(&R) -> Vec<Vec<usize>>) -> Result<Ran, Misuse> {
     let mut at = [0; 3];
     let mut ran = Ran { units: Vec::new(), queues: Vec::new() };
@@ -83,13 +83,13 @@ fn ran<R: Locking>(mut rule: R, queue: impl Fn(&R) -> Vec<Vec<usize>>) -> Result
     Ok(ran)
 }
 
-/// A queue's tasks, the first one first.
+/// The tasks of a queue, the first one first.
 fn in_order(queue: &(impl ReadyQueue + Clone)) -> Vec<usize> {
     let mut queue = queue.clone();
     std::iter::from_fn(|| queue.take_first()).map(|(task, _)| task).collect()
 }
 
-/// By name, what each rule makes of it.
+/// The schedule under each rule, by the rule's name.
 fn by_rule() -> Result<Vec<(&'static str, Ran)>, Misuse> {
     let deadlines = JOBS.map(|job| Duration::from_ns(job.deadline));
     let floors = [Duration::from_ns(CEILING)];
@@ -117,10 +117,10 @@ fn by_rule() -> Result<Vec<(&'static str, Ran)>, Misuse> {
     ])
 }
 
-/// The tables, and the figure.
+/// Fills in the tables, and draws the figure.
 ///
 /// # Errors
-/// A rule that does not do what it must.
+/// A rule refuses a call, or makes a wrong decision.
 pub(super) fn report(values: &mut Values) -> Result<Figure, String> {
     let all = by_rule().map_err(|misuse| format!("a rule refused: {misuse}"))?;
     let schedule = |ran: &Ran| {
@@ -137,7 +137,7 @@ pub(super) fn report(values: &mut Values) -> Result<Figure, String> {
     let mut rows = vec![head];
     for now in 0..END {
         let queues = all.iter().map(|(_, ran)| ran.queues[now].clone());
-        // Where nothing changes nothing is said.
+        // The table has a row only where a queue changes.
         if now == 0 || all.iter().any(|(_, ran)| ran.queues[now] != ran.queues[now - 1]) {
             rows.push(std::iter::once(now.to_string()).chain(queues).collect());
         }
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(page.matches(expected).count(), 4, "{page}");
         assert!(page.ends_with("|the same timeline"));
         assert!(page.contains("head | `A A* A* A* C C A* A* A* B B* A A` |"), "{page}");
-        // At 4, when TC has come.
+        // At 4, after the release of TC.
         let queues = "| 4 | TA* TB TC | TA* TB TC | TA* TB TC | TA*, TB TC | TC TA* TB |";
         assert!(page.contains(queues), "{page}");
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Tests A, B and C in instructions, which `valgrind --tool=callgrind` counts: this program again, with functions of
-//! their own for what is counted, and one after each of which the counts so far are written down.
+//! Tests A, B and C in instructions, which `valgrind --tool=callgrind` counts. It runs this program again, with the
+//! counted operations in functions of their own. A marker function ends each part.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -15,12 +15,12 @@ use super::rules::{Scene, Variant, With};
 use super::trials::{Cell, OTHERS, Test, complete, lock, release, unlock};
 use crate::callgrind;
 
-/// Operations of each.
+/// The number of operations in each part.
 pub(super) const TIMES: u32 = 500;
-/// The command of this program that is counted.
+/// The command of this program that callgrind runs.
 pub(crate) const COMMAND: &str = "counted-gutierrez13";
 
-/// Instructions of an operation, by what was looked at.
+/// Instructions of an operation, by rule, test and number of others.
 pub(super) type Counts = BTreeMap<Cell, f64>;
 
 #[inline(never)]
@@ -38,19 +38,19 @@ fn release_once(rule: &mut impl Locking, arrival: Instant) -> Result<(), Misuse>
     release(rule, arrival)
 }
 
-/// When this returns, what was counted is written down.
+/// When this returns, callgrind writes down the counts so far.
 #[inline(never)]
 fn counted_so_far(part: u32) -> u32 {
     black_box(part)
 }
 
-/// What is counted of each rule and number of tasks, in this order.
+/// The parts of each rule and number of tasks: lock, unlock and release, in this order.
 const PARTS: u32 = 3;
 
-/// Everything that is counted, once: what the counted program does.
+/// Does everything that callgrind counts, once: the work of [`COMMAND`].
 ///
 /// # Errors
-/// A rule that does not do what it must.
+/// A rule refuses a call, or makes a wrong decision.
 pub(crate) fn everything() -> Result<(), String> {
     for variant in Variant::ALL {
         for others in OTHERS {
@@ -91,10 +91,10 @@ impl With for Counted<'_> {
     }
 }
 
-/// Counts, with files below `folder`.
+/// Counts the instructions. Callgrind's files go below `folder`.
 ///
 /// # Errors
-/// No valgrind, or what it said.
+/// Valgrind is missing, or the error that it reports.
 pub(super) fn counts(folder: &Path) -> Result<Counts, String> {
     let counted = callgrind::Counted {
         command: COMMAND,
@@ -110,7 +110,7 @@ fn by_cell(totals: &[u64]) -> Counts {
     let keys = Variant::ALL.into_iter().flat_map(|variant| OTHERS.map(|others| (variant, others)));
     for ((variant, others), parts) in keys.zip(totals.chunks_exact(PARTS as usize)) {
         let [lock, unlock, release] = [0, 1, 2].map(|part| parts[part] as f64 / f64::from(TIMES));
-        // The clock is not among them: under valgrind a look at it is a call of the kernel.
+        // The clock is left out: under valgrind, to read it is a system call.
         for (test, count) in
             [(Test::Pair, lock + unlock), (Test::Unlock, unlock), (Test::Activation, release)]
         {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Figures 6, 7 and 8: for each test two charts in ns as in the paper, and the same two in instructions.
+//! Figures 6, 7 and 8: for each test two charts in ns, as in the paper, and the same two in instructions.
 
 use super::measured::{Measured, Unit};
 use super::rules::Variant;
@@ -21,7 +21,7 @@ fn style(variant: Variant, without_clock: bool) -> Style {
     if without_clock { line(colour, Stroke::Dotted, Marker::None) } else { line(colour, Stroke::Solid, mark) }
 }
 
-/// The lines of a test's charts: rules, and in ns for A also without the clock.
+/// The lines of a test's charts: one for each rule. Test A in ns also has the rules without the clock.
 fn lines(test: Test, unit: Unit) -> Vec<(Variant, Test, Style)> {
     let all = Variant::ALL.into_iter();
     let mut lines: Vec<_> = all.clone().map(|variant| (variant, test, style(variant, false))).collect();
@@ -32,7 +32,7 @@ fn lines(test: Test, unit: Unit) -> Vec<(Variant, Test, Style)> {
     lines
 }
 
-/// A test's figure.
+/// The figure of a test.
 pub(super) fn figure(measured: &Measured, test: Test) -> Figure {
     let (title, label) = match test {
         Test::Unlock => ("Test B: unlock (Fig. 7)", "an unlock"),
@@ -99,7 +99,7 @@ fn panel(measured: &Measured, (test, unit, label): (Test, Unit, &str), from: u32
     }
 }
 
-/// Test C with threads, in us.
+/// Test C on threads, in us.
 fn on_threads(threads: &Activations, from: u32, to: u32) -> Panel {
     let here = || OTHERS.into_iter().filter(|others| (from..=to).contains(others));
     let of = |variant: Variant| {

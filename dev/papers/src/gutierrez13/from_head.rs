@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! SRP on one list that is searched from its head: what [Gutierrez13, Appendix A] warns of. Wrong, and here only to show
-//! how.
+//! SRP on one list that is searched from its head, against which [Gutierrez13, Appendix A] warns. It is wrong, and is
+//! here only to show how.
 
 use taut_policy::{Answer, Locking, Misuse, Scheduler};
 use taut_time::{Duration, Instant};
 
-/// As `SrpList`, but that a job is put in before the first that it goes before.
+/// Like `SrpList`, but a job is inserted before the first job that it precedes.
 #[derive(Clone, Debug)]
 pub(super) struct FromHead {
-    /// What runs stands first.
+    /// The running job is first.
     list: Vec<usize>,
     tasks: Vec<Task>,
-    /// Per resource its ceiling, its holder, and the holder's level before.
+    /// For each resource its ceiling, its holder, and the holder's level before the lock.
     resources: Vec<(Duration, Option<usize>, Duration)>,
     running: Option<usize>,
 }
@@ -22,7 +22,7 @@ pub(super) struct FromHead {
 struct Task {
     relative: Duration,
     due: Instant,
-    /// As a relative deadline.
+    /// The preemption level, as a relative deadline.
     level: Duration,
     held: u32,
 }
@@ -43,7 +43,7 @@ impl FromHead {
         }
     }
 
-    /// Its queue, what runs first.
+    /// The queue, the running job first.
     pub(super) fn queue(&self) -> &[usize] {
         &self.list
     }

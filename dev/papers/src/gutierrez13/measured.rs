@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What was measured, to be looked up, and what lines through it say.
+//! Looks up what was measured, and fits lines through it.
 
 use super::counts::Counts;
 use super::rules::Variant;
@@ -9,17 +9,17 @@ use super::threads::Activations;
 use super::trials::{Cell, OTHERS, Test, Times, cells};
 use crate::fit::{fit, spread};
 
-/// All of a run.
+/// The measurements of one run.
 #[derive(Clone, Debug)]
 pub(super) struct Measured {
     pub(super) times: Times,
-    /// Why not, if instructions could not be counted.
+    /// The counts, or the reason why instructions could not be counted.
     pub(super) counts: Result<Counts, String>,
-    /// Test C on threads; why not, if it could not be run.
+    /// Test C on threads, or the reason why it could not run.
     pub(super) threads: Result<Activations, String>,
 }
 
-/// How an operation is measured.
+/// The unit in which an operation is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     Instructions,
@@ -36,7 +36,8 @@ impl Unit {
 }
 
 impl Measured {
-    /// An operation at a number of others, the middle of the rounds; NaN if it was not measured.
+    /// The cost of an operation beside a number of other tasks: the median of the rounds, or the count. NaN if it was
+    /// not measured.
     pub(super) fn at(&self, unit: Unit, cell: Cell) -> f64 {
         match unit {
             Unit::Ns => spread(self.rounds(cell))[1],
@@ -46,18 +47,18 @@ impl Measured {
         }
     }
 
-    /// ns of each round.
+    /// The times of each round, in ns.
     pub(super) fn rounds(&self, cell: Cell) -> &[f64] {
         self.times.get(&cell).map_or(&[], Vec::as_slice)
     }
 
-    /// The units in which there are figures.
+    /// The units that have figures.
     pub(super) fn units(&self) -> Vec<Unit> {
         let counted = self.counts.is_ok().then_some(Unit::Instructions);
         counted.into_iter().chain([Unit::Ns]).collect()
     }
 
-    /// Of each number of others from one to another: a point.
+    /// A point for each number of others from `from` to `to`.
     pub(super) fn points(
         &self,
         unit: Unit,
@@ -69,7 +70,7 @@ impl Measured {
         between(from, to).map(|others| (f64::from(others), self.at(unit, (variant, test, others)))).collect()
     }
 
-    /// The slope in ns a task of each round, from 10 to 100 others.
+    /// The slope of each round, in ns per task, from 10 to 100 others.
     pub(super) fn slopes_ns(&self, variant: Variant, test: Test) -> Vec<f64> {
         let rounds = self.rounds((variant, test, 10)).len();
         let of = |round: usize| {
@@ -79,7 +80,7 @@ impl Measured {
         (0..rounds).map(of).collect()
     }
 
-    /// A row for each that was looked at.
+    /// A row for each rule, test and number of others.
     pub(super) fn csv(&self) -> String {
         let mut text = String::from("test,rule,others,instructions,ns,ns_least,ns_most\n");
         for cell in cells() {
@@ -101,7 +102,7 @@ impl Measured {
     }
 }
 
-/// Numbers of others that are looked at.
+/// The measured numbers of others from `from` to `to`, both included.
 pub(super) fn between(from: u32, to: u32) -> impl Iterator<Item = u32> {
     OTHERS.into_iter().filter(move |others| (from..=to).contains(others))
 }
@@ -110,7 +111,7 @@ pub(super) fn between(from: u32, to: u32) -> impl Iterator<Item = u32> {
 pub(super) mod tests {
     use super::*;
 
-    /// Figures by a formula of unit, rule, test and others, in three rounds that differ by a tenth.
+    /// Figures by a formula of rule, test and number of others, in three rounds that differ by a tenth.
     pub(in crate::gutierrez13) fn by(of: impl Fn(Variant, Test, f64) -> f64) -> Measured {
         let figure = |(variant, test, others): Cell| of(variant, test, f64::from(others));
         let times = cells().map(|cell| (cell, [1.0, 0.9, 1.1].map(|part| part * figure(cell)).to_vec()));

@@ -35,12 +35,12 @@ use crate::fit::spread;
 use crate::output::Output;
 use crate::page::{Values, table};
 
-/// The page in which the figures stand.
+/// The template of the page.
 const PAGE: &str = include_str!("../../pages/gutierrez13.md.in");
-/// What is worth recording; a look is shorter.
+/// The effort of a run that is worth recording; tests use less.
 const EFFORT: Effort = Effort { rounds: 21, pairs: 2_000, samples: 300 };
 
-/// The same of Test C on threads.
+/// The same for Test C on threads.
 const THREADS: threads::Effort = threads::Effort { rounds: 3, releases: 150 };
 
 /// What is asked for.
@@ -63,7 +63,7 @@ enum Only {
     Appendix,
 }
 
-/// Measures, and writes or prints.
+/// Measures, and writes or prints the results.
 pub(crate) fn run(options: &Options) -> Result<(), String> {
     let Some(folder) = options.out.as_ref().filter(|_| !options.json) else {
         println!("{}", times_told(&trials::times(&EFFORT)?));
@@ -71,7 +71,7 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     };
     let output = Output::new(folder.clone())?;
     if let Err(why) = recorded::written(&output) {
-        // What else there is needs no privilege.
+        // All other results need no privilege.
         if options.only.is_some() {
             return Err(why);
         }
@@ -88,7 +88,7 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     written(&output, &measured, &EFFORT)
 }
 
-/// By test and rule, a list of rounds for each number of others.
+/// The times as JSON: by test and rule, a list of rounds for each number of others.
 fn times_told(times: &trials::Times) -> Value {
     let rows = trials::cells().filter_map(|cell| {
         let (variant, test, others) = cell;
@@ -98,7 +98,7 @@ fn times_told(times: &trials::Times) -> Value {
     json!({ "rows": rows.collect::<Vec<_>>() })
 }
 
-/// The page, its figures and its rows.
+/// Writes the page, its figures and its rows.
 fn written(output: &Output, measured: &Measured, effort: &Effort) -> Result<(), String> {
     let mut values = Values::default();
     for (name, test) in [("fig6", Test::Pair), ("fig7", Test::Unlock), ("fig8", Test::Activation)] {
@@ -124,7 +124,7 @@ fn written(output: &Output, measured: &Measured, effort: &Effort) -> Result<(), 
     output.text("gutierrez13.md", &values.fill(PAGE)?)
 }
 
-/// Some of a test's figures: instructions, and ns with the spread of rounds.
+/// Some of a test's figures: instructions, and ns with the spread over rounds.
 fn numbers(measured: &Measured, test: Test) -> String {
     let mut head = vec!["other ready tasks".to_owned()];
     head.extend(Variant::ALL.iter().map(|variant| variant.name().to_owned()));
@@ -172,7 +172,7 @@ fn on_threads(threads: &Result<threads::Activations, String>) -> String {
 mod tests {
     use super::*;
 
-    /// The short form: all of it once, without valgrind.
+    /// The short form: everything once, without valgrind.
     #[test]
     fn the_page_is_made() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Appendix A on threads: the executor decides, the jobs compute for as long as they say, and what was recorded is shown
-//! beside what is expected, as a picture and as a trace for Perfetto.
+//! Appendix A on threads. The executor decides, and each job computes for its given time. The page shows each
+//! recorded run beside the expected schedule, as a picture and as a trace for Perfetto.
 
 use std::time::Duration as Time;
 
@@ -19,23 +19,23 @@ use crate::figure::{Axis, Body, Figure, Panel, part};
 use crate::output::Output;
 use crate::page::Values;
 
-/// The page of it.
+/// The template of the page.
 const PAGE: &str = include_str!("../../pages/gutierrez13-appendix.md.in");
 
-/// A unit of the paper's.
+/// The length of one of the paper's units.
 const UNIT: Duration = Duration::from_ms(5);
-/// As long as all jobs take.
+/// The units that all jobs take together.
 const UNITS: usize = 13;
-/// Runs at most, until the machine has let one be.
+/// The most runs that are tried until the machine does not disturb one.
 const ATTEMPTS: u32 = 20;
-/// What runs, unit by unit; a star behind who holds R1.
+/// The task that runs in each unit; a star follows the holder of R1.
 pub(super) const EXPECTED: &str = "A A* A* A* A* A* A* B B* C C A A";
 
 const NAMES: [&str; 3] = ["TA", "TB", "TC"];
-/// Of each task, in units: release, relative deadline, and what its job computes before, inside of and behind R1.
+/// For each task, in units: release and relative deadline, and what its job computes before, inside and after R1.
 const TASKS: [([u64; 2], [u64; 3]); 3] = [([0, 20], [1, 6, 2]), ([2, 8], [1, 1, 0]), ([4, 7], [2, 0, 0])];
 
-/// A rule that the executor has.
+/// A rule of the executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Decides {
     word: &'static str,
@@ -48,7 +48,7 @@ const RULES: [Decides; 2] = [
     Decides { word: "dfp", protocol: "DFP", rule: Rule::Dfp },
 ];
 
-/// What ran from one instant to another, in ns behind release 0.
+/// A span in which one task ran, in ns after release 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     task: usize,
@@ -57,7 +57,7 @@ pub(super) struct Span {
     to: u64,
 }
 
-/// A run as it was recorded.
+/// One recorded run.
 #[derive(Clone, Debug)]
 struct Recorded {
     records: Vec<Record>,
@@ -68,7 +68,7 @@ fn units(count: u64) -> Duration {
     Duration::from_ns(count * UNIT.as_ns())
 }
 
-/// The example as a manifest, of this processor.
+/// The example as a manifest for this processor.
 fn manifest(cpu: u16, decides: Decides) -> String {
     let mut text = format!(
         "manifest = 1\n[app]\nname = \"appendix-a\"\n[platform]\ncores = [{cpu}]\nmemory = \"4MiB\"\nscheduler = \"edf\"\n\
@@ -91,7 +91,7 @@ fn manifest(cpu: u16, decides: Decides) -> String {
     text
 }
 
-/// Its plan, which is not proven: the analysis lets the tasks come at the worst of times, not where the example has them.
+/// The plan of the example. It is not proven: the analysis assumes the worst arrivals, not those of the example.
 fn plan(cpu: u16, decides: Decides) -> Result<Plan, String> {
     let source = Source { name: "taut.toml".into(), text: manifest(cpu, decides) };
     let loaded = taut_manifest::load(&source, &[]);
@@ -101,7 +101,7 @@ fn plan(cpu: u16, decides: Decides) -> Result<Plan, String> {
     Ok(Plan::make(model, vec![input]).plan)
 }
 
-/// Uses so much time of the processor.
+/// Uses `count` units of processor time.
 fn compute(count: u64) {
     let end = clock::thread_cpu_ns() + units(count).as_ns();
     while clock::thread_cpu_ns() < end {
@@ -109,7 +109,7 @@ fn compute(count: u64) {
     }
 }
 
-/// Runs them once.
+/// Runs the example once.
 fn run(cpu: u16, rule: Rule) -> Result<Recorded, String> {
     let mut setup = Setup::new();
     let core = setup.core(cpu, rule);
@@ -144,7 +144,7 @@ fn run(cpu: u16, rule: Rule) -> Result<Recorded, String> {
     Ok(Recorded { records, spans })
 }
 
-/// Who ran from when to when.
+/// The spans in which each task ran.
 fn spans(records: &[Record], origin: Instant) -> Vec<Span> {
     let mut spans: Vec<Span> = Vec::new();
     let (mut running, mut holder) = (None::<(usize, u64)>, None);
@@ -170,7 +170,7 @@ fn spans(records: &[Record], origin: Instant) -> Vec<Span> {
     spans
 }
 
-/// Who ran in the middle of each unit.
+/// The task that ran in the middle of each unit.
 pub(super) fn unit_by_unit(spans: &[Span]) -> String {
     let at = |unit: usize| {
         let middle = UNIT.as_ns() * (2 * unit as u64 + 1) / 2;
@@ -182,7 +182,8 @@ pub(super) fn unit_by_unit(spans: &[Span]) -> String {
     (0..UNITS).map(at).collect::<Vec<_>>().join(" ")
 }
 
-/// Runs until one is not disturbed: how many it took, and the last one.
+/// Runs the example until the machine does not disturb a run, at most [`ATTEMPTS`] times. Returns the number of runs,
+/// and the last one.
 fn attempts(cpu: u16, rule: Rule) -> Result<(u32, Recorded), String> {
     let mut count = 0;
     loop {
@@ -194,10 +195,10 @@ fn attempts(cpu: u16, rule: Rule) -> Result<(u32, Recorded), String> {
     }
 }
 
-/// The page, its picture and its traces.
+/// Writes the page, its picture and its traces.
 ///
 /// # Errors
-/// No privilege for SCHED_FIFO, or what a file says.
+/// There is no privilege for SCHED_FIFO, or a file cannot be written.
 pub(super) fn written(output: &Output) -> Result<(), String> {
     let cpu =
         thread::affinity().map_err(|error| error.to_string())?.first().copied().ok_or("no processor")?;
@@ -226,7 +227,7 @@ pub(super) fn written(output: &Output) -> Result<(), String> {
     output.text("gutierrez13-appendix.md", &values.fill(PAGE)?)
 }
 
-/// As its text says.
+/// [`EXPECTED`] as spans.
 fn expected() -> Vec<Span> {
     let unit = UNIT.as_ns();
     let span = |(at, word): (u64, &str)| Span {
@@ -277,7 +278,7 @@ mod tests {
             let plan = plan(0, decides).expect("in order");
             assert_eq!(plan.resources[0].protocol.paper_name(), decides.protocol);
             let names: Vec<_> = plan.tasks.iter().map(|task| task.name.as_str()).collect();
-            // Records name them by position.
+            // Records name tasks by position.
             assert_eq!(names, NAMES.map(str::to_lowercase));
         }
     }
@@ -308,8 +309,8 @@ mod tests {
         assert_eq!(unit_by_unit(&expected()), EXPECTED);
     }
 
-    /// Whatever the machine does meanwhile, the order of what is decided is that of the text, if only TA has R1 when the others
-    /// come.
+    /// Whatever else the machine does, the jobs run in the order of the text, if TA alone holds R1 when the others
+    /// are released.
     #[test]
     fn threads_keep_the_order_or_the_privilege_is_missing() {
         let cpu = thread::affinity().expect("some")[0];
@@ -328,7 +329,7 @@ mod tests {
                 };
                 let has = at(Kind::Locked, 0) < at(Kind::Release, 1);
                 if !has || at(Kind::Unlock, 0) < at(Kind::Release, 2) {
-                    // The machine stood still, or others had the processor.
+                    // The machine stalled, or other threads had the processor.
                     continue;
                 }
                 let order = |of: fn(&Span) -> Option<usize>| {

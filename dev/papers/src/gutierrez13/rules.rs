@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The rules that are compared, each with a short task and others whose deadlines are longer.
+//! The compared rules, each with one task with a short deadline and others with longer deadlines.
 
 use taut_policy::queue::{Fronted, Heap, HeapSlot, List, Node};
 use taut_policy::{
@@ -12,25 +12,25 @@ use taut_time::{Duration, Instant};
 
 use crate::draw::Draw;
 
-/// A rule and what its ready tasks stand in.
+/// A rule, and the queue of its ready tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Variant {
-    /// SRP, what runs in the list, as published.
+    /// SRP with the running job in the list, as published.
     SrpList,
-    /// DFP, the same.
+    /// DFP with the running job in the list, as published.
     DfpList,
-    /// DFP, what runs in a heap, as published.
+    /// DFP with the running job in a heap, as published.
     DfpHeap,
-    /// Our SRP: a heap of jobs that have not started, a stack of those that have.
+    /// Our SRP: a heap of jobs that have not started, and a stack of those that have.
     Srp,
-    /// Our DFP: what runs stands outside of the heap.
+    /// Our DFP: the running job is outside of the heap.
     Dfp,
 }
 
 impl Variant {
     pub(super) const ALL: [Self; 5] = [Self::SrpList, Self::DfpList, Self::DfpHeap, Self::Srp, Self::Dfp];
 
-    /// In tables and legends.
+    /// The name in tables and legends.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::SrpList => "SRP & list",
@@ -41,7 +41,7 @@ impl Variant {
         }
     }
 
-    /// Among rows.
+    /// The name in rows.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::SrpList => "srp_list",
@@ -52,25 +52,25 @@ impl Variant {
         }
     }
 
-    /// Whether a lock needs to know what time it is.
+    /// Whether a lock reads the clock.
     pub(super) fn reads_the_clock(self) -> bool {
         matches!(self, Self::DfpList | Self::DfpHeap | Self::Dfp)
     }
 }
 
-/// Something to be done with a rule of any type.
+/// Work to be done with a rule of any type.
 pub(super) trait With {
     type Made;
 
-    /// Does it.
+    /// Does the work.
     fn with<R: Locking + Clone>(self, rule: R) -> Self::Made;
 }
 
-/// A rule of its own for tasks with these relative deadlines, and one resource per floor (or ceiling: both are the
-/// least deadline of the users).
+/// Makes a rule for tasks with these relative deadlines, with one resource for each floor (or ceiling: both are the
+/// least deadline of the users). Passes it to `work`.
 ///
 /// # Errors
-/// What the rule does not accept.
+/// The rule does not accept the tasks or the resources.
 pub(super) fn made<W: With>(
     variant: Variant,
     deadlines: &[Duration],
@@ -120,7 +120,7 @@ pub(super) fn dfp_queue<Q: taut_policy::queue::ReadyQueue>(
     DfpQueue::new(queue, tasks, deadlines, of(DfpQueueResource::EMPTY, floors.len()), floors)
 }
 
-/// What ready tasks of ours stand in.
+/// The ready queue of our rules.
 type Ours = Fronted<Heap<Places<HeapSlot>>>;
 
 fn ours(tasks: usize) -> Ours {
@@ -134,25 +134,25 @@ pub(super) fn srp(deadlines: &[Duration], ceilings: &[Duration]) -> Result<OurSr
     Srp::new(ours(deadlines.len()), tasks, deadlines, resources, ceilings)
 }
 
-/// The task with the short deadline, which alone uses the resource.
+/// The task with the short deadline, the only user of the resource.
 pub(super) const SHORT: usize = 0;
 /// The resource.
 pub(super) const RESOURCE: usize = 0;
 
-/// Deadlines are further away than a run lasts: they never come.
+/// Deadlines are further away than a run lasts, so that none is reached.
 const SHORT_DEADLINE: Duration = Duration::from_ms(3_600_000);
 
-/// A short task and a number of others.
+/// A task with a short deadline, and a number of others.
 #[derive(Clone, Debug)]
 pub(super) struct Scene {
-    /// The short one's first.
+    /// Relative deadlines, the short task's first.
     deadlines: Vec<Duration>,
-    /// When all of them arrive.
+    /// The arrival of all tasks.
     pub(super) start: Instant,
 }
 
 impl Scene {
-    /// `others` tasks whose deadlines are longer, distinct, and in no order.
+    /// `others` tasks with longer deadlines, distinct and in random order.
     pub(super) fn new(others: u32, start: Instant) -> Self {
         let count = u64::from(others);
         let mut longer: Vec<u64> = (1..=count).collect();
@@ -165,18 +165,18 @@ impl Scene {
         Self { deadlines: deadlines.map(Duration::from_ns).collect(), start }
     }
 
-    /// A rule of these tasks, none of which is released.
+    /// Makes a rule for these tasks and passes it to `work`. No task is released yet.
     ///
     /// # Errors
-    /// What the rule does not accept.
+    /// The rule does not accept the tasks.
     pub(super) fn made<W: With>(&self, variant: Variant, work: W) -> Result<W::Made, Misuse> {
         made(variant, &self.deadlines, &[SHORT_DEADLINE], work)
     }
 
-    /// Releases the others; one of them runs, if there is any.
+    /// Releases the others; one of them runs, if there are any.
     ///
     /// # Errors
-    /// If they are released.
+    /// The others are released already.
     pub(super) fn others(&self, rule: &mut impl Scheduler) -> Result<(), Misuse> {
         for task in 1..self.deadlines.len() {
             rule.release(task, self.start)?;
@@ -185,10 +185,10 @@ impl Scene {
         Ok(())
     }
 
-    /// Releases the short one, which runs.
+    /// Releases the short task, which then runs.
     ///
     /// # Errors
-    /// If it is released, or another runs.
+    /// The short task is released already, or another task runs.
     pub(super) fn short(&self, rule: &mut impl Scheduler) -> Result<(), Misuse> {
         rule.release(SHORT, self.start)?;
         if rule.decide() == Some(SHORT) { Ok(()) } else { Err(Misuse::State) }

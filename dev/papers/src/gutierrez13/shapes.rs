@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the paper says of its charts, looked for in ours.
+//! The paper's statements about its charts, checked against ours.
 
 use super::measured::{Measured, Unit, between};
 use super::rules::Variant::{self, Dfp, DfpHeap, DfpList, Srp, SrpList};
@@ -9,23 +9,23 @@ use super::trials::Test::{self, Activation, Pair, PairWithoutClock, Unlock};
 use crate::fit::{fit, spread};
 use crate::page::table;
 
-/// Something that is said of a chart.
+/// A statement about a chart, and whether it holds.
 #[derive(Clone, Debug)]
 pub(super) struct Finding {
-    /// Where, and in what words.
+    /// The statement, and the chart that it is about.
     said: &'static str,
     unit: Unit,
     pub(super) found: bool,
-    /// The numbers.
+    /// The numbers on which the answer rests.
     numbers: String,
 }
 
-/// A way to look for one, and the units in which it can be judged.
+/// A check of one statement, and the units in which it applies.
 type Way = (fn(Looked<'_>) -> Finding, &'static [Unit]);
 
-/// All of them, in all units in which there are figures.
+/// All findings, in all units that have figures.
 pub(super) fn findings(measured: &Measured) -> Vec<Finding> {
-    // In instructions the clock is not counted, of which two findings speak.
+    // Instruction counts leave out the clock, which two statements are about.
     let (both, ns): (&'static [Unit], &'static [Unit]) = (&[Unit::Instructions, Unit::Ns], &[Unit::Ns]);
     let ways: [Way; 12] = [
         (linear, both),
@@ -49,7 +49,7 @@ pub(super) fn findings(measured: &Measured) -> Vec<Finding> {
     ways.iter().flat_map(each).collect()
 }
 
-/// As a table.
+/// The findings as a table.
 pub(super) fn reported(findings: &[Finding]) -> String {
     let mut rows = vec![["what the paper says", "by", "found", "numbers"].map(str::to_owned).to_vec()];
     for (at, finding) in findings.iter().enumerate() {
@@ -58,11 +58,11 @@ pub(super) fn reported(findings: &[Finding]) -> String {
         let found = if finding.found { "yes" } else { "**no**" };
         rows.push([said, finding.unit.word(), found, &finding.numbers].map(str::to_owned).to_vec());
     }
-    // Words stand on the left.
+    // Text is aligned to the left.
     table(&rows).replacen("|---|---:|---:|---:|", "|---|---|---|---|", 1)
 }
 
-/// Figures of one unit.
+/// The figures in one unit.
 #[derive(Clone, Copy)]
 struct Looked<'a> {
     measured: &'a Measured,
@@ -78,7 +78,7 @@ impl Looked<'_> {
         fit(&self.measured.points(self.unit, variant, test, 10, 100)).slope
     }
 
-    /// The same in words, in ns with its spread over rounds.
+    /// The slope in words; in ns with its spread over rounds.
     fn slope_told(self, variant: Variant, test: Test) -> String {
         let slope = self.slope(variant, test);
         match self.unit {
@@ -90,7 +90,8 @@ impl Looked<'_> {
         }
     }
 
-    /// From how many others on the one costs no more than the other, wherever it was looked.
+    /// The number of others from which on `one` costs no more than `other` at every measured number; `None` if there
+    /// is none.
     fn ahead_from(self, one: (Variant, Test), other: (Variant, Test)) -> Option<u32> {
         let behind = between(0, 100)
             .filter(|others| self.at(one.0, one.1, *others) > self.at(other.0, other.1, *others));
@@ -109,7 +110,7 @@ fn from(others: Option<u32>) -> String {
     others.map_or_else(|| "at no number".into(), |others| format!("from {others} others on"))
 }
 
-/// A line explains so much of a chart that it has this shape.
+/// A chart has a shape if a line explains more than this share of its variance.
 const EXPLAINED: f64 = 0.98;
 
 fn linear(looked: Looked<'_>) -> Finding {
@@ -144,7 +145,7 @@ fn logarithmic(looked: Looked<'_>) -> Finding {
     )
 }
 
-/// With others + 1 tasks in the heap, a level begins at 4 and at 8.
+/// With others + 1 tasks in the heap, a new level begins at 4 and at 8 tasks.
 fn steps(looked: Looked<'_>, test: Test, said: &'static str) -> Finding {
     let rise = |others: u32| looked.at(DfpHeap, test, others) - looked.at(DfpHeap, test, others - 1);
     let most = [2, 4, 5, 6, 8, 9, 10].map(rise).into_iter().fold(f64::MIN, f64::max);
@@ -261,14 +262,14 @@ fn activation(looked: Looked<'_>) -> Finding {
     )
 }
 
-/// Not the paper's, which holds that a heap cannot be used with SRP.
+/// Not a statement of the paper, which holds that a heap cannot be used with SRP.
 fn flat(looked: Looked<'_>) -> Finding {
     let reported = |variant: Variant| {
         let at = |others| looked.at(variant, Unlock, others);
         (at(100) - at(0), format!("{}: {:.1}, {:.1} and {:.1}", variant.name(), at(0), at(10), at(100)))
     };
     let (srp, dfp) = (reported(Srp), reported(Dfp));
-    // As many instructions as a task more costs in a list.
+    // The limit in instructions is what one more task costs in a list.
     let most = if looked.unit == Unit::Ns { 1.0 } else { 20.0 };
     looked.finding(
         "not the paper's: our unlock costs the same with any number of tasks",
@@ -284,7 +285,7 @@ mod tests {
 
     fn found(measured: &Measured) -> Vec<bool> {
         let findings = findings(measured);
-        // Both units have the same figures here, but for the limit of what is flat.
+        // Both units have the same figures here; only the limit of `flat` differs.
         let alike = findings.chunk_by(|one, other| one.said == other.said);
         alike.map(|alike| alike.iter().all(|finding| finding.found)).collect()
     }
@@ -293,7 +294,7 @@ mod tests {
         (others + 1.0).log2().floor()
     }
 
-    /// The paper's shapes, as its text has them.
+    /// Costs with the shapes that the paper's text describes.
     fn paper(variant: Variant, test: Test, others: f64) -> f64 {
         let clock = if test == Pair && variant.reads_the_clock() { 20.0 } else { 0.0 };
         let lock = if matches!(test, Pair | PairWithoutClock) { 5.0 } else { 0.0 };
@@ -316,16 +317,16 @@ mod tests {
     fn what_is_not_there_is_not_found() {
         assert_eq!(found(&by(|_, _, _| 5.0)), {
             let mut none = [false; 12];
-            // Nothing is steeper than the others, and ours is flat.
+            // No rule is steeper than another, and ours is flat.
             none[11] = true;
             none
         });
-        // A clock that takes long moves the crossing.
+        // A slow clock moves the crossing.
         let slow = by(|variant, test, others| {
             paper(variant, test, others) + if variant.reads_the_clock() && test == Pair { 200.0 } else { 0.0 }
         });
         assert!(!found(&slow)[7]);
-        // A heap without steps.
+        // A heap whose cost has no steps.
         let smooth = by(|variant, test, others| {
             if variant == DfpHeap { 13.5 + 6.3 * (others + 1.0).log2() } else { paper(variant, test, others) }
         });

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Table 1: how much there is of each rule, counted from its source by a rule that the page states.
+//! Table 1: the size of each rule, counted from its source by a method that the page states.
 
 use crate::page::{Values, table};
 
-/// A rule's source.
+/// The source of a rule.
 struct Source {
     text: &'static str,
-    /// What its types are called.
+    /// The name of its types.
     name: &'static str,
-    /// Where its mutex is, if it is not its own.
+    /// The source of its mutex, if the rule's own source does not define it.
     locks: &'static str,
     mutex: &'static str,
     task: &'static str,
-    /// How its attribute is called.
+    /// The name of its attribute.
     attribute: &'static str,
-    /// Where attributes are read and changed that all rules have.
+    /// The source that reads and changes the attributes that all rules have.
     attributes: &'static str,
 }
 
@@ -52,24 +52,24 @@ const DFP: Source = Source {
     name: "Dfp",
     locks: SECTIONS,
     mutex: "LocalResource",
-    // It shares what it knows of a task with all rules that go by one number.
+    // DFP shares the fields of a task with all rules that order tasks by one number.
     task: "",
     attribute: "floor",
     attributes: ATTRIBUTES,
 };
-/// What a lock is under [`SRP`], [`DFP`] and immediate ceilings.
+/// The locks under [`SRP`], [`DFP`] and immediate ceilings.
 const SECTIONS: &str = include_str!("../../../../pure/policy/src/sections.rs");
-/// Levels, ceilings and floors of any rule, read and changed.
+/// Reads and changes the levels, ceilings and floors of any rule.
 const ATTRIBUTES: &str = include_str!("../../../../pure/policy/src/attribute.rs");
-/// What [`DFP`] shares with others.
+/// The source that [`DFP`] shares with other rules.
 const SHARED: &str = include_str!("../../../../pure/policy/src/ranked.rs");
 
-/// What any mutex has: who holds it, and how deep inside of others.
+/// The fields of any mutex: its holder, and how deep it is nested inside of others.
 const OF_ANY_MUTEX: [&str; 3] = ["holder", "depth", "below"];
-/// What EDF has of a task.
+/// The fields of a task under EDF.
 const OF_ANY_TASK: [&str; 5] = ["relative", "absolute", "state", "held", "last"];
 
-/// Lines of code: neither blank nor comment, no `use`, up to the tests.
+/// Lines of code up to the tests: no blank lines, no comments, no `use`.
 fn code_lines(text: &str) -> Vec<&str> {
     let code = text.split("#[cfg(test)]").next().unwrap_or_default();
     let mut importing = false;
@@ -84,7 +84,7 @@ fn code_lines(text: &str) -> Vec<&str> {
     lines
 }
 
-/// How many lines of code a source has that another has not; types' names do not tell them apart.
+/// The number of code lines in `source` that `other` does not have. The names of types do not count as a difference.
 fn own_lines(source: &Source, other: &Source) -> usize {
     let lines = |source: &Source| {
         let lines = code_lines(source.text).into_iter().map(|line| line.replace(source.name, "RULE"));
@@ -108,13 +108,13 @@ fn fields<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     names.map(|name| name.rsplit(' ').next().unwrap_or(name)).collect()
 }
 
-/// Public functions whose head has a word.
+/// Public functions with a word in their signature.
 fn functions<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
     let heads = text.split("pub fn ").skip(1).filter_map(|rest| rest.split('{').next());
     heads.filter(|head| head.contains(word)).filter_map(|head| head.split(['(', '<']).next()).collect()
 }
 
-/// A count, and what was counted.
+/// A count, and the names that were counted.
 fn named(names: &[&str]) -> String {
     match names {
         [] => "0".into(),
@@ -129,7 +129,7 @@ impl Source {
     }
 
     fn mutex_operations(&self) -> Vec<&str> {
-        // Whatever a rule calls it, there it is a ceiling.
+        // Whatever a rule calls its attribute, the common source calls it a ceiling.
         let own = functions(self.text, self.attribute);
         own.into_iter().chain(functions(self.attributes, "ceiling")).collect()
     }
@@ -144,7 +144,7 @@ impl Source {
     }
 }
 
-/// The table.
+/// Fills in the table.
 pub(super) fn report(values: &mut Values) {
     let ours = [(&SRP_LIST, &DFP_QUEUE), (&DFP_QUEUE, &SRP_LIST), (&SRP, &DFP), (&DFP, &SRP)];
     let row = |name: &str, printed: [u32; 2], of: &dyn Fn(&Source, &Source) -> String| {
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!((own_lines(&one, &other), own_lines(&other, &one)), (2, 1));
     }
 
-    /// As the paper counts, the published forms have what it prints.
+    /// By the paper's method, the published forms have the sizes that the paper prints.
     #[test]
     fn gutierrez13_table_1() {
         assert_eq!((SRP_LIST.mutex_fields().len(), DFP_QUEUE.mutex_fields().len()), (2, 2));

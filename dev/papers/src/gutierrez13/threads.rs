@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Test C on threads: from the instant of a release to the first instruction of its job, with our executor, while others
-//! are ready, of which one runs.
+//! Test C on threads, with our executor: from the instant of a release to the first instruction of its job, while
+//! other tasks are ready, one of which runs.
 
 use std::collections::BTreeMap;
 use std::hint::spin_loop;
@@ -17,40 +17,40 @@ use taut_time::Duration;
 use super::rules::Variant;
 use crate::fit::spread;
 
-/// Ready tasks beside the short one: as many as a core can have begun at once at most.
+/// Ready tasks beside the short one, up to the most that a core can have started at once.
 pub(super) const OTHERS: [u32; 20] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 30, 40, 50, 60, 70, 80, 85, 89];
-/// The rules that the executor has, of those that are compared.
+/// The compared rules that the executor has.
 pub(super) const VARIANTS: [Variant; 2] = [Variant::Srp, Variant::Dfp];
 
-/// Between two releases.
+/// The time between two releases.
 const PERIOD: Duration = Duration::from_us(700);
-/// Releases that are passed over: caches are cold.
+/// First releases that do not count: caches are cold.
 const WARM: usize = 5;
-/// The executor's threads, and a bare loop's.
+/// The priority of the bare loop: the highest of the executor's workers.
 const PRIORITY: u8 = 96;
 
-/// How much is timed.
+/// How much to time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Effort {
     pub(super) rounds: usize,
-    /// Of a rule with a number of others.
+    /// Releases of a rule beside a number of others.
     pub(super) releases: usize,
 }
 
-/// us at the median, a round each.
+/// Medians in us, one for each round.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Activations {
     pub(super) dispatched: BTreeMap<(Variant, u32), Vec<f64>>,
-    /// Of a loop that sleeps until each release.
+    /// A loop that sleeps until each release.
     pub(super) bare: Vec<f64>,
 }
 
-/// Times them all.
+/// Times all rules, and the bare loop.
 ///
 /// # Errors
-/// No privilege for SCHED_FIFO, or jobs that did not end.
+/// There is no privilege for SCHED_FIFO, or the jobs do not end in time.
 pub(super) fn activations(effort: &Effort) -> Result<Activations, String> {
-    // Held to the end; where it cannot be had, it is missing for all.
+    // The limit on wake-up latency holds to the end. If the system refuses it, all measurements lack it alike.
     let _hold = taut_sys::machine::dma_latency_hold();
     let cpu = thread::affinity().map_err(said)?.first().copied().ok_or("no processor")?;
     let mut all = Activations::default();
@@ -75,7 +75,7 @@ fn middle_us(late: &[u64]) -> f64 {
     spread(&late)[1]
 }
 
-/// A loop that sleeps until each release.
+/// Times a loop that sleeps until each release; the median in us.
 fn bare(cpu: u16, releases: usize) -> Result<f64, String> {
     let sleeper = std::thread::spawn(move || {
         thread::set_affinity(&[cpu]).and_then(|()| thread::set_fifo(PRIORITY)).map_err(said)?;
@@ -91,7 +91,7 @@ fn bare(cpu: u16, releases: usize) -> Result<f64, String> {
     sleeper.join().map_err(|_| "the bare loop panicked".to_owned())?
 }
 
-/// A short task that is released again and again, and others with longer deadlines.
+/// Times a short task that is released again and again, beside others with longer deadlines; the median in us.
 fn dispatched(cpu: u16, variant: Variant, others: u32, releases: usize) -> Result<f64, String> {
     let rule = if variant == Variant::Dfp { Rule::Dfp } else { Rule::Srp };
     let (done, late) = (AtomicBool::new(false), Mutex::new(Vec::new()));
@@ -116,7 +116,7 @@ fn dispatched(cpu: u16, variant: Variant, others: u32, releases: usize) -> Resul
             setup.task(core, task, |_: &mut Job<'_>| {})
         })
         .collect();
-    // The one of them that runs releases the others, which are less urgent than it, and stay ready.
+    // The running one of the others releases the rest, which are less urgent and stay ready.
     let spins = move |job: &mut Job<'_>| {
         let released = waiting.iter().try_for_each(|task| job.release(*task));
         while released.is_ok() && !ended.load(Ordering::Acquire) {
@@ -133,7 +133,7 @@ fn dispatched(cpu: u16, variant: Variant, others: u32, releases: usize) -> Resul
         while released.is_ok() && !done.load(Ordering::Acquire) && time::Instant::now() < patience {
             std::thread::sleep(time::Duration::from_millis(1));
         }
-        // Whoever spins must end, too.
+        // The spinning job must end, too.
         let whole = done.swap(true, Ordering::AcqRel);
         released.map(|()| whole)
     });

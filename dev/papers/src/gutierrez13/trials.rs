@@ -4,13 +4,14 @@
 //! Tests A, B and C, timed on the rules themselves.
 //!
 //! ```text
-//! A   lock, unlock and decide, in a loop over one rule; DFP reads the clock at each lock, and once more does not
-//! B   unlock and decide, on four rules that are alike, between two looks at the clock; what the looks take without
-//!     anything between them is taken off
+//! A   lock, unlock and decide, in a loop over one rule; DFP once with a read of the clock at each lock, once without
+//! B   unlock and decide, on four copies of a rule, between two reads of the clock; the time of two reads with
+//!     nothing between them is subtracted
 //! C   release and decide, in the same way
 //! ```
 //!
-//! Round by round each test of each rule with each number of tasks once, so that a drift of the machine falls on all.
+//! Each round runs each test of each rule with each number of tasks once, so that a drift of the machine affects all
+//! alike.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -21,12 +22,12 @@ use taut_time::Instant;
 
 use super::rules::{RESOURCE, SHORT, Scene, Variant, With};
 
-/// A test of the paper's.
+/// A test of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Test {
     /// A: lock and unlock.
     Pair,
-    /// A, without a look at the clock where a lock needs one.
+    /// A, without a read of the clock where a lock needs one.
     PairWithoutClock,
     /// B: unlock.
     Unlock,
@@ -37,7 +38,7 @@ pub(super) enum Test {
 impl Test {
     pub(super) const ALL: [Self; 4] = [Self::Pair, Self::PairWithoutClock, Self::Unlock, Self::Activation];
 
-    /// Among rows.
+    /// The name in rows.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Pair => "a",
@@ -47,19 +48,19 @@ impl Test {
         }
     }
 
-    /// Whether it says something of this rule that no other test does.
+    /// Whether the test says something about this rule that no other test does.
     pub(super) fn takes(self, variant: Variant) -> bool {
         self != Self::PairWithoutClock || variant.reads_the_clock()
     }
 }
 
-/// What is looked at: a rule in a test with so many other tasks that are ready.
+/// What is measured: a rule in a test, beside a number of other ready tasks.
 pub(super) type Cell = (Variant, Test, u32);
 
 /// Ready tasks beside the short one, as in the paper's charts: up to 10, and from 10 to 100.
 pub(super) const OTHERS: [u32; 20] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
 
-/// All that is looked at.
+/// Everything that is measured.
 pub(super) fn cells() -> impl Iterator<Item = Cell> {
     let variants = || Variant::ALL.into_iter();
     Test::ALL.into_iter().flat_map(move |test| {
@@ -68,31 +69,31 @@ pub(super) fn cells() -> impl Iterator<Item = Cell> {
     })
 }
 
-/// How much is timed.
+/// How much to time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Effort {
     pub(super) rounds: usize,
-    /// Pairs of a batch of A.
+    /// Pairs in a batch of A.
     pub(super) pairs: u32,
     /// Samples of B and C.
     pub(super) samples: usize,
 }
 
-/// Batches of A in a round, of which the middle one counts.
+/// Batches of A in a round; the middle one counts.
 const BATCHES: usize = 5;
-/// Rules that are alike, of B and C.
+/// Copies of a rule in B and C.
 const ALIKE: usize = 4;
 
-/// Times of an operation in ns, a round each, by what was looked at.
+/// Times of an operation in ns, one for each round, by rule, test and number of others.
 pub(super) type Times = BTreeMap<Cell, Vec<f64>>;
 
-/// Times all of it, on the first of the processors that this thread may use.
+/// Times everything, on the first of the processors that this thread may use.
 ///
 /// # Errors
-/// A rule that does not do what it must.
+/// A rule refuses a call, or makes a wrong decision.
 pub(super) fn times(effort: &Effort) -> Result<Times, String> {
     let cpus = thread::affinity().map_err(|error| error.to_string())?;
-    // Where a thread may not be pinned, the spread shows it.
+    // If the thread may not be pinned, the spread shows it.
     let _ = cpus.first().map(|first| thread::set_affinity(&[*first]));
     let times = rounds(effort);
     let _ = thread::set_affinity(&cpus);
@@ -117,7 +118,7 @@ fn now() -> Instant {
     Instant::from_ns(clock::monotonic_ns())
 }
 
-/// One test of a rule.
+/// One test of one rule.
 struct Timed<'a> {
     test: Test,
     scene: &'a Scene,
@@ -154,21 +155,21 @@ pub(super) fn lock(rule: &mut impl Locking, now: Instant) -> Result<(), Misuse> 
     }
 }
 
-/// What runs gives back, and goes on.
+/// The running job unlocks the resource, and goes on.
 #[inline(always)]
 pub(super) fn unlock(rule: &mut impl Locking) -> Result<(), Misuse> {
     rule.unlock(black_box(RESOURCE))?;
     runs(rule.decide())
 }
 
-/// The short one is released, and runs.
+/// Releases the short task, which then runs.
 #[inline(always)]
 pub(super) fn release(rule: &mut impl Locking, arrival: Instant) -> Result<(), Misuse> {
     rule.release(black_box(SHORT), arrival)?;
     runs(rule.decide())
 }
 
-/// It is done, and who ran before goes on.
+/// The short task completes, and the task that ran before goes on.
 pub(super) fn complete(rule: &mut impl Locking) -> Result<(), Misuse> {
     rule.complete()?;
     rule.decide();
@@ -180,7 +181,7 @@ fn runs(task: Option<usize>) -> Result<(), Misuse> {
     if task == Some(SHORT) { Ok(()) } else { Err(Misuse::State) }
 }
 
-/// ns of a pair, the middle of some batches.
+/// ns of a pair: the middle of some batches.
 fn pairs(rule: &mut impl Locking, pairs: u32, now: impl Fn() -> Instant) -> Result<f64, Misuse> {
     let mut times = Vec::with_capacity(BATCHES);
     for _ in 0..BATCHES {
@@ -194,14 +195,14 @@ fn pairs(rule: &mut impl Locking, pairs: u32, now: impl Fn() -> Instant) -> Resu
     Ok(middle(&mut times))
 }
 
-/// Rules that are alike.
+/// Copies of one rule.
 struct Alike<R> {
     rules: Vec<R>,
     samples: usize,
 }
 
 impl<R> Alike<R> {
-    /// ns of an operation, between what has to be done before and after it.
+    /// ns of an operation. `before` and `after` prepare and clean up each sample; neither is timed.
     fn timed(
         mut self,
         before: impl Fn(&mut R) -> Result<(), Misuse>,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Systems at growing loads: Figures 19 and 20 on surrogates, and the same on two systems that are published.
+//! Systems at growing loads: Figures 19 and 20 on surrogates, and the same on two published systems.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -17,12 +17,12 @@ use super::scaled::{Needed, needed};
 use super::sweeps::word;
 use crate::surrogate::{Case, allocation, from_manifest, fuel_injection};
 
-/// Of the published refinement.
+/// The depth of the published refinement.
 pub(super) const DEPTH: usize = 5;
-/// When ours stops.
+/// The number of judgements after which our search stops.
 pub(super) const JUDGEMENTS: u64 = 50_000;
 
-/// A case by its name.
+/// All cases, with their names.
 pub(super) fn all() -> Result<Vec<(&'static str, Case)>, String> {
     Ok(vec![
         ("fuel-injection", fuel_injection()),
@@ -32,10 +32,11 @@ pub(super) fn all() -> Result<Vec<(&'static str, Case)>, String> {
     ])
 }
 
-/// What was found, by case, equations and load in permille.
+/// The results, by case, equations and load in permille.
 pub(super) type Found = BTreeMap<(String, String, u64), Needed>;
 
-/// Looks at every case at every load by both equations. What a run before has found in `journal` is taken over.
+/// Examines every case at every load with both sets of equations. Takes over what an earlier run has left in
+/// `journal`.
 pub(super) fn find(long: bool, journal: &Path) -> Result<Found, String> {
     let cases = all()?;
     let head = Needed::head();

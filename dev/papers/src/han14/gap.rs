@@ -7,7 +7,8 @@ use super::rows::Rows;
 use crate::figure::{Axis, Body, Figure, Panel, Style, part};
 use crate::page::{Values, table};
 
-/// Gaps up to here, in percent: the least memory itself, and the printed classes; the last has all others.
+/// Upper limits of the gap classes, in percent: the least memory itself, and the printed classes; the last takes the
+/// rest.
 const CLASSES: [(f64, &str, Style); 5] = [
     (0.0, "the least", part(0)),
     (1.0, "to 1 % above", part(2)),
@@ -15,26 +16,26 @@ const CLASSES: [(f64, &str, Style); 5] = [
     (10.0, "5 to 10 %", part(1)),
     (f64::INFINITY, "more", part(3)),
 ];
-/// As printed for 20 objects; of which depth is not said.
+/// The printed shares for 20 objects. The paper does not say for which depth.
 const PRINTED: [f64; 5] = [55.9, 22.9, 16.0, 3.6, 1.6];
-/// The same of backtracking over 10 decisions.
+/// The same for backtracking over 10 decisions.
 const PRINTED_BACK: [f64; 5] = [49.9, 21.8, 18.8, 5.4, 4.1];
 
-/// Gaps of one way to choose.
+/// The gaps of one way to select.
 struct Gaps {
     name: String,
-    /// In percent of the systems.
+    /// The percentage of systems in each class.
     classes: [f64; 5],
     mean: f64,
     most: f64,
 }
 
 fn gaps(rows: &Rows, name: String, column: &str) -> Gaps {
-    // Only where the least is known.
+    // Count only systems whose least memory is known.
     let known = rows.iter().filter(|row| row.truth("best_proven"));
     let gap = |row: super::rows::Row<'_>| {
         let [found, least] = [column, "best_bytes"].map(|column| row.number(column));
-        // A system that no selection helps has no gap; one that this way fails on has none that could be counted.
+        // Without any feasible selection a system has no gap. If only this way fails, its gap is infinite.
         least.map(|least| found.map_or(f64::INFINITY, |found| 100.0 * (found as f64 / least as f64 - 1.0)))
     };
     let all: Vec<f64> = known.filter_map(gap).collect();

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The generator files of the figures: each figure's own part, and behind it the systems, which are the same for all.
+//! The generator files of the figures: each figure's own part, followed by the systems, which are the same for all.
 
 use taut_plan::select::{Equations, Problem};
 use taut_sweep::{Generator, System};
 
 const SYSTEMS: &str = include_str!("../../han14/systems.toml");
 
-/// Where an object's offers stand: the file has all mechanisms.
+/// The positions of an object's offers; the file lists all mechanisms in this order.
 pub(crate) const MSRP: usize = 0;
 pub(crate) const MPCP: usize = 1;
 pub(crate) const DBP: usize = 2;
 pub(crate) const TCCP: usize = 3;
 
-/// The question of which mechanism for which object, for a system from elsewhere.
+/// The problem of selecting a mechanism for each object of a given system.
 ///
 /// # Errors
-/// A system that the analysis does not apply to.
+/// The analysis does not apply to the system.
 pub(crate) fn problem(system: &System, equations: Equations) -> Result<Problem, String> {
     let generator = Drawn::Fig17.generator(false, equations)?;
     generator.problem(0, system).map_err(|why| why.to_string())
 }
 
-/// Figures whose systems are drawn.
+/// Figures with drawn systems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Drawn {
     Fig14,
     Fig15,
-    /// With periods of 5 to 100 ms.
+    /// Figure 15 with periods of 5 to 100 ms.
     Fig15Narrow,
     Fig16,
     Fig17,
@@ -50,7 +50,7 @@ impl Drawn {
         }
     }
 
-    /// By which equations: buffers alone do not depend on them.
+    /// The equations to use. Buffers alone do not depend on them.
     pub(crate) fn equations(self) -> &'static [Equations] {
         match self {
             Self::Fig14 => &[Equations::Sound],
@@ -68,7 +68,7 @@ impl Drawn {
         }
     }
 
-    /// What the long form has otherwise: as many systems as the paper, at its loads, and all depths.
+    /// What the long form replaces: as many systems as the paper, at its loads, and all depths.
     fn long(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Fig14 | Self::Fig17 => &[],
@@ -82,10 +82,10 @@ impl Drawn {
         }
     }
 
-    /// The whole file.
+    /// The text of the whole file.
     ///
     /// # Errors
-    /// A line that is to be another and is not there.
+    /// A line to be replaced is missing.
     pub(crate) fn text(self, long: bool, equations: Equations) -> Result<String, String> {
         let whole = self.own().lines().chain(SYSTEMS.lines());
         let mut lines: Vec<String> = whole.map(str::to_owned).collect();
@@ -106,7 +106,7 @@ impl Drawn {
         Ok(lines.join("\n") + "\n")
     }
 
-    /// What the file says.
+    /// Parses the file.
     pub(crate) fn generator(self, long: bool, equations: Equations) -> Result<Generator, String> {
         let reported = |faults: Vec<taut_sweep::Fault>| {
             let faults: Vec<_> = faults.into_iter().map(|fault| fault.message).collect();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Memory against load: what Figures 19 and 20 show.
+//! Memory against load: Figures 19 and 20.
 
 use super::cases::Found;
 use super::scaled::Needed;
@@ -9,7 +9,7 @@ use crate::figure::{Axis, Body, Figure, Line, Marker, Panel, Stroke, Style, grou
 use crate::page::{Values, table};
 use crate::surrogate::PRINTED;
 
-/// What is drawn, from the dearest.
+/// A curve: its name, its style and its value. The most expensive comes first.
 type Curve = (&'static str, Style, fn(&Needed) -> Option<u64>);
 const CURVES: [Curve; 5] = [
     ("WF-DBP for all", line(5, Stroke::Dashed, Marker::None), |needed| needed.alone[2]),
@@ -21,7 +21,7 @@ const CURVES: [Curve; 5] = [
     ("the values alone", line(5, Stroke::Dotted, Marker::None), |needed| Some(needed.data)),
 ];
 
-/// Of a case by some equations, by load.
+/// The results of a case by one set of equations, by load.
 type Rows<'f> = Vec<(u64, &'f Needed)>;
 
 fn of<'f>(found: &'f Found, case: &str, equations: &str) -> Rows<'f> {
@@ -60,7 +60,7 @@ pub(super) fn figure(found: &Found, cases: &[(&str, &str)], title: &str, caption
     }
 }
 
-/// Bytes, or that deadlines are not kept.
+/// A number of bytes, or a dash if a deadline is missed.
 fn bytes(bytes: Option<u64>) -> String {
     bytes.map_or("–".into(), |bytes| grouped(bytes as f64))
 }

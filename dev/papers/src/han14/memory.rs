@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What each mechanism takes, had it all objects: Figure 14.
+//! The memory of each mechanism if it had all objects: Figure 14.
 
 use super::rows::{Row, Rows};
 use super::schedulable::SCHEMES;
 use crate::figure::{Axis, Body, Figure, Line, Marker, Panel, Stroke, Style, line};
 use crate::page::{Values, table};
 
-/// Of a lock, as the mechanisms have it.
+/// The size of a lock in the mechanisms.
 const LOCK_BYTES: u64 = 4;
-/// Systems are put together by their number of objects, so many numbers at a time.
+/// Systems are grouped by their number of objects; a group spans this many numbers.
 const TOGETHER: u64 = 4;
-/// A mean of fewer systems is not shown.
+/// The fewest systems of which a mean is shown.
 const FEWEST: u64 = 5;
 const WAYS: [(&str, Style); 3] = [
     ("MSRP, MPCP", line(1, Stroke::Solid, Marker::Square)),
@@ -20,7 +20,7 @@ const WAYS: [(&str, Style); 3] = [
     ("WF-TCCP", line(2, Stroke::Solid, Marker::Triangle)),
 ];
 
-/// Means of a scheme over systems with about as many objects: locks, DBP, TCCP.
+/// Means of a scheme over systems with about as many objects; the bytes of locks, DBP and TCCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Mean {
     objects: f64,
@@ -28,7 +28,8 @@ pub(super) struct Mean {
     bytes: [f64; 3],
 }
 
-/// Bytes if all deadlines are kept without locks, so that TCCP's buffers can be counted.
+/// The bytes of locks, DBP and TCCP. `None` unless all deadlines are met without locks: only then can TCCP's buffers
+/// be counted.
 fn bytes(row: &Row<'_>) -> Option<[u64; 3]> {
     let locks = row.number("data_bytes")? + LOCK_BYTES * row.number("objects")?;
     Some([locks, row.number("dbp_bytes")?, row.number("tccp_bytes")?])
@@ -49,7 +50,7 @@ fn mean<'r>(rows: impl Iterator<Item = Row<'r>>) -> Option<Mean> {
     (mean.systems > 0).then_some(mean)
 }
 
-/// By number of objects.
+/// The means, by number of objects.
 fn means(rows: &Rows, scheme: &str) -> Vec<Mean> {
     let of = |row: &Row<'_>| row.number("objects").unwrap_or(0).div_ceil(TOGETHER);
     let most = rows.iter().map(|row| of(&row)).max().unwrap_or(0);

@@ -34,7 +34,7 @@ use self::sweeps::Sweeps;
 use crate::output::Output;
 use crate::page::Values;
 
-/// The page in which the figures stand.
+/// The template of the page.
 const PAGE: &str = include_str!("../../pages/han14.md.in");
 
 /// What is asked for.
@@ -74,7 +74,7 @@ fn drawn(text: &str) -> Result<Drawn, String> {
     found.ok_or_else(|| format!("one of {}", Drawn::ALL.map(Drawn::name).join(", ")))
 }
 
-/// Makes rows, figures and the page.
+/// Makes the rows, the figures and the page.
 pub(crate) fn run(options: &Options) -> Result<(), String> {
     fs::create_dir_all(&options.rows).map_err(|error| format!("{}: {error}", options.rows.display()))?;
     let sweeps = Sweeps {
@@ -105,7 +105,7 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     output.text("han14.md", &values.fill(PAGE)?)
 }
 
-/// The figure of these rows; nothing if there are none.
+/// Writes the figure of these rows, or nothing if there are none.
 fn show(drawn: Drawn, made: &[Rows], output: &Output, values: &mut Values) -> Result<(), String> {
     let name = format!("han14-{}", drawn.name());
     let (figure, csv) = match (drawn, made) {
@@ -133,7 +133,7 @@ fn show(drawn: Drawn, made: &[Rows], output: &Output, values: &mut Values) -> Re
     output.text(&format!("{name}.csv"), &csv)
 }
 
-/// Title and caption of a figure of schedulable systems.
+/// The title and the caption of a figure of schedulable systems.
 fn words(drawn: Drawn) -> (&'static str, &'static str) {
     match drawn {
         Drawn::Fig16 => (

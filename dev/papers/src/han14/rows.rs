@@ -10,7 +10,7 @@ pub(crate) struct Rows {
     cells: Vec<Vec<String>>,
 }
 
-/// One of them.
+/// One row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row<'r> {
     rows: &'r Rows,
@@ -19,7 +19,7 @@ pub(crate) struct Row<'r> {
 
 impl Rows {
     /// # Errors
-    /// A line that has another number of cells than the first, which names them.
+    /// A line has another number of cells than the first line, which names them.
     pub(crate) fn parse(csv: &str) -> Result<Self, String> {
         let mut lines = csv.lines();
         // Names and schemes have neither commas nor quotes.
@@ -40,7 +40,7 @@ impl Rows {
         self.cells.iter().map(|cells| Row { rows: self, cells })
     }
 
-    /// The depths of a method that comes with some: those of which there is a column.
+    /// The depths of a method that has several: those that have a column.
     pub(crate) fn depths(&self, method: &str) -> Vec<usize> {
         let depth = |name: &String| {
             name.strip_prefix(method)?.strip_prefix('_')?.strip_suffix("_bytes")?.parse().ok()
@@ -52,7 +52,7 @@ impl Rows {
 }
 
 impl Row<'_> {
-    /// What stands in a column; nothing if there is no such column.
+    /// The text in a column; empty if there is no such column.
     pub(crate) fn text(&self, column: &str) -> &str {
         self.rows.columns.get(column).map_or("", |at| &self.cells[*at])
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Memory of one system at one load: each mechanism alone, the published heuristic, and the least.
+//! The memory of one system at one load: with each mechanism alone, by the published heuristic, and the least.
 
 use std::fs;
 use std::time::Instant;
@@ -11,20 +11,20 @@ use taut_sweep::System;
 
 use super::generators::{self, DBP, MPCP, MSRP, TCCP};
 
-/// What is needed; `None` if deadlines are not kept.
+/// The memory that a system needs, in bytes; `None` if a deadline is missed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Needed {
-    /// Of a value of each object.
+    /// One value of each object.
     pub(crate) data: u64,
-    /// All objects under MSRP, MPCP, WF-DBP and WF-TCCP.
+    /// With all objects under MSRP, MPCP, WF-DBP and WF-TCCP.
     pub(crate) alone: [Option<u64>; 4],
-    /// The cheaper of the two wait-free mechanisms for each object.
+    /// With the cheaper of the two wait-free mechanisms for each object.
     pub(crate) wait_free: Option<u64>,
     pub(crate) heuristic: Option<u64>,
     pub(crate) ours: Option<u64>,
-    /// No selection needs less; the greatest number if there is none.
+    /// No selection needs less; the greatest number if there is no selection.
     pub(crate) at_least: u64,
-    /// Of a processor, as [`Needed::ours_ms`].
+    /// Processor time, as for [`Needed::ours_ms`].
     pub(crate) heuristic_ms: f64,
     pub(crate) ours_ms: f64,
 }
@@ -33,13 +33,13 @@ fn overflow(_: taut_analysis::Overflow) -> String {
     "times do not fit in 64 bits".into()
 }
 
-/// The system with all of its objects under one mechanism.
+/// The memory with all objects under one mechanism.
 fn alone(problem: &mut Problem, offer: usize) -> Result<Option<u64>, String> {
     let selection = vec![Some(offer); problem.objects().len()];
     Ok(problem.judge(&selection).map_err(overflow)?.map(|judged| judged.bytes))
 }
 
-/// The same with the cheaper wait-free one for each, as response times under it come out.
+/// The memory with the cheaper wait-free mechanism for each object, chosen by the response times under WF-DBP.
 fn cheaper(problem: &mut Problem) -> Result<Option<u64>, String> {
     let Some(judged) = problem.judge(&vec![Some(DBP); problem.objects().len()]).map_err(overflow)? else {
         return Ok(None);
@@ -52,10 +52,10 @@ fn cheaper(problem: &mut Problem) -> Result<Option<u64>, String> {
     Ok(problem.judge(&selection).map_err(overflow)?.map(|judged| judged.bytes))
 }
 
-/// Looks at all of it.
+/// Finds all fields of [`Needed`].
 ///
 /// # Errors
-/// A system that the analysis does not apply to, or times that do not fit in 64 bits.
+/// The analysis does not apply to the system, or times do not fit in 64 bits.
 pub(crate) fn needed(
     system: &System,
     equations: Equations,
@@ -86,7 +86,7 @@ pub(crate) fn needed(
     })
 }
 
-/// What this thread has executed since; where the system does not say, what has passed.
+/// The processor time of this thread since the start; the elapsed time if the system does not report it.
 struct Watch(Option<u64>, Instant);
 
 impl Watch {
@@ -105,18 +105,18 @@ fn executed_ns() -> Option<u64> {
 }
 
 impl Needed {
-    /// Whether ours is known to be the least, or that there is none.
+    /// Whether our selection is known to be the least, or it is known that there is none.
     pub(crate) fn is_proven(&self) -> bool {
         self.at_least == self.ours.unwrap_or(u64::MAX)
     }
 
-    /// The head of a table.
+    /// The header of the table.
     pub(crate) fn head() -> String {
         "case,equations,load_permille,data,msrp,mpcp,dbp,tccp,wait_free,heuristic_5,ours,at_least,heuristic_5_ms,ours_ms"
             .into()
     }
 
-    /// A line of it.
+    /// A line of the table.
     pub(crate) fn line(&self, (case, equations, load): &(String, String, u64)) -> String {
         let number = |number: Option<u64>| number.map_or(String::new(), |number| number.to_string());
         let [msrp, mpcp, dbp, tccp] = self.alone.map(number);
@@ -128,7 +128,7 @@ impl Needed {
         )
     }
 
-    /// What a line says; nothing if it is not whole.
+    /// Parses a line; `None` if it is incomplete.
     pub(crate) fn read(line: &str) -> Option<((String, String, u64), Self)> {
         let cells: Vec<&str> = line.split(',').collect();
         let [
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
     use crate::surrogate::{PRINTED, fuel_injection, search::LOADS};
 
-    /// The surrogate comes to what is printed of the system that it stands for.
+    /// The surrogate has the sums that the paper prints for the system behind it.
     #[test]
     fn fuel_injection_has_the_printed_sums() {
         let case = fuel_injection();

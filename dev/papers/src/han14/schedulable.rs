@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! How many systems keep all deadlines: Figures 15, 16 and 17.
+//! How many systems meet all deadlines: Figures 15, 16 and 17.
 
 use std::collections::BTreeMap;
 
@@ -11,23 +11,23 @@ use crate::page::{Values, table};
 
 pub(super) const SCHEMES: [&str; 3] = ["light", "medium", "heavy"];
 
-/// A mechanism or a choice of them, for all objects: its name, its columns, its colour and mark.
+/// A mechanism or a choice of mechanisms, for all objects: its name, its columns, its colour and its marker.
 pub(super) type Way = (&'static str, &'static str, usize, Marker);
 pub(super) const MSRP: Way = ("MSRP", "msrp", 1, Marker::Square);
 pub(super) const MPCP: Way = ("MPCP", "mpcp", 2, Marker::Triangle);
 pub(super) const DBP: Way = ("WF-DBP", "dbp", 0, Marker::Dot);
 pub(super) const LOCKS: Way = ("both, at the best split", "locks", 3, Marker::None);
 
-/// What is shown of two sweeps of the same systems, by both equations.
+/// Two sweeps of the same systems, one for each set of equations.
 pub(super) struct Shown<'r> {
     pub(super) sound: &'r Rows,
     pub(super) printed: &'r Rows,
     pub(super) ways: &'r [Way],
-    /// Only systems that are schedulable this way count.
+    /// If set, only systems that are schedulable this way count.
     pub(super) among: Option<Way>,
 }
 
-/// By load, in permille: systems that keep all deadlines, and all that count.
+/// By load, in permille: systems that meet all deadlines, and all systems that count.
 type Counts = BTreeMap<u64, (u64, u64)>;
 
 impl Shown<'_> {
@@ -87,7 +87,7 @@ impl Shown<'_> {
         text
     }
 
-    /// A table of one scheme, the mean over loads of all, and where MPCP overtakes MSRP.
+    /// Fills in a table of one scheme, a table of the means over loads of all schemes, and where MPCP overtakes MSRP.
     pub(super) fn report(&self, prefix: &str, values: &mut Values) {
         let mut head = vec!["load".to_owned()];
         for (_, _, equations) in self.both() {
@@ -139,12 +139,12 @@ fn percent((kept, all): (u64, u64)) -> f64 {
     100.0 * kept as f64 / all.max(1) as f64
 }
 
-/// Of the shares at all loads.
+/// The mean of the shares over all loads.
 fn mean(counts: &Counts) -> f64 {
     counts.values().map(|counts| percent(*counts)).sum::<f64>() / counts.len().max(1) as f64
 }
 
-/// From which load on MPCP has at least as many systems, and more at some.
+/// The load from which on MPCP schedules at least as many systems as MSRP, and more at some load.
 fn overtakes(msrp: &Counts, mpcp: &Counts) -> String {
     let ahead = |load: &u64| mpcp[load].0.cmp(&msrp[load].0);
     let loads: Vec<u64> = msrp.keys().copied().filter(|load| mpcp.contains_key(load)).collect();

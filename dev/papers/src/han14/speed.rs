@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use taut_sweep::Generator;
 
-/// Rows that are timed.
+/// The number of rows to time.
 const ROWS: u64 = 7_200;
 
-/// How many rows a second are made, on all processors.
+/// The number of rows made per second, on all processors.
 ///
 /// # Errors
-/// A row that cannot be made.
+/// A row cannot be made.
 pub(crate) fn rate(generator: &Generator) -> Result<f64, String> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let rows = ROWS.min(generator.rows());
@@ -37,7 +37,7 @@ pub(crate) fn rate(generator: &Generator) -> Result<f64, String> {
     }
 }
 
-/// The same in words, and what all rows would take.
+/// The rate in words, and the time that all rows would take.
 pub(super) fn reported(generator: &Generator) -> Result<String, String> {
     let (rate, rows) = (rate(generator)?, generator.rows());
     Ok(format!(

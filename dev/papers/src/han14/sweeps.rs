@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Rows, made by `taut sweep`: it goes on where it was stopped, shares its work out, and shows how far it is.
+//! Makes rows with `taut sweep`, which resumes where it was stopped, distributes its work, and shows its progress.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,21 +12,21 @@ use taut_plan::select::Equations;
 use super::generators::Drawn;
 use super::rows::Rows;
 
-/// How rows are made.
+/// How to make rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Sweeps {
-    /// The program.
+    /// The program `taut`.
     pub(crate) taut: PathBuf,
-    /// Where generator files and rows lie.
+    /// The folder of generator files and rows.
     pub(crate) folder: PathBuf,
     pub(crate) long: bool,
-    /// Which part, from 1, of how many.
+    /// The part to make, from 1, and the number of parts.
     pub(crate) shard: Option<(u64, u64)>,
-    /// Instead of the files' seeds.
+    /// Replaces the seeds of the files.
     pub(crate) seed: Option<u64>,
 }
 
-/// The word of the equations, in names of files and in tables.
+/// The name of the equations in file names and tables.
 pub(crate) fn word(equations: Equations) -> &'static str {
     match equations {
         Equations::Sound => "sound",
@@ -35,7 +35,7 @@ pub(crate) fn word(equations: Equations) -> &'static str {
 }
 
 impl Sweeps {
-    /// The rows of a figure; `None` if only a part was asked for, which is made.
+    /// The rows of a figure; `None` if only a part was requested, which this makes.
     pub(crate) fn rows(&self, drawn: Drawn, equations: Equations) -> Result<Option<Rows>, String> {
         let name = format!("{}-{}", drawn.name(), word(equations));
         let file = self.folder.join(format!("{name}.toml"));
@@ -63,7 +63,7 @@ impl Sweeps {
         Rows::parse(&text).map(Some).map_err(|why| format!("{}: {why}", csv.display()))
     }
 
-    /// Makes rows unless they are there.
+    /// Makes rows unless the file exists.
     fn sweep(&self, file: &Path, out: &Path, shard: Option<(u64, u64)>) -> Result<(), String> {
         if out.exists() {
             return Ok(());
@@ -92,7 +92,7 @@ impl Sweeps {
         if status.success() { Ok(()) } else { Err(format!("taut sweep ended with {status}")) }
     }
 
-    /// The files of all parts, if all are there.
+    /// The files of all parts; none unless all exist.
     fn parts(&self, name: &str) -> Result<Vec<PathBuf>, String> {
         let found = self.files(name)?;
         let of = |path: &PathBuf| -> Option<(u64, u64)> {
@@ -111,7 +111,7 @@ impl Sweeps {
         Ok(if whole { parts.into_iter().map(|(_, path)| path).collect() } else { Vec::new() })
     }
 
-    /// Removes what was made of another file.
+    /// Removes what was made from an earlier generator file.
     fn forget(&self, name: &str) -> Result<(), String> {
         for path in self.files(name)? {
             fs::remove_file(&path).map_err(|error| format!("{}: {error}", path.display()))?;

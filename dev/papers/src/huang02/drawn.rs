@@ -4,7 +4,7 @@
 use super::space::{CASES, Point, Reads, saved};
 use crate::figure::{Axis, Body, Figure, Line, Marker, Panel, Stroke, Style, line};
 
-/// In the order of the protocols.
+/// Name, colour and marker of each protocol, in order.
 const MARKS: [(&str, usize, Marker); 3] =
     [("Chen", 0, Marker::Dot), ("Double Buffer", 1, Marker::Square), ("Peterson", 2, Marker::Triangle)];
 const LOCK: Style = line(5, Stroke::Solid, Marker::None);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The example of [Huang02, Fig. 10], divided as Fig. 9 does.
+//! The example of [Huang02, Fig. 10], divided as in Fig. 9.
 
 use taut_analysis::Overflow;
 use taut_analysis::wait_free::buffers::Protocol;
@@ -12,12 +12,12 @@ use taut_time::Duration;
 use crate::figure::{Axis, Body, Figure, Line, Marker, Panel, Stroke, line};
 use crate::page::{Values, table};
 
-/// R_max as printed, by reader, and N_max as printed.
+/// R_max of each reader as printed, and N_max as printed.
 const READS: [u64; 7] = [4, 5, 9, 14, 20, 125, 475];
 const PRINTED_WRITES: [u64; 7] = [2, 2, 2, 3, 3, 14, 49];
 const WRITER: Writer = Writer { period: Duration::from_ns(10), within: Duration::from_ns(7) };
 
-/// Ways to count, with the division that each finds.
+/// The writes during each read, and the division that each way to count finds.
 pub(super) struct Counts {
     writes: Vec<u64>,
     ways: Vec<(&'static str, Partition)>,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The space that wait-free state messages take: Figures 9, 10, 14 and 15 (c) of \[Huang02\].
+//! The space of wait-free state messages: Figures 9, 10, 14 and 15 (c) of \[Huang02\].
 
 mod drawn;
 mod example;
@@ -11,14 +11,14 @@ mod space;
 use crate::output::Output;
 use crate::page::Values;
 
-/// The page in which the figures stand.
+/// The template of the page.
 const PAGE: &str = include_str!("../../pages/huang02.md.in");
-/// Of the readers that are drawn.
+/// The seed of the drawn readers.
 const SEED: u64 = 1;
-/// Sets of readers at a point.
+/// The number of reader sets at each point.
 const SETS: u64 = 1_000;
 
-/// Counts, draws and writes all of them.
+/// Counts and draws everything, and writes the page and its figures.
 pub(crate) fn run(output: &Output) -> Result<(), String> {
     let mut values = Values::default();
     let counts = example::counts().map_err(|_| "a count of buffers overflows")?;

@@ -10,9 +10,9 @@ use crate::draw::Draw;
 /// The writer's period, and its deadline.
 pub(super) const PERIOD: Duration = Duration::from_ns(1_000);
 
-/// Readers as [Huang02, Fig. 11] divides them: their periods, in ns, the fast ones first. Of the fast ones a fifth is
-/// twice as frequent as the writer and the others 1 to 15 times less; of the slow ones a fifth is 50 to 100 times
-/// less frequent and the others 15 to 50 times. The figure has 15 to 25 % for the fifths.
+/// Draws readers as [Huang02, Fig. 11] divides them: their periods, in ns, the fast ones first. Of the fast readers a
+/// fifth is twice as frequent as the writer, and the others are 1 to 15 times less frequent. Of the slow readers a
+/// fifth is 50 to 100 times less frequent, and the others 15 to 50 times. The figure has 15 to 25 % for the fifths.
 pub(super) fn draw(readers: usize, fast_percent: usize, draw: &mut Draw) -> Vec<u64> {
     let period = PERIOD.as_ns();
     let fast = readers * fast_percent / 100;
@@ -25,7 +25,7 @@ pub(super) fn draw(readers: usize, fast_percent: usize, draw: &mut Draw) -> Vec<
     periods
 }
 
-/// N_max of a read that lasts so long, in ns.
+/// N_max of a read that lasts `read` ns.
 pub(super) fn writes(read: u64) -> Result<u64, Overflow> {
     let writer = Writer { period: PERIOD, within: PERIOD };
     match writes_during_read::printed(Duration::from_ns(read), &writer)? {

@@ -4,10 +4,10 @@
 //! Bytes of one state message, by mechanism and share of fast readers.
 //!
 //! ```text
-//! words       as the listings have them: an index is an int of 4 bytes, a claim or flag a char
+//! words       as in the listings: an index is an int of 4 bytes, a claim or flag a char
 //! lock        a value and a word
-//! NBW         values as the slowest reader's reads need, and an index
-//! EMERALDS    values as the fast readers' reads need, and an index; slow readers are given a copy of their own
+//! NBW         as many values as the slowest reader needs, and an index
+//! EMERALDS    as many values as the fast readers need, and an index; each slow reader receives a copy of its own
 //! Chen        an index, and a claim for each slow reader
 //! Double B.   an index, and a count (int) and a column for each row
 //! Peterson    no listing is known: an index, and two flags for each slow reader
@@ -21,21 +21,21 @@ use super::readers;
 use crate::draw::Draw;
 use crate::page::{Values, table};
 
-/// Shares of fast readers, in percent.
+/// The shares of fast readers, in percent.
 pub(super) const SHARES: [usize; 5] = [0, 20, 40, 60, 80];
-/// Readers and bytes of a value that are looked at.
+/// The cases: the number of readers, and the bytes of a value.
 pub(super) const CASES: [(usize, u64); 4] = [(20, 8), (20, 64), (10, 8), (10, 64)];
 
-/// How long a fast reader reads at most, which is not printed.
+/// The longest read of a fast reader, which the paper does not print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reads {
-    /// For a period of the writer: the least N_max there is.
+    /// A period of the writer: the least possible N_max.
     Short,
-    /// For all of its own period.
+    /// All of its own period.
     Long,
 }
 
-/// Bytes at one share, means over the sets that were drawn.
+/// Bytes at one share: means over the drawn sets.
 #[derive(Clone, Debug)]
 pub(super) struct Point {
     pub(super) readers: usize,
@@ -45,13 +45,14 @@ pub(super) struct Point {
     pub(super) nbw: f64,
     /// With short reads.
     pub(super) emeralds: f64,
-    /// By protocol, in the order of [`PROTOCOLS`]: as published, and with fast readers whose reads are short and long.
+    /// By protocol, in the order of [`PROTOCOLS`]: as published, and with fast readers whose reads are short and
+    /// long.
     pub(super) original: [f64; 3],
     pub(super) short: [f64; 3],
     pub(super) long: [f64; 3],
 }
 
-/// Bytes of a protocol besides its values.
+/// The bytes of a protocol besides its values.
 fn words(protocol: Protocol, slow: u64, buffers: u64) -> u64 {
     4 + match protocol {
         Protocol::Chen => slow,
@@ -112,7 +113,7 @@ fn point(readers: usize, value: u64, share: usize, sets: u64, draw: &mut Draw) -
     Ok(Point { nbw: mean(nbw), long: long.map(mean), ..point })
 }
 
-/// How much less than as published, in percent, by protocol.
+/// The saving over the published form, in percent, by protocol.
 pub(super) fn saved(point: &Point, reads: Reads) -> [f64; 3] {
     let less = match reads {
         Reads::Short => point.short,
@@ -210,16 +211,16 @@ mod tests {
                 .find(|point| (point.readers, point.value, point.share) == (20, 8, share))
                 .expect("there")
         };
-        // 22, 42 and 22 values, and what is besides them.
+        // 22, 42 and 22 values, and the words besides.
         assert_eq!(at(0).original, [22.0 * 8.0 + 24.0, 42.0 * 8.0 + 4.0 + 21.0 * 5.0, 22.0 * 8.0 + 44.0]);
         assert_eq!(at(0).short, at(0).original);
-        // 4 slow readers and 3 values, or two rows, for the others.
+        // 4 slow readers, and 3 values, or two rows, for the others.
         assert_eq!(at(80).short, [7.0 * 8.0 + 8.0, 12.0 * 8.0 + 4.0 + 30.0, 7.0 * 8.0 + 12.0]);
         assert_eq!((at(80).lock, at(80).emeralds), (12.0, 28.0));
         assert!(at(80).nbw > at(80).original[1]);
     }
 
-    /// The form with fast readers is never larger than the published one, as is printed.
+    /// The form with fast readers is never larger than the published one, as the paper says.
     #[test]
     fn fast_readers_never_cost() {
         for point in points(20, 2).expect("small") {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! All runs: each system under each mechanism in both modes, one after the other, so that a drift of the machine falls on
-//! all alike.
+//! All runs: each system under each mechanism in both modes, one after the other, so that a drift of the machine
+//! affects all alike.
 
 use taut_exec::Wanted;
 use taut_lock::EventCount;
@@ -14,7 +14,7 @@ use super::system::{Scheme, System};
 use super::task_code::{Ground, task_codes};
 use super::{dispatched, native};
 
-/// Who schedules.
+/// The scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Mode {
     Dispatched,
@@ -32,19 +32,19 @@ impl Mode {
     }
 }
 
-/// How much is run.
+/// How much to run.
 #[derive(Clone, Debug)]
 pub(super) struct Effort {
     /// Numbers of objects.
     pub(super) objects: Vec<usize>,
-    /// Systems of each number and scheme.
+    /// Systems for each number of objects and each scheme.
     pub(super) systems: u64,
-    /// Timer periods of a run.
+    /// The length of a run, in timer periods.
     pub(super) ticks: u64,
     pub(super) wanted: Wanted,
 }
 
-/// What was run.
+/// What was run: the mode, the mechanism and the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) mode: Mode,
@@ -54,7 +54,7 @@ pub(super) struct Key {
     pub(super) which: u64,
 }
 
-/// And what came of it.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     pub(super) key: Key,
@@ -63,10 +63,10 @@ pub(super) struct Run {
     pub(super) refused: u64,
 }
 
-/// Runs all of it.
+/// Runs everything.
 ///
 /// # Errors
-/// Fewer than two processors, no privilege for fixed priorities, or what an object says.
+/// There are fewer than two processors, there is no privilege for fixed priorities, or an object reports an error.
 pub(super) fn runs(effort: &Effort) -> Result<Vec<Run>, String> {
     let cpus = thread::affinity().map_err(|error| error.to_string())?;
     let &[first, second, ..] = &cpus[..] else { return Err("there is only one processor".into()) };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The calls in instructions, where nobody disturbs: what the protocols have of them, without the executor around.
+//! The calls in instructions, undisturbed: the cost of the protocols alone, without the executor.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -14,16 +14,16 @@ use taut_share::state::{chen, dbp, tccp};
 
 use crate::callgrind;
 
-/// The command of this program that is counted.
+/// The command of this program that callgrind runs.
 pub(crate) const COMMAND: &str = "counted-han14";
-/// Calls of each.
+/// How often each call is made.
 pub(super) const TIMES: u32 = 500;
 /// Numbers of readers.
 const READERS: [u32; 2] = [1, 5];
 
 type Value = [u8; 4];
 
-/// What is counted, in this order.
+/// The counted calls, in this order.
 pub(super) const NAMES: [&str; 26] = [
     "MSRP, get",
     "MSRP, release",
@@ -56,19 +56,20 @@ pub(super) const NAMES: [&str; 26] = [
 /// Instructions of a call, by name.
 pub(super) type Counts = BTreeMap<&'static str, f64>;
 
-/// What is done in here is counted.
+/// Callgrind counts what runs inside of this function.
 #[inline(never)]
 fn counted<R>(work: impl FnOnce() -> R) -> R {
     black_box(work())
 }
 
-/// When this returns, what was counted is written down.
+/// When this returns, callgrind writes down the counts so far.
 #[inline(never)]
-fn part_is_over(task_code: u32) -> u32 {
-    black_box(task_code)
+fn part_is_over(part: u32) -> u32 {
+    black_box(part)
 }
 
-/// Runs each of some calls in turns, and counts one of them: round by round all, so that each is as it is in use.
+/// Counts each of some calls in turn. Each round makes all of the calls, so that the counted one finds the state that
+/// it finds in use.
 macro_rules! each_in_turn {
     ($($call:expr),+ $(,)?) => {{
         let count = [$(stringify!($call)),+].len();
@@ -94,10 +95,10 @@ fn said(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// Everything that is counted, once: what the counted program does.
+/// Makes all calls that callgrind counts: the work of [`COMMAND`].
 ///
 /// # Errors
-/// What an object says.
+/// An object reports an error.
 pub(crate) fn everything() -> Result<(), String> {
     locks()?;
     newest(READERS[0])?;
@@ -130,7 +131,7 @@ fn locks() -> Result<(), String> {
             black_box(one.release());
         },
     );
-    // One has it, two waits; then three asks, and one lets go.
+    // `one` holds the lock and `two` waits for it. Then `three` requests it, and `one` releases it.
     for which in 0..2 {
         for _ in 0..TIMES {
             one.request(3);
@@ -167,7 +168,7 @@ fn newest(readers: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// A flow, job by job; `JOBS`: what jobs do is counted as well.
+/// Runs a flow, job by job. With `JOBS`, the calls of the jobs are counted as well as the activations.
 macro_rules! flow {
     ($name:ident, $protocol:ident, $shape:expr) => {
         fn $name<const JOBS: bool>(readers: u32) -> Result<(), String> {
@@ -178,35 +179,35 @@ macro_rules! flow {
                 $protocol::group::<Value>(Memory::new(&mut room), shape).map_err(said)?;
             let mut all: Vec<_> = all.collect();
             let mut at = 0;
-            let task_codes: &[u32] = if JOBS { &[0, 1, 2, 3] } else { &[0, 2] };
-            for &task_code in task_codes {
+            let parts: &[u32] = if JOBS { &[0, 1, 2, 3] } else { &[0, 2] };
+            for &part in parts {
                 for _ in 0..TIMES {
                     at += 1;
                     let mut activate = || dispatcher.activate_writer(black_box(at));
-                    black_box(if task_code == 0 { counted(activate) } else { activate() }).map_err(said)?;
+                    black_box(if part == 0 { counted(activate) } else { activate() }).map_err(said)?;
                     let mut write = || {
                         if let Some(mut job) = writer.job() {
                             job.write(black_box(&value));
                         }
                     };
-                    if task_code == 1 {
+                    if part == 1 {
                         counted(write)
                     } else {
                         write()
                     }
                     for (which, reader) in (0..).zip(&mut all) {
                         let mut activate = || dispatcher.activate_reader(which, black_box(at));
-                        let first = task_code == 2 && which == 0;
+                        let first = part == 2 && which == 0;
                         black_box(if first { counted(activate) } else { activate() }).map_err(said)?;
                         let mut read = || {
                             if let Some(mut job) = reader.job() {
                                 let _ = black_box(job.read());
                             }
                         };
-                        if task_code == 3 && which == 0 { counted(read) } else { read() }
+                        if part == 3 && which == 0 { counted(read) } else { read() }
                     }
                 }
-                part_is_over(task_code);
+                part_is_over(part);
             }
             Ok(())
         }
@@ -216,10 +217,10 @@ macro_rules! flow {
 flow!(flow_dbp, dbp, |readers| Shape::several_processors(readers, 0));
 flow!(flow_tccp, tccp, |readers| Shape { lower: readers, higher: 0, buffers: 4 });
 
-/// Counts, with files below `folder`.
+/// Counts the instructions. Callgrind's files go below `folder`.
 ///
 /// # Errors
-/// No valgrind, or what it said.
+/// Valgrind is missing, or the error that it reports.
 pub(super) fn counts(folder: &Path) -> Result<Counts, String> {
     let counted = callgrind::Counted {
         command: COMMAND,

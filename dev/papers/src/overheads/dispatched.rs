@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A system on two dispatched cores, which are to this what Erika is to the paper.
+//! A system on two dispatched cores, which play the role of Erika in the paper.
 
 use std::time::Duration as Time;
 
@@ -38,7 +38,7 @@ impl Locks for OfJob<'_, '_, '_> {
     }
 }
 
-/// What a task does.
+/// The work of a task.
 struct OfTask<'w, 'f, 'p, 'm> {
     task_code: &'w mut TaskCode<'f, 'p>,
     handles: &'w [Handle<'m>],
@@ -52,7 +52,8 @@ impl Work for OfTask<'_, '_, '_, '_> {
         }
     }
 
-    /// As `taut run` does: activations at the release; the job when what it reads is there.
+    /// Admits jobs as `taut run` does: makes activations at the release, and admits the job when its inputs are
+    /// there.
     fn admit(&mut self, next: u64, begins: bool) -> bool {
         self.task_code.activate(next * self.task_code.task.ticks);
         if !begins {
@@ -65,10 +66,10 @@ impl Work for OfTask<'_, '_, '_, '_> {
     }
 }
 
-/// Runs them for as many timer periods; when release 0 was.
+/// Runs the system for `ticks` timer periods. Returns the instant of release 0.
 ///
 /// # Errors
-/// What keeps it from running here.
+/// The reason why the system cannot run here.
 pub(super) fn run(
     system: &System,
     mechanism: Mechanism,
@@ -118,7 +119,8 @@ pub(super) fn run(
         }
     }
     for (writer, events) in event_counts.iter().enumerate().filter(|_| mechanism.preserves()) {
-        // On the writer's core as well: its job may have to be admitted itself.
+        // A core with a reader listens, even if it is the writer's own core: the reader's job waits there for its
+        // admission.
         let written = || system.objects.iter().filter(|object| object.writer == writer);
         let reads = |core: usize| {
             written().flat_map(|object| &object.readers).any(|&reader| system.tasks[reader].core == core)

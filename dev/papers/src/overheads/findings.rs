@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the paper says of its figures, looked for in ours.
+//! The paper's statements about its figures, checked against ours.
 
 use super::campaign::Mode::{self, Dispatched, Native};
 use super::counts::Counts;
@@ -12,7 +12,7 @@ use super::system::Scheme;
 use crate::fit::{fit, spread};
 use crate::page::table;
 
-/// Something that is said.
+/// A statement, and whether it holds.
 #[derive(Clone, Debug)]
 pub(super) struct Finding {
     said: &'static str,
@@ -20,7 +20,7 @@ pub(super) struct Finding {
     numbers: String,
 }
 
-/// What guarantees that values are whole, and no more.
+/// The mechanisms that guarantee whole values, and no more.
 const CONSISTENT: [Mechanism; 4] = [Mpcp, Msrp, Dbp, Tccp];
 
 fn average(period: &Period) -> f64 {
@@ -41,7 +41,7 @@ fn overall(gathered: &Gathered, mode: Mode, mechanism: Mechanism, of: fn(&Period
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// Some mechanisms, the cheapest first, each with its mean.
+/// The mechanisms of [`CONSISTENT`], the cheapest first, each with its mean.
 fn ranked(gathered: &Gathered, mode: Mode, of: fn(&Period) -> f64) -> Vec<(Mechanism, f64)> {
     let mut all = CONSISTENT.map(|mechanism| (mechanism, overall(gathered, mode, mechanism, of)));
     all.sort_by(|one, other| one.1.total_cmp(&other.1));
@@ -53,7 +53,7 @@ fn told_ranks(ranks: &[(Mechanism, f64)]) -> String {
     format!("us: {}", each.join(", "))
 }
 
-/// All of them.
+/// All findings.
 pub(super) fn findings(gathered: &Gathered, counts: Option<&Counts>) -> Vec<Finding> {
     vec![
         schemes(gathered),
@@ -176,7 +176,7 @@ fn same_order(gathered: &Gathered) -> Finding {
     }
 }
 
-/// How far the 95th percentile is above the 5th.
+/// The distance from the 5th percentile to the 95th.
 fn range(gathered: &Gathered, mechanism: Mechanism, call: Call) -> f64 {
     let times = gathered.calls.get(&(Dispatched, mechanism, call)).map_or(&[][..], Vec::as_slice);
     at(times, 0.95) - at(times, 0.05)
@@ -275,14 +275,14 @@ fn by_readers(gathered: &Gathered, counts: Option<&Counts>) -> Finding {
     }
 }
 
-/// As a table.
+/// The findings as a table.
 pub(super) fn reported(findings: &[Finding]) -> String {
     let mut rows = vec![["what the paper says", "found", "numbers"].map(str::to_owned).to_vec()];
     for finding in findings {
         let found = if finding.found { "yes" } else { "**no**" };
         rows.push([finding.said, found, &finding.numbers].map(str::to_owned).to_vec());
     }
-    // Words stand on the left.
+    // Text is aligned to the left.
     table(&rows).replace("---:", "---")
 }
 
@@ -291,7 +291,7 @@ mod tests {
     use super::super::gathered::tests::by;
     use super::*;
 
-    /// The paper's shapes, as its text has them.
+    /// Costs with the shapes that the paper's text describes.
     fn paper() -> Gathered {
         let mut gathered = by(|mode, mechanism, scheme, objects| {
             let (average, largest) = match mechanism {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Activations of a flow, in their nominal order, by whoever is released first: as `taut run` makes them.
+//! Activations of a flow, in their nominal order. The member that is released first makes them, as under `taut run`.
 
 use taut_share::state::{dbp, flow::NotActivated, tccp};
 
 use super::meter::{Call, Meter, Touch, now};
 
-/// Where activations are made.
+/// The dispatcher of a flow, which makes its activations.
 pub(super) enum Dispatcher<'m> {
     Dbp(Box<dbp::Dispatcher<'m>>),
     Tccp(Box<tccp::Dispatcher<'m>>),
@@ -29,7 +29,7 @@ impl Dispatcher<'_> {
     }
 }
 
-/// Who is activated, and when next, in timer periods.
+/// A member of a flow: its next activation and its period, in timer periods.
 pub(super) struct Member {
     pub(super) next: u64,
     pub(super) ticks: u64,
@@ -43,7 +43,7 @@ impl Member {
     }
 }
 
-/// A flow: its dispatcher, and who takes part.
+/// A flow: its dispatcher, its writer and its readers.
 pub(super) struct Flow<'m> {
     pub(super) dispatcher: Dispatcher<'m>,
     pub(super) writer: Member,
@@ -52,7 +52,7 @@ pub(super) struct Flow<'m> {
 }
 
 impl Flow<'_> {
-    /// Makes all activations up to a timer period that nobody has made: the writer's first at each.
+    /// Makes all missing activations up to a timer period. In each period the writer's comes first.
     pub(super) fn advance(&mut self, until: u64, meter: &mut Meter) {
         loop {
             let readers = self.readers.iter().map(|reader| reader.next);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What all runs say together.
+//! The results of all runs together.
 //!
-//! - Where a call copies the value, so that the access cannot be told from it while it runs, what an access of that size
-//!   takes in a section of the same mode is taken off, at the median.
-//! - A call that another job preempted, or that waited, is as long as that took. Of the calls of one kind those beyond the
-//!   99th percentile count as the 99th percentile in what is accumulated.
+//! - A call that copies the value contains the access, which cannot be timed apart from it. The median time of an
+//!   access of that size in a section of the same mode is subtracted.
+//! - A call that another job preempts, or that waits, takes as long as the preemption or the wait. In accumulated
+//!   times, calls beyond the 99th percentile of their kind count as the 99th percentile.
 
 use std::collections::BTreeMap;
 
@@ -15,42 +15,42 @@ use super::mechanism::Mechanism;
 use super::meter::{Call, Sample, Touch};
 use super::system::Scheme;
 
-/// An access, as a place in Table I: bytes, whether it writes, whether the other core uses it.
+/// An access, as a place in Table I: bytes, whether it writes, whether the other core uses the object.
 pub(super) type Place = (u16, bool, bool);
 
 /// A place in Figures 6 to 13.
 pub(super) type Point = (Mode, Mechanism, Scheme, usize);
 
-/// What a system's calls take in a timer period together.
+/// What the calls of a system take together in a timer period.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Period {
     pub(super) average_us: f64,
     pub(super) largest_us: f64,
-    /// What activations have of the average.
+    /// The part of the average that activations take.
     pub(super) activations_us: f64,
-    /// The same of waiting for writers and telling readers.
+    /// The part of the average that waiting for writers and notifying readers takes.
     pub(super) events_us: f64,
 }
 
-/// All of it; times are sorted.
+/// All results; times are sorted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gathered {
     /// ns of an access in a section.
     pub(super) accesses: BTreeMap<(Mode, Place), Vec<f64>>,
     /// ns of a call.
     pub(super) calls: BTreeMap<(Mode, Mechanism, Call), Vec<f64>>,
-    /// ns of a write, or an activation of a writer, by readers: the sum, and how many.
+    /// ns of a write, or of an activation of a writer in a flow, by the number of readers.
     pub(super) by_readers: BTreeMap<(Mode, Mechanism, u8), Vec<f64>>,
-    /// A system each.
+    /// One entry for each system.
     pub(super) periods: BTreeMap<Point, Vec<Period>>,
-    /// What was refused or not there, and how many calls there were.
+    /// The number of operations that were refused or found no value, and the number of samples.
     pub(super) refused: (u64, u64),
 }
 
-/// The value at a part of sorted ones; NaN if there is none.
-pub(super) fn at(sorted: &[f64], task_code: f64) -> f64 {
+/// The value at a quantile, 0 to 1, of sorted values; NaN if there are none.
+pub(super) fn at(sorted: &[f64], part: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
-    sorted.get((task_code * last as f64).round() as usize).copied().unwrap_or(f64::NAN)
+    sorted.get((part * last as f64).round() as usize).copied().unwrap_or(f64::NAN)
 }
 
 fn sort<K: Ord>(lists: &mut BTreeMap<K, Vec<f64>>) {
@@ -112,7 +112,7 @@ impl Gathered {
             let most = most
                 .entry(sample.call)
                 .or_insert_with(|| at(&self.calls[&(mode, mechanism, sample.call)], 0.99));
-            // What is done after the last period is left out.
+            // Calls after the last period do not count.
             if let Some(tick) = ticks.get_mut(sample.tick as usize) {
                 let us = self.overhead(run, sample).min(*most) / 1e3;
                 *tick += us;
@@ -134,13 +134,13 @@ impl Gathered {
         }
     }
 
-    /// Means over the systems of a point; NaN if there are none.
+    /// The mean over the systems of a point; NaN if there are none.
     pub(super) fn mean(&self, point: Point, of: fn(&Period) -> f64) -> f64 {
         let periods = self.periods.get(&point).map_or(&[][..], Vec::as_slice);
         periods.iter().map(of).sum::<f64>() / periods.len() as f64
     }
 
-    /// Numbers of objects.
+    /// The numbers of objects, in order.
     pub(super) fn numbers(&self) -> Vec<usize> {
         let mut numbers: Vec<usize> = self.periods.keys().map(|point| point.3).collect();
         numbers.sort_unstable();
@@ -215,7 +215,7 @@ pub(super) mod tests {
                 (Call::GiveGlobal, true, 0, 500),
                 (Call::GetGlobal, true, 1, 2_000),
                 (Call::Access, true, 1, 300),
-                // Behind the last period.
+                // After the last period.
                 (Call::GiveGlobal, true, 2, 500),
             ],
         );
@@ -248,7 +248,7 @@ pub(super) mod tests {
         assert_eq!(at(&gathered.calls[&(Mode::Native, Mechanism::Dbp, Call::Read)], 1.0), 5e6);
     }
 
-    /// Figures by a formula, as if they had been measured.
+    /// Results by a formula, as if they had been measured.
     pub(in crate::overheads) fn by(of: impl Fn(Mode, Mechanism, Scheme, f64) -> Period) -> Gathered {
         let mut gathered = Gathered::default();
         for mode in Mode::ALL {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What objects are under each mechanism without locks: their ends, as one access of a job each.
+//! Objects under each mechanism without locks: their ends, as one access of each job.
 
 use taut_atomic::{LINE_BYTES, Line, Memory};
 use taut_share::state::flow::Shape;
@@ -11,7 +11,7 @@ use super::flows::{Dispatcher, Flow, Member};
 use super::meter::{Call, Meter, Touch, now};
 use super::system::{Object, Task};
 
-/// How objects are shared; all of a system's in the same way.
+/// How objects are shared. All objects of a system are shared in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Mechanism {
     Msrp,
@@ -41,23 +41,23 @@ impl Mechanism {
         matches!(self, Self::Msrp | Self::Mpcp)
     }
 
-    /// Whether what a job reads is fixed when it is activated.
+    /// Whether a job's activation fixes what the job reads.
     pub(super) fn preserves(self) -> bool {
         matches!(self, Self::FlowDbp | Self::FlowTccp)
     }
 
-    /// Whether an access copies the value, so that it cannot be told from the rest of the call while it runs.
+    /// Whether an access copies the value, so that it cannot be timed apart from the rest of the call.
     pub(super) fn copies(self) -> bool {
         matches!(self, Self::Tccp | Self::FlowTccp)
     }
 }
 
-/// One access of each job of a task.
+/// The one access of each job of a task.
 pub(super) trait Access: Send {
-    /// Does it.
+    /// Makes the access.
     fn run(&mut self, meter: &mut Meter);
 
-    /// Whether what it reads is there: the job of its writer is complete.
+    /// Whether the value is there: the writer's job is complete.
     fn is_ready(&mut self) -> bool {
         true
     }
@@ -69,15 +69,15 @@ impl<F: FnMut(&mut Meter) + Send> Access for F {
     }
 }
 
-/// An object's ends: of its writer, and of its readers in the order of [`Object::in_flow`].
+/// The ends of an object: the writer's, and the readers' in the order of [`Object::in_flow`].
 pub(super) struct Ends<'m> {
     pub(super) writer: Box<dyn Access + 'm>,
     pub(super) readers: Vec<Box<dyn Access + 'm>>,
-    /// Where activations are made, if the flow is preserved.
+    /// The flow that makes the activations, if the flow is preserved.
     pub(super) flow: Option<Flow<'m>>,
 }
 
-/// An object, and what its ends are to know of it.
+/// An object, and what its ends must know about it.
 #[derive(Clone, Copy)]
 pub(super) struct Seen<'s> {
     pub(super) mechanism: Mechanism,
@@ -86,7 +86,7 @@ pub(super) struct Seen<'s> {
 }
 
 impl Seen<'_> {
-    /// The access of one of its users.
+    /// The access of one of the object's users.
     pub(super) fn touch(&self, user: usize) -> Touch {
         let write = user == self.object.writer;
         let core = |task: usize| self.tasks[task].core;
@@ -99,7 +99,8 @@ impl Seen<'_> {
         Touch { bytes, readers, write, across }
     }
 
-    /// Readers of a flow and its buffers: by the number of readers, or by the time that jobs last at most.
+    /// The readers of a flow and its buffers. Their number depends on the readers under DBP, and on the longest
+    /// lifetimes of jobs under TCCP.
     fn shape(&self) -> Shape {
         let (readers, lower) = self.object.in_flow(self.tasks);
         let higher = readers.len() as u32 - lower;
@@ -113,7 +114,7 @@ impl Seen<'_> {
             let one = if self.mechanism == Mechanism::Tccp {
                 tccp::newest_buffers(ticks(reader), writer, writer)
             } else {
-                // A job of the one before may be late by as much again.
+                // The previous job may be late by as much again.
                 tccp::buffers(2 * ticks(reader), writer, is_higher)
             };
             one.unwrap_or(1)
@@ -264,14 +265,14 @@ impl Seen<'_> {
     }
 }
 
-/// A call with an access in its middle.
+/// Records a call with an access in its middle.
 #[inline]
 fn around(meter: &mut Meter, call: Call, touch: Touch, [begin, from, to, end]: [u64; 4]) {
     meter.took(call, touch, &[(begin, from), (to, end)]);
     meter.took(Call::Access, touch, &[(from, to)]);
 }
 
-/// The end of a reader of a flow.
+/// A reader's end under DBP.
 struct DbpReader<'m, const N: usize> {
     reader: dbp::Reader<'m, [u8; N]>,
     touch: Touch,
@@ -306,7 +307,7 @@ impl<const N: usize> Access for DbpReader<'_, N> {
     }
 }
 
-/// The same by time.
+/// A reader's end under TCCP.
 struct TccpReader<'m, const N: usize> {
     reader: tccp::Reader<'m, [u8; N]>,
     touch: Touch,
@@ -335,7 +336,7 @@ impl<const N: usize> Access for TccpReader<'_, N> {
     }
 }
 
-/// Calls what is made for values of a size.
+/// Calls a method with the smallest size that holds the value.
 macro_rules! of_size {
     ($bytes:expr, $seen:ident . $call:ident ( $($argument:expr),* )) => {
         match $bytes {
@@ -356,10 +357,10 @@ pub(super) fn lines(seen: Seen<'_>) -> Vec<Line> {
     (0..bytes.div_ceil(LINE_BYTES)).map(|_| Line::new()).collect()
 }
 
-/// The ends of an object on such memory.
+/// The ends of an object on this memory.
 ///
 /// # Errors
-/// What the object says.
+/// The object reports an error.
 pub(super) fn ends<'m>(seen: Seen<'_>, lines: &'m mut [Line]) -> Result<Ends<'m>, String> {
     let memory = Memory::new(lines);
     of_size!(seen.object.bytes, seen.ends(memory))

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What calls take, call by call, into memory that is there before.
+//! Records the time of each call, in memory that is allocated before.
 
 use taut_sys::clock;
 
 use super::system::TICK_NS;
 
-/// What is called.
+/// The kind of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Call {
-    /// Until it has the lock of tasks of one core.
+    /// To lock an object that tasks of one core share, until the section begins.
     GetLocal,
-    /// From the end of the section on.
+    /// To unlock it, from the end of the section on.
     GiveLocal,
-    /// The same of tasks of both cores.
+    /// The same for an object that tasks of both cores share.
     GetGlobal,
     GiveGlobal,
-    /// All of a write but the access to the value.
+    /// A write without the access to the value.
     Write,
-    /// The same of a read.
+    /// A read without the access to the value.
     Read,
-    /// Of a flow, at a release.
+    /// To activate a member of a flow, at a release.
     ActivateWriter,
     ActivateReader,
-    /// To have a flow's activations to oneself, for those of one release.
+    /// To enter and leave a flow for the activations of one release.
     Turn,
-    /// Processor time of a reader that waits for its writer.
+    /// The processor time of a reader that waits for its writer.
     Wait,
-    /// To tell readers that it is written.
+    /// To notify readers that the value is written.
     Tell,
     /// The access to the value itself: no overhead.
     Access,
@@ -68,27 +68,27 @@ impl Call {
     }
 }
 
-/// What is accessed, and how.
+/// The object of an access, and the kind of access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Touch {
     pub(super) bytes: u16,
     pub(super) readers: u8,
     pub(super) write: bool,
-    /// Whether others on the other core use it.
+    /// Whether tasks on the other core use it.
     pub(super) across: bool,
 }
 
-/// A call.
+/// One timed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sample {
     pub(super) call: Call,
     pub(super) touch: Touch,
-    /// The timer period in which it began.
+    /// The timer period in which the call began.
     pub(super) tick: u32,
     pub(super) ns: u32,
 }
 
-/// A call as it is written down, before anybody asks when release 0 was.
+/// A call as it is recorded, before the instant of release 0 is known.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     call: Call,
@@ -97,23 +97,23 @@ struct Taken {
     ns: u32,
 }
 
-/// Where a task writes its own calls.
+/// The recorder of one task's calls.
 #[derive(Clone, Debug)]
 pub(super) struct Meter {
     taken: Vec<Taken>,
-    /// Between two looks at the clock that have nothing between them.
+    /// The time between two reads of the clock with nothing between them.
     clock_ns: u64,
-    /// Activations that were refused because a job was late, and reads without a value.
+    /// Activations that were refused because a job was late, reads without a value, and locks that were not obtained.
     pub(super) refused: u64,
 }
 
-/// The time now.
+/// The time now, in ns.
 #[inline]
 pub(super) fn now() -> u64 {
     clock::monotonic_ns()
 }
 
-/// What two looks at the clock take, at the median.
+/// The median time between two reads of the clock, in ns.
 pub(super) fn clock_ns() -> u64 {
     let mut times: Vec<u64> = (0..1_001)
         .map(|_| {
@@ -126,23 +126,23 @@ pub(super) fn clock_ns() -> u64 {
 }
 
 impl Meter {
-    /// With room for so many calls.
+    /// With room for `room` calls.
     pub(super) fn new(room: usize, clock_ns: u64) -> Self {
         let touch = Touch { bytes: 0, readers: 0, write: false, across: false };
-        // Written once, so that nothing is mapped while it is measured.
+        // Written once, so that nothing is mapped during a measurement.
         let mut taken = vec![Taken { call: Call::Access, touch, at_ns: 1, ns: 1 }; room];
         taken.clear();
         Self { taken, clock_ns, refused: 0 }
     }
 
-    /// A call that took from one look at the clock to another; in several parts: each pair.
+    /// Records a call that took from one read of the clock to another; a call in several parts has a pair for each.
     #[inline]
-    pub(super) fn took(&mut self, call: Call, touch: Touch, task_codes: &[(u64, u64)]) {
-        let spans = task_codes.iter().map(|(from, to)| (to - from).saturating_sub(self.clock_ns));
-        self.spent(call, touch, task_codes.first().map_or(0, |task_code| task_code.0), spans.sum());
+    pub(super) fn took(&mut self, call: Call, touch: Touch, parts: &[(u64, u64)]) {
+        let spans = parts.iter().map(|(from, to)| (to - from).saturating_sub(self.clock_ns));
+        self.spent(call, touch, parts.first().map_or(0, |part| part.0), spans.sum());
     }
 
-    /// A call that took so long.
+    /// Records a call that began at `at_ns` and took `ns`.
     #[inline]
     pub(super) fn spent(&mut self, call: Call, touch: Touch, at_ns: u64, ns: u64) {
         if self.taken.len() < self.taken.capacity() {
@@ -150,7 +150,7 @@ impl Meter {
         }
     }
 
-    /// All calls, by timer periods since release 0.
+    /// All calls, by timer period since release 0.
     pub(super) fn samples(&self, origin_ns: u64) -> impl Iterator<Item = Sample> + '_ {
         self.taken.iter().map(move |taken| Sample {
             call: taken.call,

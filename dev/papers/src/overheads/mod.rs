@@ -3,14 +3,14 @@
 
 //! \[Han14, section IV-A\]: what the mechanisms cost in time. Tables I to III and Figures 5 to 13.
 //!
-//! | | what it is |
+//! | module | what it holds |
 //! |---|---|
-//! | `system` | what runs: drawn as the paper draws it |
-//! | `mechanism`, `flows`, `task_code` | what a job does, whoever schedules it |
-//! | `dispatched`, `native` | who does |
-//! | `meter`, `campaign` | what calls took, run by run |
+//! | `system` | the systems that run, drawn as the paper draws them |
+//! | `mechanism`, `flows`, `task_code` | what a job does, under either scheduler |
+//! | `dispatched`, `native` | the two schedulers |
+//! | `meter`, `campaign` | the times of calls, run by run |
 //! | `counts` | the same calls in instructions |
-//! | `gathered` | what all runs say together |
+//! | `gathered` | the results of all runs together |
 //! | `per_call`, `per_period`, `findings` | tables and figures |
 
 mod campaign;
@@ -41,7 +41,7 @@ use self::system::{Scheme, TICKS};
 use crate::output::Output;
 use crate::page::Values;
 
-/// The page in which the figures stand.
+/// The template of the page.
 const PAGE: &str = include_str!("../../pages/han14-overheads.md.in");
 
 /// What is asked for.
@@ -55,7 +55,7 @@ pub(crate) struct Options {
     systems: u64,
 }
 
-/// Measures, and writes.
+/// Measures, and writes the results.
 pub(crate) fn run(options: &Options) -> Result<(), String> {
     let output = Output::new(options.out.clone())?;
     let effort = Effort {
@@ -68,7 +68,7 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
     written(&output, &gathered, &counts::counts(&options.out), &effort)
 }
 
-/// The page, its figures and its rows.
+/// Writes the page, its figures and its rows.
 fn written(
     output: &Output,
     gathered: &Gathered,
@@ -117,7 +117,7 @@ fn written(
         });
         let largest = largest.max_by(|one, other| one.0.total_cmp(&other.0));
         let (us, whose) = largest.unwrap_or_default();
-        // Of a timer period of the paper's, for what is done in one of ours is what is done in one of those.
+        // The percentage is of the paper's timer period, because one of ours does the work of one of the paper's.
         format!("{us:.1} us ({:.2} % of 5 ms; {whose})", us / 50.0)
     };
     values.set("most dispatched", of_mode(Mode::Dispatched));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A system as threads that Linux schedules, each at its priority, which are to this what Trampoline is to the paper: what
-//! changes who may run is a call of the kernel.
+//! A system as threads that Linux schedules, each at its priority. They play the role of Trampoline in the paper:
+//! every change of the threads that may run is a call of the kernel.
 //!
-//! `taut` itself gives tasks with locks to a dispatcher. The locks here are what threads have without one:
+//! `taut` itself gives tasks with locks to a dispatcher. Threads without a dispatcher use these locks:
 //!
-//! | | before | lock | behind |
+//! | | before | lock | after |
 //! |---|---|---|---|
-//! | local | priority to the ceiling | mutex, which nobody else can have | priority back |
+//! | local | priority to the ceiling | mutex, which no other thread can hold | priority back |
 //! | MSRP | priority above all jobs of the core | `taut_lock::spin` | priority back |
 //! | MPCP | priority to that of the resource | `taut_lock::queued` | priority back |
 
@@ -27,12 +27,13 @@ use super::task_code::{Locks, TaskCode, Value};
 
 /// A task's own priority is above this.
 const OWN: u8 = 5;
-/// Who holds what others sleep for, is above all jobs, in the order of the most urgent of the other core's users.
+/// The holder of a lock whose waiters sleep is above all jobs, in the order of the most urgent of the other core's
+/// users.
 const BOOSTED: u8 = 48;
-/// Who spins, or holds what others spin for.
+/// The priority of a thread that spins, or holds a lock for which others spin.
 const PINNED: u8 = 96;
 
-/// A task's way to an object.
+/// A task's end of an object.
 enum End<'m> {
     None,
     Local { ceiling: u8, value: &'m Mutex<Value> },
@@ -42,7 +43,7 @@ enum End<'m> {
 
 struct OfThread<'m> {
     own: u8,
-    /// By object.
+    /// The ends, by object.
     ends: Vec<End<'m>>,
 }
 
@@ -78,12 +79,12 @@ fn own(priority: u32) -> u8 {
     OWN + u8::try_from(priority).unwrap_or(u8::MAX).min(BOOSTED - OWN - 1)
 }
 
-/// The priority of the most urgent one.
+/// The priority of the most urgent user.
 fn highest(system: &System, users: impl Iterator<Item = usize>) -> u32 {
     users.map(|user| system.tasks[user].priority).max().unwrap_or(0)
 }
 
-/// What each of its users has of an object.
+/// The end of each user of an object.
 fn ends<'m>(
     system: &System,
     object: &Object,
@@ -112,10 +113,10 @@ fn ends<'m>(
     Ok(object.users().zip(ends).map(end).collect())
 }
 
-/// How long a job waits for its writers' at most; it goes without the value then.
+/// The longest that a job waits for its writers, in ns; then it runs without the value.
 const PATIENCE_NS: u64 = 2_000_000;
 
-/// Sleeps until what the job reads is there. Only the processor time of that is its own.
+/// Sleeps until the job's inputs are there. Only the processor time of the wait is recorded.
 fn wait(task_code: &mut TaskCode<'_, '_>, event_counts: &[EventCount]) {
     let until = now() + PATIENCE_NS;
     while let Some((writer, touch)) = task_code.missing() {
@@ -131,10 +132,10 @@ fn wait(task_code: &mut TaskCode<'_, '_>, event_counts: &[EventCount]) {
     }
 }
 
-/// Runs them for as many timer periods; when release 0 was.
+/// Runs the system for `ticks` timer periods. Returns the instant of release 0.
 ///
 /// # Errors
-/// What keeps it from running here.
+/// The reason why the system cannot run here.
 pub(super) fn run(
     system: &System,
     mechanism: Mechanism,

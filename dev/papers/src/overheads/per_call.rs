@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Tables I, II and III and Figure 5: what one access, and one call takes.
+//! Tables I, II and III and Figure 5: the time of one access, and of one call.
 
 use super::campaign::Mode;
 use super::counts::{Counts, NAMES};
@@ -11,7 +11,7 @@ use super::meter::Call;
 use crate::figure::{Axis, Body, Figure, Line, Marker, Panel, Stroke, line};
 use crate::page::table;
 
-/// Ends of the intervals of Table III, in ns.
+/// The upper ends of the intervals of Table III, in ns.
 const ENDS: [f64; 8] = [50.0, 100.0, 200.0, 400.0, 800.0, 1_600.0, 3_200.0, f64::INFINITY];
 
 fn range(sorted: &[f64]) -> String {
@@ -61,7 +61,7 @@ pub(super) fn calls(gathered: &Gathered) -> String {
     table(&rows)
 }
 
-/// The same in instructions.
+/// Table II in instructions.
 pub(super) fn counted(counts: &Counts) -> String {
     let mut rows = vec![["call", "instructions"].map(str::to_owned).to_vec()];
     rows.extend(
@@ -70,7 +70,7 @@ pub(super) fn counted(counts: &Counts) -> String {
     table(&rows)
 }
 
-/// Table III: of each call of a lock, how likely which time is.
+/// Table III: for each call of a lock, the shares of calls in intervals of time.
 pub(super) fn likely(gathered: &Gathered, mode: Mode) -> String {
     let locks = [Mechanism::Msrp, Mechanism::Mpcp];
     let all = [Call::GetLocal, Call::GetGlobal, Call::GiveLocal, Call::GiveGlobal];
@@ -88,8 +88,8 @@ pub(super) fn likely(gathered: &Gathered, mode: Mode) -> String {
         for (lock, call) in &columns {
             let times = gathered.calls.get(&(mode, *lock, *call)).map_or(&[][..], Vec::as_slice);
             let inside = times.iter().filter(|ns| (from..end).contains(*ns)).count();
-            let task_code = 100.0 * inside as f64 / times.len().max(1) as f64;
-            row.push(if inside == 0 { "-".into() } else { format!("{task_code:.1}%") });
+            let part = 100.0 * inside as f64 / times.len().max(1) as f64;
+            row.push(if inside == 0 { "-".into() } else { format!("{part:.1}%") });
         }
         rows.push(row);
         from = end;
@@ -97,7 +97,7 @@ pub(super) fn likely(gathered: &Gathered, mode: Mode) -> String {
     table(&rows)
 }
 
-/// Figure 5: of the calls without locks, how many take so long or less.
+/// Figure 5: for the calls without locks, the share that takes at most a given time.
 pub(super) fn figure(gathered: &Gathered, mode: Mode) -> Figure {
     let styles = [
         (Mechanism::Dbp, 0, Stroke::Solid),
@@ -109,10 +109,8 @@ pub(super) fn figure(gathered: &Gathered, mode: Mode) -> Figure {
         let of = |(mechanism, colour, stroke): (Mechanism, usize, Stroke)| {
             let call = if mechanism.preserves() { at_release } else { now };
             let times = gathered.calls.get(&(mode, mechanism, call)).map_or(&[][..], Vec::as_slice);
-            let task_codes = (0..=100_u8).map(|percent| f64::from(percent) / 100.0);
-            let points = task_codes
-                .map(|task_code| (at(times, task_code), task_code))
-                .filter(|point| point.0.is_finite());
+            let parts = (0..=100_u8).map(|percent| f64::from(percent) / 100.0);
+            let points = parts.map(|part| (at(times, part), part)).filter(|point| point.0.is_finite());
             Line { style: line(colour, stroke, Marker::None), points: points.collect() }
         };
         Panel {
@@ -141,11 +139,11 @@ pub(super) fn figure(gathered: &Gathered, mode: Mode) -> Figure {
     }
 }
 
-/// All calls, a row each.
+/// A row for each kind of call.
 pub(super) fn csv(gathered: &Gathered) -> String {
     let mut text = String::from("mode,mechanism,call,calls,ns_p5,ns_p50,ns_p95,ns_p99\n");
     for ((mode, mechanism, call), times) in &gathered.calls {
-        let [p5, p50, p95, p99] = [0.05, 0.5, 0.95, 0.99].map(|task_code| at(times, task_code));
+        let [p5, p50, p95, p99] = [0.05, 0.5, 0.95, 0.99].map(|part| at(times, part));
         let (mode, mechanism, call) = (mode.word(), mechanism.word(), call.word());
         text +=
             &format!("{mode},{mechanism},\"{call}\",{},{p5:.0},{p50:.0},{p95:.0},{p99:.0}\n", times.len());

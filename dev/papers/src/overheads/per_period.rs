@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Figures 6 to 13: what calls take in a timer period together, by the number of objects.
+//! Figures 6 to 13: what calls take together in a timer period, by the number of objects.
 
 use super::campaign::Mode;
 use super::gathered::{Gathered, Period};
@@ -21,7 +21,7 @@ fn style(mechanism: Mechanism, scheme: Scheme) -> Style {
     line(colour, if scheme == Scheme::Heavy { Stroke::Solid } else { Stroke::Dashed }, mark)
 }
 
-/// Average and largest side by side, of some mechanisms in a mode.
+/// The average and the largest period side by side, for some mechanisms in one mode.
 pub(super) fn figure(gathered: &Gathered, mode: Mode, mechanisms: &[Mechanism], title: &str) -> Figure {
     let each = || mechanisms.iter().flat_map(|&mechanism| Scheme::ALL.map(|scheme| (mechanism, scheme)));
     let panel = |title: &str, of: fn(&Period) -> f64| {

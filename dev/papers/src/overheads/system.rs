@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Systems as \[Han14, section IV\] draws them, at a fifth of their length: a timer period of the paper's is 5 ms, and one
+//! Systems as \[Han14, section IV\] draws them, at a fifth of their length: the paper's timer period is 5 ms, and one
 //! here is [`TICK_NS`], so that all periods together fit into a fifth of a second.
 
 use taut_sweep::Generator;
@@ -9,16 +9,16 @@ use taut_sweep::Generator;
 const OWN: &str = include_str!("../../han14/overheads.toml");
 const SYSTEMS: &str = include_str!("../../han14/systems.toml");
 
-/// A timer period of the paper's.
+/// The paper's timer period, in ns.
 const PRINTED_TICK_NS: u64 = 5_000_000;
-/// A timer period here.
+/// A timer period here, in ns.
 pub(super) const TICK_NS: u64 = 1_000_000;
-/// After so many all tasks are released together again: 1 s of the paper's.
+/// All tasks are released together again after this many timer periods: 1 s in the paper.
 pub(super) const TICKS: u64 = 200;
-/// Most bytes of a value.
+/// The most bytes of a value.
 pub(super) const BYTES_MAX: usize = 512;
 
-/// How much tasks share: what the paper plots, between which the medium scheme is.
+/// How much tasks share. The paper plots these two schemes; the medium scheme is between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Scheme {
     Light,
@@ -40,14 +40,14 @@ impl Scheme {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Task {
     pub(super) core: usize,
-    /// Larger = more urgent; each once.
+    /// A larger number is more urgent; each occurs once.
     pub(super) priority: u32,
-    /// In timer periods.
+    /// The period, in timer periods.
     pub(super) ticks: u64,
     pub(super) cost_ns: u64,
 }
 
-/// What is shared, by positions of tasks.
+/// A shared object; tasks are given by position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Object {
     pub(super) bytes: usize,
@@ -55,7 +55,7 @@ pub(super) struct Object {
     pub(super) readers: Vec<usize>,
 }
 
-/// Tasks on two cores, and what they share.
+/// Tasks on two cores, and their shared objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct System {
     pub(super) tasks: Vec<Task>,
@@ -63,17 +63,17 @@ pub(super) struct System {
 }
 
 impl System {
-    /// One of those with so many objects; `which` goes through the loads.
+    /// A system with this many objects; `which` steps through the loads.
     ///
     /// # Errors
-    /// A number of objects that no system has.
+    /// No system has this number of objects.
     pub(super) fn drawn(scheme: Scheme, objects: usize, which: u64) -> Result<Self, String> {
         let text = format!("{OWN}{SYSTEMS}").replace("count = 1\n", &format!("count = {objects}\n"));
         let generator = Generator::parse(&text)
             .map_err(|faults| faults.into_iter().map(|fault| fault.message).collect::<Vec<_>>().join("; "))?;
         let points = generator.points();
         let of: Vec<usize> = (0..points.len()).filter(|&at| points[at].scheme == scheme.word()).collect();
-        // 5 has nothing in common with the 12 loads: one after the other, far apart.
+        // 5 has no divisor in common with the 12 loads: systems take one load after the other, far apart.
         let point = of[(which * 5 % of.len() as u64) as usize];
         let row = point as u64 + which / of.len() as u64 * points.len() as u64;
         let drawn = generator.system(row).map_err(|why| why.to_string())?;
@@ -95,17 +95,17 @@ impl System {
 }
 
 impl Object {
-    /// Who writes or reads it.
+    /// The writer and the readers.
     pub(super) fn users(&self) -> impl Iterator<Item = usize> + '_ {
         std::iter::once(self.writer).chain(self.readers.iter().copied())
     }
 
-    /// Whether all of them are on one core.
+    /// Whether all users are on one core.
     pub(super) fn is_local(&self, tasks: &[Task]) -> bool {
         self.users().all(|user| tasks[user].core == tasks[self.writer].core)
     }
 
-    /// Its readers in the order of a flow: those of lower priority than the writer first; and how many these are.
+    /// The readers in the order of a flow, those of lower priority than the writer first; and the number of these.
     pub(super) fn in_flow(&self, tasks: &[Task]) -> (Vec<usize>, u32) {
         let is_higher = |reader: &usize| tasks[*reader].priority > tasks[self.writer].priority;
         let (higher, mut all): (Vec<usize>, Vec<usize>) =

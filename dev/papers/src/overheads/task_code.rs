@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a task does, the same in each mode: it takes part in its flows, computes, and accesses in between.
+//! What a task does, the same in each mode: it takes part in its flows, computes, and accesses objects in between.
 
 use taut_lock::{EventCount, Line, Notifier, Serial};
 use taut_sys::clock;
@@ -14,12 +14,12 @@ use super::system::{BYTES_MAX, Object, System, TICKS, Task};
 /// A value behind a lock.
 pub(super) type Value = [u8; BYTES_MAX];
 
-/// Less than that is not computed: to look at the time takes longer.
+/// A shorter time is not computed: to read the clock takes longer.
 const LEAST_NS: u64 = 1_000;
 
-/// What a mode has for locks.
+/// The locks of a mode.
 pub(super) trait Locks {
-    /// Runs `section` with an object's value while nobody else has it; `false` if it was not had.
+    /// Runs `section` on an object's value in mutual exclusion; `false` if the lock was not obtained.
     fn locked(&mut self, object: usize, section: impl FnOnce(&mut Value)) -> bool;
 }
 
@@ -29,25 +29,25 @@ pub(super) enum Step<'m> {
     Free { writer: usize, access: Box<dyn Access + 'm>, touch: Touch },
 }
 
-/// A task's part of a run.
+/// The work of one task in a run.
 pub(super) struct TaskCode<'f, 'm> {
     pub(super) task: Task,
     pub(super) steps: Vec<Step<'m>>,
-    /// What it takes part in.
+    /// The flows in which the task takes part.
     pub(super) flows: Vec<&'f Serial<Flow<'m>>>,
     pub(super) meter: Meter,
-    /// Rung at the end of its jobs, if others wait for what they write.
+    /// Notifies the readers at the end of each job, if they wait for what the task writes.
     notifier: Option<(Notifier<'f>, Touch)>,
-    /// The first timer period of which the activations have not been made.
+    /// The first timer period whose activations this task has not made.
     next: u64,
 }
 
-/// A run's memory, on which its parts stand.
+/// The memory of a run, on which its objects are placed.
 pub(super) struct Ground {
     lines: Vec<Vec<Line>>,
 }
 
-/// What stands on it beside the ends.
+/// The flows on that memory.
 pub(super) type Flows<'m> = Vec<Serial<Flow<'m>>>;
 
 impl Ground {
@@ -58,10 +58,10 @@ impl Ground {
         Self { lines }
     }
 
-    /// The accesses of each task, and the flows of each object if they are preserved.
+    /// The accesses of each task, and the flow of each object if flows are preserved.
     ///
     /// # Errors
-    /// What an object says.
+    /// An object reports an error.
     pub(super) fn stand<'m>(
         &'m mut self,
         system: &System,
@@ -90,7 +90,7 @@ impl Ground {
     }
 }
 
-/// The parts of all tasks.
+/// The work of all tasks.
 pub(super) fn task_codes<'f, 'm>(
     system: &System,
     steps: Vec<Vec<Step<'m>>>,
@@ -106,7 +106,8 @@ pub(super) fn task_codes<'f, 'm>(
             .filter(|(object, _)| is_of(object, at))
             .map(|(_, flow)| flow)
             .collect();
-        // Three of each access; of each flow a turn, a wait and a ring, and the activations of all if this task is always the first.
+        // Three samples for each access; for each flow a turn, a wait and a notification, and the activations of all
+        // its users if this task is always the first.
         let each = 3 * steps.len() + 3 * flows.len();
         let others =
             |object: &Object| object.users().map(|user| TICKS / system.tasks[user].ticks + 1).sum::<u64>();
@@ -124,7 +125,8 @@ pub(super) fn task_codes<'f, 'm>(
 }
 
 impl TaskCode<'_, '_> {
-    /// Makes the activations of a release in all of its flows, and what comes before; once.
+    /// Makes the activations in all of the task's flows up to and including a release; does nothing if they are made
+    /// already.
     pub(super) fn activate(&mut self, tick: u64) {
         if tick < self.next {
             return;
@@ -143,7 +145,7 @@ impl TaskCode<'_, '_> {
         }
     }
 
-    /// Of what the job that is activated reads, the writer of the first value that is not there.
+    /// The writer of the first missing input of the activated job.
     pub(super) fn missing(&mut self) -> Option<(usize, Touch)> {
         self.steps.iter_mut().find_map(|step| match step {
             Step::Free { writer, access, touch } => (!access.is_ready()).then_some((*writer, *touch)),
@@ -151,7 +153,7 @@ impl TaskCode<'_, '_> {
         })
     }
 
-    /// A job.
+    /// Runs a job.
     pub(super) fn job(&mut self, locks: &mut impl Locks) {
         let Self { task, steps, meter, notifier, .. } = self;
         let share = task.cost_ns / (steps.len() as u64 + 1);
@@ -198,7 +200,7 @@ fn locked(locks: &mut impl Locks, object: usize, local: bool, touch: Touch, mete
     meter.took(give, touch, &[(to, end)]);
 }
 
-/// Uses so much time of the processor, whoever else has it meanwhile.
+/// Uses `ns` of processor time, even if other threads have the processor in between.
 fn compute(ns: u64) {
     if ns < LEAST_NS {
         return;

@@ -7,17 +7,17 @@ use super::{Case, draws};
 use crate::draw::Draw;
 
 const SEED: u64 = 42;
-/// ms, by core: the printed ones, as often as they divide 42.
+/// Periods in ms, by core: the printed ones, spread evenly over the 42 tasks.
 const PERIODS: [&[u64]; 2] = [
     &[14, 14, 14, 14, 14, 20, 20, 20, 20, 20, 35, 35, 35, 35, 35, 35, 60, 60, 60, 60, 60],
     &[14, 14, 14, 14, 14, 20, 20, 20, 20, 20, 20, 35, 35, 35, 35, 35, 60, 60, 60, 60, 60],
 ];
 const RESOURCES: usize = 36;
 const BYTES: u64 = 2_240;
-/// Of a resource, the least and the most.
+/// The least and the most bytes of a resource.
 const SIZES: [u64; 2] = [20, 150];
 
-/// The surrogate of the published example for allocating tasks. Each resource is a message: one task reads it.
+/// The surrogate of the published example of task allocation. Each resource is a message: one task reads it.
 pub(crate) fn allocation() -> Case {
     let mut draw = Draw::new(SEED);
     let tasks = draws::tasks(PERIODS, &mut draw);

@@ -6,11 +6,11 @@ use taut_time::Duration;
 use super::{Case, Section, Task};
 use crate::draw::Draw;
 
-/// Of a task's execution time, all of its sections together, in millionths: the most that the paper draws.
+/// All sections of a task together, in millionths of its execution time: the most that the paper draws.
 const SECTIONS: u64 = 100_000;
 
-/// Gives every task a section for each object that it writes or reads: a tenth of its time together, cut so that all
-/// ways are as likely.
+/// Gives every task a section for each object that it writes or reads. Together they take a tenth of its execution
+/// time, cut at places drawn uniformly.
 pub(super) fn sections(case: &mut Case, draw: &mut Draw) {
     for task in 0..case.tasks.len() {
         let used: Vec<usize> = (0..case.objects.len()).filter(|&object| case.uses(task, object)).collect();
@@ -19,7 +19,7 @@ pub(super) fn sections(case: &mut Case, draw: &mut Draw) {
     }
 }
 
-/// Tasks of these periods on each core, with the cores' loads cut among them; none has less than a 500th.
+/// Tasks with these periods on each core. A core's load is cut among its tasks; each has a 500th at least.
 pub(super) fn tasks(periods: [&[u64]; 2], draw: &mut Draw) -> Vec<Task> {
     let mut tasks: Vec<Task> = Vec::new();
     for (core, periods) in periods.into_iter().enumerate() {
@@ -40,7 +40,7 @@ pub(super) fn tasks(periods: [&[u64]; 2], draw: &mut Draw) -> Vec<Task> {
     tasks
 }
 
-/// Sizes within a range that sum to `whole`, by moving bytes of drawn ones; both ends of the range occur.
+/// Sizes within a range that sum to `whole`: drawn, and then adjusted. Both ends of the range occur.
 pub(super) fn sizes(
     drawn: &[u64],
     count: usize,
@@ -63,7 +63,7 @@ pub(super) fn sizes(
     }
 }
 
-/// A writer, and others that read, not all on the writer's core.
+/// A writer, and readers that are not all on the writer's core.
 pub(super) fn parties(tasks: &[Task], readers: usize, draw: &mut Draw) -> (usize, Vec<usize>) {
     loop {
         let mut all: Vec<usize> = (0..tasks.len()).collect();

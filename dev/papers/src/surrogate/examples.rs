@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use super::manifest::{Head, manifest};
 use super::{allocation, fuel_injection};
 
-/// Of each core, in permille.
+/// The load of each core, in permille.
 const LOAD: u64 = 870;
 
-/// Paths from the root of the repository, and what stands there.
+/// Paths from the root of the repository, and the text of each file.
 fn all() -> [(PathBuf, String); 2] {
     let fuel = Head {
         name: "fuel-injection",
@@ -42,7 +42,7 @@ fn all() -> [(PathBuf, String); 2] {
         .map(|(head, case)| (Path::new("examples").join(head.name).join("taut.toml"), manifest(&case, &head)))
 }
 
-/// Writes them below a folder.
+/// Writes the manifests below a folder.
 pub(crate) fn write(root: &Path) -> Result<(), String> {
     for (path, text) in all() {
         let path = root.join(path);

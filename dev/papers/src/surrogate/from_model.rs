@@ -8,15 +8,15 @@ use taut_time::Duration;
 
 use super::{Case, Section, Task};
 
-/// An access, besides what follows from its bytes, and each byte: assumed, of a core of 2 GHz.
+/// The fixed time of an access, and the time for each byte: assumed for a core of 2 GHz.
 const ACCESS_NS: u64 = 500;
 const BYTE_NS: u64 = 1;
 
-/// The tasks of a manifest and its state channels between them. Its resources, and what it shares with clients, are
+/// The tasks of a manifest, and the state channels between them. Resources, and channels shared with clients, are
 /// left out.
 ///
 /// # Errors
-/// A manifest that is not in order, or that leaves cores open.
+/// The manifest has errors, leaves a task without a core, or has a cost that does not fit.
 pub(crate) fn from_manifest(name: &str, text: &str) -> Result<Case, String> {
     let source = Source { name: name.into(), text: text.into() };
     let model = load(&source, &[]).model.ok_or_else(|| format!("{name} has errors"))?;
@@ -28,7 +28,7 @@ pub(crate) fn from_manifest(name: &str, text: &str) -> Result<Case, String> {
         let core = rt.core.map(|core| core.index()).or(one_core.then_some(0));
         let period = rt.arrival.period();
         let cost = rt.wcet.bound().ok_or_else(|| format!("{name}: a cost does not fit"))?;
-        // In 10⁻⁹ of a core.
+        // The utilisation in 10⁻⁹ of a core.
         used.push(u128::from(cost.as_ns()) * 1_000_000_000 / u128::from(period.as_ns()));
         tasks.push(Task {
             name: task.name.clone(),
@@ -84,7 +84,7 @@ mod tests {
         let of =
             |core| case.tasks.iter().filter(|task| task.core == core).map(|task| task.share).sum::<u64>();
         let most = (0..case.cores).map(of).max().expect("some");
-        // Shares are rounded down, each.
+        // Each share is rounded down.
         assert!((999_990..=1_000_000).contains(&most), "{most}");
         let boxes = case.objects.iter().find(|object| object.bytes == 750_000).expect("the boxes are there");
         let writer = &case.tasks[boxes.writer];

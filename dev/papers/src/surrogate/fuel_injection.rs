@@ -8,16 +8,16 @@ use super::{Case, draws};
 use crate::draw::Draw;
 
 const SEED: u64 = 46;
-/// ms, by core: the printed ones; on a core those that divide each other, so that it can be loaded to 95 %.
+/// The printed periods in ms, by core. Most periods of a core divide each other, so that a load of 95 % is possible.
 const PERIODS: [&[u64]; 2] = [&[4, 4, 12, 12, 100, 100, 1000, 1000], &[5, 5, 10, 10, 50, 50, 50, 1000]];
 const RESOURCES: usize = 46;
-/// Of a resource, the least and the most.
+/// The least and the most bytes of a resource.
 pub(super) const SIZES: [u64; 2] = [1, 512];
 
-/// What is printed of it.
+/// The sums that the paper prints.
 pub(crate) const PRINTED: Goal = Goal { bytes: 5_032, dbp: 20_722, tccp: 278_468, wait_free: 17_330 };
 
-/// The surrogate of the fuel injection.
+/// The surrogate of the fuel injection system.
 pub(crate) fn fuel_injection() -> Case {
     let mut draw = Draw::new(SEED);
     let tasks = draws::tasks(PERIODS, &mut draw);

@@ -6,18 +6,18 @@ use std::fmt::Write;
 
 use super::Case;
 
-/// What stands above the data.
+/// The head of a manifest, above its data.
 pub(super) struct Head<'a> {
-    /// Of the application.
+    /// The name of the application.
     pub(super) name: &'a str,
-    /// What it is, a line each.
+    /// A description in comments, one line each.
     pub(super) comment: &'a [&'a str],
     pub(super) description: &'a str,
-    /// Of each core, in permille.
+    /// The load of each core, in permille.
     pub(super) load: u64,
 }
 
-/// The case as `taut.toml`: tasks bound to cores, resources as state channels whose mechanism the plan chooses.
+/// The case as `taut.toml`: tasks bound to cores, and resources as state channels whose mechanism the plan chooses.
 pub(super) fn manifest(case: &Case, head: &Head) -> String {
     let mut text = String::from("manifest = 1\n\n");
     for line in head.comment {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Surrogates of the two systems that \[Han14\] looks at. Their tasks and resources are published nowhere known here, so
-//! these are drawn, from a fixed seed, and have what is printed of them in common with them, and nothing else.
+//! Surrogates of the two systems that \[Han14\] examines. We know of no publication of their tasks and resources.
+//! Those here are drawn from a fixed seed; they share with the originals what the paper prints, and nothing else.
 //!
 //! | | fuel injection | allocation |
 //! |---|---|---|
 //! | printed | 16 tasks; periods 4, 5, 10, 12, 50, 100, 1000 ms; 46 resources of 1 to 512 B, 5,032 B; WF-DBP 20,722 B, WF-TCCP 278,468 B; 17,330 B where nothing can be locked | 42 tasks; periods 14, 20, 35, 60 ms; 36 resources of 20 to 150 B, 2,240 B |
-//! | assumed | two cores; which task runs where; a core's load cut among its tasks; who writes and reads what; sections of a tenth of a task's time | the same |
+//! | assumed | two cores; which task runs where; a core's load cut among its tasks; the writer and the readers of each resource; sections of a tenth of a task's time | the same |
 
 mod allocation;
 mod draws;
@@ -33,16 +33,17 @@ pub(crate) struct Case {
     pub(crate) objects: Vec<Object>,
 }
 
-/// A task of it.
+/// A task of a case.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
     pub(crate) name: String,
     pub(crate) period: Duration,
     pub(crate) deadline: Duration,
     pub(crate) core: usize,
-    /// Of the load, in millionths: on a core they sum to a whole at most, and on the one that is loaded most to just that.
+    /// The share of the load, in millionths. The shares of a core sum to at most a whole, those of the most loaded
+    /// core to a whole (each rounded down).
     pub(crate) share: u64,
-    /// The objects that it accesses, once each, and for how long at most.
+    /// The objects that it accesses, once each, and the longest time of the access.
     pub(crate) sections: Vec<(usize, Section)>,
 }
 
@@ -51,12 +52,12 @@ pub(crate) struct Task {
 pub(crate) enum Section {
     /// In millionths of the task's execution time.
     Fraction(u64),
-    /// As long whatever the load.
+    /// The same at every load.
     Fixed(Duration),
 }
 
 impl Task {
-    /// C where the core that is loaded most is loaded so much, in permille; mechanisms come on top.
+    /// C, without the cost of mechanisms, if the most loaded core has this load, in permille.
     pub(crate) fn cost(&self, load: u64) -> Duration {
         let parts = u128::from(self.share) * u128::from(load);
         let cost = u128::from(self.period.as_ns()) * parts / 1_000_000_000;
@@ -75,10 +76,10 @@ impl Task {
 }
 
 impl Case {
-    /// The set and what it shares where the core that is loaded most is loaded so much, in permille.
+    /// The task set and its objects if the most loaded core has this load, in permille.
     ///
     /// # Errors
-    /// What a set cannot hold.
+    /// The faults that a set must not have.
     pub(crate) fn system(&self, load: u64) -> Result<System, Vec<SetFault>> {
         let priorities = deadline_monotonic(&self.tasks);
         let tasks = self.tasks.iter().zip(priorities).map(|(task, priority)| {
@@ -113,7 +114,7 @@ impl Case {
     }
 }
 
-/// Larger for shorter deadlines; of equals the first is the most urgent.
+/// Priorities, larger for shorter deadlines; of equal deadlines the first is the most urgent.
 fn deadline_monotonic(tasks: &[Task]) -> Vec<u32> {
     let mut order: Vec<usize> = (0..tasks.len()).rev().collect();
     order.sort_by_key(|&task| std::cmp::Reverse(tasks[task].deadline));

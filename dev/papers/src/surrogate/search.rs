@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Changes who writes and reads what, and how large it is, until the sums are those that are printed.
+//! Changes the writers, readers and sizes of objects until the sums are the printed ones.
 //!
-//! Steps are drawn; one that does not lead further away is kept. Response times depend on who accesses what, a little:
-//! they are those before a round of steps, and there are some rounds.
+//! Steps are drawn; a step that does not lead further away is kept. Response times depend a little on the writers and
+//! readers. A round of steps uses those from before the round, and there are several rounds.
 
 use taut_analysis::wait_free::lifetime;
 use taut_analysis::wait_free::writes_during_read::Writer;
@@ -17,8 +17,8 @@ use super::{Case, draws};
 use crate::draw::Draw;
 use crate::han14::generators::{TCCP, problem};
 
-/// Bytes of all resources: each once, with WF-DBP, with WF-TCCP, and with the cheaper of both for each where the load
-/// leaves no other choice.
+/// Bytes of all resources: one value each, with WF-DBP, with WF-TCCP, and with the cheaper of both for each where the
+/// load leaves no other choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Goal {
     pub(crate) bytes: u64,
@@ -27,33 +27,33 @@ pub(crate) struct Goal {
     pub(crate) wait_free: u64,
 }
 
-/// The load to which the printed sum of WF-TCCP belongs is not printed; half way up the loads that are, and the load
-/// above which nothing is locked.
+/// Loads in permille. The paper does not print the load of its WF-TCCP sum: the first is halfway up the printed
+/// loads. The second is the load above which nothing is locked.
 pub(crate) const LOADS: [u64; 2] = [725, 950];
-/// Of an index, as the mechanisms have it.
+/// The size of an index in the mechanisms.
 const INDEX: u64 = 1;
 const ROUNDS: u32 = 4;
-/// Of a round, at most.
+/// The most steps of a round.
 const STEPS: u32 = 100_000;
 
 struct Search<'c> {
     case: &'c mut Case,
     goal: &'c Goal,
-    /// R by load and task.
+    /// Response times, by load and task.
     responses: [Vec<Duration>; 2],
 }
 
-/// Bytes of one object: DBP, TCCP, the cheaper of both at the higher load.
+/// Bytes of one object: with DBP, with TCCP at the lower load, with the cheaper of both at the higher load.
 type Bytes = [u64; 3];
 
-/// Changes the objects of a case so that they come as near as is found.
+/// Changes the objects of a case so that their sums come as near to the goal as the search finds.
 pub(super) fn approach(case: &mut Case, goal: &Goal, draw: &mut Draw) {
     for _ in 0..ROUNDS {
         let responses = LOADS.map(|load| {
             let problem = case.system(load).ok().and_then(|system| problem(&system, Equations::Sound).ok());
             let judged =
                 problem.and_then(|mut problem| problem.judge(&vec![Some(TCCP); case.objects.len()]).ok()?);
-            // Who keeps no deadline is counted as if just so.
+            // A case that misses a deadline counts as if it just met all of them.
             let just = || case.tasks.iter().map(|task| task.period).collect();
             judged.map_or_else(just, |judged| judged.responses)
         });
@@ -75,7 +75,7 @@ impl Search<'_> {
         [dbp, tccp(&self.responses[0]), dbp.min(tccp(&self.responses[1]))]
     }
 
-    /// How far away: a byte of what needs least counts most.
+    /// The distance from the goal. A byte of the smaller sums counts more.
     fn distance(&self, sums: Bytes) -> u64 {
         let goal = [self.goal.dbp, self.goal.tccp, self.goal.wait_free];
         let far = |at: usize, weight: u64| sums[at].abs_diff(goal[at]) * weight;
@@ -112,7 +112,7 @@ impl Search<'_> {
 
     fn step(&mut self, one: usize, other: usize, draw: &mut Draw) {
         let objects = &mut self.case.objects;
-        // The first two have the least and the most of all sizes, and keep them.
+        // The first two objects have the least and the largest size, and keep them.
         let kept = one < 2 || other < 2 || one == other;
         match draw.pick(0, 3) {
             0 => {

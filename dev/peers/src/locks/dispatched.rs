@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Jobs of a core that a rule of ours decides on: what their locks cost, and how promptly they begin and go on.
+//! Jobs on a core that one of our rules schedules: the cost of their locks, and how promptly they start and resume.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::Mutex;
@@ -18,12 +18,12 @@ use crate::clock::now;
 use crate::figures::Figures;
 use crate::surroundings::Surroundings;
 
-/// Other ready tasks: as many as a core can have beside the one that is looked at.
+/// Other ready tasks: as many as a core can have beside the measured one.
 const READY: usize = 89;
-/// Times of a round that something happens to jobs.
+/// How often each event happens in a round.
 const TIMES: u32 = 300;
 
-/// For a list of all.
+/// The rows for the list of all.
 pub(super) fn rows() -> Vec<Box<dyn Row>> {
     let row = |name, trial, run| Box::new(Dispatched { name, trial, run }) as Box<dyn Row>;
     vec![
@@ -73,7 +73,7 @@ impl Row for Dispatched {
 /// A task that is released by hand.
 fn by_hand(name: &str, deadline_ms: u64) -> TaskSetup {
     let deadline = taut_time::Duration::from_ms(deadline_ms);
-    // The shorter, the more urgent, whatever the rule goes by.
+    // The shorter the deadline, the more urgent the task, whichever of the two the rule uses.
     let priority = 1_000_000_u64.saturating_sub(deadline_ms) as u32;
     TaskSetup::new(name, taut_exec::Release::ByHand).deadline(deadline).priority(priority)
 }
@@ -82,7 +82,7 @@ fn said(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// Runs jobs on the near processor until `done` is set, from one job of the task that `tasks` gives.
+/// Runs jobs on the near processor until `done` is set. Releases the task that `tasks` returns, if it returns one.
 fn ran<'w>(
     surroundings: &Surroundings,
     rule: Rule,
@@ -107,7 +107,7 @@ fn ran<'w>(
     if done.load(Acquire) { Ok(()) } else { Err("the jobs did not end in time".into()) }
 }
 
-/// What a thread leaves for who asked.
+/// Takes what a thread has left in `place`.
 fn left<T: Default>(place: &Mutex<T>) -> T {
     std::mem::take(&mut place.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
 }
@@ -116,7 +116,7 @@ fn leave<T>(place: &Mutex<T>, value: T) {
     *place.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = value;
 }
 
-/// Lock and unlock by a job, while others wait for the core.
+/// Times lock and unlock by a job, while other tasks are ready.
 fn locks(surroundings: &Surroundings, rule: Rule, ready: usize) -> Result<Figures, String> {
     let (done, figures, refused) = (AtomicBool::new(false), Mutex::new(Figures::new()), Mutex::new(None));
     ran(surroundings, rule, &done, |setup, core| {
@@ -145,7 +145,8 @@ fn locks(surroundings: &Surroundings, rule: Rule, ready: usize) -> Result<Figure
     }
 }
 
-/// ns from each release of a periodic task to the first instruction of its job; `preempting` a job that runs all the time.
+/// ns from each release of a periodic task to the first instruction of its job; if `preempting`, the job preempts one
+/// that runs all the time.
 fn releases(surroundings: &Surroundings, preempting: bool) -> Result<Figures, String> {
     let count = (RELEASES / surroundings.haste) as usize;
     let (done, late) = (AtomicBool::new(false), Mutex::new(Vec::<f64>::with_capacity(count)));
@@ -174,9 +175,9 @@ fn releases(surroundings: &Surroundings, preempting: bool) -> Result<Figures, St
     Ok(percentiles(left(&late)))
 }
 
-/// ns of: preemption at an unlock, from the end of the section to the first instruction of the job that was kept out;
-/// completion to the first instruction of the next job, which has not run; and to the next instruction of one that was
-/// preempted.
+/// ns of three hand-overs: preemption at an unlock, from the end of the section to the first instruction of the
+/// blocked job; from completion to the first instruction of the next job, which has not run yet; and from completion
+/// to the next instruction of a preempted job.
 fn handed_over(surroundings: &Surroundings) -> Result<[Figures; 3], String> {
     let count = TIMES / surroundings.haste;
     let stamp = AtomicU64::new(0);
@@ -191,7 +192,7 @@ fn handed_over(surroundings: &Surroundings) -> Result<[Figures; 3], String> {
     ran(surroundings, Rule::Srp, &done, |setup, core| {
         let resource = setup.resource(core, ());
         let (stamp, unlock, next, preempted) = (&stamp, &unlock, &next, &preempted);
-        // Both are kept out of the section, as its ceiling is the first one's.
+        // The section blocks both, because its ceiling is the first task's level.
         let first = setup.task(core, by_hand("first", 10).uses(&resource), move |_: &mut Job<'_>| {
             add(unlock, since(stamp));
             mark(stamp);

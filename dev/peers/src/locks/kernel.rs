@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Mutexes of POSIX, and a bare futex.
+//! POSIX mutexes, and a bare futex.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -13,12 +13,12 @@ use taut_sys::futex;
 
 use super::partner::{Partner, Waits};
 
-/// A mutex of POSIX with a protocol: none, inheritance or a ceiling.
+/// A POSIX mutex with a protocol: none, inheritance or a ceiling.
 pub(super) struct Pthread(UnsafeCell<libc::pthread_mutex_t>);
 
-// SAFETY: the mutex is touched by pthread calls alone once it is made, which any thread may do.
+// SAFETY: once the mutex is made, only pthread calls touch it, which any thread may make.
 unsafe impl Sync for Pthread {}
-// SAFETY: it does not move while it is used: it is made and dropped in an `Arc`.
+// SAFETY: the mutex does not move while it is used: it is made and dropped in an `Arc`.
 unsafe impl Send for Pthread {}
 
 /// The ceiling of [`Protected`]: above the threads of a trial.
@@ -28,8 +28,8 @@ impl Pthread {
     fn shared(protocol: i32) -> Result<[Arc<Self>; 2], String> {
         let lock = Arc::new(Self(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER)));
         let mut attributes = MaybeUninit::uninit();
-        // SAFETY: attributes are made before they are set and used, and destroyed once; the mutex is made where it stays,
-        // and nobody else has it yet.
+        // SAFETY: the attributes are made before they are set and used, and destroyed once; the mutex is made where
+        // it stays, before any other thread has it.
         let codes = unsafe {
             let attributes = attributes.as_mut_ptr();
             let made = libc::pthread_mutexattr_init(attributes);
@@ -51,9 +51,9 @@ impl Pthread {
         }
     }
 
-    /// Whether this thread may take it.
+    /// Whether this thread may lock it.
     fn tried(&self) -> Result<(), String> {
-        // SAFETY: the mutex was made, and is unlocked by who locked it.
+        // SAFETY: the mutex was made, and the thread that locks it unlocks it.
         let code = unsafe { libc::pthread_mutex_lock(self.0.get()) };
         if code != 0 {
             return Err(format!("this thread may not lock it: {}", std::io::Error::from_raw_os_error(code)));
@@ -65,7 +65,7 @@ impl Pthread {
 
     #[inline(always)]
     fn with<R>(&self, section: impl FnOnce() -> R) -> R {
-        // SAFETY: the mutex was made, and is unlocked by who locked it: sections do not unwind, panics abort.
+        // SAFETY: the mutex was made, and the thread that locks it unlocks it: sections do not unwind, panics abort.
         unsafe { libc::pthread_mutex_lock(self.0.get()) };
         let made = section();
         // SAFETY: as above.
@@ -76,7 +76,7 @@ impl Pthread {
 
 impl Drop for Pthread {
     fn drop(&mut self) {
-        // SAFETY: nobody has it any more.
+        // SAFETY: no thread has it any more.
         unsafe { libc::pthread_mutex_destroy(self.0.get()) };
     }
 }
@@ -115,11 +115,11 @@ pthread!(Plain, "pthread mutex", libc::PTHREAD_PRIO_NONE, "Without a protocol.")
 pthread!(Inheriting, "PTHREAD_PRIO_INHERIT", libc::PTHREAD_PRIO_INHERIT, "With priority inheritance.");
 pthread!(Protected, "PTHREAD_PRIO_PROTECT", libc::PTHREAD_PRIO_PROTECT, "With a priority ceiling.");
 
-/// Nobody excludes anybody: a side sleeps until the other says that it may go on. What a lock whose waiters sleep cannot
-/// be better than.
+/// No exclusion: a side sleeps until the other side lets it go on. A lock whose waiters sleep cannot be faster than
+/// this.
 pub(super) struct Wake;
 
-/// A side, and the word that says whose turn it is.
+/// A side, and the word that says which side's turn it is.
 pub(super) struct WakeSide {
     own: u32,
     turn: Arc<AtomicU32>,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Locks of the standard library and of others.
+//! Locks of the standard library and of other crates.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ use mcslock::raw::MutexNode;
 
 use super::partner::{Partner, Waits};
 
-/// The mutex of the standard library: a futex.
+/// The mutex of the standard library, a futex.
 pub(super) struct Std;
 
 impl Partner for Std {
@@ -29,7 +29,7 @@ impl Partner for Std {
     }
 }
 
-/// The mutex that many take instead.
+/// The mutex that many programs use instead.
 pub(super) struct ParkingLot;
 
 impl Partner for ParkingLot {
@@ -49,7 +49,7 @@ impl Partner for ParkingLot {
     }
 }
 
-/// Tickets in one word, served in another.
+/// A ticket lock: one word hands out tickets, another serves them.
 pub(super) struct Ticket;
 
 impl Partner for Ticket {
@@ -69,7 +69,7 @@ impl Partner for Ticket {
     }
 }
 
-/// A queue of nodes, each of which its owner looks at alone.
+/// A queue of nodes; each node is watched by its owner alone.
 pub(super) struct Mcs;
 
 /// A lock and a node on lines of its own.

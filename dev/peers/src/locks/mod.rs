@@ -5,15 +5,15 @@
 //!
 //! | trial | what is timed |
 //! |---|---|
-//! | `alone` | lock and unlock of what nobody else wants |
-//! | `handed` | from the end of a section to the beginning of the next, on another processor, which waits |
+//! | `alone` | lock and unlock without contention |
+//! | `handed` | from the end of a section to the beginning of the next, whose thread waits on another processor |
 //! | `release` | from a release to the first instruction after it |
-//! | `preempt` | from a wake, or an unlock, to the first instruction of who runs then, on the same processor |
-//! | `completion` | from a job's last instruction to the next or first one of another |
+//! | `preempt` | from a wake, or an unlock, to the first instruction of what then runs, on the same processor |
+//! | `completion` | from the last instruction of a job to the next or first one of another |
 //!
-//! Rounds: each row once, in random order, and before each the time that a bare cache line takes there and back.
+//! A round runs each row once, in random order. Before each row it times the round trip of a bare cache line.
 //!
-//! To add a lock: a [`partner::Partner`], and its line in [`all`].
+//! To add a lock: implement [`partner::Partner`], and add its line to [`all`].
 
 mod dispatched;
 mod kernel;
@@ -73,13 +73,13 @@ fn all() -> Vec<Box<dyn Row>> {
         partner::rows::<kernel::Wake>(),
     ];
     rows.extend(locks.into_iter().flatten());
-    // It excludes nobody, and never ends alone.
+    // A bare futex excludes no side, and a side alone never ends.
     rows.retain(|row| (row.name(), row.trial()) != ("bare futex", "alone"));
     rows.extend(releases::rows());
     rows
 }
 
-/// One row, round by round: the round trip of a bare line right before, and the figures.
+/// One row, round by round: the round trip of a bare line, timed right before, and the figures.
 struct Rounds {
     name: &'static str,
     ours: bool,
@@ -87,16 +87,16 @@ struct Rounds {
     rounds: Vec<Result<(f64, Figures), String>>,
 }
 
-/// Measures, and writes or prints.
+/// Measures, and writes or prints the results.
 ///
 /// # Errors
-/// No two processors, or a file that cannot be written.
+/// There are fewer than two processors, or a file cannot be written.
 pub(crate) fn run(words: &[String]) -> Result<(), String> {
     let arguments = Arguments::parse_from(std::iter::once("locks".to_owned()).chain(words.iter().cloned()));
     let Arguments { quick, rounds, only, seed, out } = arguments;
     let surroundings = Surroundings::new(if quick { 10 } else { 1 })?;
     let rounds = rounds.unwrap_or(if quick { 3 } else { 11 }).max(1);
-    // Held to the end; where it cannot be had, it is missing for all.
+    // The limit on wake-up latency holds to the end. If the system refuses it, all measurements lack it alike.
     let hold = taut_sys::machine::dma_latency_hold();
     let measured = measured(&surroundings, rounds, &only, seed);
     let mut facts = report::facts(&surroundings, rounds, seed);

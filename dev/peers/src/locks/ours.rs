@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Locks of ours between processors.
+//! Our locks between processors.
 
 use taut_lock::{Line, Memory, Patience, queued, spin};
 
 use super::partner::{Partner, Waits};
 
-/// Memory that is never given back: a trial's lock is small, and there are few trials.
+/// Memory that is never freed: a trial's lock is small, and there are few trials.
 fn memory(bytes: usize) -> Memory<'static> {
     let lines: Vec<Line> = (0..bytes.div_ceil(size_of::<Line>())).map(|_| Line::new()).collect();
     Memory::new(Box::leak(lines.into_boxed_slice()))
 }
 
-/// Cores that spin in order of request.
+/// Waiting cores spin, and receive the lock in the order of their requests.
 pub(super) struct Msrp;
 
 impl Partner for Msrp {
@@ -29,7 +29,7 @@ impl Partner for Msrp {
 
     #[inline(always)]
     fn with<R>(side: &mut Self::Side, section: impl FnOnce() -> R) -> R {
-        // Patience without end does not end.
+        // With endless patience the request cannot time out.
         let _ = side.enter(Patience::Endless);
         let made = section();
         side.leave();
@@ -37,7 +37,7 @@ impl Partner for Msrp {
     }
 }
 
-/// Tasks that sleep, by priority.
+/// Waiting tasks sleep, and receive the lock by priority.
 pub(super) struct Mpcp;
 
 impl Partner for Mpcp {

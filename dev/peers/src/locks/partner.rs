@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What is measured of a lock: a section that nobody else wants, and one that is handed across processors.
+//! Measures a lock: a section that no other side requests, and one that is handed over between processors.
 
 use std::hint::{black_box, spin_loop};
 use std::marker::PhantomData;
@@ -13,7 +13,7 @@ use crate::clock::now;
 use crate::figures::{Figures, median, percentile};
 use crate::surroundings::{Signals, Surroundings};
 
-/// How who comes later waits.
+/// How the later side waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waits {
     /// It spins.
@@ -22,30 +22,30 @@ pub(super) enum Waits {
     Sleeping,
 }
 
-/// A lock of two sides, or one that two threads share.
+/// A lock with two sides, or one that two threads share.
 pub(super) trait Partner: 'static {
     const NAME: &'static str;
     /// Whether it is one of ours.
     const OURS: bool = false;
     const WAITS: Waits;
-    /// What a side has of it.
+    /// A side's end of the lock.
     type Side: Send;
 
-    /// A new one.
+    /// Makes a lock.
     ///
     /// # Errors
-    /// Why it cannot be had here.
+    /// The reason why this lock is not available here.
     fn sides() -> Result<[Self::Side; 2], String>;
 
-    /// What a side's own thread does before it first asks.
+    /// What a side's own thread does before its first request.
     ///
     /// # Errors
-    /// Why it cannot take part.
+    /// The reason why this side cannot take part.
     fn begin(_: &mut Self::Side) -> Result<(), String> {
         Ok(())
     }
 
-    /// A section.
+    /// Runs a section under the lock.
     fn with<R>(side: &mut Self::Side, section: impl FnOnce() -> R) -> R;
 }
 
@@ -57,30 +57,30 @@ pub(super) trait Row {
     fn ours(&self) -> bool;
     /// The trial's word.
     fn trial(&self) -> &'static str;
-    /// Runs it.
+    /// Runs the trial.
     ///
     /// # Errors
-    /// Why it gave no figures.
+    /// The reason why it gave no figures.
     fn run(&self, surroundings: &Surroundings) -> Result<Figures, String>;
 }
 
-/// A section that nobody else wants.
+/// A section that no other side requests.
 pub(super) struct Alone<P>(PhantomData<P>);
 
-/// A section that the other side waits for.
+/// A section for which the other side waits.
 pub(super) struct Handed<P>(PhantomData<P>);
 
-/// Both trials of a lock, for a list of all.
+/// Both trials of a lock, for the list of all.
 pub(super) fn rows<P: Partner>() -> [Box<dyn Row>; 2] {
     [Box::new(Alone::<P>(PhantomData)), Box::new(Handed::<P>(PhantomData))]
 }
 
-/// Sections of a batch.
+/// The number of sections in a batch.
 const SECTIONS: u32 = 4_000;
-/// Batches, of which the first one warms up.
+/// The number of batches; the first one warms up.
 const BATCHES: u32 = 7;
 
-/// ns of an operation, the middle of some batches: `pair` in a loop, by the near side.
+/// ns of an operation, the median of some batches: the near side calls `pair` in a loop.
 pub(super) fn repeated(surroundings: &Surroundings, mut pair: impl FnMut()) -> Figures {
     let count = SECTIONS / surroundings.haste;
     let times: Vec<f64> = (0..BATCHES)
@@ -118,23 +118,23 @@ impl<P: Partner> Row for Alone<P> {
     }
 }
 
-/// Hand-overs of a trial, both ways together.
+/// Hand-overs of a trial in each direction.
 const HANDED: u32 = 300;
-/// So long a section lasts: the other side waits before it ends.
+/// The length of a section: the other side waits before it ends.
 const HOLD_SPINNING: Duration = Duration::from_micros(3);
-/// The same where it must have fallen asleep.
+/// The same where the waiter must have fallen asleep.
 const HOLD_SLEEPING: Duration = Duration::from_micros(60);
-/// A hand-over that takes longer counts as that long, and a side that is not handed the lock for longer gives up.
+/// A longer hand-over counts as this long. A side gives up if the other does not take the lock for this long.
 const CAP: Duration = Duration::from_millis(50);
 
-/// What the sides tell each other beside the lock.
+/// What the sides exchange beside the lock.
 #[derive(Default)]
 struct Table {
-    /// Who was inside last, counted from 1.
+    /// The side that was inside last, counted from 1.
     inside: Line,
-    /// When the last section ended, in ticks.
+    /// The end of the last section, in ticks.
     ended: Line,
-    /// That a side has given up.
+    /// Set once a side has given up or is done.
     over: Line,
 }
 
@@ -155,16 +155,16 @@ impl<P: Partner> Row for Handed<P> {
         "handed"
     }
 
-    /// The middle of both ways: what the processors' counters are apart falls out.
+    /// The mean of both directions, in which the offset between the processors' counters cancels.
     fn run(&self, surroundings: &Surroundings) -> Result<Figures, String> {
         let [mut near, mut far] = P::sides()?;
         let table = Table::default();
         let (mine, theirs) = surroundings.both(
             |_| taken::<P>(surroundings, &table, &mut near, 1),
             |signals| {
-                // What went wrong on the far side is seen as a near side that waits in vain.
+                // An error on the far side shows as a near side that waits in vain.
                 let taken = taken::<P>(surroundings, &table, &mut far, 2).unwrap_or_default();
-                // Signed, as the counters may be apart by more than a hand-over takes.
+                // Signed, because the offset of the counters may exceed the time of a hand-over.
                 signals.set_count((middle(&taken) as i64) as u64);
             },
         )?;
@@ -181,12 +181,13 @@ impl<P: Partner> Row for Handed<P> {
     }
 }
 
-/// The middle one, in ticks; NaN of none.
+/// The median, in ticks; NaN if there are none.
 fn middle(ticks: &[i64]) -> f64 {
     median(&ticks.iter().map(|ticks| *ticks as f64).collect::<Vec<_>>())
 }
 
-/// One side: takes turns with the other, and gives how many ticks after the end of the other's section its own began.
+/// Runs one side, which takes turns with the other. Returns how many ticks after the end of the other's section its
+/// own began.
 fn taken<P: Partner>(
     surroundings: &Surroundings,
     table: &Table,
@@ -206,7 +207,7 @@ fn taken<P: Partner>(
     for turn in 0..=count {
         P::with(side, || {
             let begin = now();
-            // The first sections are of no other's end.
+            // A side's first section may follow no section of the other, so it does not count.
             if turn > 0 {
                 let ticks = begin.wrapping_sub(table.ended.0.load(Relaxed)) as i64;
                 late[done] = ticks.min(cap as i64);
@@ -218,7 +219,7 @@ fn taken<P: Partner>(
             }
             table.ended.0.store(now(), Relaxed);
         });
-        // The other side is inside next: it waits already, or will soon.
+        // The other side is inside next: it waits already, or soon will.
         let patience = now();
         while turn < count && table.inside.0.load(Acquire) == own {
             if table.over.0.load(Relaxed) != 0 || now().wrapping_sub(patience) > cap {
@@ -243,7 +244,7 @@ mod tests {
         let surroundings = Surroundings::new(10).expect("two processors");
         let alone = Alone::<Std>(PhantomData).run(&surroundings).expect("figures");
         assert!(alone["ns"] > 0.0);
-        // A machine that stalls for long may end a side.
+        // A machine that stalls for long may make a side give up.
         if let Ok(handed) = Handed::<Std>(PhantomData).run(&surroundings) {
             assert!(handed["n"] > 0.0 && handed["ns"].is_finite());
         }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a release is measured by: a bare loop that sleeps until each release, under SCHED_FIFO and under SCHED_DEADLINE;
-//! a thread that another of its processor wakes; a look at the clock.
+//! Baselines for releases: a bare loop that sleeps until each release, under SCHED_FIFO and under SCHED_DEADLINE; a
+//! thread that another thread of its processor wakes; a read of the clock.
 
 use std::hint::black_box;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -17,7 +17,7 @@ use crate::clock::now;
 use crate::figures::{Figures, percentile};
 use crate::surroundings::Surroundings;
 
-/// For a list of all.
+/// The rows for the list of all.
 pub(super) fn rows() -> Vec<Box<dyn Row>> {
     let row = |name, trial, run| Box::new(Measure { name, trial, run }) as Box<dyn Row>;
     vec![
@@ -57,11 +57,11 @@ impl Row for Measure {
 
 /// Priority of the threads here: above those of a trial.
 const PRIORITY: u8 = 80;
-/// Between two releases.
+/// The time between two releases.
 pub(super) const PERIOD: Duration = Duration::from_micros(700);
-/// Releases of a round.
+/// The number of releases in a round.
 pub(super) const RELEASES: u32 = 400;
-/// Of a SCHED_DEADLINE thread in each period.
+/// The runtime of a SCHED_DEADLINE thread in each period.
 const RUNTIME: Duration = Duration::from_micros(200);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,17 +94,17 @@ fn looped(surroundings: &Surroundings, policy: Policy) -> Result<Figures, String
     Ok(percentiles(late?.iter().map(|ns| *ns as f64).collect()))
 }
 
-/// The median, and what the slowest of a hundred takes.
+/// The median, and the 99th percentile.
 pub(super) fn percentiles(ns: Vec<f64>) -> Figures {
     let mut whole: Vec<u64> = ns.iter().map(|ns| ns.round() as u64).collect();
     let mut at = |share| percentile(&mut whole, share) as f64;
     Figures::from([("ns", at(0.5)), ("p99", at(0.99)), ("n", ns.len() as f64)])
 }
 
-/// Wakes of a round.
+/// The number of wakes in a round.
 const WAKES: u32 = 400;
 
-/// ns from a wake to the first instruction of who is woken, on the processor of who wakes, which it preempts.
+/// ns from a wake to the first instruction of the woken thread, which preempts the waker on its processor.
 fn woken(surroundings: &Surroundings) -> Result<Figures, String> {
     let cpu = surroundings.cpus[0];
     let (word, stamp, over) = (AtomicU32::new(0), AtomicU64::new(0), AtomicBool::new(false));
@@ -127,7 +127,7 @@ fn woken(surroundings: &Surroundings) -> Result<Figures, String> {
                     break;
                 }
                 if next != seen {
-                    // One that did not sleep was not woken: it came too late for the word.
+                    // A thread that did not sleep was not woken: it came too late, after the word had changed.
                     let slept = woken == Ok(futex::Waited::Woken);
                     ticks[seen as usize] = if slept { at.wrapping_sub(stamp.load(Relaxed)) } else { 0 };
                     seen = next;
@@ -144,7 +144,7 @@ fn woken(surroundings: &Surroundings) -> Result<Figures, String> {
                 if joined.is_err() {
                     break;
                 }
-                // The sleeper runs before this thread can: when it does, the other sleeps.
+                // The sleeper has the higher priority: when this thread runs, the sleeper sleeps.
                 stamp.store(now(), Relaxed);
                 word.store(turn, Release);
                 let _ = futex::wake(&word, 1, false);
@@ -163,15 +163,15 @@ fn woken(surroundings: &Surroundings) -> Result<Figures, String> {
     })
 }
 
-/// SCHED_DEADLINE, which the kernel refuses to a thread that is kept to one processor, as long as it admits by load. It
-/// is asked not to for that one call.
+/// SCHED_DEADLINE. As long as the kernel admits threads by load, it refuses this policy to a thread that is pinned to
+/// one processor. The admission is switched off for that one call.
 mod deadline {
     use std::fs;
     use std::time::Duration;
 
     const KNOB: &str = "/proc/sys/kernel/sched_rt_runtime_us";
 
-    /// As the kernel lays it out.
+    /// The layout is the kernel's.
     #[repr(C)]
     struct Attributes {
         size: u32,
@@ -202,7 +202,7 @@ mod deadline {
         if code == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
     }
 
-    /// A knob of the kernel's that is set back when this is dropped.
+    /// Lifts a limit of the kernel; the drop restores it.
     struct Lifted(String);
 
     impl Lifted {
@@ -222,10 +222,10 @@ mod deadline {
         }
     }
 
-    /// This thread, from now on.
+    /// Puts this thread under SCHED_DEADLINE.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub(super) fn enter(runtime: Duration, period: Duration) -> Result<(), String> {
         let first = match set(runtime, period) {
             Ok(()) => return Ok(()),
@@ -252,7 +252,7 @@ mod tests {
         for row in rows() {
             match row.run(&surroundings) {
                 Ok(figures) => assert!(figures["ns"] > 0.0, "{}: {figures:?}", row.name()),
-                // Without the privilege.
+                // The privilege is missing.
                 Err(why) => assert!(row.trial() != "alone" && !why.is_empty(), "{}: {why}", row.name()),
             }
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What was measured of locks and releases, for people and for programs.
+//! The results for locks and releases, for people and for programs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,12 +14,12 @@ use crate::run;
 use crate::surroundings::Surroundings;
 use crate::table::digits;
 
-/// The machine and the run.
+/// Facts about the machine and the run.
 pub(super) fn facts(surroundings: &Surroundings, rounds: usize, seed: u64) -> Vec<(String, String)> {
     run::facts(surroundings, rounds, seed, &[])
 }
 
-/// Trials in the order of tables: their headings, what they are held against, and what a row of them says.
+/// The trials in the order of the tables: the trial, its heading, the row to compare with, and what a row shows.
 const TABLES: [(&str, &str, &str, &str); 5] = [
     ("alone", "Lock and unlock, nobody else", "std mutex", "ns of a pair, or of a look"),
     (
@@ -73,7 +73,7 @@ pub(super) fn markdown(rows: &[Rounds], facts: &[(String, String)]) -> String {
         }
         let peer = of_trial.iter().copied().find(|row| row.name == beside);
         let has = |figure: &str| of_trial.iter().any(|row| !row.each(figure).is_empty());
-        // Columns of which there is something to say.
+        // Only columns with values.
         let p99 = has("p99").then_some("p99".to_owned());
         let over_peer = peer.map(|peer| (format!("over {}", peer.name), peer));
         let over_line = (trial == "handed").then_some("over a bare line".to_owned());
@@ -113,14 +113,14 @@ impl Rounds {
         self.rounds.iter().flatten().filter_map(|(_, figures)| figures.get(figure).copied()).collect()
     }
 
-    /// This one's time over another's, round by round.
+    /// This row's time over another's, round by round.
     fn over(&self, other: &Self) -> Vec<f64> {
         let pairs = self.rounds.iter().zip(&other.rounds);
         let both = pairs.filter_map(|(one, other)| Some((one.as_ref().ok()?, other.as_ref().ok()?)));
         both.filter_map(|((_, one), (_, other))| Some(one.get("ns")? / other.get("ns")?)).collect()
     }
 
-    /// Its time over that of a bare line there and back.
+    /// This row's time over the round trip of a bare line.
     fn over_line(&self) -> Vec<f64> {
         self.rounds.iter().flatten().filter_map(|(raw, figures)| Some(figures.get("ns")? / raw)).collect()
     }
@@ -144,7 +144,7 @@ impl Rounds {
     }
 }
 
-/// For programs: every round of every row, a line each.
+/// For programs: every round of every row, one row per line.
 pub(super) fn json(rows: &[Rounds], facts: &[(String, String)]) -> String {
     let facts: BTreeMap<_, _> = facts.iter().cloned().collect();
     let rows: Vec<String> = rows.iter().map(|row| row.json().to_string()).collect();

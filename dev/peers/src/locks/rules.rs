@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The rules of `taut-policy` by themselves: what a lock and an unlock cost before there is any thread.
+//! The rules of `taut-policy` alone: the cost of a lock and an unlock without any thread.
 
 use std::hint::black_box;
 
@@ -19,7 +19,7 @@ const DEADLINE: u64 = 3_600_000_000_000;
 /// Makes a rule for tasks with these deadlines and resources with these floors.
 type Make = fn(&[Duration], &[Duration]) -> Result<Box<dyn Paired>, Misuse>;
 
-/// A rule, with so many other tasks that are ready.
+/// A rule beside a number of other ready tasks.
 pub(super) struct Rule {
     name: &'static str,
     make: Make,
@@ -77,7 +77,7 @@ fn dfp(deadlines: &[Duration], floors: &[Duration]) -> Result<Box<dyn Paired>, M
     Ok(Box::new(Dfp::new(heap, slots, deadlines, resources, floors, Duration::ZERO)?))
 }
 
-/// For a list of all.
+/// The rows for the list of all.
 pub(super) fn rows() -> Vec<Box<dyn Row>> {
     let rule = |name, make, others, clock| Box::new(Rule { name, make, others, clock }) as Box<dyn Row>;
     vec![

@@ -9,7 +9,7 @@ use crate::object::{About, Ends, Kind, Place, Placed};
 /// Blocks of the pool.
 const BLOCKS: u32 = 64;
 
-/// A block is filled and looked at where it lies.
+/// The ends fill a block and look at it in place.
 pub(super) struct Bulk;
 
 impl About for Bulk {

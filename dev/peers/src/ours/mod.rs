@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Our objects, a file each, and a line below.
+//! Our objects: a file for each, and a line below.
 
 mod bulk;
 mod chen;
@@ -20,7 +20,7 @@ mod sdrtw;
 use crate::bench::{Bench, OnMemory};
 use crate::object::capacity;
 
-/// All of them.
+/// All our objects.
 pub(crate) fn all() -> Vec<Box<dyn Bench>> {
     vec![
         OnMemory::<qrtr::Qrtr>::ours(),
@@ -39,11 +39,11 @@ pub(crate) fn all() -> Vec<Box<dyn Bench>> {
     ]
 }
 
-/// An end that reads, with places of its own for what it reads, as a task has: large values are copied once.
+/// A reading end with its own memory for values, as a task has it: large values are copied once.
 struct ReadAhead<E, const N: usize> {
     end: E,
     values: Box<[[u64; N]]>,
-    /// The number of the write that was read last.
+    /// The number of the write that the end read last.
     seen: u64,
 }
 
@@ -53,7 +53,7 @@ impl<E, const N: usize> ReadAhead<E, N> {
     }
 }
 
-/// What an error says.
+/// The text of an error.
 fn said(error: impl std::fmt::Display) -> String {
     error.to_string()
 }

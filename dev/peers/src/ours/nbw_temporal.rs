@@ -6,7 +6,8 @@ use taut_share::state::nbw_temporal;
 use super::said;
 use crate::object::{About, Ends, Kind, Place, Placed};
 
-/// Enough where two writes at most overlap a read; here a hammering writer overtakes, and the reader tries again.
+/// Enough where at most two writes overlap a read; here a writer at full speed overtakes the reader, which tries
+/// again.
 const BUFFERS: u32 = 4;
 
 pub(super) struct NbwTemporal;

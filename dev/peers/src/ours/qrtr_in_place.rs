@@ -6,7 +6,7 @@ use taut_share::queue::qrtr;
 use super::said;
 use crate::object::{About, Ends, Kind, Place, Placed, capacity};
 
-/// Values are made and looked at where they lie.
+/// The ends make values and look at them in place.
 pub(super) struct InPlace;
 
 impl About for InPlace {

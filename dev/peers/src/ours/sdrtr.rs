@@ -6,8 +6,8 @@ use taut_share::state::sdrtr;
 use super::{ReadAhead, said};
 use crate::object::{About, Ends, Kind, Place, Placed};
 
-/// The back-off of a write: so many attempts to change the word, with a pause in between, before it is said to have
-/// failed.
+/// The back-off of a write: it attempts to change the word this many times, with a pause in between, before it
+/// reports failure.
 const ATTEMPTS: u32 = 64;
 
 pub(super) struct Sdrtr;

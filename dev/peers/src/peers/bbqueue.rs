@@ -9,7 +9,7 @@ use bbqueue::traits::storage::BoxedSlice;
 
 use crate::object::{About, Alone, Ends, Kind, capacity};
 
-/// The crate `bbqueue`, by frames, which may be of any length.
+/// The crate `bbqueue`, with frames, which may have any length.
 pub(super) struct Frames;
 
 impl About for Frames {
@@ -49,7 +49,7 @@ impl<const N: usize> Ends<N> for Frames {
 
 impl<const N: usize> Alone<N> for Frames {
     fn pair() -> Result<(Self::Writer, Self::Reader), String> {
-        // A frame has a head of 2 bytes, and frames do not wrap around the end.
+        // A frame has a header of 2 bytes, and frames do not wrap around the end.
         let queue = GogiGui::new_with_storage(BoxedSlice::new((capacity(N) + 1) * (8 * N + 2)));
         Ok((queue.framed_producer(), queue.framed_consumer()))
     }

@@ -5,7 +5,7 @@ use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::object::{About, Alone, Ends, Kind, capacity};
 
-/// The crate `rtrb`, by chunks of one value, looked at where it lies.
+/// The crate `rtrb`, with chunks of one value, which the reader looks at in place.
 pub(super) struct Chunks;
 
 impl About for Chunks {

@@ -5,7 +5,7 @@ use heapless::spsc::{Consumer, Producer, Queue};
 
 use crate::object::{About, Alone, Ends, Kind, capacity};
 
-/// The crate `heapless`: both counters on one line, none remembered.
+/// The crate `heapless`: both counters are on one line, and no side caches the other's.
 pub(super) struct Heapless;
 
 impl About for Heapless {
@@ -30,7 +30,7 @@ impl<const N: usize> Ends<N> for Heapless {
 }
 
 impl<const N: usize> Alone<N> for Heapless {
-    /// Its ends borrow it, so it is never freed: at most 256 KiB a trial.
+    /// The ends borrow the queue, so it is never freed: at most 256 KiB a trial.
     fn pair() -> Result<(Self::Writer, Self::Reader), String> {
         // One place stays empty.
         if capacity(N) == 64 {

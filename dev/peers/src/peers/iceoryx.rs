@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The project iceoryx2: objects that processes find by a name, each side with a node of its own.
+//! The project iceoryx2: processes find objects by name; each side has a node of its own.
 
 use std::fmt::Display;
 
@@ -18,11 +18,11 @@ fn said(error: impl Display) -> String {
     error.to_string()
 }
 
-/// Ends that count their owners without atomics, moved to a thread as a whole.
+/// Ends whose counts of owners are not atomic, moved to a thread as a whole.
 pub(super) struct Moved<T>(T);
 
-// SAFETY: each is made with a node and a service of its own, moved with them once, before its first use, and dropped
-// with them: no count of owners is reached from two threads.
+// SAFETY: each end is made with a node and a service of its own, moved with them once, before its first use, and
+// dropped with them: two threads never reach the same count of owners.
 unsafe impl<T> Send for Moved<T> {}
 
 fn node() -> Result<Node<ipc::Service>, String> {
@@ -37,7 +37,7 @@ fn name(place: &Place<'_>) -> Result<ServiceName, String> {
     place.name.try_into().map_err(|error| format!("{error:?}"))
 }
 
-/// Publish and subscribe; what finds no room is discarded.
+/// Publish and subscribe; a value that finds no room is discarded.
 pub(super) struct PubSub;
 
 impl About for PubSub {
@@ -68,7 +68,7 @@ impl<const N: usize> Ends<N> for PubSub {
     #[inline(always)]
     fn put(writer: &mut Self::Writer, value: &[u64; N]) -> bool {
         let Ok(sample) = writer.0.0.loan_uninit() else { return false };
-        // How many subscribers have room for it.
+        // The number of subscribers that have room for it.
         sample.write_payload(*value).send().is_ok_and(|receivers| receivers > 0)
     }
 
@@ -123,7 +123,7 @@ fn board<const N: usize>(place: &Place<'_>, node: &Node<ipc::Service>) -> Result
     creator.add::<[u64; N]>(0, [0; N]).create().map_err(said)
 }
 
-/// What a reader keeps: its handle, and the value that it saw last.
+/// The state of a reader: its handle, and the value that it saw last.
 pub(super) struct Seen<const N: usize> {
     handle: EntryHandle<ipc::Service, u64, [u64; N]>,
     last: Option<BlackboardValue<[u64; N]>>,

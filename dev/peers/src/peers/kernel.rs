@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the kernel has, not waiting: a call each way, and two copies.
+//! Channels of the kernel, without waiting: a system call each way, and two copies.
 
 use std::ffi::CString;
 use std::io;
@@ -15,16 +15,16 @@ use crate::object::{About, Alone, Ends, Kind};
 pub(super) trait Means: 'static {
     const NAME: &'static str;
 
-    /// A new one for messages of `bytes`: where to write, where to read.
+    /// Opens a channel for messages of `bytes` bytes. Returns the descriptor to write to and the one to read from.
     fn open(bytes: usize) -> io::Result<(OwnedFd, OwnedFd)>;
 
-    /// Sends without waiting; bytes sent, or below 0.
+    /// Sends without waiting. Returns the bytes sent, or a number below 0.
     fn send(fd: i32, message: &[u8]) -> isize {
         // SAFETY: the message is ours and readable for its length.
         unsafe { libc::write(fd, message.as_ptr().cast(), message.len()) }
     }
 
-    /// Receives without waiting; bytes received, or below 0.
+    /// Receives without waiting. Returns the bytes received, or a number below 0.
     fn receive(fd: i32, message: &mut [u8]) -> isize {
         // SAFETY: the message is ours and writable for its length.
         unsafe { libc::read(fd, message.as_mut_ptr().cast(), message.len()) }
@@ -58,7 +58,7 @@ impl Means for Seqpacket {
     }
 }
 
-/// Of 10 messages, which is what an ordinary user may have.
+/// A queue of 10 messages, the most that an ordinary user may have.
 pub(super) struct MessageQueue;
 
 impl Means for MessageQueue {
@@ -96,9 +96,9 @@ fn check(result: i32) -> io::Result<i32> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// A descriptor that a call has just given us.
+/// Owns a descriptor that a call has just returned.
 fn owned(fd: i32) -> OwnedFd {
-    // SAFETY: it is new, open and nobody else's (private callers).
+    // SAFETY: it is new and open, and has no other owner (private callers).
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 

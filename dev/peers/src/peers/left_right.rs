@@ -37,7 +37,7 @@ impl<const N: usize> Alone<N> for LeftRight {
     }
 }
 
-/// A value, and the operation that puts it there.
+/// A value, which is also the operation that puts it there.
 #[derive(Clone)]
 pub(super) struct Held<const N: usize>([u64; N]);
 

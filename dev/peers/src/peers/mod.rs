@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What others have: libraries and the kernel, a file each, and a line below.
+//! Objects of others, libraries and the kernel: a file for each, and a line below.
 
 mod arc_swap;
 mod array_queue;
@@ -25,7 +25,7 @@ mod triple_buffer;
 
 use crate::bench::{Bench, InProcess};
 
-/// All of them.
+/// All objects of others.
 pub(crate) fn all() -> Vec<Box<dyn Bench>> {
     vec![
         InProcess::<push_pop::Rtrb>::boxed(),

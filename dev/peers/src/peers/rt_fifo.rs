@@ -14,7 +14,7 @@ impl About for Fifo {
     const LINES: [&'static str; 2] = ["L+1 posted", "1 (shared by what waits) + L, 1 posted"];
 }
 
-/// Its length is part of its type, which no expression of the size may be.
+/// The length is part of the type, and cannot be an expression of the size.
 macro_rules! of_words {
     ($($words:literal holds $length:literal),*) => {$(
         impl Ends<$words> for Fifo {

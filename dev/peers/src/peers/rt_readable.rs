@@ -5,7 +5,7 @@ use real_time::reader::{LockingWriter, RealtimeReader};
 
 use crate::object::{About, Alone, Ends, Kind};
 
-/// The crate `real-time`, `readable`: its reader is the real-time side, its writer allocates and waits.
+/// The crate `real-time`, `readable`: its reader is the real-time side; its writer allocates and waits.
 pub(super) struct Readable;
 
 impl About for Readable {

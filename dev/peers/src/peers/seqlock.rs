@@ -7,7 +7,7 @@ use seqlock::SeqLock;
 
 use crate::object::{About, Alone, Ends, Kind};
 
-/// The crate `seqlock`: readers go on until they succeed, by volatile reads.
+/// The crate `seqlock`: readers try until they succeed, with volatile reads.
 pub(super) struct Seqlock;
 
 impl About for Seqlock {
