@@ -304,7 +304,7 @@ fn an_older_key_of_overrides_is_read() {
     assert_ne!(older, body);
     let with = |body: &str| format!("{head}digest = \"{}\"\n{body}", digest(older.as_bytes()));
     assert_eq!(Plan::from_lock(&with(&older)).as_ref(), Ok(&plan));
-    assert!(matches!(Plan::from_lock(&with(body)), Ok(_)), "by either key it is one plan");
+    assert!(Plan::from_lock(&with(body)).is_ok(), "by either key it is one plan");
     let edited = with(&older.replacen("\"slack\"", "\"memory\"", 1));
     assert!(matches!(Plan::from_lock(&edited), Err(LockError::Edited(_))));
 }
