@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn listeners_are_of_the_same_bell_or_not() {
+    fn listeners_are_of_the_same_event_count_or_not() {
         let (events, other) = (EventCount::new(), EventCount::new());
         assert!(events.listener().is_of_same(&events.listener()));
         assert!(!events.listener().is_of_same(&other.listener()));

@@ -709,7 +709,7 @@ mod model {
     }
 
     #[test]
-    fn who_may_pass_has_been_told_so() {
+    fn the_fast_path_owner_is_the_one_that_was_set() {
         #[cfg(loom)]
         for (before, sections, visits) in [(1, 1, 1), (1, 2, 1), (1, 1, 2), (2, 1, 2)] {
             assert!(passing(Without::Nothing, before, sections, visits), "none");
