@@ -6,8 +6,10 @@
 //!
 //! ```text
 //! ABSENT -> READY -> ASKED -> RUNNING -> DONE, FAILED or CRASHED
-//!             \-> HOME
+//!             \-> HOME   \-> MISSED
 //! ```
+//!
+//! A request that was not begun in time is MISSED: the thread does not begin it any more.
 //!
 //! Orderings: a thread that sees a state has acquired the stores before it: the budget with READY, the instants with
 //! the states that follow.
@@ -27,6 +29,7 @@ const DONE: u32 = 4;
 const FAILED: u32 = 5;
 const CRASHED: u32 = 6;
 const HOME: u32 = 7;
+const MISSED: u32 = 8;
 
 static STATE: AtomicU32 = AtomicU32::new(ABSENT);
 static TID: AtomicI32 = AtomicI32::new(0);
@@ -83,8 +86,11 @@ pub fn wait() -> bool {
             READY => drop(futex::wait(&STATE, READY, None, false)),
             ASKED => {
                 BEGUN_NS.store(clock::monotonic_ns(), Ordering::Relaxed);
-                STATE.store(RUNNING, Ordering::Release);
-                return true;
+                if STATE.compare_exchange(ASKED, RUNNING, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+                    // Its budget counts from now on.
+                    let _ = futex::wake(&STATE, u32::MAX, false);
+                    return true;
+                }
             }
             _ => return false,
         }
@@ -148,6 +154,12 @@ pub fn bring_to_rest() -> Option<Rest> {
         };
         let until_ns = from.load(Ordering::Relaxed).saturating_add(patience_ns);
         if now_ns >= until_ns {
+            if state == ASKED
+                && STATE.compare_exchange(ASKED, MISSED, Ordering::AcqRel, Ordering::Acquire).is_err()
+            {
+                // It has begun meanwhile.
+                continue;
+            }
             interrupt::park_one(TID.load(Ordering::Relaxed));
             return seen();
         }
@@ -158,7 +170,7 @@ pub fn bring_to_rest() -> Option<Rest> {
 /// The result so far; `None` if no request was made, or if there is no such thread.
 pub fn seen() -> Option<Rest> {
     let outcome = match STATE.load(Ordering::Acquire) {
-        ASKED => Outcome::NotStarted,
+        ASKED | MISSED => Outcome::NotStarted,
         RUNNING => Outcome::Late,
         DONE => Outcome::Done,
         FAILED => Outcome::Failed,
@@ -166,7 +178,8 @@ pub fn seen() -> Option<Rest> {
         _ => return None,
     };
     let ended_ns = Some(ENDED_NS.load(Ordering::Relaxed)).filter(|ns| *ns != 0);
-    let begun_ns = BEGUN_NS.load(Ordering::Relaxed);
+    // One that comes too late has stored an instant, and does not begin.
+    let begun_ns = if outcome == Outcome::NotStarted { 0 } else { BEGUN_NS.load(Ordering::Relaxed) };
     let ended_ns = ended_ns.unwrap_or_else(clock::monotonic_ns);
     let late = ended_ns.saturating_sub(begun_ns) > BUDGET_NS.load(Ordering::Relaxed);
     let outcome = if outcome == Outcome::Done && late { Outcome::Late } else { outcome };
@@ -241,5 +254,29 @@ mod tests {
             go_on.store(1, Ordering::Release);
         });
         assert_eq!(runs.load(Ordering::Relaxed), 2);
+        // A thread that comes too late does not begin. An interpreter would take a minute here.
+        if !cfg!(miri) {
+            let prepared = AtomicU32::new(0);
+            let missed = AtomicU32::new(0);
+            std::thread::scope(|threads| {
+                let late = threads.spawn(|| {
+                    prepare(1_000_000_000);
+                    prepared.store(1, Ordering::Release);
+                    while missed.load(Ordering::Acquire) == 0 {
+                        std::thread::yield_now();
+                    }
+                    (wait(), seen().map(|rest| (rest.outcome, rest.begun_ns)))
+                });
+                while prepared.load(Ordering::Acquire) == 0 {
+                    std::thread::yield_now();
+                }
+                let rest = bring_to_rest().unwrap();
+                missed.store(1, Ordering::Release);
+                assert_eq!((rest.outcome, rest.begun_ns, has_returned()), (Outcome::NotStarted, 0, false));
+                assert!(rest.ended_ns - rest.asked_ns >= START_NS, "{rest:?}");
+                assert_eq!(late.join().unwrap(), (false, Some((Outcome::NotStarted, 0))));
+            });
+            clear();
+        }
     }
 }
