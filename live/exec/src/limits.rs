@@ -59,7 +59,7 @@ impl State {
             return Ok(());
         }
         slot.looks_left -= 1;
-        self.log.beside(now_ns, self.serving.subjects[server], others_ns);
+        self.log.beside(now_ns, self.serving.subjects[server], passed_ns, others_ns);
         self.serving.pass_beside(&mut self.rule, others_ns, now_ns)
     }
 

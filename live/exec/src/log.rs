@@ -79,10 +79,10 @@ impl Log {
         }
     }
 
-    /// Records that others had the core during a server's turn.
-    pub(crate) fn beside(&mut self, at: u64, subject: u16, others_ns: u64) {
+    /// Records that others had the core for `others_ns` of the `passed_ns` since the server was last advanced.
+    pub(crate) fn beside(&mut self, at: u64, subject: u16, passed_ns: u64, others_ns: u64) {
         if self.level >= Level::Jobs {
-            self.put_as(at, Kind::Beside, subject, 0, others_ns);
+            self.put_as(at, Kind::Beside, subject, passed_ns, others_ns);
         }
     }
 

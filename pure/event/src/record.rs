@@ -108,8 +108,9 @@ pub enum Kind {
     /// A real-time thread outside of the application ran on one of its cores. See [`crate::Foreign`].
     Foreign = 40,
     /// Threads unknown to the core ran on it during a server's turn, and the server is not charged for that time.
-    /// Applies before anything that was reported or decided at this instant. Subject: server; value: for how long
-    /// (ns).
+    /// Applies before anything that was reported or decided at this instant. Subject: server; job: how long ago the
+    /// dispatcher last charged the server (ns), 0 if not stated; value: for how long of that time the server is not
+    /// charged (ns).
     Beside = 42,
 }
 

@@ -9,8 +9,9 @@ mod random;
 use machine::{Case, Machine, case, change, counts, instant, of_core};
 use random::Random;
 use taut_event::{Kind, Record};
+use taut_model::{Arrivals, Body, Scheduler, SetTask, TaskSet};
 use taut_sim::replay::{Flaw, Names, Replay, Replayed, Why};
-use taut_sim::{CoreRule, End};
+use taut_sim::{CoreRule, End, Rules, Served, server};
 use taut_time::{Duration, Instant};
 
 /// The number of cases of a test; the long form asks for more.
@@ -64,6 +65,60 @@ fn what_a_machine_records_is_what_is_simulated() {
     println!("{events} events, {jobs} jobs, {preempted} preemptions, {waited} waits");
     let enough = jobs > 20_000 && preempted > 5_000 && waited > 1_500 && dropped > 200 && looked > 5_000;
     assert!(enough, "{jobs} {preempted} {waited} {dropped} {looked}");
+}
+
+/// A dispatcher that charges a server without a record, then finds that others had the core since then, across the
+/// beginning of a period: what it charged belongs to the period before.
+#[test]
+fn a_server_is_charged_up_to_where_others_began() {
+    let us = Duration::from_us;
+    let task = |name: &str, priority| SetTask {
+        name: name.to_owned(),
+        core: 0,
+        priority,
+        arrivals: Arrivals::Sporadic,
+        period: us(10_000),
+        deadline: us(10_000),
+        jitter: Duration::ZERO,
+        body: Body::Anywhere { cost: us(1), requests: Vec::new() },
+    };
+    let tasks = vec![task("t", 1), task("s", 1)];
+    let set = TaskSet::new(vec![Scheduler::FixedPriority], Vec::new(), tasks).expect("valid");
+    let served = [Served {
+        task: 1,
+        kind: server::Kind::Polling,
+        budget: us(300),
+        period: us(1_500),
+        serves: vec![0],
+    }];
+    let rules = Rules { cores: vec![CoreRule::Immediate], resources: Vec::new() };
+    // Charged from 1000 to 1020; then others had the core until 1600, and a period began at 1500.
+    let replayed = |charged_ago_us: u64, left_us: u64| {
+        let record = |at_us: u64, kind, job, value_us: u64| Record {
+            at: Instant::from_ns(at_us * 1_000),
+            kind,
+            cpu: 0,
+            subject: 0,
+            job,
+            value: value_us * 1_000,
+        };
+        let records = [
+            record(0, Kind::Begin, 0, 0),
+            record(1_000, Kind::Release, 0, 0),
+            record(1_000, Kind::Start, 0, 0),
+            record(1_600, Kind::Beside, charged_ago_us * 1_000, 580),
+            record(1_600, Kind::Budget, 0, left_us),
+            record(1_700, Kind::Complete, 0, 0),
+        ];
+        Replay::new(&set, &rules)
+            .servers(&served)
+            .dispatched(&[0])
+            .run(&records, &mut ())
+            .expect("well-formed")
+    };
+    assert!(replayed(580, 300).is_equal(), "{}", reported(&replayed(580, 300)));
+    assert!(!replayed(580, 280).is_equal(), "the 20 are of the period before");
+    assert!(replayed(0, 280).is_equal(), "if that is not stated, others were the first to have the core");
 }
 
 #[test]

@@ -97,8 +97,12 @@ pub(super) enum What {
     UsedUp,
     /// A turn of a server, by position, begins or ends as time passes; the server may use so many ns at a stretch.
     Turn(usize, u64),
-    /// Other threads had the core for so many ns during a server's turn.
-    Beside(u64),
+    /// Other threads had the core for `others` of the `passed` ns since its dispatcher last advanced the running
+    /// server; `passed` is 0 in recordings that do not state it.
+    Beside {
+        passed: u64,
+        others: u64,
+    },
     /// The next job of the task is due, and this one is demoted; whether a calendar released the next one.
     Late(bool),
     Start,
@@ -223,7 +227,7 @@ impl Log {
                     let of = servers[server];
                     let core = set.tasks().get(of).ok_or(wrong(Flaw::Task(of)))?.core;
                     let what = match record.kind {
-                        Kind::Beside => What::Beside(record.value),
+                        Kind::Beside => What::Beside { passed: record.job, others: record.value },
                         _ => What::Turn(server, record.value),
                     };
                     log.put(core, Item { record: at, at: at_time, task: of, job: 0, what });

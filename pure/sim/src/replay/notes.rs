@@ -41,7 +41,7 @@ impl Log {
                 match item.what {
                     What::Delivered(_) => drop(delivered.insert((item.task, item.job))),
                     What::Level(_) | What::Ceiling(..) => {}
-                    What::Skip(_) | What::Looked | What::Turn(..) | What::Beside(_) => {}
+                    What::Skip(_) | What::Looked | What::Turn(..) | What::Beside { .. } => {}
                     What::Nothing | What::End(_) => {}
                     _ if delivered.contains(&(item.task, item.job)) => {}
                     _ => orphan = place + 1,

@@ -73,9 +73,9 @@ impl<S: Sink> Replayer<'_, S> {
                 self.cursors[core].turns.push((server, left));
                 return Ok(false);
             }
-            What::Beside(others) => {
+            What::Beside { passed, others } => {
                 // The core does not decide before its next item at that instant.
-                let pass = self.simulation.pass_beside(core, others, at);
+                let pass = self.simulation.pass_beside(core, (passed, others), at);
                 return pass.map(|()| false).map_err(|_| Refused::By(Some(End::Misuse { task })));
             }
             What::Late(timed) => {

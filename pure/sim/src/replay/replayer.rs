@@ -261,7 +261,7 @@ fn same(item: Item, event: &Event) -> bool {
         What::Preempt => event.kind == Kind::Preempt,
         What::Resume => event.kind == Kind::Resume,
         What::Level(_) | What::Ceiling(..) => false,
-        What::Skip(_) | What::Looked | What::Late(_) | What::Turn(..) | What::Beside(_) => false,
+        What::Skip(_) | What::Looked | What::Late(_) | What::Turn(..) | What::Beside { .. } => false,
         What::Nothing | What::End(_) => false,
     };
     kind && (item.task, item.job) == (event.task, event.job)

@@ -151,11 +151,22 @@ impl Simulation {
         }
     }
 
-    /// Other threads had a core for `others` ns since the last report of time to the running server.
-    pub(crate) fn pass_beside(&mut self, core: usize, others: u64, now: u64) -> Result<(), Misuse> {
+    /// Other threads had a core for `others` of the `passed` ns since its dispatcher last advanced the running server.
+    /// The dispatcher may have done that without a record; the server had the core until then. If `passed` is 0, the
+    /// last record counts.
+    pub(crate) fn pass_beside(
+        &mut self,
+        core: usize,
+        (passed, others): (u64, u64),
+        now: u64,
+    ) -> Result<(), Misuse> {
         let serving = self.serving.as_deref_mut().ok_or(Misuse::State)?;
         let of_core = serving.cores[core].as_mut().ok_or(Misuse::State)?;
         let rule = &mut self.state.cores[core];
+        if passed > 0 {
+            let advanced = Instant::from_ns(now.saturating_sub(passed));
+            of_core.servers.pass_beside(rule, Duration::ZERO, advanced)?;
+        }
         of_core.servers.pass_beside(rule, Duration::from_ns(others), Instant::from_ns(now))
     }
 
