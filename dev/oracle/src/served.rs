@@ -11,7 +11,8 @@ use taut_analysis::uni::fp::preemptive::{self, Release, Subject, Task};
 use taut_analysis::uni::server::{Requests, Response, Server, deferrable, polling, sporadic};
 use taut_analysis::{Overflow, Verdict};
 use taut_model::{Scheduler, TaskSet};
-use taut_sim::server::{self, Kind, Request};
+use taut_sim::ServerPolicy;
+use taut_sim::server::{self, Request};
 use taut_sim::{Execution, Scenario, Start};
 use taut_time::Duration;
 
@@ -27,11 +28,11 @@ const REQUESTS: u64 = 60;
 type Seen = fn(Server) -> Task;
 type Bound = fn(Server, Requests) -> Result<Verdict<Response>, Overflow>;
 
-/// The servers: name, kind, analysis of requests, interference on lower tasks.
-const KINDS: [(&str, Kind, Bound, Seen); 3] = [
-    ("uni::server::polling", Kind::Polling, polling::response, polling::interference),
-    ("uni::server::deferrable", Kind::Deferrable, deferrable::response, deferrable::interference),
-    ("uni::server::sporadic", Kind::Sporadic, sporadic::response, sporadic::interference),
+/// The servers: name, policy, analysis of requests, interference on lower tasks.
+const SERVERS: [(&str, ServerPolicy, Bound, Seen); 3] = [
+    ("uni::server::polling", ServerPolicy::Polling, polling::response, polling::interference),
+    ("uni::server::deferrable", ServerPolicy::Deferrable, deferrable::response, deferrable::interference),
+    ("uni::server::sporadic", ServerPolicy::Sporadic, sporadic::response, sporadic::interference),
 ];
 
 const CORE: Requirements = Requirements {
@@ -77,13 +78,13 @@ pub(crate) fn one(
     let found = preemptive::response(&subject, &above).map_err(|overflow| overflow.to_string())?;
     let Some(response) = found.bound().map(|response| response.from_release) else { return Ok(()) };
     let parameters = Server { budget: us(budget), period: us(period), response };
-    for (name, kind, bound, interference) in KINDS {
+    for (name, policy, bound, interference) in SERVERS {
         let reported = |overflow: Overflow| overflow.to_string();
         let requests = bound(parameters, asked).map_err(reported)?.bound().map(|found| found.time);
         let seen = if canary == Some(name) { Vec::new() } else { vec![interference(parameters)] };
         let bounds = of_tasks(&set, priority, &seen).map_err(reported)?;
         let start = us(draw.pick(0, period));
-        let server = server::Server { kind, priority, budget: us(budget), period: us(period), start };
+        let server = server::Server { policy, priority, budget: us(budget), period: us(period), start };
         let row = rows.entry(name).or_default();
         row.sets += 1;
         row.accepted += u64::from(requests.is_some());

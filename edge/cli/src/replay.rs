@@ -93,7 +93,7 @@ pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> 
 fn limits(plan: &Plan, subjects: &[Option<usize>]) -> Vec<(usize, Limit)> {
     let limit = |(task, subject): (&TaskPlan, &Option<usize>)| match &task.class {
         ClassPlan::RealTime { on_overrun, budget, .. } => {
-            Some(((*subject)?, Limit::of(*on_overrun, *budget)))
+            Some(((*subject)?, Limit { overrun: *on_overrun, budget: *budget }))
         }
         ClassPlan::BestEffort {} => None,
     };

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use taut_event::{Kind, Record};
 use taut_model::{Arrivals, Body, Model, Request, Resource, SetTask, TaskSet};
-use taut_plan::{ArrivalPlan, ClassPlan, Locking, Overrun, Plan, Planned, Scheduler, ServerPolicy};
-use taut_sim::{CoreRule, GlobalRule, Limit, Rules, Served, Shares, server};
+use taut_plan::{ArrivalPlan, ClassPlan, Locking, Overrun, Plan, Planned, Scheduler};
+use taut_sim::{CoreRule, GlobalRule, Limit, Rules, Served, Shares};
 use taut_time::Duration;
 
 use crate::outcome::Failure;
@@ -79,7 +79,7 @@ pub(crate) fn limits(planned: &Planned, set: &TaskSet) -> Vec<(usize, Limit)> {
         let of = &planned.plan.tasks[planned.plan.task(&task.name)?];
         let ClassPlan::RealTime { on_overrun, budget: Some(budget), .. } = &of.class else { return None };
         let budget = switches.and_then(|switches| budget.checked_add(switches));
-        (*on_overrun != Overrun::StopApp).then(|| (at, Limit::of(*on_overrun, budget)))
+        (*on_overrun != Overrun::StopApp).then(|| (at, Limit { overrun: *on_overrun, budget }))
     };
     set.tasks().iter().enumerate().filter_map(limit).collect()
 }
@@ -170,11 +170,7 @@ pub(crate) fn staged(plan: &Plan) -> Result<Staged, Failure> {
         let place = |name: &String| subjects.get(plan.task(name)?).copied().flatten();
         served.push(Served {
             task: tasks.len(),
-            kind: match of.policy {
-                ServerPolicy::Polling => server::Kind::Polling,
-                ServerPolicy::Deferrable => server::Kind::Deferrable,
-                ServerPolicy::Sporadic => server::Kind::Sporadic,
-            },
+            policy: of.policy,
             budget: of.budget,
             period: of.period,
             serves: of.tasks.iter().filter_map(place).collect(),

@@ -82,11 +82,12 @@ pub use log::Level;
 pub use outside::{Outside, Who};
 pub use resource::Resource;
 pub use rule::Rule;
-pub use serving::{Refill, ServerId, ServerSetup};
+pub use serving::{ServerId, ServerSetup};
 pub use setup::Setup;
 pub use state::BACKLOG_MAX;
 pub use task::{CoreId, Release, TaskId, TaskSetup};
 pub use taut_policy::Attribute;
 /// What happens to a job that uses up its budget, or is late.
 pub use taut_policy::Overrun;
+pub use taut_policy::ServerPolicy;
 pub use violation::{Found, Handler, Violation};

@@ -143,13 +143,14 @@ impl State {
 #[cfg(test)]
 mod tests {
     use taut_policy::any_queue;
+    use taut_policy::server::ServerPolicy;
     use taut_trace::{Owner, ring};
 
     use super::*;
     use crate::jobs::Task;
     use crate::log::{Level, Log};
     use crate::rule::{Attributes, Rule};
-    use crate::serving::{Refill, ServerId, ServerSetup, Serving};
+    use crate::serving::{ServerId, ServerSetup, Serving};
     use crate::task::{Release, TaskSetup};
     use crate::worker_priorities::WorkerPriorities;
 
@@ -162,7 +163,7 @@ mod tests {
     #[test]
     fn looks_at_a_server_end() {
         let (budget, period) = (Duration::from_ms(20), Duration::from_ms(1_000));
-        let server = ServerSetup::new("s", Refill::Deferrable, budget, period);
+        let server = ServerSetup::new("s", ServerPolicy::Deferrable, budget, period);
         let serving = Serving::new(1, &[server], Box::new([0])).unwrap();
         let attributes =
             Attributes { priorities: vec![1; 2], deadlines: vec![period; 2], ..Attributes::default() };

@@ -11,29 +11,18 @@
 //! thread to which the request donates its place ([`crate::donation`]) loses the place then.
 
 use taut_policy::server::{
-    Any, Deferrable, Polling, REPLENISHMENTS, Replenishment, Server, ServerEntry, Servers, Sporadic, Unfit,
+    Any, REPLENISHMENTS, Replenishment, Server, ServerEntry, ServerPolicy, Servers, Unfit,
 };
 use taut_policy::{Misuse, Scheduler};
 use taut_time::{Duration, Instant};
 
 use crate::worker_priorities::NONE;
 
-/// How a server loses its budget and gets it back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refill {
-    /// Checks for requests when its period begins, and gives up the budget that it does not use then.
-    Polling,
-    /// Keeps its budget until its period ends.
-    Deferrable,
-    /// Gets back what it used one period later.
-    Sporadic,
-}
-
 /// A share of a core: a budget per period, for tasks that guarantee nothing about their demand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerSetup {
     pub(crate) name: String,
-    pub(crate) refill: Refill,
+    pub(crate) policy: ServerPolicy,
     pub(crate) budget: Duration,
     pub(crate) period: Duration,
     pub(crate) priority: u32,
@@ -42,8 +31,8 @@ pub struct ServerSetup {
 
 impl ServerSetup {
     /// A server at priority 1. Its periods count from release 0.
-    pub fn new(name: &str, refill: Refill, budget: Duration, period: Duration) -> Self {
-        Self { name: name.to_owned(), refill, budget, period, priority: 1, recorded_as: None }
+    pub fn new(name: &str, policy: ServerPolicy, budget: Duration, period: Duration) -> Self {
+        Self { name: name.to_owned(), policy, budget, period, priority: 1, recorded_as: None }
     }
 
     /// Its priority, under rules with fixed priorities; larger is more urgent. Under EDF its relative deadline is its
@@ -62,18 +51,13 @@ impl ServerSetup {
     }
 
     fn periods(&self) -> Periods {
-        Periods { refill: self.refill, budget: self.budget, period: self.period }
+        Periods { policy: self.policy, budget: self.budget, period: self.period }
     }
 
     fn entry(&self, start_ns: u64) -> Result<AnyServerEntry, Unfit> {
-        let (budget, period, start) = (self.budget, self.period, Instant::from_ns(start_ns));
-        Ok(ServerEntry::new(match self.refill {
-            Refill::Polling => Any::Polling(Polling::new(budget, period, start)?),
-            Refill::Deferrable => Any::Deferrable(Deferrable::new(budget, period, start)?),
-            Refill::Sporadic => {
-                Any::Sporadic(Sporadic::new(budget, period, places(Replenishment::EMPTY, REPLENISHMENTS))?)
-            }
-        }))
+        let parts = || places(Replenishment::EMPTY, REPLENISHMENTS);
+        let start = Instant::from_ns(start_ns);
+        Ok(ServerEntry::new(Any::new(self.policy, self.budget, self.period, start, parts)?))
     }
 
     /// Whether budget and period make a valid server.
@@ -115,13 +99,13 @@ pub(crate) struct Serving {
     due: bool,
     /// Whether others were found to have used the core since the last decision.
     beside: bool,
-    refills: Box<[Periods]>,
+    periods: Box<[Periods]>,
 }
 
-/// How a server's budget comes back.
+/// What a server's budget follows from.
 #[derive(Clone, Copy, Debug)]
 struct Periods {
-    refill: Refill,
+    policy: ServerPolicy,
     budget: Duration,
     period: Duration,
 }
@@ -129,12 +113,8 @@ struct Periods {
 impl Periods {
     /// A server whose first period begins at `start`; none if the start does not matter to it.
     fn begun(self, start: Instant) -> Option<AnyServer> {
-        // These values were accepted before.
-        match self.refill {
-            Refill::Polling => Polling::new(self.budget, self.period, start).ok().map(Any::Polling),
-            Refill::Deferrable => Deferrable::new(self.budget, self.period, start).ok().map(Any::Deferrable),
-            Refill::Sporadic => None,
-        }
+        // These values were accepted before. A sporadic server without places is refused.
+        Any::new(self.policy, self.budget, self.period, start, Box::default).ok()
     }
 }
 
@@ -177,15 +157,15 @@ impl Serving {
             turns: places(false, setups.len()),
             due: false,
             beside: false,
-            refills: setups.iter().map(ServerSetup::periods).collect(),
+            periods: setups.iter().map(ServerSetup::periods).collect(),
         })
     }
 
     /// Periods begin at release 0. Allocates nothing.
     pub(crate) fn begin_at(&mut self, origin_ns: u64) {
         let mut entries = std::mem::take(&mut self.entries);
-        for (entry, refill) in entries.iter_mut().zip(&self.refills) {
-            if let Some(begun) = refill.begun(Instant::from_ns(origin_ns)) {
+        for (entry, periods) in entries.iter_mut().zip(&self.periods) {
+            if let Some(begun) = periods.begun(Instant::from_ns(origin_ns)) {
                 *entry = ServerEntry::new(begun);
             }
         }
@@ -282,7 +262,7 @@ impl Serving {
     pub(crate) fn refill(&self, server: u32) -> (Option<u64>, u64) {
         let entry = self.servers.entry(server as usize).map(|entry| entry.server());
         let next = entry.filter(|entry| !entry.is_ready(true)).and_then(|entry| entry.next(true));
-        (next.map(Instant::as_ns), self.refills[server as usize].period.as_ns())
+        (next.map(Instant::as_ns), self.periods[server as usize].period.as_ns())
     }
 
     /// Whether other jobs wait behind the first job of a server.

@@ -12,7 +12,7 @@ use std::time::{Duration as Time, Instant};
 
 use taut_event::{Kind, Record};
 use taut_exec::{
-    Attribute, ChangeError, Enforcement, Exec, Job, Level, Protocol, Refill, Release, Resource, Rule,
+    Attribute, ChangeError, Enforcement, Exec, Job, Level, Protocol, Release, Resource, Rule, ServerPolicy,
     ServerSetup, Setup, SetupError, TaskId, TaskSetup, Wanted, Work,
 };
 use taut_model::{Arrivals, Body, Request, Scheduler, SetTask, TaskSet};
@@ -215,7 +215,7 @@ fn some_levels_are_not_to_be_had() {
     let mut setup = Setup::new();
     let core = setup.core(0, Rule::Immediate);
     let (budget, period) = (Duration::from_ms(1), Duration::from_ms(10));
-    let server = setup.server(core, ServerSetup::new("server", Refill::Polling, budget, period));
+    let server = setup.server(core, ServerSetup::new("server", ServerPolicy::Polling, budget, period));
     let global = setup.global(Protocol::Mpcp, memory, 2, ()).unwrap();
     let work = |_: &mut Job<'_>| {};
     let served = setup.task(core, TaskSetup::new("served", Release::ByHand).served_by(server), work);

@@ -8,11 +8,9 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use taut_exec::{CoreId, Level, Protocol, Refill, Release, Rule, ServerSetup, Setup, TaskSetup, Work};
+use taut_exec::{CoreId, Level, Protocol, Release, Rule, ServerSetup, Setup, TaskSetup, Work};
 use taut_lock::Listener;
-use taut_plan::{
-    ArrivalPlan, ChannelPlan, ClassPlan, Flow, Locking, Overrun, Plan, ResourcePlan, Scheduler, ServerPolicy,
-};
+use taut_plan::{ArrivalPlan, ChannelPlan, ClassPlan, Flow, Locking, Overrun, Plan, ResourcePlan, Scheduler};
 use taut_time::Duration;
 use taut_trace::Drain;
 
@@ -201,12 +199,7 @@ impl Dispatch {
             .iter()
             .enumerate()
             .map(|(at, server)| {
-                let refill = match server.policy {
-                    ServerPolicy::Polling => Refill::Polling,
-                    ServerPolicy::Deferrable => Refill::Deferrable,
-                    ServerPolicy::Sporadic => Refill::Sporadic,
-                };
-                let own = ServerSetup::new(&server.name, refill, server.budget, server.period)
+                let own = ServerSetup::new(&server.name, server.policy, server.budget, server.period)
                     .priority(server.priority.into())
                     .recorded_as(position(at));
                 Some(setup.server(by_cpu(server.cpu)?, own))
@@ -233,7 +226,7 @@ impl Dispatch {
             let own = TaskSetup::new(&task.name, release)
                 .priority((*priority).into())
                 .deadline(*deadline)
-                .overrun(overrun(*on_overrun))
+                .overrun(*on_overrun)
                 .recorded_as(position(dispatched_task.task));
             let own = backlog.into_iter().fold(own, TaskSetup::backlog);
             let own = match (on_overrun, arrival) {
@@ -335,16 +328,6 @@ fn on_cpu(plan: &Plan, task: &str) -> Option<u16> {
     match &plan.tasks[plan.task(task)?].class {
         ClassPlan::RealTime { cpu, .. } => Some(*cpu),
         ClassPlan::BestEffort {} => None,
-    }
-}
-
-fn overrun(policy: Overrun) -> taut_exec::Overrun {
-    match policy {
-        Overrun::RunOn => taut_exec::Overrun::RunOn,
-        Overrun::SkipNext => taut_exec::Overrun::SkipNext,
-        Overrun::KillJob => taut_exec::Overrun::KillJob,
-        Overrun::StopApp => taut_exec::Overrun::StopApp,
-        Overrun::Demote => taut_exec::Overrun::Demote,
     }
 }
 

@@ -20,7 +20,7 @@ pub enum Kind {
     /// A job completed after its deadline. Subject: task; value: response time (ns). Follows its `Complete`.
     Miss = 5,
     /// A release fell due while the previous job still ran. Subject: task; value: the overrun policy, in the order of
-    /// `taut_model::Overrun`.
+    /// `taut_policy::Overrun`.
     Overrun = 6,
     /// A release was dropped. Subject: task; value: 0 if the overrun policy or a pause dropped it, 1 if the backlog
     /// behind a job that is not complete was full.

@@ -48,11 +48,12 @@ pub use nearest::nearest;
 pub use platform::{Aim, Executor, OnMissingPrivilege, OverheadSources, Overheads, Platform, Scheduler};
 pub use resource::{Locking, Section, Shared};
 pub use rules::is_name;
-pub use server::{Server, ServerPolicy};
+pub use server::Server;
 pub use set::{Arrivals, Body, Request, Resource, Segment, SetFault, SetTask, TaskSet, Wrong};
 pub use size::{ParseSizeError, Size};
 pub use system::{
     App, Chain, ChannelId, Client, ClientId, CoreId, Model, Party, ResourceId, SAFE_STATE_MAX, Service,
     ServiceId, Step, TaskId,
 };
-pub use task::{Arrival, BestEffort, Class, Cost, Evidence, Overrun, PRIORITY_MAX, RealTime, Task};
+pub use task::{Arrival, BestEffort, Class, Cost, Evidence, PRIORITY_MAX, RealTime, Task};
+pub use taut_policy::{Overrun, ServerPolicy};

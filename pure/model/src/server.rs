@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use serde::{Deserialize, Serialize};
+use taut_policy::ServerPolicy;
 use taut_time::Duration;
 
 use crate::{Arrival, Cost, Evidence, Overrun, RealTime, Size};
@@ -16,18 +16,6 @@ pub struct Server {
     /// The server as a task of its core: it uses up the budget (`wcet`) once per `arrival`, and its deadline is the
     /// period's end.
     pub as_task: RealTime,
-}
-
-/// How a budget is lost and replenished.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ServerPolicy {
-    /// Looks for work when its period begins, and gives up the budget that it cannot use at that time.
-    Polling,
-    /// Keeps its budget until its period ends.
-    Deferrable,
-    /// Replenishes the budget that it used one period later.
-    Sporadic,
 }
 
 impl Server {

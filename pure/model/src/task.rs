@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use serde::{Deserialize, Serialize};
+use taut_policy::Overrun;
 use taut_time::Duration;
 
 use crate::{ChannelId, CoreId, Section, Segment, ServiceId, Size, Waits};
@@ -159,27 +160,4 @@ pub enum Evidence {
     Static,
     /// An unmeasured estimate.
     Guess,
-}
-
-/// What happens when a release falls due while the previous job still runs, or when a job exhausts its budget.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Overrun {
-    /// The late job continues; the next one starts right after it.
-    RunOn,
-    /// The late job continues; releases that fall due meanwhile are dropped.
-    SkipNext,
-    /// The late job is ended at a safe point.
-    KillJob,
-    /// The application stops.
-    StopApp,
-    /// The late job continues in background on its core; releases that fall due meanwhile are dropped.
-    Demote,
-}
-
-impl Overrun {
-    /// Whether it needs a dispatcher, which can take a job off its core.
-    pub fn needs_dispatcher(self) -> bool {
-        matches!(self, Self::KillJob | Self::Demote)
-    }
 }

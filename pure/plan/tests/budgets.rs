@@ -57,7 +57,7 @@ fn check(draft: &Draft, numbers: &mut Numbers, seen: &mut Seen) {
     let set = Plan::task_set(&model).expect("small");
     let limit = |(at, task): (usize, &taut_plan::TaskPlan)| match task.class {
         ClassPlan::RealTime { on_overrun, budget: Some(budget), .. } => {
-            Some((at, Limit::of(on_overrun, Some(budget))))
+            Some((at, Limit { overrun: on_overrun, budget: Some(budget) }))
         }
         _ => None,
     };
@@ -160,7 +160,7 @@ fn the_charge_is_attained() {
     let Planned { plan, model, .. } = Plan::make(&model.unwrap_or_else(|| panic!("{faults:?}")), Vec::new());
     let ClassPlan::RealTime { response: Some(bound), .. } = plan.tasks[1].class else { panic!("{plan:?}") };
     let set = Plan::task_set(&model).expect("small");
-    let limits = [(0, Limit::of(Overrun::Demote, Some(s(4))))];
+    let limits = [(0, Limit { overrun: Overrun::Demote, budget: Some(s(4)) })];
     let mut tasks = set.tasks().to_vec();
     // It locks just before its budget is used up.
     let part = |time| taut_model::Segment::Normal(time);
@@ -200,7 +200,7 @@ fn a_late_section_blocks_all_under_edf() {
     let resources = vec![taut_model::Resource { name: "a".into() }];
     let set = TaskSet::new(vec![Scheduler::Edf], resources, tasks).expect("valid");
     let rules = taut_sim::Rules::of(&set, taut_sim::GlobalRule::Msrp);
-    let limits = [(0, Limit::of(Overrun::Demote, Some(s(2))))];
+    let limits = [(0, Limit { overrun: Overrun::Demote, budget: Some(s(2)) })];
     let mut simulation =
         Simulation::new(&set, &rules).expect("valid").limited(&rules, &limits).expect("valid");
     let mut scenario = Scenario::worst(s(150));

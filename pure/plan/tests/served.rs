@@ -48,14 +48,9 @@ fn servers() {
         let set = TaskSet::new(set.cores().to_vec(), Vec::new(), tasks).expect("a part of one");
         let mut longest = vec![Duration::ZERO; set.tasks().len()];
         for run in 0..12 {
-            let kind = match policy {
-                ServerPolicy::Polling => server::Kind::Polling,
-                ServerPolicy::Deferrable => server::Kind::Deferrable,
-                ServerPolicy::Sporadic => server::Kind::Sporadic,
-            };
             let start = Duration::from_ns(numbers.next(0, period.as_ns()));
             let priority = found.priority.into();
-            let one = server::Server { kind, priority, budget, period, start };
+            let one = server::Server { policy, priority, budget, period, start };
             // Bursts; or requests of a whole budget, so far apart that none waits for the one before.
             let alone = run % 3 == 0;
             let mut requests = Vec::new();
@@ -129,14 +124,9 @@ fn a_task_in_a_server() {
         let set = TaskSet::new(set.cores().to_vec(), Vec::new(), tasks).expect("a part of one");
         let mut longest = Duration::ZERO;
         for run in 0..16 {
-            let kind = match policy {
-                ServerPolicy::Polling => server::Kind::Polling,
-                ServerPolicy::Deferrable => server::Kind::Deferrable,
-                ServerPolicy::Sporadic => server::Kind::Sporadic,
-            };
             let start = Duration::from_ns(numbers.next(0, all.1.as_ns()));
             let priority = plan.servers[0].priority.into();
-            let one = server::Server { kind, priority, budget: all.0, period: all.1, start };
+            let one = server::Server { policy, priority, budget: all.0, period: all.1, start };
             let first = numbers.next(0, 20_000);
             let delays: Vec<Duration> = (0..300 / every)
                 .map(|k| {

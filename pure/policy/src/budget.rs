@@ -18,6 +18,7 @@ use taut_time::{Duration, Instant};
 /// A budget with `KillJob`, `Demote` or `StopApp` isolates other tasks from a faulty job: for them, a job never costs
 /// more than its budget and its longest section, see [`Background`](crate::Background).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Overrun {
     /// The late job continues; the next starts right after it.
     RunOn,
@@ -62,6 +63,11 @@ pub enum Remedy {
 }
 
 impl Overrun {
+    /// Whether it needs a dispatcher, which can take a job off its core.
+    pub const fn needs_dispatcher(self) -> bool {
+        matches!(self, Self::KillJob | Self::Demote)
+    }
+
     /// What to do about a job with a fault. O(1).
     pub const fn remedy(self, trouble: Trouble) -> Remedy {
         match (self, trouble) {

@@ -90,6 +90,7 @@ pub use msrp::Msrp;
 pub use ranked::Slot;
 pub use rule::{Answer, Global, Grant, Locking, Misuse, Party, Request, Scheduler};
 pub use sections::{LocalResource, Uncontended};
+pub use server::ServerPolicy;
 pub use srp::{Srp, SrpTask};
 pub use srp_list::{SrpList, SrpListResource, SrpListTask};
 pub use store::Store;

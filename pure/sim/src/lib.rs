@@ -56,4 +56,4 @@ pub use refute::{Best, Hunt, Progress, Witness, is_legal};
 pub use rules::{CoreRule, Fault, GlobalRule, Rules};
 pub use run::{BACKLOG_MAX, Limit, Served, Simulation};
 pub use scenario::{Execution, Gaps, Jitter, Place, Placement, Scenario, Shares, Start};
-pub use taut_policy::Overrun;
+pub use taut_policy::{Overrun, ServerPolicy};

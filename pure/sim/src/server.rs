@@ -18,9 +18,7 @@ use std::collections::VecDeque;
 
 use taut_model::{Scheduler, TaskSet};
 use taut_policy::queue::{Heap, HeapSlot};
-use taut_policy::server::{
-    Any, Deferrable, Polling, Replenishment, Served as Policy, ServerEntry, Sporadic, Turn,
-};
+use taut_policy::server::{Any, Replenishment, Served as Policy, ServerEntry, ServerPolicy, Turn};
 use taut_policy::{FixedPriority, Misuse, Scheduler as _, Slot};
 use taut_time::{Duration, Instant};
 
@@ -29,22 +27,11 @@ use crate::calendar::NEVER;
 use crate::random::Random;
 use crate::{Execution, Scenario};
 
-/// How a budget is consumed and replenished.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Looks for requests once a period.
-    Polling,
-    /// Keeps its budget until the period ends.
-    Deferrable,
-    /// Gets back what it used, a period later.
-    Sporadic,
-}
-
 /// A server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// The kind of its budget.
-    pub kind: Kind,
+    /// How it loses its budget and gets it back.
+    pub policy: ServerPolicy,
     /// Larger = more urgent; no task of the core has the same priority.
     pub priority: u32,
     /// C_s: how much it serves per period, more than 0.
@@ -165,16 +152,9 @@ fn rule(priorities: &[u32]) -> Result<Rule, Misuse> {
 fn policy(server: &Server, requests: usize) -> Result<AnyServer, ServerFault> {
     let Server { budget, period, .. } = *server;
     let start = Instant::from_ns(server.start.as_ns());
-    let policy = match server.kind {
-        Kind::Polling => Polling::new(budget, period, start).map(Any::Polling),
-        Kind::Deferrable => Deferrable::new(budget, period, start).map(Any::Deferrable),
-        Kind::Sporadic => {
-            // A wait splits at most one replenishment.
-            let parts = vec![Replenishment::EMPTY; requests.saturating_add(1)].into();
-            Sporadic::new(budget, period, parts).map(Any::Sporadic)
-        }
-    };
-    policy.map_err(|_| ServerFault::Budget)
+    // A wait splits at most one replenishment.
+    let parts = || vec![Replenishment::EMPTY; requests.saturating_add(1)].into();
+    AnyServer::new(server.policy, budget, period, start, parts).map_err(|_| ServerFault::Budget)
 }
 
 fn release(core: &mut Core, task: usize, arrival: u64) -> Result<(), Misuse> {

@@ -48,16 +48,6 @@ fn limit(overrun: Overrun, budget: u64) -> Limit {
     Limit { overrun, budget: (budget > 0).then_some(ns(budget)) }
 }
 
-#[test]
-fn a_manifest_has_the_same_words() {
-    use taut_model::Overrun::{Demote, KillJob, RunOn, SkipNext, StopApp};
-    for (word, policy) in [RunOn, SkipNext, KillJob, StopApp, Demote].into_iter().zip(POLICIES) {
-        assert_eq!(format!("{word:?}"), format!("{policy:?}"));
-        assert_eq!(Limit::of(word, Some(ns(7))), limit(policy, 7));
-        assert_eq!(word as usize, policy as usize, "records count them alike");
-    }
-}
-
 /// The events in words, and the outcome.
 fn ran(set: &TaskSet, limits: &[(usize, Limit)], scenario: &Scenario) -> (String, Outcome) {
     let rules = Rules::of(set, GlobalRule::Msrp);

@@ -11,7 +11,7 @@ use random::Random;
 use taut_event::{Kind, Record};
 use taut_model::{Arrivals, Body, Scheduler, SetTask, TaskSet};
 use taut_sim::replay::{Flaw, Names, Replay, Replayed, Why};
-use taut_sim::{CoreRule, End, Rules, Served, server};
+use taut_sim::{CoreRule, End, Rules, Served, ServerPolicy};
 use taut_time::{Duration, Instant};
 
 /// The number of cases of a test; the long form asks for more.
@@ -86,7 +86,7 @@ fn a_server_is_charged_up_to_where_others_began() {
     let set = TaskSet::new(vec![Scheduler::FixedPriority], Vec::new(), tasks).expect("valid");
     let served = [Served {
         task: 1,
-        kind: server::Kind::Polling,
+        policy: ServerPolicy::Polling,
         budget: us(300),
         period: us(1_500),
         serves: vec![0],

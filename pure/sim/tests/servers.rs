@@ -9,7 +9,8 @@ use random::Random;
 use taut_analysis::uni::fp::preemptive::{self, Release, Subject};
 use taut_analysis::uni::server as bounds;
 use taut_model::{Arrivals, Body, Scheduler, SetTask, TaskSet};
-use taut_sim::server::{Kind, Request, Server, ServerFault, run};
+use taut_sim::ServerPolicy;
+use taut_sim::server::{Request, Server, ServerFault, run};
 use taut_sim::{Execution, Scenario, Start};
 use taut_time::Duration;
 
@@ -34,11 +35,11 @@ fn set(tasks: Vec<SetTask>) -> TaskSet {
     TaskSet::new(vec![Scheduler::FixedPriority], vec![], tasks).expect("valid")
 }
 
-fn server(kind: Kind, priority: u32, budget: u64, period: u64) -> Server {
-    Server { kind, priority, budget: ns(budget), period: ns(period), start: Duration::ZERO }
+fn server(policy: ServerPolicy, priority: u32, budget: u64, period: u64) -> Server {
+    Server { policy, priority, budget: ns(budget), period: ns(period), start: Duration::ZERO }
 }
 
-const KINDS: [Kind; 3] = [Kind::Polling, Kind::Deferrable, Kind::Sporadic];
+const POLICIES: [ServerPolicy; 3] = [ServerPolicy::Polling, ServerPolicy::Deferrable, ServerPolicy::Sporadic];
 
 /// C_s = 2, T_s = 5, the most urgent; requests of 1 at 1 and of 3 at 7. The polling server looks at 5, 10, 15. The
 /// deferrable one serves at once: 1 at 1, and from 7 on 2, and the rest at 10. The sporadic one has used 1 at 1,
@@ -48,10 +49,10 @@ fn three_servers_by_hand() {
     let requests = [(1, 1), (7, 3)].map(|(at, cost)| Request { arrival: ns(at), cost: ns(cost) });
     let set = set(vec![task(1, 1, 100)]);
     let expected = [[5, 9], [1, 4], [1, 6]];
-    for (kind, expected) in KINDS.into_iter().zip(expected) {
+    for (policy, expected) in POLICIES.into_iter().zip(expected) {
         let served =
-            run(&set, 0, &server(kind, 9, 2, 5), &requests, &Scenario::worst(ns(100))).expect("fits");
-        assert_eq!(served.requests, expected.map(ns), "{kind:?}");
+            run(&set, 0, &server(policy, 9, 2, 5), &requests, &Scenario::worst(ns(100))).expect("fits");
+        assert_eq!(served.requests, expected.map(ns), "{policy:?}");
         assert_eq!(served.tasks, [ns(1)]);
     }
 }
@@ -63,11 +64,11 @@ fn a_deferrable_server_serves_back_to_back() {
     let requests = [Request { arrival: ns(3), cost: ns(4) }];
     let mut scenario = Scenario::worst(ns(50));
     scenario.start = Start::At(vec![ns(3)]);
-    let tasks = |kind| {
-        let served = run(&set(vec![task(1, 1, 50)]), 0, &server(kind, 9, 2, 5), &requests, &scenario);
+    let tasks = |policy| {
+        let served = run(&set(vec![task(1, 1, 50)]), 0, &server(policy, 9, 2, 5), &requests, &scenario);
         served.expect("fits").tasks
     };
-    assert_eq!(KINDS.map(tasks), [[1], [5], [3]].map(|of| of.map(ns).to_vec()));
+    assert_eq!(POLICIES.map(tasks), [[1], [5], [3]].map(|of| of.map(ns).to_vec()));
 }
 
 fn response(own: preemptive::Task, higher: &[preemptive::Task]) -> Option<Duration> {
@@ -104,7 +105,7 @@ fn requests_and_tasks_never_exceed_their_bounds() {
             release: Release::Free,
         };
         let period = 6 + random.below(20);
-        let mut server = server(KINDS[which], 2, 1 + random.below(period / 3), period);
+        let mut server = server(POLICIES[which], 2, 1 + random.below(period / 3), period);
         server.start = ns(random.below(period));
         let own = preemptive::Task {
             cost: server.budget,
@@ -122,14 +123,14 @@ fn requests_and_tasks_never_exceed_their_bounds() {
             jitter: ns(jitter),
             deadline: ns(1_000_000),
         };
-        let (bound, interference) = match server.kind {
-            Kind::Polling => {
+        let (bound, interference) = match server.policy {
+            ServerPolicy::Polling => {
                 (bounds::polling::response(bounded, asked), bounds::polling::interference(bounded))
             }
-            Kind::Deferrable => {
+            ServerPolicy::Deferrable => {
                 (bounds::deferrable::response(bounded, asked), bounds::deferrable::interference(bounded))
             }
-            Kind::Sporadic => {
+            ServerPolicy::Sporadic => {
                 (bounds::sporadic::response(bounded, asked), bounds::sporadic::interference(bounded))
             }
         };
@@ -179,15 +180,15 @@ fn requests_and_tasks_never_exceed_their_bounds() {
 #[test]
 fn what_does_not_fit() {
     let set = set(vec![task(1, 1, 100)]);
-    let good = server(Kind::Sporadic, 2, 1, 5);
+    let good = server(ServerPolicy::Sporadic, 2, 1, 5);
     let at = |arrival, cost| Request { arrival: ns(arrival), cost: ns(cost) };
     let fault = |core, server: &Server, requests: &[Request]| {
         run(&set, core, server, requests, &Scenario::worst(ns(10))).expect_err("does not fit")
     };
     assert_eq!(fault(1, &good, &[]), ServerFault::Core);
-    assert_eq!(fault(0, &server(Kind::Polling, 1, 1, 5), &[]), ServerFault::Priority);
-    assert_eq!(fault(0, &server(Kind::Polling, 2, 0, 5), &[]), ServerFault::Budget);
-    assert_eq!(fault(0, &server(Kind::Polling, 2, 6, 5), &[]), ServerFault::Budget);
+    assert_eq!(fault(0, &server(ServerPolicy::Polling, 1, 1, 5), &[]), ServerFault::Priority);
+    assert_eq!(fault(0, &server(ServerPolicy::Polling, 2, 0, 5), &[]), ServerFault::Budget);
+    assert_eq!(fault(0, &server(ServerPolicy::Polling, 2, 6, 5), &[]), ServerFault::Budget);
     assert_eq!(fault(0, &Server { start: ns(6), ..good }, &[]), ServerFault::Budget);
     assert_eq!(fault(0, &good, &[at(1, 0)]), ServerFault::Requests);
     assert_eq!(fault(0, &good, &[at(2, 1), at(1, 1)]), ServerFault::Requests);

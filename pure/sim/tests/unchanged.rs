@@ -8,8 +8,8 @@ mod random;
 
 use random::Random;
 use taut_model::{Arrivals, Body, Request as Section, Resource, Scheduler, SetTask, TaskSet};
-use taut_sim::server::{self, Kind, Request, Server};
-use taut_sim::{CoreRule, Event, Execution, GlobalRule, Rules, Scenario, Simulation};
+use taut_sim::server::{self, Request, Server};
+use taut_sim::{CoreRule, Event, Execution, GlobalRule, Rules, Scenario, ServerPolicy, Simulation};
 use taut_time::Duration;
 
 /// FNV-1a over numbers.
@@ -43,7 +43,7 @@ fn task(core: usize, priority: u32, cost: u64, period: u64, jitter: u64) -> SetT
 }
 
 /// A server among up to four tasks, with requests of any load: bursts, pauses, and more than it can serve.
-fn served(random: &mut Random, kind: Kind) -> Digest {
+fn served(random: &mut Random, policy: ServerPolicy) -> Digest {
     let tasks = (0..1 + random.below(4))
         .map(|at| {
             let period = 6 + random.below(40);
@@ -55,7 +55,7 @@ fn served(random: &mut Random, kind: Kind) -> Digest {
     let set = TaskSet::new(vec![Scheduler::FixedPriority], vec![], tasks).expect("valid");
     let period = 4 + random.below(24);
     let server = Server {
-        kind,
+        policy,
         priority: 3,
         budget: ns(1 + random.below(period / 2)),
         period: ns(period),
@@ -81,10 +81,10 @@ fn served(random: &mut Random, kind: Kind) -> Digest {
 
 #[test]
 fn servers() {
-    let found = [Kind::Polling, Kind::Deferrable, Kind::Sporadic].map(|kind| {
+    let found = [ServerPolicy::Polling, ServerPolicy::Deferrable, ServerPolicy::Sporadic].map(|policy| {
         let mut random = Random(0x5e1f_0001);
         let mut all = Digest::START;
-        (0..300).for_each(|_| all.put(served(&mut random, kind).0));
+        (0..300).for_each(|_| all.put(served(&mut random, policy).0));
         all.0
     });
     let expected = [0xe6f4_a191_ccb1_5f6c, 0xaec4_b2e7_ddcf_d265, 0xafe1_a4ef_57d4_c8d6];

@@ -10,14 +10,14 @@ use std::time::Duration as Time;
 use taut_event::{Count, Kind, Record};
 use taut_model::{Arrivals, Body, Scheduler, SetTask, TaskSet};
 use taut_sim::replay::Replay;
-use taut_sim::{CoreRule, Rules, Served, server};
+use taut_sim::{CoreRule, Rules, Served};
 use taut_sys::{clock, thread};
 use taut_time::Duration;
 
 use super::{alone, busy, cpu, drained, postures};
 use crate::{
-    Enforcement, Job, Level, Outcome, Overrun, Protocol, Refill, Release, Resource, Rule, ServerSetup, Setup,
-    TaskSetup, Wanted,
+    Enforcement, Job, Level, Outcome, Overrun, Protocol, Release, Resource, Rule, ServerPolicy, ServerSetup,
+    Setup, TaskSetup, Wanted,
 };
 
 const RULES: [Rule; 4] = [Rule::Original, Rule::Immediate, Rule::Srp, Rule::Dfp];
@@ -262,12 +262,12 @@ const SHARE: (Duration, Duration) = (Duration::from_ms(4), Duration::from_ms(50)
 /// One task in a server, or a thread that it donates its place to. Beside it run a foreign thread that has the
 /// processor for 10 ms of each period, and a task below that takes what a server without a budget leaves. Returns how
 /// often the foreign thread ran, and the records.
-fn beside_a_server(wanted: Wanted, refill: Refill, donates: bool) -> (u32, Vec<Record>) {
+fn beside_a_server(wanted: Wanted, policy: ServerPolicy, donates: bool) -> (u32, Vec<Record>) {
     let (ours, over, tid) = (AtomicBool::new(false), AtomicBool::new(false), AtomicI32::new(0));
     let (ours, donee) = (&ours, &tid);
     let mut setup = Setup::new();
     let core = setup.core(cpu(), Rule::Immediate);
-    let server = setup.server(core, ServerSetup::new("s", refill, SHARE.0, SHARE.1).priority(5));
+    let server = setup.server(core, ServerSetup::new("s", policy, SHARE.0, SHARE.1).priority(5));
     let served = TaskSetup::new("t", if donates { Release::Polled } else { every(50_000) }).served_by(server);
     setup.task(core, if donates { served.donates() } else { served }, move |job: &mut Job<'_>| {
         ours.store(true, Ordering::Release);
@@ -307,7 +307,7 @@ fn beside_a_server(wanted: Wanted, refill: Refill, donates: bool) -> (u32, Vec<R
 }
 
 /// Whether the simulator decides as recorded.
-fn is_replayed(refill: Refill, donates: bool, records: &[Record]) -> bool {
+fn is_replayed(policy: ServerPolicy, donates: bool, records: &[Record]) -> bool {
     let task = |name: &str, priority, arrivals| SetTask {
         name: name.to_owned(),
         core: 0,
@@ -321,16 +321,11 @@ fn is_replayed(refill: Refill, donates: bool, records: &[Record]) -> bool {
     let served = task("t", 5, if donates { Arrivals::Sporadic } else { Arrivals::Periodic });
     let tasks = vec![served, task("below", 1, Arrivals::Periodic), task("s", 5, Arrivals::Sporadic)];
     let set = TaskSet::new(vec![Scheduler::FixedPriority], Vec::new(), tasks).unwrap();
-    let kind = match refill {
-        Refill::Polling => server::Kind::Polling,
-        Refill::Deferrable => server::Kind::Deferrable,
-        Refill::Sporadic => server::Kind::Sporadic,
-    };
-    let served = [Served { task: 2, kind, budget: SHARE.0, period: SHARE.1, serves: vec![0] }];
+    let served = [Served { task: 2, policy, budget: SHARE.0, period: SHARE.1, serves: vec![0] }];
     let rules = Rules { cores: vec![CoreRule::Immediate], resources: Vec::new() };
     let replayed = Replay::new(&set, &rules).servers(&served).run(records, &mut ()).unwrap();
     if !replayed.is_equal() {
-        println!("{refill:?} {donates}: {:?}", replayed.cores);
+        println!("{policy:?} {donates}: {:?}", replayed.cores);
     }
     replayed.is_equal()
 }
@@ -341,13 +336,13 @@ fn is_replayed(refill: Refill, donates: bool, records: &[Record]) -> bool {
 fn what_others_had_is_not_the_servers() {
     let _alone = alone();
     for wanted in postures().into_iter().filter(|wanted| *wanted == Wanted::Strict) {
-        for (refill, donates) in [
-            (Refill::Polling, false),
-            (Refill::Deferrable, false),
-            (Refill::Sporadic, false),
-            (Refill::Deferrable, true),
+        for (policy, donates) in [
+            (ServerPolicy::Polling, false),
+            (ServerPolicy::Deferrable, false),
+            (ServerPolicy::Sporadic, false),
+            (ServerPolicy::Deferrable, true),
         ] {
-            let (stood, records) = beside_a_server(wanted, refill, donates);
+            let (stood, records) = beside_a_server(wanted, policy, donates);
             let at = |kind| {
                 let of = records.iter().filter(move |record| (record.kind, record.subject) == (kind, 0));
                 of.map(|record| record.at.as_ns())
@@ -356,7 +351,7 @@ fn what_others_had_is_not_the_servers() {
                 at(Kind::Start).zip(at(Kind::Complete)).map(|(start, complete)| complete - start).collect();
             took.sort_unstable();
             let beside = sum(&records, Kind::Beside, None);
-            let which = format!("{refill:?} {donates}: {beside} ns in {stood} times, jobs took {took:?}");
+            let which = format!("{policy:?} {donates}: {beside} ns in {stood} times, jobs took {took:?}");
             assert!(stood > 3 && took.len() > 3, "{which}");
             assert!(beside > 9_000_000 * u64::from(stood), "{which}");
             // If the machine stands still, nobody can tell whose time that is. Without donation a job completes after
@@ -364,10 +359,10 @@ fn what_others_had_is_not_the_servers() {
             // the 10 ms, and the 30 ms of the task below.
             let (least, most) = if donates { (43_500_000, 46_000_000) } else { (12_000_000, 15_000_000) };
             assert!((least..most).contains(&took[took.len() / 2]), "{which}");
-            assert!(is_replayed(refill, donates, &records), "{which}");
+            assert!(is_replayed(policy, donates, &records), "{which}");
             let reported: Vec<Record> =
                 records.iter().filter(|record| record.kind != Kind::Beside).copied().collect();
-            assert!(!is_replayed(refill, donates, &reported), "told of nothing: {which}");
+            assert!(!is_replayed(policy, donates, &reported), "told of nothing: {which}");
         }
     }
 }

@@ -9,12 +9,12 @@ use std::time::Duration as Time;
 use taut_event::{Kind, Record};
 use taut_model::{Arrivals, Body, Scheduler, SetTask, TaskSet};
 use taut_sim::replay::Replay;
-use taut_sim::{CoreRule, GlobalRule, Rules, Served, server};
+use taut_sim::{CoreRule, GlobalRule, Rules, Served};
 use taut_sys::{clock, thread};
 use taut_time::Duration;
 
 use super::{alone, busy, cpu, drained, postures};
-use crate::{Job, Level, Refill, Release, Rule, ServerSetup, Setup, SetupError, TaskSetup, Wanted};
+use crate::{Job, Level, Release, Rule, ServerPolicy, ServerSetup, Setup, SetupError, TaskSetup, Wanted};
 
 /// Budget and period. The server's priority is between those of the two tasks.
 const BUDGET: Duration = Duration::from_us(600);
@@ -33,7 +33,7 @@ struct Ran {
 /// Two threads in one server. The first computes endlessly; the second sleeps now and then if it `sleeps`. The run
 /// ends when `is_enough` accepts what `below` has seen and the threads' rounds.
 fn run(
-    refill: Refill,
+    policy: ServerPolicy,
     budget: Duration,
     wanted: Wanted,
     sleeps: bool,
@@ -65,7 +65,7 @@ fn run(
             }
         });
     }
-    let server = setup.server(core, ServerSetup::new("share", refill, budget, PERIOD).priority(5));
+    let server = setup.server(core, ServerSetup::new("share", policy, budget, PERIOD).priority(5));
     for (at, tid) in tids.iter().enumerate() {
         let task = TaskSetup::new(&format!("lends {at}"), Release::Polled).served_by(server).donates();
         setup.task(core, task, move |job: &mut Job<'_>| job.donate(tid.load(Ordering::Acquire)));
@@ -113,7 +113,7 @@ fn run(
 }
 
 /// Whether the simulator decides as recorded, with this budget.
-fn is_replayed(refill: Refill, budget: Duration, records: &[Record]) -> bool {
+fn is_replayed(policy: ServerPolicy, budget: Duration, records: &[Record]) -> bool {
     let task = |name: &str, priority, period, arrivals| SetTask {
         name: name.to_owned(),
         core: 0,
@@ -128,35 +128,30 @@ fn is_replayed(refill: Refill, budget: Duration, records: &[Record]) -> bool {
         .map(|(name, priority, period)| task(name, priority, Duration::from_us(period), Arrivals::Periodic));
     let donee = ["lends 0", "lends 1", "share"].map(|name| task(name, 5, PERIOD, Arrivals::Sporadic));
     let set = TaskSet::new(vec![Scheduler::FixedPriority], Vec::new(), [&own[..], &donee].concat()).unwrap();
-    let kind = match refill {
-        Refill::Polling => server::Kind::Polling,
-        Refill::Deferrable => server::Kind::Deferrable,
-        Refill::Sporadic => server::Kind::Sporadic,
-    };
-    let served = [Served { task: 4, kind, budget, period: PERIOD, serves: vec![2, 3] }];
+    let served = [Served { task: 4, policy, budget, period: PERIOD, serves: vec![2, 3] }];
     let rules = Rules { cores: vec![CoreRule::Immediate], resources: Vec::<GlobalRule>::new() };
     let replayed = Replay::new(&set, &rules).servers(&served).run(records, &mut ()).unwrap();
     if !replayed.is_equal() {
-        println!("{refill:?}: {:?}", replayed.cores);
+        println!("{policy:?}: {:?}", replayed.cores);
     }
     replayed.is_equal() || records.iter().any(|record| record.kind == Kind::Lost)
 }
 
-const REFILLS: [Refill; 3] = [Refill::Polling, Refill::Deferrable, Refill::Sporadic];
+const POLICIES: [ServerPolicy; 3] = [ServerPolicy::Polling, ServerPolicy::Deferrable, ServerPolicy::Sporadic];
 
 #[test]
 #[cfg_attr(miri, ignore = "it does not end in 90 s")]
 fn threads_run_in_their_servers() {
     let _alone = alone();
     for wanted in postures() {
-        for refill in REFILLS {
-            let ran = run(refill, BUDGET, wanted, true, |seen, _| seen >= 15);
-            assert!(is_replayed(refill, BUDGET, &ran.records), "{wanted:?}");
+        for policy in POLICIES {
+            let ran = run(policy, BUDGET, wanted, true, |seen, _| seen >= 15);
+            assert!(is_replayed(policy, BUDGET, &ran.records), "{wanted:?}");
             let count = |kind, subject| {
                 ran.records.iter().filter(|record| record.kind == kind && record.subject == subject).count()
             };
             println!(
-                "{wanted:?} {refill:?}: {} of {:?}, {} and {} jobs, {} turns, {} preempted",
+                "{wanted:?} {policy:?}: {} of {:?}, {} and {} jobs, {} turns, {} preempted",
                 ran.seen,
                 ran.rounds,
                 count(Kind::Complete, 2),
@@ -165,7 +160,7 @@ fn threads_run_in_their_servers() {
                 count(Kind::Preempt, 2)
             );
             // The task below the server saw the threads above it run, and ran when they did not.
-            assert!(ran.seen >= 15, "{wanted:?} {refill:?}: {}", ran.seen);
+            assert!(ran.seen >= 15, "{wanted:?} {policy:?}: {}", ran.seen);
             assert!(count(Kind::Complete, 2) > 5 && count(Kind::Complete, 3) > 5);
         }
     }
@@ -176,16 +171,16 @@ fn threads_run_in_their_servers() {
 fn threads_of_a_server_take_turns() {
     let _alone = alone();
     for wanted in postures().into_iter().filter(|wanted| *wanted == Wanted::Strict) {
-        for refill in REFILLS {
+        for policy in POLICIES {
             let ran =
-                run(refill, PERIOD, wanted, false, |_, rounds| rounds.iter().all(|rounds| *rounds > 1_000));
-            assert!(is_replayed(refill, PERIOD, &ran.records), "{wanted:?}");
+                run(policy, PERIOD, wanted, false, |_, rounds| rounds.iter().all(|rounds| *rounds > 1_000));
+            assert!(is_replayed(policy, PERIOD, &ran.records), "{wanted:?}");
             let starts = |subject| {
                 let of = |record: &&Record| record.kind == Kind::Start && record.subject == subject;
                 ran.records.iter().filter(of).count()
             };
-            println!("{refill:?}: {} and {} turns, {:?}", starts(2), starts(3), ran.rounds);
-            assert!(starts(2) > 2 && starts(3) > 2, "{refill:?}: {} and {}", starts(2), starts(3));
+            println!("{policy:?}: {} and {} turns, {:?}", starts(2), starts(3), ran.rounds);
+            assert!(starts(2) > 2 && starts(3) > 2, "{policy:?}: {} and {}", starts(2), starts(3));
         }
     }
 }
@@ -195,8 +190,8 @@ fn threads_of_a_server_take_turns() {
 fn another_budget_is_found() {
     let _alone = alone();
     for wanted in postures().into_iter().filter(|wanted| *wanted == Wanted::Strict) {
-        let ran = run(Refill::Deferrable, BUDGET, wanted, true, |seen, _| seen >= 5);
-        assert!(!is_replayed(Refill::Deferrable, Duration::from_us(300), &ran.records));
+        let ran = run(ServerPolicy::Deferrable, BUDGET, wanted, true, |seen, _| seen >= 5);
+        assert!(!is_replayed(ServerPolicy::Deferrable, Duration::from_us(300), &ran.records));
     }
 }
 

@@ -10,11 +10,13 @@ use std::time::Duration as Time;
 use taut_event::{Kind, Record};
 use taut_model::{Arrivals, Body, Request, Scheduler, SetTask, TaskSet};
 use taut_sim::replay::{Names, Replay};
-use taut_sim::{CoreRule, GlobalRule, Limit, Rules, Served, server};
+use taut_sim::{CoreRule, GlobalRule, Limit, Rules, Served};
 use taut_time::Duration;
 
 use super::{Canary, Random, alone, busy, cpu, drained, postures};
-use crate::{Job, Level, Overrun, Refill, Release, Rule, ServerSetup, Setup, SetupError, TaskSetup, Wanted};
+use crate::{
+    Job, Level, Overrun, Release, Rule, ServerPolicy, ServerSetup, Setup, SetupError, TaskSetup, Wanted,
+};
 
 #[derive(Clone, Debug)]
 struct Task {
@@ -31,7 +33,7 @@ struct Task {
 
 #[derive(Clone, Debug)]
 struct Server {
-    refill: Refill,
+    policy: ServerPolicy,
     budget: Duration,
     period: Duration,
     priority: u32,
@@ -43,7 +45,8 @@ fn draw(random: &mut Random) -> (Vec<Task>, Vec<Server>) {
         .map(|_| {
             let period = 1_000 + 500 * random.below(6);
             Server {
-                refill: [Refill::Polling, Refill::Deferrable, Refill::Sporadic][random.below(3) as usize],
+                policy: [ServerPolicy::Polling, ServerPolicy::Deferrable, ServerPolicy::Sporadic]
+                    [random.below(3) as usize],
                 budget: us(100 + random.below(period / 3)),
                 period: us(period),
                 priority: 1 + random.below(8) as u32,
@@ -106,11 +109,7 @@ fn model(
     let rules = Rules { cores: vec![rule], resources: vec![GlobalRule::Msrp] };
     let served = |(at, server): (usize, &Server)| Served {
         task: tasks.len() + at,
-        kind: match server.refill {
-            Refill::Polling => server::Kind::Polling,
-            Refill::Deferrable => server::Kind::Deferrable,
-            Refill::Sporadic => server::Kind::Sporadic,
-        },
+        policy: server.policy,
         budget: server.budget,
         period: server.period,
         serves: (0..tasks.len()).filter(|task| tasks[*task].server == Some(at)).collect(),
@@ -135,7 +134,7 @@ fn record(
     let shared = setup.resource(core, Canary::default());
     let mut ids = Vec::new();
     for (at, server) in servers.iter().enumerate() {
-        let of = ServerSetup::new(&format!("s{at}"), server.refill, server.budget, server.period);
+        let of = ServerSetup::new(&format!("s{at}"), server.policy, server.budget, server.period);
         ids.push(setup.server(core, of.priority(server.priority)));
     }
     for (at, task) in tasks.iter().enumerate() {
@@ -256,17 +255,17 @@ fn servers_that_cannot_be_are_told() {
     let refused = |setup: Setup<'_>| setup.run(Wanted::Loose, |_| ()).unwrap_err();
     let mut setup = Setup::new();
     let core = setup.core(cpu(), Rule::Immediate);
-    setup.server(core, ServerSetup::new("s", Refill::Polling, us(2), us(1)));
+    setup.server(core, ServerSetup::new("s", ServerPolicy::Polling, us(2), us(1)));
     assert_eq!(refused(setup), SetupError::Server { server: "s".to_owned() });
     let mut setup = Setup::new();
     let core = setup.core(cpu(), Rule::Immediate);
-    let server = setup.server(core, ServerSetup::new("s", Refill::Sporadic, us(1), us(2)));
+    let server = setup.server(core, ServerSetup::new("s", ServerPolicy::Sporadic, us(1), us(2)));
     setup.task(core, TaskSetup::new("t", Release::ByHand).served_by(server).budget(us(1)), nothing);
     assert_eq!(refused(setup), SetupError::Served { task: "t".to_owned() });
     let mut setup = Setup::new();
     let core = setup.core(cpu(), Rule::Immediate);
     let shared = setup.resource(core, ());
-    let server = setup.server(core, ServerSetup::new("s", Refill::Deferrable, us(1), us(2)));
+    let server = setup.server(core, ServerSetup::new("s", ServerPolicy::Deferrable, us(1), us(2)));
     setup.task(core, TaskSetup::new("t", Release::ByHand).served_by(server).uses(&shared), nothing);
     assert_eq!(refused(setup), SetupError::Served { task: "t".to_owned() });
 }

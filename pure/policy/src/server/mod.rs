@@ -115,6 +115,18 @@ pub trait Server {
     fn now(&self) -> Instant;
 }
 
+/// How a server under fixed priority loses its budget and gets it back; a manifest's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum ServerPolicy {
+    /// Looks for requests when its period begins, and gives up the budget that it cannot use at that time.
+    Polling,
+    /// Keeps its budget until its period ends.
+    Deferrable,
+    /// Gets back the budget that it used one period later.
+    Sporadic,
+}
+
 /// Any of the servers, for cores that have several kinds.
 #[derive(Clone, Debug)]
 pub enum Any<P> {
@@ -138,6 +150,27 @@ macro_rules! each {
             Self::ConstantBandwidth($server) => $call,
         }
     };
+}
+
+impl<P: Store<Replenishment>> Any<P> {
+    /// A server with budget C_s and period T_s. The first period of a polling or deferrable server begins at `start`.
+    /// `parts` gives a sporadic server the places for its replenishments.
+    ///
+    /// # Errors
+    /// [`Unfit`].
+    pub fn new(
+        policy: ServerPolicy,
+        budget: Duration,
+        period: Duration,
+        start: Instant,
+        parts: impl FnOnce() -> P,
+    ) -> Result<Self, Unfit> {
+        Ok(match policy {
+            ServerPolicy::Polling => Self::Polling(Polling::new(budget, period, start)?),
+            ServerPolicy::Deferrable => Self::Deferrable(Deferrable::new(budget, period, start)?),
+            ServerPolicy::Sporadic => Self::Sporadic(Sporadic::new(budget, period, parts())?),
+        })
+    }
 }
 
 impl<P: Store<Replenishment>> Server for Any<P> {

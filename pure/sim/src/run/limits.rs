@@ -23,20 +23,6 @@ pub struct Limit {
     pub budget: Option<Duration>,
 }
 
-impl Limit {
-    /// The limit that a manifest gives.
-    pub fn of(overrun: taut_model::Overrun, budget: Option<Duration>) -> Self {
-        let overrun = match overrun {
-            taut_model::Overrun::RunOn => Overrun::RunOn,
-            taut_model::Overrun::SkipNext => Overrun::SkipNext,
-            taut_model::Overrun::KillJob => Overrun::KillJob,
-            taut_model::Overrun::StopApp => Overrun::StopApp,
-            taut_model::Overrun::Demote => Overrun::Demote,
-        };
-        Self { overrun, budget }
-    }
-}
-
 /// A task's limit, and the state of its job.
 #[derive(Clone, Debug)]
 struct Limited {

@@ -10,21 +10,20 @@
 use std::collections::VecDeque;
 
 use taut_policy::server::{
-    Any, Deferrable, Polling, REPLENISHMENTS, Replenishment, Server as _, ServerEntry, Servers, Sporadic,
+    Any, REPLENISHMENTS, Replenishment, Server as _, ServerEntry, ServerPolicy, Servers,
 };
 use taut_policy::{Background, Misuse};
 use taut_time::{Duration, Instant};
 
 use super::Simulation;
-use crate::server::Kind;
 
 /// A server of a recorded run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Served {
     /// Its position in the set, after all tasks of its core that are not servers.
     pub task: usize,
-    /// The kind of its budget.
-    pub kind: Kind,
+    /// How it loses its budget and gets it back.
+    pub policy: ServerPolicy,
     /// The budget C_s.
     pub budget: Duration,
     /// The period T_s.
@@ -189,13 +188,7 @@ impl Served {
         &self,
         start: Instant,
     ) -> Result<ServerEntry<Any<Vec<Replenishment>>>, taut_policy::server::Unfit> {
-        let (budget, period) = (self.budget, self.period);
-        Ok(ServerEntry::new(match self.kind {
-            Kind::Polling => Any::Polling(Polling::new(budget, period, start)?),
-            Kind::Deferrable => Any::Deferrable(Deferrable::new(budget, period, start)?),
-            Kind::Sporadic => {
-                Any::Sporadic(Sporadic::new(budget, period, vec![Replenishment::EMPTY; REPLENISHMENTS])?)
-            }
-        }))
+        let parts = || vec![Replenishment::EMPTY; REPLENISHMENTS];
+        Ok(ServerEntry::new(Any::new(self.policy, self.budget, self.period, start, parts)?))
     }
 }
