@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use taut_event::{Kind, Record};
-use taut_exec::{Enforcement, Job, Level, Release, Resource, Rule, Setup, TaskSetup, Wanted};
+use taut_exec::{Enforcement, Job, Level, LocalRule, Release, Resource, Setup, TaskSetup, Wanted};
 use taut_time::Instant;
 
 use crate::plain::{compute, within};
@@ -19,7 +19,7 @@ const RECORDS: usize = 16_384;
 pub(crate) fn play(scenario: &Scenario, cycles: u64) -> Result<Vec<Record>, String> {
     let mut setup = Setup::new();
     let cpu = scenario.players.first().map_or(0, |participant| participant.cpu);
-    let core = setup.core(cpu, Rule::Immediate);
+    let core = setup.core(cpu, LocalRule::Immediate);
     let mut drain = setup.record(core, Level::All, RECORDS);
     let resources: Vec<Resource<()>> =
         scenario.plan.resources.iter().map(|_| setup.resource(core, ())).collect();

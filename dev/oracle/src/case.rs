@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
-use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_time::Duration;
 
 /// A century, in microseconds. A longer time is a mistake; a shorter one fits in 64 bits of nanoseconds.
@@ -102,7 +102,11 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Case>, String> {
 
 impl Case {
     /// Builds the task set with `scheduler` on every core; `change` may alter each task.
-    pub(crate) fn set(&self, scheduler: Scheduler, change: impl Fn(&mut SetTask)) -> Result<TaskSet, String> {
+    pub(crate) fn set(
+        &self,
+        scheduler: SchedulingPolicy,
+        change: impl Fn(&mut SetTask),
+    ) -> Result<TaskSet, String> {
         if self.tasks.is_empty() {
             return Err("no tasks".into());
         }

@@ -17,7 +17,7 @@
 //! arrivals    sporadic or periodic; in one set of five more than half of the tasks begin at given offsets
 //! ```
 
-use taut_model::{Arrivals, Body, Request, Resource, Scheduler, Segment, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
 use taut_time::Duration;
 
 /// Numbers that a seed reproduces (splitmix64).
@@ -247,7 +247,7 @@ fn segments(draw: &mut Draw, rest: u64, requests: &[Request], own: u64) -> Vec<S
 /// The set, with `scheduler` on every core.
 pub(crate) fn set(
     cores: usize,
-    scheduler: Scheduler,
+    scheduler: SchedulingPolicy,
     tasks: &[SetTask],
     resources: usize,
 ) -> Result<TaskSet, String> {
@@ -275,7 +275,7 @@ mod tests {
             let made = |mut draw: Draw| {
                 let requirements = requirements(&mut draw);
                 let (all, resources) = tasks(&mut draw, &requirements);
-                set(requirements.cores, Scheduler::FixedPriority, &all, resources)
+                set(requirements.cores, SchedulingPolicy::FixedPriority, &all, resources)
             };
             let one = made(Draw::new(seed));
             assert!(one.is_ok(), "{seed}: {one:?}");

@@ -10,7 +10,7 @@ use taut_analysis::uni::fp::arbitrary;
 use taut_analysis::uni::fp::preemptive::{self, Release, Subject, Task};
 use taut_analysis::uni::server::{Requests, Response, Server, deferrable, polling, sporadic};
 use taut_analysis::{Overflow, Verdict};
-use taut_model::{Scheduler, TaskSet};
+use taut_model::{SchedulingPolicy, TaskSet};
 use taut_sim::ServerPolicy;
 use taut_sim::server::{self, Request};
 use taut_sim::{Execution, Scenario, Start};
@@ -60,7 +60,7 @@ pub(crate) fn one(
     // 1. Tasks get even priorities, the server an odd one.
     let (mut tasks, resources) = draw::tasks(&mut draw, &CORE);
     tasks.iter_mut().for_each(|task| task.priority *= 2);
-    let set = draw::set(1, Scheduler::FixedPriority, &tasks, resources)?;
+    let set = draw::set(1, SchedulingPolicy::FixedPriority, &tasks, resources)?;
     let us = Duration::from_us;
     let priority = 2 * draw.pick(0, tasks.len() as u64) as u32 + 1;
     let period = draw.pick(500, 20_000);

@@ -13,7 +13,7 @@ use serde_json::json;
 use taut_analysis::multi::mpcp_linear;
 use taut_analysis::multi::{fmlp_plus, mpcp_lnr09_sound, msrp_gai01, msrp_holistic, msrp_joint};
 use taut_analysis::uni::fp::sweep;
-use taut_model::{Scheduler, SetTask, TaskSet};
+use taut_model::{SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::{GlobalRule, Rules, Scenario, Simulation};
 use taut_time::Duration;
 
@@ -91,7 +91,7 @@ pub(crate) fn run(sets_to: Option<&Path>) -> Result<(), String> {
 
 fn made(requirements: &Requirements, seed: u64) -> Result<TaskSet, String> {
     let (tasks, resources) = draw::tasks(&mut Draw::new(seed), requirements);
-    draw::set(requirements.cores, Scheduler::FixedPriority, &tasks, resources)
+    draw::set(requirements.cores, SchedulingPolicy::FixedPriority, &tasks, resources)
 }
 
 /// The sets as other tools read them: times in whole microseconds, the most urgent task first, and the time to run.

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use taut_event::{Kind, Record};
 use taut_model::{Arrivals, Body, Model, Request, Resource, SetTask, TaskSet};
-use taut_plan::{ArrivalPlan, ClassPlan, Locking, Overrun, Plan, Planned, Scheduler};
-use taut_sim::{CoreRule, GlobalRule, Limit, Rules, Served, Shares};
+use taut_plan::{ArrivalPlan, ClassPlan, LockingProtocol, Overrun, Plan, Planned, SchedulingPolicy};
+use taut_sim::{GlobalRule, Limit, LocalRule, Rules, Served, Shares};
 use taut_time::Duration;
 
 use crate::outcome::Failure;
@@ -57,14 +57,14 @@ pub(crate) fn rules(planned: &Planned, set: &TaskSet) -> Rules {
     let model = &planned.model;
     let states = (protocols().len()..model.resources().len()).filter_map(|at| model.protocol(at));
     for (rule, protocol) in rules.resources.iter_mut().zip(protocols().chain(states)) {
-        *rule = global(protocol);
+        *rule = protocol.global().unwrap_or(GlobalRule::Msrp);
     }
     // Deadline floors apply to a whole core: if any resource needs them, every EDF core uses them. They count from
     // where the dispatchers count.
-    if protocols().any(|protocol| protocol == Locking::Dfp) {
+    if protocols().any(|protocol| protocol == LockingProtocol::Dfp) {
         for (rule, core) in rules.cores.iter_mut().zip(&planned.plan.cores) {
-            if core.scheduler == Scheduler::Edf {
-                *rule = CoreRule::DfpNext;
+            if core.scheduler == SchedulingPolicy::Edf {
+                *rule = LocalRule::Dfp;
             }
         }
     }
@@ -100,7 +100,7 @@ pub(crate) struct Staged {
 /// Resources are those of the manifest, then those that guard states, in the order of the channels.
 pub(crate) fn staged(plan: &Plan) -> Result<Staged, Failure> {
     let core_of = |cpu: u16| plan.cores.iter().position(|core| core.cpu == cpu);
-    let mut resources: Vec<(&str, Locking, Vec<&str>)> = Vec::new();
+    let mut resources: Vec<(&str, LockingProtocol, Vec<&str>)> = Vec::new();
     for resource in &plan.resources {
         let users = resource.users.iter().map(String::as_str).collect();
         resources.push((&resource.name, resource.protocol, users));
@@ -139,8 +139,9 @@ pub(crate) fn staged(plan: &Plan) -> Result<Staged, Failure> {
         let core = core_of(*cpu).ok_or_else(|| {
             Failure::Usage(format!("the plan of this run is damaged: `{}` is on no core", task.name))
         })?;
-        let uses =
-            |(_, (_, _, users)): &(usize, &(&str, Locking, Vec<&str>))| users.contains(&task.name.as_str());
+        let uses = |(_, (_, _, users)): &(usize, &(&str, LockingProtocol, Vec<&str>))| {
+            users.contains(&task.name.as_str())
+        };
         let request = |(resource, _)| Request { resource, count: 1, length: moment, outermost: true };
         let requests: Vec<Request> = resources.iter().enumerate().filter(uses).map(request).collect();
         let (arrivals, period) = match arrival {
@@ -186,10 +187,7 @@ pub(crate) fn staged(plan: &Plan) -> Result<Staged, Failure> {
             body: Body::Anywhere { cost: moment, requests: Vec::new() },
         });
     }
-    let schedulers = plan.cores.iter().map(|core| match core.scheduler {
-        Scheduler::FixedPriority => taut_model::Scheduler::FixedPriority,
-        Scheduler::Edf => taut_model::Scheduler::Edf,
-    });
+    let schedulers = plan.cores.iter().map(|core| core.scheduler);
     let names = resources.iter().map(|(name, ..)| Resource { name: (*name).to_owned() });
     let set = TaskSet::new(schedulers.collect(), names.collect(), tasks).map_err(|faults| {
         let fault = faults.first().map(|fault| fault.what.to_string());
@@ -197,21 +195,12 @@ pub(crate) fn staged(plan: &Plan) -> Result<Staged, Failure> {
     })?;
     let mut rules = Rules::of(&set, GlobalRule::Msrp);
     for (rule, (_, protocol, _)) in rules.resources.iter_mut().zip(&resources) {
-        *rule = global(*protocol);
+        *rule = protocol.global().unwrap_or(GlobalRule::Msrp);
     }
-    if resources.iter().any(|(_, protocol, _)| *protocol == Locking::Dfp) {
-        let edf = |rule: &&mut CoreRule| **rule == CoreRule::Srp;
-        rules.cores.iter_mut().filter(edf).for_each(|rule| *rule = CoreRule::DfpNext);
+    if resources.iter().any(|(_, protocol, _)| *protocol == LockingProtocol::Dfp) {
+        let edf = |rule: &&mut LocalRule| **rule == LocalRule::Srp;
+        rules.cores.iter_mut().filter(edf).for_each(|rule| *rule = LocalRule::Dfp);
     }
     let dispatched = (0..plan.cores.len()).filter(|core| plan.cores[*core].dispatched.is_some()).collect();
     Ok(Staged { set, rules, subjects, dispatched, served })
-}
-
-/// The rule of a resource that several cores use, by its protocol.
-fn global(protocol: Locking) -> GlobalRule {
-    match protocol {
-        Locking::Mpcp => GlobalRule::Mpcp,
-        Locking::FmlpPlus => GlobalRule::FmlpLong,
-        Locking::Msrp | Locking::Srp | Locking::Dfp => GlobalRule::Msrp,
-    }
 }

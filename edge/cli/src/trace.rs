@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use taut_model::TaskSet;
-use taut_plan::{Kind, Overflow, Plan};
+use taut_plan::{ChannelKind, OverflowPolicy, Plan};
 use taut_report::{Focus, Simulated, Window};
-use taut_sim::flow::{Channel, Flows, Full, Mechanism, Queue, SamplingPoint};
+use taut_sim::flow::{Channel, Delivery, Flows, Full, Queue, SamplingPoint};
 use taut_sim::{Event, Limit, Rules, Scenario, Simulation};
 use taut_time::{Duration, Instant};
 
@@ -167,22 +167,22 @@ fn channels<'p>(plan: &'p Plan, set: &TaskSet) -> (Vec<Channel>, Vec<(usize, &'p
             continue;
         }
         let full = match channel.overflow {
-            Overflow::Reject => Full::Refuse,
-            Overflow::DropOldest => Full::Replace,
+            OverflowPolicy::Reject => Full::Refuse,
+            OverflowPolicy::DropOldest => Full::Replace,
             // A simulated queue does not support it.
-            Overflow::Clear => continue,
+            OverflowPolicy::Clear => continue,
         };
         let triggered = channel.readers.iter().any(|reader| reader.triggered);
-        let mechanism = match channel.kind {
-            Kind::State => Mechanism::Newest(SamplingPoint::Start),
-            Kind::Queue => Mechanism::Queue(Queue {
+        let delivery = match channel.kind {
+            ChannelKind::State => Delivery::Newest(SamplingPoint::Start),
+            ChannelKind::Queue => Delivery::Queue(Queue {
                 capacity: channel.capacity as usize,
                 sends: 1,
                 takes: if triggered { 1 } else { channel.capacity },
                 full,
             }),
         };
-        channels.push(Channel { writer, readers, mechanism });
+        channels.push(Channel { writer, readers, delivery });
         names.push((at, channel.name.as_str()));
     }
     (channels, names)

@@ -5,7 +5,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use taut_model::{Arrivals, Body, Request, Resource, Scheduler, Segment, SetFault, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, Segment, SetFault, SetTask, TaskSet};
 
 use crate::work::{free, position, time};
 
@@ -78,7 +78,7 @@ pub(crate) fn faults(faults: Vec<SetFault>, name: impl Fn(usize) -> String) -> P
 impl Set {
     #[new]
     fn new(py: Python<'_>, edf: Vec<bool>, resources: Vec<String>, tasks: Vec<Row>) -> PyResult<Self> {
-        let scheduler = |edf| if edf { Scheduler::Edf } else { Scheduler::FixedPriority };
+        let scheduler = |edf| if edf { SchedulingPolicy::Edf } else { SchedulingPolicy::FixedPriority };
         let cores = edf.into_iter().map(scheduler).collect();
         let resources = resources.into_iter().map(|name| Resource { name }).collect();
         let tasks = tasks.into_iter().map(task).collect::<PyResult<Vec<_>>>()?;
@@ -137,7 +137,7 @@ impl Set {
             );
             Ok(row.into_pyobject(py)?.into_any().unbind())
         });
-        let edf: Vec<_> = self.0.cores().iter().map(|core| *core == Scheduler::Edf).collect();
+        let edf: Vec<_> = self.0.cores().iter().map(|core| *core == SchedulingPolicy::Edf).collect();
         let resources: Vec<_> = self.0.resources().iter().map(|resource| resource.name.as_str()).collect();
         let rows = rows.collect::<PyResult<Vec<_>>>()?;
         Ok((edf, resources, rows).into_pyobject(py)?.into_any().unbind())

@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use taut_model::TaskSet;
 use taut_sim::{
-    CoreRule, End, Event, Execution, Fault, Gaps, GlobalRule, Jitter, Kind, Placement, Rules, Scenario,
+    End, Event, Execution, Fault, Gaps, GlobalRule, Jitter, Kind, LocalRule, Placement, Rules, Scenario,
     Simulation, Start,
 };
 
@@ -36,13 +36,13 @@ fn unknown(what: &str, word: &str) -> PyErr {
     PyValueError::new_err(format!("`{word}` is no {what}"))
 }
 
-fn core_rule(word: &str) -> PyResult<CoreRule> {
+fn core_rule(word: &str) -> PyResult<LocalRule> {
     Ok(match word {
-        "immediate" => CoreRule::Immediate,
-        "original" => CoreRule::Original,
-        "srp" => CoreRule::Srp,
-        "dfp" => CoreRule::Dfp { jitter: None },
-        "dfp-next" => CoreRule::DfpNext,
+        "immediate" => LocalRule::Immediate,
+        "original" => LocalRule::Original,
+        "srp" => LocalRule::Srp,
+        "dfp" => LocalRule::DfpByClock { jitter: None },
+        "dfp-next" => LocalRule::Dfp,
         other => return Err(unknown("rule of a core", other)),
     })
 }

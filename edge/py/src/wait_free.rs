@@ -6,10 +6,11 @@
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use taut_analysis::Overflow;
-use taut_analysis::wait_free::buffers::{self, Protocol};
+use taut_analysis::wait_free::buffers::{self, Claim};
 use taut_analysis::wait_free::{
     flow, lifetime, partition, reader_instances, retries, smallest, writes_during_read,
 };
+use taut_model::Mechanism;
 
 use crate::answer::{Answer, answer};
 use crate::work::{fits, free, time, times};
@@ -33,15 +34,9 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(retries_cost, module)?)
 }
 
-fn protocol(word: &str) -> PyResult<Protocol> {
-    Ok(match word {
-        "chen" => Protocol::Chen,
-        "double-buffer" => Protocol::DoubleBuffer,
-        "peterson" => Protocol::Peterson,
-        other => {
-            return Err(PyValueError::new_err(format!("`{other}` is none of chen, double-buffer, peterson")));
-        }
-    })
+fn claim(word: &str) -> PyResult<Claim> {
+    let of = Mechanism::from_word(word).and_then(Claim::of);
+    of.ok_or_else(|| PyValueError::new_err(format!("`{word}` is none of chen, double-buffer, peterson")))
 }
 
 fn counted<T>(result: Result<T, Overflow>) -> PyResult<T> {
@@ -51,12 +46,8 @@ fn counted<T>(result: Result<T, Overflow>) -> PyResult<T> {
 /// Buffers for so many slow readers, and fast ones whose reads so many writes can touch; `printed` as in the paper.
 #[pyfunction]
 fn buffers_count(word: &str, slow: u64, fast: Option<u64>, printed: bool) -> PyResult<u64> {
-    let protocol = protocol(word)?;
-    counted(if printed {
-        buffers::printed(protocol, slow, fast)
-    } else {
-        buffers::mixed(protocol, slow, fast)
-    })
+    let claim = claim(word)?;
+    counted(if printed { buffers::printed(claim, slow, fast) } else { buffers::mixed(claim, slow, fast) })
 }
 
 /// Buffers by time alone.
@@ -103,11 +94,11 @@ type PartitionRow = (Vec<usize>, Vec<usize>, u64, Vec<u64>);
 /// Which readers to treat as fast; `form` is `"best"`, `"printed"` or `"prose"`.
 #[pyfunction]
 fn buffers_partition(py: Python<'_>, word: &str, writes: Vec<u64>, form: &str) -> PyResult<PartitionRow> {
-    let protocol = protocol(word)?;
+    let claim = claim(word)?;
     let found = fits(py, || match form {
-        "printed" => partition::printed(protocol, &writes),
+        "printed" => partition::printed(claim, &writes),
         "prose" => partition::printed_prose(&writes),
-        _ => partition::best(protocol, &writes),
+        _ => partition::best(claim, &writes),
     })?;
     Ok((found.fast, found.slow, found.buffers, found.by_fast))
 }

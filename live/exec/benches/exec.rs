@@ -11,12 +11,12 @@ use std::hint::black_box;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use taut_exec::{Job, Release, Resource, Rule, Setup, TaskId, TaskSetup, Wanted};
+use taut_exec::{Job, LocalRule, Release, Resource, Setup, TaskId, TaskSetup, Wanted};
 use taut_sys::usage::thread_usage;
 use taut_sys::{clock, machine, thread};
 use taut_time::Duration;
 
-const RULES: [Rule; 4] = [Rule::Srp, Rule::Dfp, Rule::Immediate, Rule::Original];
+const RULES: [LocalRule; 4] = [LocalRule::Srp, LocalRule::Dfp, LocalRule::Immediate, LocalRule::Original];
 const PERIOD_US: u64 = 700;
 
 fn row(name: &str, unit: &str, values: &mut [f64]) -> f64 {
@@ -35,7 +35,7 @@ fn row(name: &str, unit: &str, values: &mut [f64]) -> f64 {
 
 /// Runs one job of the last task that `tasks` makes, on a core of its own, for `ms`. It should be done by then: who stops
 /// earlier calls the dispatcher, which leaves it a note.
-fn one_job<'w>(rule: Rule, ms: u64, tasks: impl FnOnce(&mut Setup<'w>, taut_exec::CoreId) -> TaskId) {
+fn one_job<'w>(rule: LocalRule, ms: u64, tasks: impl FnOnce(&mut Setup<'w>, taut_exec::CoreId) -> TaskId) {
     let mut setup = Setup::new();
     let core = setup.core(cpu(), rule);
     let last = tasks(&mut setup, core);
@@ -67,7 +67,7 @@ fn batch(job: &mut Job<'_>, resource: &Resource<u64>) -> f64 {
 }
 
 /// Lock and unlock by a job, with `ready` others that wait for the core, in a loop.
-fn locks(rule: Rule, ready: u32, rounds: usize) -> Vec<f64> {
+fn locks(rule: LocalRule, ready: u32, rounds: usize) -> Vec<f64> {
     let costs = Mutex::new(Vec::with_capacity(rounds));
     one_job(rule, 30, |setup, core| {
         let resource = setup.resource(core, 0_u64);
@@ -103,7 +103,7 @@ fn mutexes(rounds: usize) -> Vec<f64> {
 fn releases(count: usize) -> Vec<f64> {
     let latencies = Mutex::new(Vec::with_capacity(count + 100));
     let mut setup = Setup::new();
-    let core = setup.core(cpu(), Rule::Srp);
+    let core = setup.core(cpu(), LocalRule::Srp);
     let period = Release::Periodic { period: Duration::from_us(PERIOD_US), offset: Duration::ZERO };
     let ours = &latencies;
     setup.task(core, TaskSetup::new("t", period), move |job: &mut Job<'_>| {
@@ -196,7 +196,7 @@ impl Baton {
 /// job that it preempted.
 fn unlocks(count: usize) -> (Vec<f64>, Vec<f64>) {
     let (there, back) = (Baton::new(count), Baton::new(count));
-    one_job(Rule::Srp, 30, |setup, core| {
+    one_job(LocalRule::Srp, 30, |setup, core| {
         let resource = setup.resource(core, 0_u64);
         let (there, back, ours) = (&there, &back, resource.clone());
         let upper = setup.task(core, hand("upper", 10).uses(&resource), move |_: &mut Job<'_>| {
@@ -221,7 +221,7 @@ fn unlocks(count: usize) -> (Vec<f64>, Vec<f64>) {
 fn completions(count: usize) -> Vec<f64> {
     let baton = Baton::new(count);
     let left = AtomicU64::new(0);
-    one_job(Rule::Srp, 30, |setup, core| {
+    one_job(LocalRule::Srp, 30, |setup, core| {
         let (baton, left) = (&baton, &left);
         let tasks: Vec<_> = (0..20)
             .map(|at| {
@@ -253,7 +253,7 @@ const COUNTED: u32 = 1_000_000;
 /// Of locks that nobody else wants, how many make a system call, and how often the job was switched out meanwhile, behind which
 /// the next lock reads the thread's clock; and whether one is counted that has a system call inside.
 #[cfg(target_arch = "x86_64")]
-fn calls(rule: Rule) {
+fn calls(rule: LocalRule) {
     let reported = Mutex::new(None);
     one_job(rule, 1_000, |setup, core| {
         let resource = setup.resource(core, 0_u64);
@@ -282,7 +282,7 @@ fn calls(rule: Rule) {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn calls(_: Rule) {
+fn calls(_: LocalRule) {
     println!("not counted: this processor's system calls cannot be handed to their caller");
 }
 
@@ -382,7 +382,7 @@ fn main() {
     }
     if asked("ready") {
         println!("\nthe same, with others that wait for the core");
-        for rule in [Rule::Srp, Rule::Dfp] {
+        for rule in [LocalRule::Srp, LocalRule::Dfp] {
             for ready in [0, 1, 3, 10, 50, 89] {
                 row(&format!("{rule:?}, {ready} ready"), "ns", &mut locks(rule, ready, 10 * scale));
             }

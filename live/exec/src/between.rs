@@ -9,8 +9,9 @@ use std::ops::Range;
 use taut_lock::life::{Alive, Lives};
 use taut_lock::{LayoutError, Memory, Place, Plain, queued, spin};
 
-use crate::global::{Global, Parties, PartyCell, Protocol, Value};
+use crate::global::{Global, Parties, PartyCell, Value};
 use crate::setup::Setup;
+use taut_policy::GlobalRule;
 
 /// The role of this process among those that use a resource.
 #[derive(Clone)]
@@ -18,9 +19,9 @@ pub struct Between<'m> {
     /// Parties of all processes together: the same number for each of them, at most [`taut_lock::PARTIES_LIMIT`].
     pub parties: u32,
     /// The parties of this process, which no other process has. One per core of this process that uses the resource,
-    /// with [`Protocol::Msrp`]; otherwise one per task that uses it.
+    /// with [`GlobalRule::Msrp`]; otherwise one per task that uses it.
     pub slots: Range<u32>,
-    /// The largest priority among the users in other processes: the ceiling of [`Protocol::Mpcp`] includes it. The
+    /// The largest priority among the users in other processes: the ceiling of [`GlobalRule::Mpcp`] includes it. The
     /// priorities of all processes are on one scale.
     pub priority_elsewhere: u32,
     /// The liveness of all processes that use the resource.
@@ -74,7 +75,7 @@ impl Setup<'_> {
     /// that can write there keep to it. `between.alive` is of `between.lives`.
     pub unsafe fn global_between<'m, T: Plain>(
         &mut self,
-        protocol: Protocol,
+        protocol: GlobalRule,
         memory: Memory<'m>,
         between: Between<'m>,
     ) -> Result<Global<'m, T>, LayoutError> {
@@ -82,11 +83,11 @@ impl Setup<'_> {
         let first_slot = slots.start;
         let (lock, place) = Place::cut(memory, parties)?;
         let parties = match protocol {
-            Protocol::Msrp => {
+            GlobalRule::Msrp => {
                 let made = spin::slots(lock, parties, slots, lives, alive)?;
                 Parties::Spin(made.map(|party| party.map(PartyCell::new)).collect::<Result<_, _>>()?)
             }
-            Protocol::Mpcp | Protocol::Fmlp => {
+            GlobalRule::Mpcp | GlobalRule::FmlpLong => {
                 let made = queued::slots(lock, parties, slots, lives, alive)?;
                 Parties::Queued(made.map(|party| party.map(PartyCell::new)).collect::<Result<_, _>>()?)
             }

@@ -35,15 +35,15 @@
 
 use taut_policy::{Attribute, Overrun};
 
-use crate::rule::Rule;
 use crate::setup::CoreSetup;
 use crate::state::State;
 use crate::task::{Release, TaskSetup};
 use crate::worker_priorities::WORKERS_MAX;
+use taut_policy::LocalRule;
 
 impl TaskSetup {
     /// Whether its jobs share a thread with those of other plain tasks of its level.
-    pub(crate) fn is_plain(&self, rule: Rule) -> bool {
+    pub(crate) fn is_plain(&self, rule: LocalRule) -> bool {
         let stays = matches!(self.overrun, Overrun::RunOn | Overrun::SkipNext | Overrun::StopApp);
         matches!(self.release, Release::Periodic { .. })
             && !self.admitted
@@ -51,7 +51,7 @@ impl TaskSetup {
             && self.budget.is_none()
             && stays
             && !self.shares
-            && (rule != Rule::Original || self.uses.is_empty())
+            && (rule != LocalRule::Original || self.uses.is_empty())
     }
 }
 

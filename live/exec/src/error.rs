@@ -156,8 +156,13 @@ pub enum SetupError {
         task: String,
     },
     /// A task uses a resource for which it may be suspended, on a core whose rule does not support that:
-    /// [`Rule::Dfp`](crate::Rule::Dfp).
+    /// [`LocalRule::Dfp`](crate::LocalRule::Dfp).
     Suspends {
+        /// The core's CPU.
+        cpu: u16,
+    },
+    /// A core's rule holds in simulations only: see [`LocalRule::is_for_machines`](crate::LocalRule::is_for_machines).
+    Rule {
         /// The core's CPU.
         cpu: u16,
     },
@@ -215,6 +220,9 @@ impl fmt::Display for SetupError {
             }
             Self::Users { task } => {
                 write!(f, "`{task}` uses a resource of several cores that has no party left: make more")
+            }
+            Self::Rule { cpu } => {
+                write!(f, "CPU {cpu} has a rule for simulations: choose Immediate, Original, Srp or Dfp")
             }
             Self::Suspends { cpu } => {
                 write!(

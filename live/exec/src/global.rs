@@ -10,23 +10,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use taut_lock::life::{Alive, Lives};
 use taut_lock::queued::{self, Request};
 use taut_lock::{Entry, LayoutError, Memory, Place, spin};
+use taut_policy::GlobalRule;
 
 use crate::owned::Lines;
 use crate::resource::Cell;
-
-/// How tasks wait for a resource of several cores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// Jobs spin in FIFO order, and no job preempts one that asks for or holds the resource. Also FMLP for short
-    /// sections.
-    Msrp,
-    /// Jobs leave their cores while they wait; the most urgent one is next. A holder runs before all jobs of its
-    /// core.
-    Mpcp,
-    /// Jobs leave their cores while they wait, in FIFO order. A holder runs before all jobs of its core. FMLP for
-    /// long sections.
-    Fmlp,
-}
 
 /// A task that may ask.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +82,7 @@ pub(crate) struct Inner<'m, T> {
     users: Box<[OnceLock<User>]>,
     /// Serialises the adding of users: a user's party follows from the users before it.
     adds: Mutex<()>,
-    protocol: Protocol,
+    protocol: GlobalRule,
     /// The number by which the resource is recorded.
     pub(crate) number: u32,
     value: Value<'m, T>,
@@ -146,7 +133,7 @@ impl<T> fmt::Debug for Global<'_, T> {
 
 impl<'m, T: Send> Global<'m, T> {
     pub(crate) fn new(
-        protocol: Protocol,
+        protocol: GlobalRule,
         memory: Memory<'m>,
         parties: u32,
         number: u32,
@@ -154,8 +141,8 @@ impl<'m, T: Send> Global<'m, T> {
         lines: Option<Lines>,
     ) -> Result<Self, LayoutError> {
         let made = match protocol {
-            Protocol::Msrp => Parties::Spin(spin::group(memory, parties)?.map(PartyCell::new).collect()),
-            Protocol::Mpcp | Protocol::Fmlp => {
+            GlobalRule::Msrp => Parties::Spin(spin::group(memory, parties)?.map(PartyCell::new).collect()),
+            GlobalRule::Mpcp | GlobalRule::FmlpLong => {
                 Parties::Queued(queued::group(memory, parties)?.map(PartyCell::new).collect())
             }
         };
@@ -163,7 +150,7 @@ impl<'m, T: Send> Global<'m, T> {
     }
 
     pub(crate) fn made(
-        protocol: Protocol,
+        protocol: GlobalRule,
         parties: Parties<'m>,
         number: u32,
         value: Value<'m, T>,
@@ -288,12 +275,12 @@ impl<'m, T> Inner<'m, T> {
     pub(crate) fn rank(&self, user: &User) -> Option<u64> {
         let elsewhere = self.all().filter(|other| other.brand != user.brand);
         let most_urgent = elsewhere.map(|other| other.priority).fold(self.priority_elsewhere(), u32::max);
-        (self.protocol != Protocol::Fmlp).then(|| u64::from(u32::MAX - most_urgent))
+        (self.protocol != GlobalRule::FmlpLong).then(|| u64::from(u32::MAX - most_urgent))
     }
 
     /// How urgent the user is among those that wait.
     pub(crate) fn urgency(&self, user: &User) -> u32 {
-        if self.protocol == Protocol::Mpcp { user.priority } else { 0 }
+        if self.protocol == GlobalRule::Mpcp { user.priority } else { 0 }
     }
 }
 

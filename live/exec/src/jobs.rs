@@ -7,10 +7,10 @@ use taut_time::Duration;
 
 use crate::admission::Admission;
 use crate::limits::LOOKS;
-use crate::rule::Rule;
 use crate::state::{BACKLOG_MAX, NEVER};
 use crate::task::{Release, TaskSetup};
 use crate::worker_priorities::NONE;
+use taut_policy::LocalRule;
 
 /// A released job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -199,7 +199,7 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    pub(crate) fn new(setup: &TaskSetup, rule: Rule) -> Self {
+    pub(crate) fn new(setup: &TaskSetup, rule: LocalRule) -> Self {
         let (next, active, worker, job) = (0, false, NONE, Arrived::default());
         let (wants, killed, outcome) = (NONE, false, TaskOutcome::default());
         let budget = setup.budget.unwrap_or(Duration::MAX);

@@ -5,11 +5,11 @@
 //! simulated.
 //!
 //! ```
-//! use taut_exec::{Overrun, Release, Rule, Setup, TaskSetup, Wanted};
+//! use taut_exec::{Overrun, Release, LocalRule, Setup, TaskSetup, Wanted};
 //! use taut_time::Duration;
 //!
 //! let mut setup = Setup::new();
-//! let core = setup.core(0, Rule::Srp);
+//! let core = setup.core(0, LocalRule::Srp);
 //! let count = setup.resource(core, 0_u64);
 //! let (ours, theirs) = (count.clone(), count.clone());
 //! let period = |ms| Release::Periodic { period: Duration::from_ms(ms), offset: Duration::ZERO };
@@ -30,7 +30,7 @@
 //! assert_eq!(count.into_value(), Some(jobs(0) + 100 * jobs(1)));
 //! ```
 //!
-//! A [`Rule`] decides which job runs and guards the resources. [`Setup`] takes cores, resources and tasks, and checks
+//! A [`LocalRule`] decides which job runs and guards the resources. [`Setup`] takes cores, resources and tasks, and checks
 //! them. [`Setup::run`] starts a dispatcher and a pool of worker threads per core, and returns the outcome of all
 //! jobs. docs/decisions/0016 explains how it works.
 
@@ -75,13 +75,12 @@ pub use between::Between;
 pub use change::ChangeError;
 pub use error::{Enforcement, LockError, SetupError, Wanted};
 pub use exec::{Exec, Outcome, Reason};
-pub use global::{Global, Protocol};
+pub use global::Global;
 pub use job::{Job, Killed, Work};
 pub use jobs::TaskOutcome;
 pub use log::Level;
 pub use outside::{Outside, Who};
 pub use resource::Resource;
-pub use rule::Rule;
 pub use serving::{ServerId, ServerSetup};
 pub use setup::Setup;
 pub use state::BACKLOG_MAX;
@@ -89,5 +88,5 @@ pub use task::{CoreId, Release, TaskId, TaskSetup};
 pub use taut_policy::Attribute;
 /// What happens to a job that uses up its budget, or is late.
 pub use taut_policy::Overrun;
-pub use taut_policy::ServerPolicy;
+pub use taut_policy::{GlobalRule, LocalRule, ServerPolicy};
 pub use violation::{Found, Handler, Violation};

@@ -149,10 +149,11 @@ mod tests {
     use super::*;
     use crate::jobs::Task;
     use crate::log::{Level, Log};
-    use crate::rule::{Attributes, Rule};
+    use crate::rule::Attributes;
     use crate::serving::{ServerId, ServerSetup, Serving};
     use crate::task::{Release, TaskSetup};
     use crate::worker_priorities::WorkerPriorities;
+    use taut_policy::LocalRule;
 
     const MS: u64 = 1_000_000;
     /// No process has so many threads: this one's processor time is 0.
@@ -179,8 +180,8 @@ mod tests {
             resources: Box::default(),
             stated: Box::default(),
         };
-        let rule = (attributes.rule(Rule::Immediate).unwrap(), serving);
-        let tasks = Box::new([Task::new(&task, Rule::Immediate)]);
+        let rule = (attributes.rule(LocalRule::Immediate).unwrap(), serving);
+        let tasks = Box::new([Task::new(&task, LocalRule::Immediate)]);
         let mut state = State::new(rule, tasks, any_queue(1), WorkerPriorities::new(1, false), log);
         let mut now_ns = MS;
         state.begin_at(now_ns);

@@ -17,7 +17,7 @@ use crate::violation::Found;
 
 impl Shared {
     /// Takes a local resource for the running job. Wait-free: 5 loads and 2 stores of the core's words, plus the
-    /// rule's own, mostly 3 loads and 1 store. Under [`crate::Rule::Original`] the job may have to wait.
+    /// rule's own, mostly 3 loads and 1 store. Under [`crate::LocalRule::Original`] the job may have to wait.
     #[inline(always)]
     pub(crate) fn acquire(&self, job: &Job<'_>, resource: Uncontended) -> Result<(), LockError> {
         match self.enter_fast(job.worker) {

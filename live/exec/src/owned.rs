@@ -7,7 +7,8 @@ use std::ptr::NonNull;
 
 use taut_lock::{LayoutError, Line, Memory, PARTIES_LIMIT, queued, spin};
 
-use crate::global::{Global, Protocol};
+use crate::global::Global;
+use taut_policy::GlobalRule;
 
 /// Lines on the heap, freed when this is dropped.
 pub(crate) struct Lines(NonNull<[Line]>);
@@ -45,15 +46,15 @@ impl Drop for Lines {
 
 impl<T: Send> Global<'static, T> {
     pub(crate) fn owned(
-        protocol: Protocol,
+        protocol: GlobalRule,
         parties: u32,
         number: u32,
         value: T,
     ) -> Result<Self, LayoutError> {
         let most = parties.min(PARTIES_LIMIT);
         let lines = Lines::new(match protocol {
-            Protocol::Msrp => spin::bytes(most),
-            Protocol::Mpcp | Protocol::Fmlp => queued::bytes(most),
+            GlobalRule::Msrp => spin::bytes(most),
+            GlobalRule::Mpcp | GlobalRule::FmlpLong => queued::bytes(most),
         });
         // SAFETY: taken once, for the parties of a `Global` that also gets the lines, and drops them after the
         // parties.

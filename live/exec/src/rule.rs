@@ -5,7 +5,7 @@
 //!
 //! # Deadline floors on a real clock
 //!
-//! Under [`Rule::Dfp`] a job that locks at t is due no later than t + floor, and every job that may ask for the
+//! Under [`LocalRule::Dfp`] a job that locks at t is due no later than t + floor, and every job that may ask for the
 //! resource later must be due no sooner. `taut-policy` takes t and J, the longest time from an arrival to the instant
 //! at which the dispatcher reports it to the rule. A machine guarantees no J. So t is not a clock here, but the
 //! **next arrival that the dispatcher has not reported**, and J is 0.
@@ -32,19 +32,6 @@
 use taut_policy::{AnyCore, AnyLocal, LocalRule, Misuse};
 use taut_time::Duration;
 
-/// Which job runs on a core, and how the core's resources are guarded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
-    /// Fixed priorities, immediate ceilings. Without resources: fixed priorities.
-    Immediate,
-    /// Fixed priorities, the priority ceiling protocol with inheritance. A job may wait at each lock.
-    Original,
-    /// Earliest deadline first, the stack resource policy. Without resources: earliest deadline first.
-    Srp,
-    /// Earliest deadline first, deadline floors.
-    Dfp,
-}
-
 /// The attributes that a rule is built from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Attributes {
@@ -60,14 +47,9 @@ pub(crate) struct Attributes {
 
 impl Attributes {
     /// A fresh rule with these attributes.
-    pub(crate) fn rule(&self, rule: Rule) -> Result<AnyCore, Misuse> {
+    pub(crate) fn rule(&self, rule: LocalRule) -> Result<AnyCore, Misuse> {
         let Self { priorities, deadlines, ceilings, floors } = self;
-        let rule = match rule {
-            Rule::Immediate => LocalRule::Immediate,
-            Rule::Original => LocalRule::Original,
-            Rule::Srp => LocalRule::Srp,
-            Rule::Dfp => LocalRule::DfpNext,
-        };
-        AnyLocal::core(rule, taut_policy::Attributes { priorities, deadlines, ceilings, floors })
+        let jitter = Duration::ZERO;
+        AnyLocal::core(rule, taut_policy::Attributes { priorities, deadlines, ceilings, floors, jitter })
     }
 }

@@ -13,21 +13,22 @@ use taut_time::Duration;
 use taut_trace::{Drain, Owner, Recorder, ring};
 
 use crate::error::SetupError;
-use crate::global::{Global, Protocol};
+use crate::global::Global;
 use crate::job::Work;
 use crate::listeners::Listeners;
 use crate::log::Level;
 use crate::resource::Resource;
-use crate::rule::Rule;
 use crate::serving::{ServerId, ServerSetup};
 use crate::task::{CoreId, Release, TaskId, TaskSetup};
 use crate::violation::Handler;
 use crate::worker_priorities::WORKERS_MAX;
+use taut_policy::GlobalRule;
+use taut_policy::LocalRule;
 
 /// A core of a set-up.
 pub(crate) struct CoreSetup<'w> {
     pub(crate) cpu: u16,
-    pub(crate) rule: Rule,
+    pub(crate) rule: LocalRule,
     pub(crate) brand: u64,
     pub(crate) tasks: Vec<TaskSetup>,
     /// The position of each task among all tasks.
@@ -93,7 +94,7 @@ impl<'w> Setup<'w> {
     }
 
     /// Adds a core: a CPU and its rule.
-    pub fn core(&mut self, cpu: u16, rule: Rule) -> CoreId {
+    pub fn core(&mut self, cpu: u16, rule: LocalRule) -> CoreId {
         /// Never the brand of an earlier core.
         static BRAND: AtomicU64 = AtomicU64::new(1);
         self.cores.push(CoreSetup {
@@ -194,14 +195,14 @@ impl<'w> Setup<'w> {
     }
 
     /// Adds a resource that tasks of several cores share, on the given memory: [`taut_lock::spin::bytes`] or
-    /// [`taut_lock::queued::bytes`] for as many `parties` as cores use it, with [`Protocol::Msrp`], or otherwise as
+    /// [`taut_lock::queued::bytes`] for as many `parties` as cores use it, with [`GlobalRule::Msrp`], or otherwise as
     /// tasks use it.
     ///
     /// # Errors
     /// [`LayoutError`](taut_lock::LayoutError) if there is no room.
     pub fn global<'m, T: Send>(
         &mut self,
-        protocol: Protocol,
+        protocol: GlobalRule,
         memory: taut_lock::Memory<'m>,
         parties: u32,
         value: T,
@@ -217,7 +218,7 @@ impl<'w> Setup<'w> {
     /// [`LayoutError`](taut_lock::LayoutError) if this number of parties is not possible.
     pub fn global_recorded_as<T: Send>(
         &mut self,
-        protocol: Protocol,
+        protocol: GlobalRule,
         parties: u32,
         number: u32,
         value: T,
@@ -240,7 +241,7 @@ impl<'w> Setup<'w> {
         let Some(core) = core.filter(|core| core.tasks.len() > task.task as usize) else {
             return Err(SetupError::ForeignResource { task: format!("{task:?}") });
         };
-        if global.inner.suspends() && core.rule == Rule::Dfp {
+        if global.inner.suspends() && core.rule == LocalRule::Dfp {
             return Err(SetupError::Suspends { cpu: core.cpu });
         }
         let user = &mut core.tasks[task.task as usize];
@@ -288,6 +289,9 @@ impl<'w> Setup<'w> {
         for (at, core) in self.cores.iter().enumerate() {
             if self.cores[..at].iter().any(|other| other.cpu == core.cpu) {
                 return Err(SetupError::SameCpu(core.cpu));
+            }
+            if !core.rule.is_for_machines() {
+                return Err(SetupError::Rule { cpu: core.cpu });
             }
             if core.depth() > WORKERS_MAX {
                 return Err(SetupError::TooManyTasks { cpu: core.cpu });

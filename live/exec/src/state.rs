@@ -90,7 +90,7 @@ impl State {
         let needs_slow_path = log.level == Level::All || !serving.is_empty() || !rule.local().has_fast_path();
         let has_budgets = !serving.is_empty() || tasks.iter().any(Task::has_budget);
         let untimed = tasks.iter().any(|task| !matches!(task.release, Release::Periodic { .. }));
-        let floors = matches!(rule.local(), AnyLocal::DfpNext(_));
+        let floors = matches!(rule.local(), AnyLocal::Dfp(_));
         let shows_looks = untimed && floors && log.level >= Level::Jobs;
         let admits = tasks.iter().any(|task| task.admission.asked);
         let background = Background::new(List::new(vec![Node::EMPTY; tasks.len()].into()));

@@ -9,9 +9,10 @@ use taut_time::Duration;
 
 use crate::error::SetupError;
 use crate::resource::Resource;
-use crate::rule::{Attributes, Rule};
+use crate::rule::Attributes;
 use crate::setup::{CoreSetup, Setup};
 use crate::task::{TaskId, TaskSetup};
+use taut_policy::LocalRule;
 
 impl Setup<'_> {
     /// A task's level: its priority, or under EDF the relative deadline that is its preemption level. `None` if the
@@ -71,7 +72,7 @@ impl Setup<'_> {
 
 impl CoreSetup<'_> {
     fn goes_by_deadlines(&self) -> bool {
-        matches!(self.rule, Rule::Srp | Rule::Dfp)
+        matches!(self.rule, LocalRule::Srp | LocalRule::Dfp)
     }
 
     pub(crate) fn level(&self, task: &TaskSetup) -> Attribute {

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 
-use taut_exec::{Job, LockError, Protocol, Release, Rule, Setup, SetupError, TaskSetup, Wanted, Work};
+use taut_exec::{GlobalRule, Job, LocalRule, LockError, Release, Setup, SetupError, TaskSetup, Wanted, Work};
 use taut_lock::{Line, Memory};
 use taut_time::Duration;
 
@@ -26,12 +26,12 @@ fn resources_of_others_are_refused() {
     let seen = Mutex::new(Vec::new());
     let reported = &seen;
     let mut old = Setup::new();
-    let core = old.core(0, Rule::Srp);
+    let core = old.core(0, LocalRule::Srp);
     let stale = old.resource(core, Cell::new(1));
     old.run(Wanted::Loose, |_| ()).unwrap();
 
     let mut setup = Setup::new();
-    let (here, there) = (setup.core(0, Rule::Srp), setup.core(1, Rule::Srp));
+    let (here, there) = (setup.core(0, LocalRule::Srp), setup.core(1, LocalRule::Srp));
     let (own, foreign, unlisted) =
         (setup.resource(here, 1), setup.resource(there, 2), setup.resource(here, 3));
     let uses = by_hand("t").uses(&own);
@@ -60,7 +60,7 @@ fn resources_of_others_are_refused() {
 #[test]
 fn foreign_resources_are_in_no_list() {
     let mut setup = Setup::new();
-    let (here, there) = (setup.core(0, Rule::Srp), setup.core(1, Rule::Srp));
+    let (here, there) = (setup.core(0, LocalRule::Srp), setup.core(1, LocalRule::Srp));
     let foreign = setup.resource(there, 1);
     setup.task(here, by_hand("t").uses(&foreign), |_: &mut Job<'_>| ());
     let refused = setup.run(Wanted::Loose, |_| ()).map(drop);
@@ -72,11 +72,11 @@ fn foreign_resources_are_in_no_list() {
 #[test]
 fn resources_of_several_cores_are_refused_to_others() {
     let mut lines = [const { Line::new() }; 9];
-    for protocol in [Protocol::Msrp, Protocol::Mpcp, Protocol::Fmlp] {
+    for protocol in [GlobalRule::Msrp, GlobalRule::Mpcp, GlobalRule::FmlpLong] {
         let seen = Mutex::new(Vec::new());
         let reported = &seen;
         let mut setup = Setup::new();
-        let core = setup.core(0, Rule::Immediate);
+        let core = setup.core(0, LocalRule::Immediate);
         let global = setup.global(protocol, Memory::new(&mut lines), 8, RefCell::new(vec![0])).unwrap();
         let (user, other) = (global.clone(), global.clone());
         let uses = setup.task(core, by_hand("user"), move |job: &mut Job<'_>| {
@@ -111,8 +111,8 @@ fn resources_of_several_cores_are_refused_to_others() {
 #[test]
 fn a_value_leaves_its_lock() {
     let mut setup = Setup::new();
-    let core = setup.core(0, Rule::Immediate);
-    let global = setup.global_recorded_as(Protocol::Mpcp, 2, 0, vec![1]).unwrap();
+    let core = setup.core(0, LocalRule::Immediate);
+    let global = setup.global_recorded_as(GlobalRule::Mpcp, 2, 0, vec![1]).unwrap();
     let kept = global.clone();
     let task = setup.task(core, by_hand("t"), move |job: &mut Job<'_>| {
         job.lock_global(&global, |value, _| value.push(2)).unwrap();
@@ -126,7 +126,7 @@ fn a_value_leaves_its_lock() {
 #[test]
 fn a_section_keeps_its_value() {
     let mut setup = Setup::new();
-    let core = setup.core(0, Rule::Srp);
+    let core = setup.core(0, LocalRule::Srp);
     let resource = setup.resource(core, vec![1, 2, 3]);
     let uses = by_hand("t").uses(&resource);
     let mut handle = Some(resource);
@@ -147,14 +147,14 @@ fn an_executor_in_a_job() {
     let count = AtomicU64::new(0);
     let done = &count;
     let mut setup = Setup::new();
-    let core = setup.core(0, Rule::Srp);
+    let core = setup.core(0, LocalRule::Srp);
     let resource = setup.resource(core, 0);
     let task = setup.task(core, by_hand("outer").uses(&resource), {
         let resource = resource.clone();
         move |job: &mut Job<'_>| {
             let inner = job.lock(&resource, |value, _| {
                 let mut setup = Setup::new();
-                let core = setup.core(0, Rule::Srp);
+                let core = setup.core(0, LocalRule::Srp);
                 let theirs = resource.clone();
                 let task = setup.task(core, by_hand("inner"), move |job: &mut Job<'_>| {
                     assert_eq!(job.lock(&theirs, |value, _| *value += 1), Err(LockError::Foreign));
@@ -176,7 +176,7 @@ fn an_executor_in_a_job() {
 #[test]
 fn nested_sections_that_panic() {
     let mut setup = Setup::new();
-    let core = setup.core(0, Rule::Original);
+    let core = setup.core(0, LocalRule::Original);
     let [outer, inner] = [0, 1].map(|value| setup.resource(core, value));
     let uses = by_hand("t").uses(&outer).uses(&inner);
     let task = setup.task(core, uses, move |job: &mut Job<'_>| {
@@ -216,7 +216,7 @@ fn works_are_dropped_once() {
     }
     let drops = Arc::new(AtomicU64::new(0));
     let mut setup = Setup::new();
-    let core = setup.core(0, Rule::Srp);
+    let core = setup.core(0, LocalRule::Srp);
     let task = setup.task(core, by_hand("t"), Counted(Arc::clone(&drops), None));
     setup.run(Wanted::Loose, |exec| exec.release(task).unwrap()).unwrap();
     assert_eq!((drops.load(Ordering::Relaxed), Arc::strong_count(&drops)), (2, 1));
@@ -233,7 +233,7 @@ fn a_panic_where_a_job_is_admitted() {
         }
     }
     let mut setup = Setup::new();
-    let core = setup.core(0, Rule::Srp);
+    let core = setup.core(0, LocalRule::Srp);
     let every = Release::Periodic { period: Duration::from_ms(1), offset: Duration::ZERO };
     setup.task(core, TaskSetup::new("t", every).admitted(), Panics);
     let ends = catch_unwind(AssertUnwindSafe(|| {
@@ -263,7 +263,7 @@ fn a_panic_where_a_work_is_polled_ends_the_process() {
     if std::env::var_os(CHILD).is_some() {
         let events = taut_lock::EventCount::new();
         let mut setup = Setup::new();
-        let core = setup.core(0, Rule::Srp);
+        let core = setup.core(0, LocalRule::Srp);
         let task = setup.task(core, TaskSetup::new("t", Release::Polled), Panics);
         setup.listen(task, events.listener()).unwrap();
         let ends = catch_unwind(AssertUnwindSafe(|| {
@@ -298,7 +298,7 @@ fn panics_that_carry_panics() {
     let both = Barrier::new(2);
     let mut setup = Setup::new();
     let tasks = [0, 1].map(|cpu| {
-        let core = setup.core(cpu, Rule::Srp);
+        let core = setup.core(cpu, LocalRule::Srp);
         setup.task(core, by_hand("t"), |_: &mut Job<'_>| {
             both.wait();
             resume_unwind(Box::new(Again))

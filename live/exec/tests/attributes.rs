@@ -12,23 +12,23 @@ use std::time::{Duration as Time, Instant};
 
 use taut_event::{Kind, Record};
 use taut_exec::{
-    Attribute, ChangeError, Enforcement, Exec, Job, Level, Protocol, Release, Resource, Rule, ServerPolicy,
-    ServerSetup, Setup, SetupError, TaskId, TaskSetup, Wanted, Work,
+    Attribute, ChangeError, Enforcement, Exec, GlobalRule, Job, Level, LocalRule, Release, Resource,
+    ServerPolicy, ServerSetup, Setup, SetupError, TaskId, TaskSetup, Wanted, Work,
 };
-use taut_model::{Arrivals, Body, Request, Scheduler, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Request, SchedulingPolicy, SetTask, TaskSet};
+use taut_sim::Rules;
 use taut_sim::replay::{Replay, Replayed};
-use taut_sim::{CoreRule, GlobalRule, Rules};
 use taut_sys::{clock, thread};
 use taut_time::Duration;
 
-const RULES: [Rule; 4] = [Rule::Immediate, Rule::Original, Rule::Srp, Rule::Dfp];
+const RULES: [LocalRule; 4] = [LocalRule::Immediate, LocalRule::Original, LocalRule::Srp, LocalRule::Dfp];
 
-fn by_deadlines(rule: Rule) -> bool {
-    matches!(rule, Rule::Srp | Rule::Dfp)
+fn by_deadlines(rule: LocalRule) -> bool {
+    matches!(rule, LocalRule::Srp | LocalRule::Dfp)
 }
 
 /// The level of step `step`; the higher, the more urgent. Deadlines are seconds apart, because a machine may stall.
-fn step(rule: Rule, step: u64) -> Attribute {
+fn step(rule: LocalRule, step: u64) -> Attribute {
     if by_deadlines(rule) {
         Attribute::Deadline(Duration::from_s(100 - 10 * step))
     } else {
@@ -83,7 +83,7 @@ fn what_is_not_stated_follows_from_the_users() {
         setup.set_ceiling(&second, at(7)).unwrap();
         assert_eq!((setup.ceiling(&second), setup.level(low)), (Some(at(7)), Some(at(5))));
 
-        let strange = step(if by_deadlines(rule) { Rule::Immediate } else { Rule::Srp }, 3);
+        let strange = step(if by_deadlines(rule) { LocalRule::Immediate } else { LocalRule::Srp }, 3);
         assert_eq!(setup.set_level(low, strange), Err(SetupError::Attribute { cpu: 0 }));
         assert_eq!(setup.set_ceiling(&first, strange), Err(SetupError::Attribute { cpu: 0 }));
         let mut other = Setup::new();
@@ -100,7 +100,7 @@ fn what_is_not_stated_follows_from_the_users() {
 
 /// What a job reads of its core's attributes, and what it may not change. All tasks are released by hand, on one
 /// core.
-fn rules_at_run_time(rule: Rule, wanted: Wanted) {
+fn rules_at_run_time(rule: LocalRule, wanted: Wanted) {
     let at = |number| step(rule, number);
     let mut setup = Setup::new();
     let core = setup.core(cpu(), rule);
@@ -126,7 +126,7 @@ fn rules_at_run_time(rule: Rule, wanted: Wanted) {
             assert_eq!(job.set_level(lower, at(3)), Err(ChangeError::Active { task: 2 }));
             let below = Err(ChangeError::Ceiling { resource: 0, task: 0 });
             assert_eq!((job.set_level(upper, at(5)), job.set_ceiling(&ours, at(3))), (below, below));
-            let strange = step(if by_deadlines(rule) { Rule::Immediate } else { Rule::Srp }, 3);
+            let strange = step(if by_deadlines(rule) { LocalRule::Immediate } else { LocalRule::Srp }, 3);
             assert_eq!(job.set_level(upper, strange), Err(ChangeError::Kind));
             assert_eq!(job.set_ceiling(&ours, strange), Err(ChangeError::Kind));
             let none = if by_deadlines(rule) { Attribute::Deadline(Duration::ZERO) } else { strange };
@@ -149,8 +149,11 @@ fn rules_at_run_time(rule: Rule, wanted: Wanted) {
                 assert_eq!(job.set_level(upper, at(5)), Ok(()));
                 job.release(upper).unwrap();
                 job.release(other).unwrap();
-                let kept_out = if rule == Rule::Original { 2 } else { 1 };
-                assert_eq!((upper_ran.load(SeqCst), others()), (u64::from(rule == Rule::Original), kept_out));
+                let kept_out = if rule == LocalRule::Original { 2 } else { 1 };
+                assert_eq!(
+                    (upper_ran.load(SeqCst), others()),
+                    (u64::from(rule == LocalRule::Original), kept_out)
+                );
             })
             .unwrap();
             assert_eq!((upper_ran.load(SeqCst), others()), (1, 2));
@@ -186,7 +189,7 @@ fn rules_at_run_time(rule: Rule, wanted: Wanted) {
 /// The kinds of enforcement that are available here.
 fn postures() -> Vec<Wanted> {
     let mut setup = Setup::new();
-    setup.core(cpu(), Rule::Srp);
+    setup.core(cpu(), LocalRule::Srp);
     match setup.run(Wanted::Best, |exec| exec.enforcement()).unwrap().0 {
         Enforcement::Strict => vec![Wanted::Loose, Wanted::Strict],
         enforcement @ Enforcement::Loose { .. } => {
@@ -213,10 +216,10 @@ fn some_levels_are_not_to_be_had() {
     let mut lines = [const { taut_lock::Line::new() }; 3];
     let memory = taut_lock::Memory::new(&mut lines);
     let mut setup = Setup::new();
-    let core = setup.core(0, Rule::Immediate);
+    let core = setup.core(0, LocalRule::Immediate);
     let (budget, period) = (Duration::from_ms(1), Duration::from_ms(10));
     let server = setup.server(core, ServerSetup::new("server", ServerPolicy::Polling, budget, period));
-    let global = setup.global(Protocol::Mpcp, memory, 2, ()).unwrap();
+    let global = setup.global(GlobalRule::Mpcp, memory, 2, ()).unwrap();
     let work = |_: &mut Job<'_>| {};
     let served = setup.task(core, TaskSetup::new("served", Release::ByHand).served_by(server), work);
     let shares = setup.task(core, TaskSetup::new("shares", Release::ByHand), work);
@@ -254,7 +257,7 @@ fn busy(ns: u64) {
 }
 
 /// A level near that of others: fractions of a millisecond apart, as the periods are.
-fn near(rule: Rule, random: &mut Random) -> Attribute {
+fn near(rule: LocalRule, random: &mut Random) -> Attribute {
     let number = random.below(12);
     if by_deadlines(rule) {
         Attribute::Deadline(Duration::from_us(400 + 400 * number))
@@ -264,7 +267,7 @@ fn near(rule: Rule, random: &mut Random) -> Attribute {
 }
 
 /// Jobs lock at random while attributes change at random. Returns the records, and the set for the simulator.
-fn changes(rule: Rule, wanted: Wanted, seed: u64) -> (Vec<Record>, TaskSet, Rules) {
+fn changes(rule: LocalRule, wanted: Wanted, seed: u64) -> (Vec<Record>, TaskSet, Rules) {
     let mut random = Random(seed);
     let mut setup = Setup::new();
     let core = setup.core(cpu(), rule);
@@ -341,14 +344,8 @@ fn changes(rule: Rule, wanted: Wanted, seed: u64) -> (Vec<Record>, TaskSet, Rule
     let mut records = vec![Record { at: origin, kind: Kind::Begin, cpu: 0, subject: 0, job: 0, value: 0 }];
     drain.drain(|record| records.push(record));
     let names = (0..RESOURCES).map(|at| taut_model::Resource { name: format!("r{at}") }).collect();
-    let set = TaskSet::new(vec![Scheduler::FixedPriority], names, tasks).unwrap();
-    let core = match rule {
-        Rule::Immediate => CoreRule::Immediate,
-        Rule::Original => CoreRule::Original,
-        Rule::Srp => CoreRule::Srp,
-        Rule::Dfp => CoreRule::DfpNext,
-    };
-    (records, set, Rules { cores: vec![core], resources: vec![GlobalRule::Msrp; RESOURCES] })
+    let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority], names, tasks).unwrap();
+    (records, set, Rules { cores: vec![rule], resources: vec![GlobalRule::Msrp; RESOURCES] })
 }
 
 #[test]
@@ -409,7 +406,7 @@ fn a_pause_drops_releases_and_keeps_the_phase() {
         let events = taut_lock::EventCount::new();
         let mut notifier = events.notifier();
         let mut setup = Setup::new();
-        let core = setup.core(cpu(), Rule::Immediate);
+        let core = setup.core(cpu(), LocalRule::Immediate);
         let mut drain = setup.record(core, Level::Jobs, 1 << 14);
         let periodic = [0, 1].map(|at: usize| {
             let arrivals = &arrivals[at];

@@ -18,7 +18,7 @@ use std::time::{Duration as Time, Instant};
 
 use process::{Mapping, Process, orders};
 use taut_exec::{
-    Between, Global, Job, LockError, Protocol, Release, Rule, Setup, SetupError, TaskSetup, Wanted,
+    Between, Global, GlobalRule, Job, LocalRule, LockError, Release, Setup, SetupError, TaskSetup, Wanted,
 };
 use taut_lock::life::{Alive, Lives};
 use taut_lock::{LayoutError, life, queued, shared_bytes};
@@ -35,8 +35,8 @@ const LIVES: usize = life::bytes(2);
 const HAD: usize = 0;
 const TOLD: usize = 1;
 
-const PROTOCOLS: [(&str, Protocol); 3] =
-    [("Msrp", Protocol::Msrp), ("Mpcp", Protocol::Mpcp), ("Fmlp", Protocol::Fmlp)];
+const PROTOCOLS: [(&str, GlobalRule); 3] =
+    [("Msrp", GlobalRule::Msrp), ("Mpcp", GlobalRule::Mpcp), ("Fmlp", GlobalRule::FmlpLong)];
 
 fn mapping() -> &'static Mapping {
     Box::leak(Box::new(Mapping::create(LOCK + 2 * LIVES)))
@@ -52,7 +52,7 @@ fn claimed(lives: Lives<'static>, place: u32) -> &'static Alive {
 
 fn attach(
     setup: &mut Setup<'_>,
-    protocol: Protocol,
+    protocol: GlobalRule,
     mapping: &Mapping,
     slots: Range<u32>,
     (lives, alive): (Lives<'static>, &'static Alive),
@@ -118,7 +118,7 @@ fn process() {
     let slots = if role == "counts" || role == "unknown" { 2..4 } else { 0..2 };
     let global = attach(&mut setup, protocol, mapping, slots, (lives, alive)).unwrap();
     let (wanted, cpu) = if role == "counts" { enforcement(true) } else { (Wanted::Loose, 0) };
-    let core = setup.core(cpu, Rule::Immediate);
+    let core = setup.core(cpu, LocalRule::Immediate);
     for at in 0..2 {
         let (theirs, role) = (global.clone(), role.to_owned());
         let task = TaskSetup::new("t", every(300 + 400 * at)).priority(1 + at as u32);
@@ -168,7 +168,7 @@ fn those_who_live_go_on() {
         let mut setup = Setup::new();
         let global = attach(&mut setup, protocol, mapping, 0..2, own).unwrap();
         let (wanted, cpu) = enforcement(false);
-        let core = setup.core(cpu, Rule::Srp);
+        let core = setup.core(cpu, LocalRule::Srp);
         let had = [AtomicU64::new(0), AtomicU64::new(0)];
         for (at, had) in had.iter().enumerate() {
             let ours = global.clone();
@@ -230,8 +230,8 @@ const NO_PRIVILEGE: u64 = 3;
 fn wants_cpu(mapping: &'static Mapping, cpu: u16) {
     let mut setup = Setup::new();
     let lives = lives(mapping, 0);
-    let global = attach(&mut setup, Protocol::Msrp, mapping, 2..4, (lives, claimed(lives, 1))).unwrap();
-    let core = setup.core(cpu, Rule::Srp);
+    let global = attach(&mut setup, GlobalRule::Msrp, mapping, 2..4, (lives, claimed(lives, 1))).unwrap();
+    let core = setup.core(cpu, LocalRule::Srp);
     let task = setup.task(core, TaskSetup::new("t", Release::ByHand), |_: &mut Job<'_>| {});
     setup.uses_global(task, &global).unwrap();
     let runs = setup.run(Wanted::Strict, |exec| {
@@ -262,8 +262,8 @@ fn a_cpu_has_one_process() {
     };
     let on = |cpu: u16, wanted: Wanted, meanwhile: &mut dyn FnMut()| {
         let mut setup = Setup::new();
-        let global = attach(&mut setup, Protocol::Msrp, mapping, 0..2, own).unwrap();
-        let core = setup.core(cpu, Rule::Srp);
+        let global = attach(&mut setup, GlobalRule::Msrp, mapping, 0..2, own).unwrap();
+        let core = setup.core(cpu, LocalRule::Srp);
         let task = setup.task(core, TaskSetup::new("t", Release::ByHand), |_: &mut Job<'_>| {});
         setup.uses_global(task, &global).unwrap();
         setup.run(wanted, |_| meanwhile()).map(drop)
@@ -321,7 +321,7 @@ fn a_panic_leaves_the_value_to_be_repaired() {
             let done = &AtomicBool::new(false);
             let mut setup = Setup::new();
             let global = attach(&mut setup, protocol, mapping, 1..2, own).unwrap();
-            let core = setup.core(0, Rule::Srp);
+            let core = setup.core(0, LocalRule::Srp);
             let ours = global.clone();
             let task = setup.task(core, TaskSetup::new("t", Release::ByHand), move |job: &mut Job<'_>| {
                 work(job, &ours);

@@ -22,7 +22,7 @@ use std::time::{Duration as Time, Instant};
 use process::{Mapping, Process, orders};
 use taut_atomic::steps::{count, strike_at};
 use taut_exec::{
-    Between, Exec, Global, Job, LockError, Protocol, Release, Rule, Setup, TaskId, TaskSetup, Wanted,
+    Between, Exec, Global, GlobalRule, Job, LocalRule, LockError, Release, Setup, TaskId, TaskSetup, Wanted,
 };
 use taut_lock::life::{Alive, Lives};
 use taut_lock::{life, shared_bytes};
@@ -42,16 +42,16 @@ const LEAVE: usize = 3;
 
 /// The bound that `Setup::global_between` states: the steps of a job that asks when the holder is dead, until it has
 /// the lock.
-fn bound(protocol: Protocol) -> u64 {
+fn bound(protocol: GlobalRule) -> u64 {
     let parties = u64::from(PARTIES);
-    if protocol == Protocol::Msrp { 40 * parties } else { 6 * parties + 32 }
+    if protocol == GlobalRule::Msrp { 40 * parties } else { 6 * parties + 32 }
 }
 
-fn protocol(name: &str) -> Protocol {
+fn protocol(name: &str) -> GlobalRule {
     match name {
-        "Msrp" => Protocol::Msrp,
-        "Mpcp" => Protocol::Mpcp,
-        _ => Protocol::Fmlp,
+        "Msrp" => GlobalRule::Msrp,
+        "Mpcp" => GlobalRule::Mpcp,
+        _ => GlobalRule::FmlpLong,
     }
 }
 
@@ -104,7 +104,7 @@ fn process() {
         setup.global_between(protocol(name), mapping.part(0, LOCK), between(mapping, 0..1, alive)).unwrap()
     };
     let cpu = *taut_sys::thread::affinity().unwrap().last().unwrap();
-    let core = setup.core(cpu, Rule::Immediate);
+    let core = setup.core(cpu, LocalRule::Immediate);
     let (upper_ran, done) = (AtomicBool::new(false), AtomicBool::new(false));
     let hand = |name: &str, priority| TaskSetup::new(name, Release::ByHand).priority(priority);
     let upper = setup.task(core, hand("upper", 9), |_: &mut Job<'_>| upper_ran.store(true, SeqCst));
@@ -284,7 +284,7 @@ fn scene(name: &'static str, story: impl FnOnce(&mut Scene<'_>)) {
     };
     let scripts = [Script::default(), Script::default()];
     let tasks = [0, 1].map(|which| {
-        let core = setup.core(which, Rule::Srp);
+        let core = setup.core(which, LocalRule::Srp);
         let (script, ours) = (&scripts[usize::from(which)], global.clone());
         let task = TaskSetup::new("survivor", Release::ByHand).priority(3 + u32::from(which));
         let task = setup.task(core, task, move |job: &mut Job<'_>| script.play(job, &ours));

@@ -13,13 +13,13 @@ use std::time::Duration as Time;
 
 use taut_event::{Kind, Record};
 use taut_exec::{
-    Enforcement, Global, Job, Level, Overrun, Protocol, Release, Resource, Rule, Setup, TaskId, TaskSetup,
-    Wanted,
+    Enforcement, Global, GlobalRule, Job, Level, LocalRule, Overrun, Release, Resource, Setup, TaskId,
+    TaskSetup, Wanted,
 };
 use taut_lock::{Line, Memory};
-use taut_model::{Arrivals, Body, Request, Scheduler, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Request, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::replay::{Names, Replay, Replayed};
-use taut_sim::{CoreRule, GlobalRule, Limit, Rules};
+use taut_sim::{Limit, Rules};
 use taut_sys::{clock, thread};
 use taut_time::Duration;
 
@@ -64,8 +64,8 @@ struct Task {
 
 /// A set: the rules of the cores, the protocols of the resources of several cores, and the tasks.
 struct Drawn {
-    rules: Vec<Rule>,
-    protocols: Vec<Protocol>,
+    rules: Vec<LocalRule>,
+    protocols: Vec<GlobalRule>,
     tasks: Vec<Task>,
 }
 
@@ -75,14 +75,14 @@ const RESOURCES: usize = 3;
 const PARTIES: u32 = 16;
 
 fn draw(random: &mut Random, cores: usize) -> Drawn {
-    let protocols = [Protocol::Msrp, Protocol::Mpcp, Protocol::Fmlp];
+    let protocols = [GlobalRule::Msrp, GlobalRule::Mpcp, GlobalRule::FmlpLong];
     let count = if cores > 1 { random.below(3).max(random.below(3)) } else { 0 };
-    let protocols: Vec<Protocol> = (0..count).map(|_| protocols[random.below(3) as usize]).collect();
-    let suspends = protocols.iter().any(|protocol| *protocol != Protocol::Msrp);
-    let rules = [Rule::Immediate, Rule::Original, Rule::Srp, Rule::Dfp];
+    let protocols: Vec<GlobalRule> = (0..count).map(|_| protocols[random.below(3) as usize]).collect();
+    let suspends = protocols.iter().any(|protocol| *protocol != GlobalRule::Msrp);
+    let rules = [LocalRule::Immediate, LocalRule::Original, LocalRule::Srp, LocalRule::Dfp];
     // Floors do not support suspended jobs.
     let kinds = if suspends { 3 } else { 4 };
-    let rules: Vec<Rule> = (0..cores).map(|_| rules[random.below(kinds) as usize]).collect();
+    let rules: Vec<LocalRule> = (0..cores).map(|_| rules[random.below(kinds) as usize]).collect();
     let mut tasks = Vec::new();
     for core in 0..cores {
         let count = 3 + random.below(4);
@@ -156,21 +156,10 @@ fn model(drawn: &Drawn) -> (TaskSet, Rules) {
     let resource = |at| taut_model::Resource { name: format!("r{at}") };
     let resources = (0..locals + protocols.len()).map(resource).collect();
     let tasks = tasks.iter().enumerate().map(task).collect();
-    let set = TaskSet::new(vec![Scheduler::FixedPriority; rules.len()], resources, tasks).unwrap();
-    let core = |rule: &Rule| match rule {
-        Rule::Immediate => CoreRule::Immediate,
-        Rule::Original => CoreRule::Original,
-        Rule::Srp => CoreRule::Srp,
-        Rule::Dfp => CoreRule::DfpNext,
-    };
-    let cores = rules.iter().map(core).collect();
+    let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority; rules.len()], resources, tasks).unwrap();
     let mut resources = vec![GlobalRule::Msrp; locals];
-    resources.extend(protocols.iter().map(|protocol| match protocol {
-        Protocol::Msrp => GlobalRule::Msrp,
-        Protocol::Mpcp => GlobalRule::Mpcp,
-        Protocol::Fmlp => GlobalRule::FmlpLong,
-    }));
-    let rules = Rules { cores, resources };
+    resources.extend(protocols);
+    let rules = Rules { cores: rules.clone(), resources };
     (set, rules)
 }
 

@@ -4,7 +4,7 @@
 //! Making a task: its memory and its ends of channels. Each end is handed out once, and only to its own party.
 
 use taut_lock::{EventCount, Listener};
-use taut_plan::{ChannelPlan, Kind};
+use taut_plan::{ChannelKind, ChannelPlan};
 use taut_scope::Scope;
 use taut_share::queue::qrtr;
 
@@ -45,7 +45,7 @@ impl<'a, 'p> Create<'a, 'p> {
     /// If the manifest has no such queue, another party writes it, the end was already taken, or it carries values
     /// of another type than `P`.
     pub fn queue_writer<P: Payload>(&mut self, channel: &str) -> Result<QueueWriter<'p, P>, Error> {
-        let (position, plan) = self.end::<P>(channel, Kind::Queue, true)?;
+        let (position, plan) = self.end::<P>(channel, ChannelKind::Queue, true)?;
         let memory = self.memory(plan)?;
         // SAFETY:
         // - `end` hands out the writing end of each channel once per process, and only to its own party
@@ -62,7 +62,7 @@ impl<'a, 'p> Create<'a, 'p> {
     /// # Errors
     /// As [`Create::queue_writer`].
     pub fn queue_reader<P: Payload>(&mut self, channel: &str) -> Result<QueueReader<'p, P>, Error> {
-        let (position, plan) = self.end::<P>(channel, Kind::Queue, false)?;
+        let (position, plan) = self.end::<P>(channel, ChannelKind::Queue, false)?;
         let ring = self.queue_ring(plan)?;
         Ok(QueueReader { ring, channel: index(position), own: Own::new() })
     }
@@ -72,7 +72,7 @@ impl<'a, 'p> Create<'a, 'p> {
     /// # Errors
     /// As [`Create::queue_writer`].
     pub fn state_writer<P: Payload>(&mut self, channel: &str) -> Result<StateWriter<'p, P>, Error> {
-        let (position, plan) = self.end::<P>(channel, Kind::State, true)?;
+        let (position, plan) = self.end::<P>(channel, ChannelKind::State, true)?;
         if let Some(locked) = self.locked(position, plan)? {
             let slot = WritingEnd::Locked(locked);
             return Ok(StateWriter { slot, channel: index(position), sequence: 0, own: Own::new() });
@@ -100,7 +100,7 @@ impl<'a, 'p> Create<'a, 'p> {
     /// # Errors
     /// As [`Create::queue_writer`].
     pub fn state_reader<P: Payload>(&mut self, channel: &str) -> Result<StateReader<'p, P>, Error> {
-        let (position, plan) = self.end::<P>(channel, Kind::State, false)?;
+        let (position, plan) = self.end::<P>(channel, ChannelKind::State, false)?;
         if let Some(locked) = self.locked(position, plan)? {
             let slot = ReadingEnd::Locked(locked);
             return Ok(StateReader { slot, channel: index(position), seen: (0, 0), own: Own::new() });
@@ -131,7 +131,7 @@ impl<'a, 'p> Create<'a, 'p> {
         &mut self,
         channel: &str,
     ) -> Result<(qrtr::Reader<'p, Stamped<P>>, Listener<'p>, usize), Error> {
-        let (position, plan) = self.end::<P>(channel, Kind::Queue, false)?;
+        let (position, plan) = self.end::<P>(channel, ChannelKind::Queue, false)?;
         Ok((self.queue_ring(plan)?, self.event_count(plan)?.listener(), position))
     }
 
@@ -188,10 +188,10 @@ impl<'a, 'p> Create<'a, 'p> {
     fn end<P: Payload>(
         &mut self,
         channel: &str,
-        kind: Kind,
+        kind: ChannelKind,
         writes: bool,
     ) -> Result<(usize, &'p ChannelPlan), Error> {
-        let what = if kind == Kind::Queue { "queue" } else { "state" };
+        let what = if kind == ChannelKind::Queue { "queue" } else { "state" };
         let position = self.app.plan.channel(channel).ok_or_else(|| no_such("channel", channel))?;
         let plan = &self.app.plan.channels[position];
         if plan.kind != kind {

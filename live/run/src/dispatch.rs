@@ -8,9 +8,9 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use taut_exec::{CoreId, Level, Protocol, Release, Rule, ServerSetup, Setup, TaskSetup, Work};
+use taut_exec::{CoreId, GlobalRule, Level, LocalRule, Release, ServerSetup, Setup, TaskSetup, Work};
 use taut_lock::Listener;
-use taut_plan::{ArrivalPlan, ChannelPlan, ClassPlan, Flow, Locking, Overrun, Plan, ResourcePlan, Scheduler};
+use taut_plan::{ArrivalPlan, ChannelPlan, ClassPlan, Flow, LockingProtocol, Overrun, Plan, ResourcePlan};
 use taut_time::Duration;
 use taut_trace::Drain;
 
@@ -60,15 +60,10 @@ impl Dispatch {
             .map(|(at, core)| {
                 core.dispatched.as_ref()?;
                 let here = |user: &String| on_cpu(plan, user) == Some(core.cpu);
-                let by_floor = |resource: &&ResourcePlan| resource.protocol == Locking::Dfp;
+                let by_floor = |resource: &&ResourcePlan| resource.protocol == LockingProtocol::Dfp;
                 let mut floors = plan.resources.iter().filter(by_floor);
                 let floors = floors.any(|resource| resource.users.iter().any(here));
-                let rule = match core.scheduler {
-                    Scheduler::FixedPriority => Rule::Immediate,
-                    Scheduler::Edf if floors => Rule::Dfp,
-                    Scheduler::Edf => Rule::Srp,
-                };
-                let id = setup.core(core.cpu, rule);
+                let id = setup.core(core.cpu, LocalRule::of(core.scheduler, floors));
                 let number = u16::try_from(at).unwrap_or(u16::MAX);
                 drains.push(setup.record_as(id, number, Level::All, RING_RECORDS));
                 Some(id)
@@ -96,31 +91,27 @@ impl Dispatch {
         &mut self,
         plan: &Plan,
         (name, number): (&str, usize),
-        protocol: Locking,
+        protocol: LockingProtocol,
         users: &[&str],
         value: T,
     ) -> Result<Resource<T>, Error> {
         let number = position(number);
-        let (protocol, parties) = match protocol {
-            Locking::Srp | Locking::Dfp => {
-                let core = users.first().and_then(|user| self.core_of(plan, user));
-                let core = core.ok_or_else(|| no_such("dispatched core for resource", name))?;
-                return Ok(Resource::local(
-                    self.setup.resource_recorded_as(core, number.into(), value),
-                    number,
-                ));
-            }
-            Locking::Msrp => {
+        let Some(rule) = protocol.global() else {
+            let core = users.first().and_then(|user| self.core_of(plan, user));
+            let core = core.ok_or_else(|| no_such("dispatched core for resource", name))?;
+            return Ok(Resource::local(self.setup.resource_recorded_as(core, number.into(), value), number));
+        };
+        let parties = match rule {
+            GlobalRule::Msrp => {
                 let mut cpus: Vec<_> = users.iter().map(|user| on_cpu(plan, user)).collect();
                 cpus.sort_unstable();
                 cpus.dedup();
-                (Protocol::Msrp, cpus.len())
+                cpus.len()
             }
-            Locking::Mpcp => (Protocol::Mpcp, users.len()),
-            Locking::FmlpPlus => (Protocol::Fmlp, users.len()),
+            GlobalRule::Mpcp | GlobalRule::FmlpLong => users.len(),
         };
         let parties = position(parties).into();
-        let global = self.setup.global_recorded_as(protocol, parties, number.into(), value);
+        let global = self.setup.global_recorded_as(rule, parties, number.into(), value);
         let global = global.map_err(|error| Error::Lock(name.to_owned(), error))?;
         Ok(Resource::global(global, number))
     }

@@ -8,7 +8,7 @@ use taut_analysis::multi::{edf_msrp, msrp_gai01};
 use taut_analysis::uni::edf::demand::{Demand, Task, demand};
 use taut_analysis::uni::edf::{dfp, srp};
 use taut_analysis::{Assumption, Overflow, Verdict, Why};
-use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_time::Duration;
 
 fn ns(ns: u64) -> Duration {
@@ -52,7 +52,7 @@ fn set(cores: usize, rows: &[Row]) -> TaskSet {
     };
     let resources = vec![Resource { name: "r".into() }; 3];
     let tasks = rows.iter().map(task).collect();
-    TaskSet::new(vec![Scheduler::Edf; cores], resources, tasks).expect("valid")
+    TaskSet::new(vec![SchedulingPolicy::Edf; cores], resources, tasks).expect("valid")
 }
 
 /// [Buttazzo11] G. C. Buttazzo, "Hard Real-Time Computing Systems", 3rd edition, section 4.6: three tasks with
@@ -187,8 +187,11 @@ fn what_protocols_do_not_cover() {
     assert_eq!(dfp::core(&set(2, &shared), 0), Ok(no));
     assert!(edf_msrp::cores(&set(2, &shared)).unwrap().holds());
     let edf = set(2, &shared);
-    let priorities =
-        TaskSet::new(vec![Scheduler::FixedPriority; 2], edf.resources().to_vec(), edf.tasks().to_vec());
+    let priorities = TaskSet::new(
+        vec![SchedulingPolicy::FixedPriority; 2],
+        edf.resources().to_vec(),
+        edf.tasks().to_vec(),
+    );
     let no = |verdict| assert_eq!(verdict, Ok(Verdict::NotApplicable(Assumption::Edf)));
     no(srp::core(priorities.as_ref().unwrap(), 0));
     assert!(!edf_msrp::cores(&priorities.unwrap()).unwrap().holds());

@@ -10,7 +10,7 @@ use taut_analysis::uni::edf::dfp::{self, Floors};
 use taut_analysis::uni::edf::response::{self, Blocker, Locks, Response, response};
 use taut_analysis::uni::edf::srp::{self, Levels};
 use taut_analysis::{Assumption, Overflow, Verdict, Why};
-use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_time::Duration;
 
 fn ns(ns: u64) -> Duration {
@@ -261,7 +261,7 @@ fn set(lockers: &[Locker]) -> TaskSet {
         },
     };
     let resources = vec![Resource { name: "r".into() }; 2];
-    TaskSet::new(vec![Scheduler::Edf], resources, lockers.iter().map(task).collect()).expect("valid")
+    TaskSet::new(vec![SchedulingPolicy::Edf], resources, lockers.iter().map(task).collect()).expect("valid")
 }
 
 /// At most one section per job, so that two never touch.

@@ -10,8 +10,8 @@ use taut_analysis::uni::edf::response::{self, Locks, Response};
 use taut_analysis::uni::edf::srp::Levels;
 use taut_analysis::uni::edf::{dfp, srp};
 use taut_analysis::{Overflow, Verdict, Why};
-use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
-use taut_sim::{CoreRule, End, GlobalRule, Jitter, Placement, Rules, Scenario, Simulation, Start};
+use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
+use taut_sim::{End, GlobalRule, Jitter, LocalRule, Placement, Rules, Scenario, Simulation, Start};
 use taut_time::Duration;
 
 fn ns(ns: u64) -> Duration {
@@ -44,7 +44,8 @@ fn set(cores: usize, rows: &[Row]) -> TaskSet {
         },
     };
     let resources = vec![Resource { name: "r".into() }; 2];
-    TaskSet::new(vec![Scheduler::Edf; cores], resources, rows.iter().map(task).collect()).expect("valid")
+    TaskSet::new(vec![SchedulingPolicy::Edf; cores], resources, rows.iter().map(task).collect())
+        .expect("valid")
 }
 
 /// A generator of numbers that a seed determines: SplitMix64.
@@ -117,7 +118,7 @@ fn run(simulation: &mut Simulation, set: &TaskSet, all: &[Response], numbers: &m
 
 /// Runs sets until `accepted` of them are claimed to keep their deadlines: none of these may miss one. Of the other
 /// sets, more than half must miss one in a run.
-fn campaign(seed: u64, accepted: usize, cores: usize, rule: CoreRule, claims: impl Fn(&TaskSet) -> Claims) {
+fn campaign(seed: u64, accepted: usize, cores: usize, rule: LocalRule, claims: impl Fn(&TaskSet) -> Claims) {
     let mut numbers = Numbers(seed);
     let (mut good, mut bad, mut shown) = (0, 0, 0);
     while good < accepted {
@@ -138,20 +139,22 @@ fn campaign(seed: u64, accepted: usize, cores: usize, rule: CoreRule, claims: im
 #[test]
 fn srp_with_jitter() {
     let locks = Locks::Srp(Levels::Deadline);
-    campaign(1, 250, 1, CoreRule::Srp, |set| claims(response::core(set, 0, locks), holds(srp::core(set, 0))));
+    campaign(1, 250, 1, LocalRule::Srp, |set| {
+        claims(response::core(set, 0, locks), holds(srp::core(set, 0)))
+    });
 }
 
 #[test]
 fn dfp_with_jitter() {
     let locks = Locks::Dfp(Floors::Shared);
-    for (seed, rule) in [(2, CoreRule::Dfp { jitter: None }), (4, CoreRule::DfpNext)] {
+    for (seed, rule) in [(2, LocalRule::DfpByClock { jitter: None }), (4, LocalRule::Dfp)] {
         campaign(seed, 250, 1, rule, |set| claims(response::core(set, 0, locks), holds(dfp::core(set, 0))));
     }
 }
 
 #[test]
 fn msrp_with_jitter() {
-    campaign(3, 80, 2, CoreRule::Srp, |set| {
+    campaign(3, 80, 2, LocalRule::Srp, |set| {
         claims(edf_msrp::response_times(set), edf_msrp::cores(set).expect("small").holds())
     });
 }

@@ -11,7 +11,7 @@ use taut_analysis::chain::reaction::{davare07, reaction};
 use taut_analysis::delivery::phases::{Level, Subject};
 use taut_analysis::delivery::{alarm, message, sensor};
 use taut_analysis::queue::{self, overflow};
-use taut_analysis::wait_free::buffers::{self, PROTOCOLS};
+use taut_analysis::wait_free::buffers::{self, Claim};
 use taut_analysis::wait_free::{
     flow, lifetime, partition, reader_instances, retries, smallest, writes_during_read,
 };
@@ -78,12 +78,12 @@ proptest! {
         let _ = writes_during_read::printed(c, &writer);
         let _ = lifetime::buffers(&[c, d], &writer);
         let _ = lifetime::without_writer_response(&[c, d], &writer);
-        for protocol in PROTOCOLS {
-            let _ = partition::best(protocol, &counts);
-            let _ = partition::printed(protocol, &counts);
+        for claim in Claim::ALL {
+            let _ = partition::best(claim, &counts);
+            let _ = partition::printed(claim, &counts);
             for &count in &counts {
-                let _ = buffers::mixed(protocol, count, counts.first().copied());
-                let _ = buffers::printed(protocol, count, counts.first().copied());
+                let _ = buffers::mixed(claim, count, counts.first().copied());
+                let _ = buffers::printed(claim, count, counts.first().copied());
             }
         }
         let _ = partition::printed_prose(&counts);

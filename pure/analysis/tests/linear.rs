@@ -7,7 +7,7 @@
 use proptest::prelude::*;
 use taut_analysis::Verdict;
 use taut_analysis::multi::{mpcp_linear, mpcp_lnr09_sound};
-use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_time::Duration;
 
 /// Core, priority, cost outside of sections, T, J, sections as (resource, how many, how long), in nanoseconds.
@@ -39,7 +39,7 @@ fn set(rows: &[Row]) -> TaskSet {
     };
     let resources = vec![Resource { name: "r".into() }; 3];
     let tasks = rows.iter().map(task).collect();
-    TaskSet::new(vec![Scheduler::FixedPriority; 2], resources, tasks).expect("valid")
+    TaskSet::new(vec![SchedulingPolicy::FixedPriority; 2], resources, tasks).expect("valid")
 }
 
 /// The three tasks of `sharing::by_hand`. The first waits for 5, and then one section of 4 blocks it. The second

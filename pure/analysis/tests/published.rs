@@ -11,7 +11,7 @@ use taut_analysis::uni::fp::ceiling::Ceilings;
 use taut_analysis::uni::fp::preemptive::Task;
 use taut_analysis::uni::fp::{arbitrary, audsley, limited_preemption, local_locks, non_preemptive};
 use taut_analysis::{Assumption, Verdict};
-use taut_model::{Arrivals, Body, Resource, Scheduler, Segment, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
 use taut_time::Duration;
 
 /// [LiuLayland73] section 3, on their Figure 2, as printed: T = 2 and 5, C = 1 and 1. With the shorter period more
@@ -208,7 +208,7 @@ fn mars_pathfinder() {
         task("weather", 10, 1_000, section(5)),
     ];
     let lock = vec![Resource { name: "pipe list".into() }];
-    let set = TaskSet::new(vec![Scheduler::FixedPriority], lock, tasks).expect("valid");
+    let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority], lock, tasks).expect("valid");
     let ceilings = Ceilings::of(&set);
     assert_eq!(ceilings.ceiling(0), Some(30));
     let blocking = |task| ceilings.blocking(&set, task);
@@ -251,7 +251,7 @@ fn nested_sections_block_by_their_own_ceilings() {
         task(9, 1, vec![one(2, 1)]),
     ];
     let resources = ["outer", "inner", "global"].map(|name| Resource { name: name.into() }).to_vec();
-    let set = TaskSet::new(vec![Scheduler::FixedPriority; 2], resources, tasks).expect("valid");
+    let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority; 2], resources, tasks).expect("valid");
     let ceilings = Ceilings::of(&set);
     assert_eq!([0, 1, 2, 3].map(|r| ceilings.ceiling(r)), [Some(3), Some(4), None, None]);
     let found = [0, 1, 2, 3, 4].map(|i| ceilings.blocking(&set, i).time.as_ns() / 1_000);

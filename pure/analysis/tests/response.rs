@@ -390,7 +390,7 @@ fn a_job_without_work_is_done_in_time() {
 #[test]
 fn equals_are_not_said_to_be_late() {
     use taut_analysis::uni::fp::local_locks;
-    use taut_model::{Arrivals, Body, Scheduler, Segment, SetTask, TaskSet};
+    use taut_model::{Arrivals, Body, SchedulingPolicy, Segment, SetTask, TaskSet};
     let task = |priority, cost, period, deadline| SetTask {
         name: "t".into(),
         core: 0,
@@ -403,7 +403,7 @@ fn equals_are_not_said_to_be_late() {
     };
     let second = |priority| {
         let tasks = vec![task(priority, 3, 5, 5), task(1, 4, 20, 9)];
-        let set = TaskSet::new(vec![Scheduler::FixedPriority], vec![], tasks).expect("valid");
+        let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority], vec![], tasks).expect("valid");
         local_locks::responses(&set, 0).unwrap().remove(1).verdict
     };
     assert!(matches!(second(1), Verdict::NotShown(Why::Passes(late)) if late.from_arrival.as_ns() == 10));

@@ -10,7 +10,7 @@ use taut_analysis::multi::{
 };
 use taut_analysis::uni::fp::preemptive::{Release, Subject, Task, response};
 use taut_analysis::{Assumption, Overflow, Verdict, Why};
-use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::{End, GlobalRule, Rules, Scenario, Simulation};
 use taut_time::Duration;
 
@@ -45,7 +45,7 @@ fn set(cores: usize, resources: usize, rows: &[Row]) -> TaskSet {
     };
     let resources = vec![Resource { name: "r".into() }; resources];
     let tasks = rows.iter().map(task).collect();
-    TaskSet::new(vec![Scheduler::FixedPriority; cores], resources, tasks).expect("valid")
+    TaskSet::new(vec![SchedulingPolicy::FixedPriority; cores], resources, tasks).expect("valid")
 }
 
 fn found(verdict: &Verdict<Bounds>) -> &Bounds {

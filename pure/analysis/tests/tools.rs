@@ -11,7 +11,7 @@ use taut_analysis::uni::fp::local_locks;
 use taut_analysis::uni::fp::offsets::{self, Activity, Method, Transaction};
 use taut_analysis::uni::fp::preemptive::{Release, Subject, Task, response};
 use taut_analysis::{Verdict, Why};
-use taut_model::{Arrivals, Body, Resource, Scheduler, Segment, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
 use taut_time::Duration;
 
 /// [Klein93] section 5.2.4.1 as MAST has it (`example_5_2_4_1`), with its B and R, in milliseconds there: six tasks, three
@@ -41,7 +41,7 @@ fn klein93_blocking() {
         body: Body::Segments(body),
     });
     let resources = ["1", "2", "3"].map(|name| Resource { name: name.into() }).to_vec();
-    let set = TaskSet::new(vec![Scheduler::FixedPriority], resources, tasks.collect()).expect("valid");
+    let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority], resources, tasks.collect()).expect("valid");
     let found = local_locks::responses(&set, 0).expect("small numbers");
     let blocking: Vec<_> = found.iter().map(|task| task.blocking.time.as_ns() / 1_000).collect();
     let response: Vec<_> = found.iter().map(|task| task.verdict.bound().map(|r| r.from_arrival)).collect();

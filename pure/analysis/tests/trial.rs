@@ -7,7 +7,7 @@
 use proptest::prelude::*;
 use taut_analysis::multi::{Guard, Guarded, Solution, Trial, mixed};
 use taut_analysis::{Overflow, Verdict};
-use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_time::Duration;
 
 fn ns(ns: u64) -> Duration {
@@ -43,7 +43,8 @@ fn set(rows: &[Row], times: u64) -> TaskSet {
         }
     };
     let resources = vec![Resource { name: "r".into() }; RESOURCES];
-    TaskSet::new(vec![Scheduler::FixedPriority; 3], resources, rows.iter().map(task).collect()).unwrap()
+    TaskSet::new(vec![SchedulingPolicy::FixedPriority; 3], resources, rows.iter().map(task).collect())
+        .unwrap()
 }
 
 fn some_rows() -> impl Strategy<Value = Vec<Row>> {

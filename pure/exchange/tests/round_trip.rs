@@ -12,7 +12,7 @@ use std::fmt::Write;
 use proptest::prelude::*;
 use read_back::{Facts, rt_app, simso};
 use taut_exchange::{Exported, Options, Target, export, import};
-use taut_model::{Model, Scheduler, Severity, TaskSet};
+use taut_model::{Model, SchedulingPolicy, Severity, TaskSet};
 use taut_plan::Plan;
 
 fn load(text: &str) -> Model {
@@ -155,7 +155,7 @@ fn differences(before: &Facts, after: &Facts, edf: bool) -> BTreeSet<&'static st
 
 /// Checks that every difference is reported, and that everything reported differs.
 fn reported(set: &TaskSet, exported: &Exported, after: &[Facts]) {
-    let edf = set.cores().first() == Some(&Scheduler::Edf);
+    let edf = set.cores().first() == Some(&SchedulingPolicy::Edf);
     let places: BTreeSet<&str> = exported.lost.iter().filter_map(|lost| lost.place.as_deref()).collect();
     let before = Facts::all(set);
     assert_eq!(before.len(), after.len(), "{}", exported.text);

@@ -6,10 +6,11 @@
 use std::collections::BTreeSet;
 
 use taut_model::{
-    Aim, App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Cost,
-    Draft, Evidence, Executor, Flow, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, OverheadSources,
-    Overheads, Overrun, Payload, PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, SectionDraft,
-    SegmentDraft, ServerDraft, ServerPolicy, ServiceDraft, Shared, Size, TaskDraft,
+    Aim, App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ChannelKind, ClassDraft, ClientDraft,
+    ClientKind, Cost, Draft, Evidence, Executor, Flow, LockingProtocol, Mechanism, OnMissingPrivilege,
+    OverflowPolicy, OverheadSources, Overheads, Overrun, Payload, PayloadField, Platform, RealTimeDraft,
+    Scalar, SchedulingPolicy, SectionDraft, SegmentDraft, ServerDraft, ServerPolicy, ServiceDraft, Shared,
+    Size, TaskDraft,
 };
 use taut_time::Duration;
 
@@ -35,11 +36,11 @@ pub(crate) fn draft(root: &Fields<'_>, faulty: BTreeSet<String>) -> Draft {
         }),
         resources: all(root, "resources", |name, fields| {
             let protocol = match fields.and_then(|fields| fields.word("protocol")) {
-                Some("srp") => Some(Locking::Srp),
-                Some("dfp") => Some(Locking::Dfp),
-                Some("msrp") => Some(Locking::Msrp),
-                Some("mpcp") => Some(Locking::Mpcp),
-                Some("fmlp-plus") => Some(Locking::FmlpPlus),
+                Some("srp") => Some(LockingProtocol::Srp),
+                Some("dfp") => Some(LockingProtocol::Dfp),
+                Some("msrp") => Some(LockingProtocol::Msrp),
+                Some("mpcp") => Some(LockingProtocol::Mpcp),
+                Some("fmlp-plus") => Some(LockingProtocol::FmlpPlus),
                 _ => None,
             };
             Shared { name, protocol }
@@ -93,8 +94,8 @@ fn platform(fields: Option<&Fields<'_>>) -> Platform {
         cores: cores("cores"),
         housekeeping: cores("housekeeping"),
         scheduler: match platform.word("scheduler") {
-            Some("edf") => Scheduler::Edf,
-            _ => Scheduler::FixedPriority,
+            Some("edf") => SchedulingPolicy::Edf,
+            _ => SchedulingPolicy::FixedPriority,
         },
         memory: platform.size("memory").unwrap_or_default(),
         overheads: Overheads {
@@ -255,17 +256,17 @@ fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
     ChannelDraft {
         name,
         kind: match word("kind") {
-            Some("state") => Kind::State,
-            _ => Kind::Queue,
+            Some("state") => ChannelKind::State,
+            _ => ChannelKind::Queue,
         },
         from: parties("from"),
         to: parties("to"),
         payload: fields.and_then(|fields| fields.text("payload")).unwrap_or_default().to_owned(),
         capacity: fields.and_then(|fields| fields.integer("capacity")),
         overflow: match word("overflow") {
-            Some("drop-oldest") => Overflow::DropOldest,
-            Some("clear") => Overflow::Clear,
-            _ => Overflow::Reject,
+            Some("drop-oldest") => OverflowPolicy::DropOldest,
+            Some("clear") => OverflowPolicy::Clear,
+            _ => OverflowPolicy::Reject,
         },
         flow: word("flow").and_then(Flow::from_word).unwrap_or_default(),
         delayed: parties("delayed"),

@@ -4,7 +4,7 @@
 //! The manifest of the first application, as it is in the tree.
 
 use taut_manifest::{Loaded, Source, load, render};
-use taut_model::{Arrival, Class, Evidence, Kind, OnMissingPrivilege, Party, Place, Size, Step};
+use taut_model::{Arrival, ChannelKind, Class, Evidence, OnMissingPrivilege, Party, Place, Size, Step};
 use taut_time::Duration;
 
 fn cochlear() -> Source {
@@ -50,7 +50,7 @@ fn says_what_it_says() {
     let trigger = model.channel(model.trigger(output).unwrap());
     assert_eq!(
         (trigger.name.as_str(), trigger.writer, trigger.kind),
-        ("electrodes", Party::Task(id), Kind::Queue)
+        ("electrodes", Party::Task(id), ChannelKind::Queue)
     );
     assert!(matches!(model.tasks()[3].class, Class::BestEffort(_)));
     assert_eq!(model.party_name(model.channels()[3].readers[0]), "ui");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use serde::{Deserialize, Serialize};
+use taut_policy::{ChannelKind, Flow, Mechanism, OverflowPolicy};
 
-use crate::{Mechanism, Party};
+use crate::Party;
 
 /// A flow of data from one writer to its readers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct Channel {
     /// Its name in the manifest.
     pub name: String,
     /// Which values arrive at a reader.
-    pub kind: Kind,
+    pub kind: ChannelKind,
     /// The party that sends.
     pub writer: Party,
     /// The parties that receive; at least one, each once.
@@ -21,7 +21,7 @@ pub struct Channel {
     /// How many values can wait; `None` lets the plan choose. Unused in a state channel.
     pub capacity: Option<u32>,
     /// What happens to a value that does not fit.
-    pub overflow: Overflow,
+    pub overflow: OverflowPolicy,
     /// Which of its writer's values a job reads.
     pub flow: Flow,
     /// By reader: whether it reads with a unit delay; only readers of a synchronous flow can.
@@ -36,66 +36,10 @@ pub struct Channel {
     pub takes_per_release: u32,
 }
 
-/// Which values arrive at a reader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// The latest value.
-    State,
-    /// Every value, in order, one writer to one reader.
-    Queue,
-}
-
-/// Which of its writer's values a job reads from a state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Flow {
-    /// The newest value at the moment of reading.
-    #[default]
-    Newest,
-    /// The value that the synchronous-reactive model reads [Han14, I-B]: of the writer's job that was activated last
-    /// when the reader's job was activated, or of the job before it where there is a unit delay. Activations count by
-    /// their nominal instants; at one instant the writer's comes before its readers'. A job that writes no new value
-    /// leaves the last one.
-    Synchronous,
-}
-
-impl Flow {
-    /// Its word in a manifest.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Newest => "newest",
-            Self::Synchronous => "synchronous",
-        }
-    }
-
-    /// The flow with this word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        [Self::Newest, Self::Synchronous].into_iter().find(|flow| flow.word() == word)
-    }
-}
-
-/// What happens to a value that does not fit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Overflow {
-    /// The new value is rejected and returned to the sender.
-    Reject,
-    /// The oldest value is dropped.
-    DropOldest,
-    /// All waiting values are dropped.
-    Clear,
-}
-
 /// The largest capacity of a queue, in values.
 pub const CAPACITY_MAX: u32 = 65_536;
 /// The largest size of a value, in bytes.
 pub const PAYLOAD_BYTES_MAX: u32 = 1 << 20;
-/// Bytes that the runtime puts in front of every value: the time of sending and the sequence number, 8 each.
-pub const STAMP_BYTES: u32 = 16;
-/// Alignment of every object in a memory map, and the size of the line that wakes a receiver: two cache lines, since
-/// processors fetch them in pairs.
-pub const LINE_BYTES: u64 = 128;
 
 /// The fixed layout of a value. Fields follow each other without padding; every scalar is aligned to its size, which
 /// [`crate::Draft::build`] checks.

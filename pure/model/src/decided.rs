@@ -6,8 +6,8 @@
 use taut_time::Duration;
 
 use crate::{
-    ChannelId, Class, Flow, Locking, Mechanism, Model, Parties, Party, RealTime, ResourceId, STAMP_BYTES,
-    Section, Shared, TaskId,
+    ChannelId, Class, Flow, LockingProtocol, Mechanism, Model, Parties, Party, RealTime, ResourceId,
+    STAMP_BYTES, Section, Shared, TaskId,
 };
 
 /// The plan's choices for an application.
@@ -16,7 +16,7 @@ pub struct Decisions {
     /// By channel: the chosen mechanism, if there is one.
     pub mechanisms: Vec<Option<Mechanism>>,
     /// By resource: the chosen protocol, if there is one.
-    pub protocols: Vec<Option<Locking>>,
+    pub protocols: Vec<Option<LockingProtocol>>,
 }
 
 impl Model {
@@ -113,7 +113,7 @@ impl Model {
     }
 
     /// The protocol of a resource, by its position: the one in the manifest, otherwise the one that the plan chose.
-    pub fn protocol(&self, resource: usize) -> Option<Locking> {
+    pub fn protocol(&self, resource: usize) -> Option<LockingProtocol> {
         let decided = || self.protocols.get(resource).copied().flatten();
         self.resources[resource].protocol.or_else(decided)
     }

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use taut_time::Duration;
 
 use crate::{
-    App, BestEffort, Cost, Fault, Flow, Kind, Mechanism, Model, Overflow, Overrun, Payload, Platform,
-    ServerPolicy, Shared, Size, rules,
+    App, BestEffort, ChannelKind, Cost, Fault, Flow, Mechanism, Model, OverflowPolicy, Overrun, Payload,
+    Platform, ServerPolicy, Shared, Size, rules,
 };
 
 /// The input by name: everything from which a [`Model`] is made, before any rule was checked.
@@ -183,14 +183,14 @@ pub enum ClientKind {
 #[expect(missing_docs, reason = "crate::Channel says it")]
 pub struct ChannelDraft {
     pub name: String,
-    pub kind: Kind,
+    pub kind: ChannelKind,
     pub from: Vec<String>,
     pub to: Vec<String>,
     /// The payload's name.
     pub payload: String,
     /// Any whole number that the manifest states; `None` for `"auto"`.
     pub capacity: Option<i64>,
-    pub overflow: Overflow,
+    pub overflow: OverflowPolicy,
     pub flow: Flow,
     /// The names of readers with a unit delay.
     pub delayed: Vec<String>,

@@ -20,7 +20,6 @@ mod decided;
 mod draft;
 mod fault;
 mod flow;
-mod mechanism;
 mod nearest;
 mod platform;
 mod resource;
@@ -32,10 +31,7 @@ mod system;
 mod task;
 mod what_if;
 
-pub use channel::{
-    CAPACITY_MAX, Channel, Flow, Kind, LINE_BYTES, Overflow, PAYLOAD_BYTES_MAX, Payload, PayloadField,
-    STAMP_BYTES, Scalar,
-};
+pub use channel::{CAPACITY_MAX, Channel, PAYLOAD_BYTES_MAX, Payload, PayloadField, Scalar};
 pub use decided::Decisions;
 pub use draft::{
     ArrivalDraft, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Draft, RealTimeDraft,
@@ -43,10 +39,9 @@ pub use draft::{
 };
 pub use fault::{Code, Fault, Label, Place, Severity};
 pub use flow::{Link, Waits};
-pub use mechanism::{Mechanism, Parties, Way};
 pub use nearest::nearest;
-pub use platform::{Aim, Executor, OnMissingPrivilege, OverheadSources, Overheads, Platform, Scheduler};
-pub use resource::{Locking, Section, Shared};
+pub use platform::{Aim, Executor, OnMissingPrivilege, OverheadSources, Overheads, Platform};
+pub use resource::{Section, Shared};
 pub use rules::is_name;
 pub use server::Server;
 pub use set::{Arrivals, Body, Request, Resource, Segment, SetFault, SetTask, TaskSet, Wrong};
@@ -56,4 +51,7 @@ pub use system::{
     ServiceId, Step, TaskId,
 };
 pub use task::{Arrival, BestEffort, Class, Cost, Evidence, PRIORITY_MAX, RealTime, Task};
-pub use taut_policy::{Overrun, ServerPolicy};
+pub use taut_policy::{
+    ChannelKind, Flow, LINE_BYTES, LockingProtocol, Mechanism, OverflowPolicy, Overrun, Parties, STAMP_BYTES,
+    SchedulingPolicy, ServerPolicy, Way,
+};

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use serde::{Deserialize, Serialize};
+use taut_policy::SchedulingPolicy;
 use taut_time::Duration;
 
 use crate::{Evidence, Size};
@@ -14,7 +15,7 @@ pub struct Platform {
     /// CPUs for everything else.
     pub housekeeping: Vec<u16>,
     /// The scheduling policy of the cores.
-    pub scheduler: Scheduler,
+    pub scheduler: SchedulingPolicy,
     /// Memory that the application may lock.
     pub memory: Size,
     /// What the machine adds to every job; named, never silently zero.
@@ -92,17 +93,6 @@ impl Aim {
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|aim| aim.word() == word)
     }
-}
-
-/// The scheduling policy of a core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scheduler {
-    /// Fixed priority, preemptive.
-    #[serde(rename = "fp")]
-    FixedPriority,
-    /// Earliest deadline first, preemptive.
-    Edf,
 }
 
 /// What the machine adds to every job.

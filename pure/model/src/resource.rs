@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use serde::{Deserialize, Serialize};
+use taut_policy::LockingProtocol;
 use taut_time::Duration;
 
 use crate::ResourceId;
@@ -12,38 +12,7 @@ pub struct Shared {
     /// Its name in the manifest.
     pub name: String,
     /// The protocol, which says which jobs wait, how, and for how long; `None` lets the plan choose.
-    pub protocol: Option<Locking>,
-}
-
-/// A locking protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Locking {
-    /// A job takes the resource's ceiling at once: the immediate ceiling protocol under fixed priority, the stack
-    /// resource policy under EDF. Tasks of one core.
-    Srp,
-    /// The deadline floor protocol. Tasks of one core, under EDF.
-    Dfp,
-    /// Waiters spin in FIFO order, without preemption. Tasks of several cores.
-    Msrp,
-    /// Waiters suspend in priority order; holders run above all other jobs. Tasks of several cores, under fixed
-    /// priority.
-    Mpcp,
-    /// Waiters suspend in FIFO order; holders run above all other jobs. Tasks of several cores, under fixed priority.
-    FmlpPlus,
-}
-
-impl Locking {
-    /// The name as its paper prints it.
-    pub fn paper_name(self) -> &'static str {
-        match self {
-            Self::Srp => "SRP",
-            Self::Dfp => "DFP",
-            Self::Msrp => "MSRP",
-            Self::Mpcp => "MPCP",
-            Self::FmlpPlus => "FMLP+",
-        }
-    }
+    pub protocol: Option<LockingProtocol>,
 }
 
 /// Critical sections of a task on one resource.

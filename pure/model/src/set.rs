@@ -7,7 +7,7 @@ use core::fmt;
 
 use taut_time::Duration;
 
-use crate::Scheduler;
+use crate::SchedulingPolicy;
 
 /// Tasks, bound to cores, that share resources. Holding a value proves that
 /// - every period, deadline and cost is more than 0, and every offset less than its period;
@@ -19,7 +19,7 @@ use crate::Scheduler;
 /// priority, each counts the other as more urgent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskSet {
-    cores: Vec<Scheduler>,
+    cores: Vec<SchedulingPolicy>,
     resources: Vec<Resource>,
     tasks: Vec<SetTask>,
     /// By task, the requests of its body.
@@ -167,7 +167,7 @@ impl TaskSet {
     /// # Errors
     /// Every fault of every task.
     pub fn new(
-        cores: Vec<Scheduler>,
+        cores: Vec<SchedulingPolicy>,
         resources: Vec<Resource>,
         tasks: Vec<SetTask>,
     ) -> Result<Self, Vec<SetFault>> {
@@ -203,7 +203,7 @@ impl TaskSet {
     }
 
     /// The scheduler of each core.
-    pub fn cores(&self) -> &[Scheduler] {
+    pub fn cores(&self) -> &[SchedulingPolicy] {
         &self.cores
     }
 
@@ -366,7 +366,7 @@ mod tests {
     fn set(tasks: Vec<SetTask>) -> Result<TaskSet, Vec<Wrong>> {
         let resource = |name: &str| Resource { name: name.into() };
         let resources = ["a", "b"].map(resource).to_vec();
-        TaskSet::new(vec![Scheduler::FixedPriority; 2], resources, tasks)
+        TaskSet::new(vec![SchedulingPolicy::FixedPriority; 2], resources, tasks)
             .map_err(|faults| faults.into_iter().map(|fault| fault.what).collect())
     }
 

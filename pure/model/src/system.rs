@@ -4,7 +4,8 @@
 use taut_time::Duration;
 
 use crate::{
-    Arrival, Channel, Class, ClientKind, Locking, Payload, Platform, RealTime, Server, Shared, Size, Task,
+    Arrival, Channel, Class, ClientKind, LockingProtocol, Payload, Platform, RealTime, Server, Shared, Size,
+    Task,
 };
 
 /// The longest budget of a safe state: ending an application waits for it.
@@ -62,7 +63,7 @@ pub struct Model {
     /// The states that the last resources guard; all earlier resources are the manifest's.
     pub(crate) guarding: Vec<ChannelId>,
     /// By resource of the manifest: the plan's choice.
-    pub(crate) protocols: Vec<Option<Locking>>,
+    pub(crate) protocols: Vec<Option<LockingProtocol>>,
     pub(crate) servers: Vec<Server>,
     pub(crate) tasks: Vec<Task>,
     pub(crate) clients: Vec<Client>,

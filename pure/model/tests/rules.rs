@@ -6,9 +6,10 @@
 use std::collections::BTreeSet;
 
 use taut_model::{
-    App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Code, Cost,
-    Draft, Evidence, Kind, OnMissingPrivilege, Overflow, OverheadSources, Overheads, Overrun, Payload,
-    PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, ServiceDraft, Size, TaskDraft, codes,
+    App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ChannelKind, ClassDraft, ClientDraft,
+    ClientKind, Code, Cost, Draft, Evidence, OnMissingPrivilege, OverflowPolicy, OverheadSources, Overheads,
+    Overrun, Payload, PayloadField, Platform, RealTimeDraft, Scalar, SchedulingPolicy, ServiceDraft, Size,
+    TaskDraft, codes,
 };
 use taut_time::Duration;
 
@@ -18,7 +19,7 @@ fn empty() -> Draft {
         platform: Platform {
             cores: vec![1],
             housekeeping: vec![0],
-            scheduler: Scheduler::FixedPriority,
+            scheduler: SchedulingPolicy::FixedPriority,
             memory: Size::from_bytes(1 << 30),
             overheads: Overheads {
                 release: Duration::ZERO,
@@ -81,12 +82,12 @@ fn real_time(task: &mut TaskDraft) -> &mut RealTimeDraft {
 fn queue(name: &str, from: &str, to: &str) -> ChannelDraft {
     ChannelDraft {
         name: name.into(),
-        kind: Kind::Queue,
+        kind: ChannelKind::Queue,
         from: vec![from.into()],
         to: vec![to.into()],
         payload: "Sample".into(),
         capacity: None,
-        overflow: Overflow::Reject,
+        overflow: OverflowPolicy::Reject,
         flow: taut_model::Flow::Newest,
         delayed: Vec::new(),
         mechanism: None,

@@ -38,7 +38,7 @@
 //! **Where the budget does not count**: if the task uses a resource that tasks of several cores use. Its waiting
 //! then has no bound that is known before the charge is. C is charged instead, as for tasks without a budget.
 
-use taut_model::{Overheads, Overrun, RealTime, Scheduler};
+use taut_model::{Overheads, Overrun, RealTime, SchedulingPolicy};
 use taut_time::Duration;
 
 use crate::placement::Placement;
@@ -63,8 +63,8 @@ pub(crate) fn charged(task: &RealTime, overheads: &Overheads, cost: Duration) ->
 }
 
 /// How long the task may keep all others of its core waiting: S, or under EDF a section of a late job.
-pub(crate) fn blocks_all(task: &RealTime, scheduler: Scheduler, overheads: &Overheads) -> Duration {
-    let sinks = scheduler == Scheduler::Edf && enforced(task).is_some() && !task.sections.is_empty();
+pub(crate) fn blocks_all(task: &RealTime, scheduler: SchedulingPolicy, overheads: &Overheads) -> Duration {
+    let sinks = scheduler == SchedulingPolicy::Edf && enforced(task).is_some() && !task.sections.is_empty();
     let section = || longest(task)?.checked_add(overheads.lock);
     task.non_preemptive.max(if sinks { section().unwrap_or(Duration::MAX) } else { Duration::ZERO })
 }

@@ -152,12 +152,12 @@ fn candidate(
         real_time.iter().map(|&real_time| if real_time { Way::Claims } else { Way::LooksOn }).collect();
     let mut writes = None;
     let (slots, claims) = match mechanism {
-        Mechanism::Chen => (buffers::all_slow(buffers::Protocol::Chen, all).map_err(|_| Misfit::Size)?, all),
+        Mechanism::Chen => (buffers::all_slow(buffers::Claim::Buffer, all).map_err(|_| Misfit::Size)?, all),
         Mechanism::Peterson => {
-            (buffers::all_slow(buffers::Protocol::Peterson, all).map_err(|_| Misfit::Size)?, all)
+            (buffers::all_slow(buffers::Claim::Buffer, all).map_err(|_| Misfit::Size)?, all)
         }
         Mechanism::DoubleBuffer => {
-            (buffers::all_slow(buffers::Protocol::DoubleBuffer, all).map_err(|_| Misfit::Size)?, all)
+            (buffers::all_slow(buffers::Claim::Row, all).map_err(|_| Misfit::Size)?, all)
         }
         Mechanism::Presence => (buffers::presence(all).map_err(|_| Misfit::Size)?, all),
         Mechanism::Hybrid if urgent == 0 => (if value > SMALL { 2 + SPARE_TO_LOOK_ON } else { 2 }, 0),
@@ -165,7 +165,7 @@ fn candidate(
         Mechanism::ImprovedChen => {
             let touch = touching(model, channel, bounds).ok_or(Misfit::Size)?;
             let slots = |slow: u64, fast: Option<u64>| {
-                let slots = buffers::mixed(buffers::Protocol::Chen, slow, fast).ok()?;
+                let slots = buffers::mixed(buffers::Claim::Buffer, slow, fast).ok()?;
                 (slots <= BUFFERS_MAX && slow <= mechanism.claims_max() as u64).then_some(slots)
             };
             let counts: Vec<u64> = touch.iter().map(|(_, writes)| *writes).collect();

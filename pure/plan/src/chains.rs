@@ -12,8 +12,8 @@ use taut_analysis::chain::end_to_end::{self, Arrivals, Hop, Reading};
 use taut_analysis::chain::reaction::reaction;
 use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{
-    Arrival, Chain, ChannelId, Class, Fault, Flow, Kind, Model, Party, Place, RealTime, Scheduler, Step,
-    TaskId, codes,
+    Arrival, Chain, ChannelId, ChannelKind, Class, Fault, Flow, Model, Party, Place, RealTime,
+    SchedulingPolicy, Step, TaskId, codes,
 };
 use taut_time::Duration;
 
@@ -181,7 +181,7 @@ impl Known<'_> {
             let reading = if delayed { Reading::PreservedDelayed } else { Reading::Preserved };
             return Some(end_to_end::Channel::State(reading));
         }
-        if channel.kind == Kind::State {
+        if channel.kind == ChannelKind::State {
             let below = self.starts_behind(writer, reader);
             let reading = if below { Reading::NewestBelowWriter } else { Reading::Newest };
             return Some(end_to_end::Channel::State(reading));
@@ -199,7 +199,7 @@ impl Known<'_> {
     /// and no task ever waits for a lock.
     fn starts_behind(&self, writer: TaskId, reader: TaskId) -> bool {
         let place = |id: TaskId| self.places.of[id.index()];
-        let fixed = self.model.platform().scheduler == Scheduler::FixedPriority;
+        let fixed = self.model.platform().scheduler == SchedulingPolicy::FixedPriority;
         place(writer).zip(place(reader)).is_some_and(|(writer, reader)| {
             fixed && !self.places.waits && writer.0 == reader.0 && writer.1 > reader.1
         })

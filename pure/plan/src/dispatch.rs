@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use taut_model::{Executor, Flow, Locking, Model, Overrun, Scheduler};
+use taut_model::{Executor, Flow, LockingProtocol, Model, Overrun, SchedulingPolicy};
 
 use crate::placement::{Placements, Who};
 use crate::{ArrivalPlan, ClassPlan, CorePlan, Plan, TaskPlan};
@@ -14,7 +14,7 @@ use crate::{ArrivalPlan, ClassPlan, CorePlan, Plan, TaskPlan};
 /// lock is a resource.
 pub(crate) fn reason(model: &Model, placements: &Placements<'_>, core: usize) -> Option<String> {
     let platform = model.platform();
-    if platform.scheduler == Scheduler::Edf {
+    if platform.scheduler == SchedulingPolicy::Edf {
         return Some(
             "jobs go by their deadlines, which Linux does not do for threads of one core".to_owned(),
         );
@@ -56,7 +56,7 @@ impl Plan {
                 continue;
             }
             if self.stays(task) {
-                let by_deadline = core.scheduler == Scheduler::Edf;
+                let by_deadline = core.scheduler == SchedulingPolicy::Edf;
                 levels.insert(if by_deadline { deadline.as_ns() } else { u64::from(*priority) });
             } else {
                 others += 1;
@@ -68,7 +68,8 @@ impl Plan {
     /// Whether the task never leaves the scheduling rule: no two jobs of such tasks of one level have begun at once.
     fn stays(&self, task: &TaskPlan) -> bool {
         let ClassPlan::RealTime { arrival, on_overrun, budget, .. } = &task.class else { return false };
-        let across = |protocol: Locking| !matches!(protocol, Locking::Srp | Locking::Dfp);
+        let across =
+            |protocol: LockingProtocol| !matches!(protocol, LockingProtocol::Srp | LockingProtocol::Dfp);
         let locks = |at: &crate::ResourcePlan| across(at.protocol) && at.users.contains(&task.name);
         let channels = self.channels.iter().filter(|channel| {
             let reads = channel.readers.iter().any(|reader| reader.name == task.name);

@@ -5,7 +5,7 @@
 
 use taut_analysis::queue::{self, Reader, Writer};
 use taut_model::{
-    Arrival, CAPACITY_MAX, Channel, ChannelId, Class, Fault, Kind, Mechanism, Model, Party, Place,
+    Arrival, CAPACITY_MAX, Channel, ChannelId, ChannelKind, Class, Fault, Mechanism, Model, Party, Place,
     STAMP_BYTES, Way, codes,
 };
 use taut_time::Duration;
@@ -170,7 +170,7 @@ pub(crate) fn realise(
     };
     let by = if pinned.is_some() { "pinned; " } else { "" };
     realisation.reason = format!("{by}{parties}");
-    if channel.kind == Kind::State {
+    if channel.kind == ChannelKind::State {
         return realisation;
     }
     let ends = writer(model, channel, bounds).zip(reader(model, id, bounds));

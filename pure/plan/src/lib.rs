@@ -57,7 +57,7 @@ pub use shape::{
 };
 /// The model's types that occur in a plan, so that a reader of plans need not know the model.
 pub use taut_model::{
-    Aim, Evidence, Flow, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overrun, STAMP_BYTES,
-    Scheduler, ServerPolicy, Size, Way,
+    Aim, ChannelKind, Evidence, Flow, LockingProtocol, Mechanism, OnMissingPrivilege, OverflowPolicy,
+    Overrun, STAMP_BYTES, SchedulingPolicy, ServerPolicy, Size, Way,
 };
 pub use valid::{Invalid, ValidPlan};

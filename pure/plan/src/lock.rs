@@ -5,7 +5,7 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use taut_model::{Code, Locking, Scheduler, codes};
+use taut_model::{Code, LockingProtocol, SchedulingPolicy, codes};
 
 use crate::{ClassPlan, CorePlan, Invalid, Plan, ResourcePlan, TaskPlan, ValidPlan, text};
 
@@ -130,8 +130,8 @@ impl Plan {
             let protocol = channel.mechanism.locking()?;
             Some(("state", &channel.name, protocol, channel.readers.len() + 1))
         });
-        let local = |protocol| matches!(protocol, Locking::Srp | Locking::Dfp);
-        let many = |(.., protocol, users): &(_, _, Locking, usize)| {
+        let local = |protocol| matches!(protocol, LockingProtocol::Srp | LockingProtocol::Dfp);
+        let many = |(.., protocol, users): &(_, _, LockingProtocol, usize)| {
             !local(*protocol) && *users > Self::LOCK_USERS_MAX
         };
         if let Some((what, name, protocol, users)) = locks.chain(states).find(many) {
@@ -154,8 +154,8 @@ impl Plan {
         let on = |mut users: Box<dyn Iterator<Item = &String> + '_>| {
             users.any(|user| self.tasks.iter().filter(here).any(|task| task.name == *user))
         };
-        let both = on(Box::new(users(Locking::Srp))) && on(Box::new(users(Locking::Dfp)));
-        if both && core.scheduler == Scheduler::Edf {
+        let both = on(Box::new(users(LockingProtocol::Srp))) && on(Box::new(users(LockingProtocol::Dfp)));
+        if both && core.scheduler == SchedulingPolicy::Edf {
             return Some(NotExecuted {
                 what: format!("SRP and DFP on core {}", core.cpu),
                 help: "give the resources of that core one `protocol`".to_owned(),

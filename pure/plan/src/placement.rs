@@ -9,7 +9,7 @@ use taut_analysis::uni::fp::assignment::{self, Candidate};
 use taut_analysis::uni::fp::preemptive::Release;
 use taut_analysis::uni::utilisation::AtLeast;
 use taut_analysis::{Bound, Core, CoreTask, Overflow, PROBE_COST, PROBE_PERIOD, Verdict};
-use taut_model::{Arrival, Model, Place, RealTime, Scheduler, Server, TaskId};
+use taut_model::{Arrival, Model, Place, RealTime, SchedulingPolicy, Server, TaskId};
 use taut_time::Duration;
 
 use crate::{budget, shared, waits};
@@ -212,7 +212,7 @@ fn by_falling_utilisation(a: &Placement<'_>, b: &Placement<'_>) -> Ordering {
 }
 
 fn admits(model: &Model, placements: &[Placement<'_>], members: &[usize], new: usize) -> bool {
-    if model.platform().scheduler == Scheduler::Edf {
+    if model.platform().scheduler == SchedulingPolicy::Edf {
         return shared::fits(model, members.iter().chain([&new]).map(|&i| &placements[i])).unwrap_or(false);
     }
     if taken(model, placements, members, new) {
@@ -228,7 +228,7 @@ fn admits(model: &Model, placements: &[Placement<'_>], members: &[usize], new: u
 /// Whether another task on the core has the same fixed priority; false under EDF, where priorities mean nothing.
 fn taken(model: &Model, placements: &[Placement<'_>], members: &[usize], new: usize) -> bool {
     let priority = placements[new].task.priority;
-    let counts = model.platform().scheduler == Scheduler::FixedPriority;
+    let counts = model.platform().scheduler == SchedulingPolicy::FixedPriority;
     counts && priority.is_some() && members.iter().any(|&i| placements[i].task.priority == priority)
 }
 
@@ -289,8 +289,8 @@ fn assign(model: &Model, placements: &[Placement<'_>], members: &[usize]) -> Opt
 fn number(model: &Model, placements: &mut [Placement<'_>], members: Vec<usize>) -> CorePlacement {
     // EDF does not use priorities.
     let found = match model.platform().scheduler {
-        Scheduler::Edf => Some(vec![0; members.len()]),
-        Scheduler::FixedPriority => assign(model, placements, &members),
+        SchedulingPolicy::Edf => Some(vec![0; members.len()]),
+        SchedulingPolicy::FixedPriority => assign(model, placements, &members),
     };
     let numbered = found.is_some();
     // If there is no number for each, the tasks without one share the lowest: the analysis counts a tie against both

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 use taut_model::{
-    Aim, Evidence, Flow, Kind, Locking, Mechanism, OnMissingPrivilege, Overflow, Overrun, Scheduler, Size,
-    Way,
+    Aim, ChannelKind, Evidence, Flow, LockingProtocol, Mechanism, OnMissingPrivilege, OverflowPolicy,
+    Overrun, SchedulingPolicy, Size, Way,
 };
 use taut_time::Duration;
 
@@ -138,7 +138,7 @@ pub struct CorePlan {
     /// The CPU's number.
     pub cpu: u16,
     /// The scheduling policy.
-    pub scheduler: Scheduler,
+    pub scheduler: SchedulingPolicy,
     /// Σ C'/T in parts per million, rounded up, overheads included.
     pub utilisation_ppm: u64,
     /// Why a dispatcher decides on this core; none if Linux does.
@@ -153,7 +153,7 @@ pub struct ResourcePlan {
     /// Its name.
     pub name: String,
     /// The locking protocol, which says which job waits, how, and for how long.
-    pub protocol: Locking,
+    pub protocol: LockingProtocol,
     /// Why that protocol.
     pub reason: String,
     /// The tasks that use it.
@@ -288,7 +288,7 @@ pub struct ChannelPlan {
     /// Its name.
     pub name: String,
     /// A state, which holds the newest value, or a queue, which holds all of them.
-    pub kind: Kind,
+    pub kind: ChannelKind,
     /// Which value a job of a reader reads.
     #[serde(default, skip_serializing_if = "is_newest")]
     pub flow: Flow,
@@ -316,7 +316,7 @@ pub struct ChannelPlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity_reason: Option<String>,
     /// What happens to a value that does not fit.
-    pub overflow: Overflow,
+    pub overflow: OverflowPolicy,
     /// Which map holds it.
     pub place: Place,
     /// Where in that map.

@@ -30,8 +30,8 @@ use std::hash::Hash;
 use std::ops::Deref;
 
 use taut_model::{
-    CAPACITY_MAX, Flow, Kind, LINE_BYTES, Locking, Mechanism, Overrun, PRIORITY_MAX, Parties, SAFE_STATE_MAX,
-    STAMP_BYTES, Scheduler, Way, is_name,
+    CAPACITY_MAX, ChannelKind, Flow, LINE_BYTES, LockingProtocol, Mechanism, Overrun, PRIORITY_MAX, Parties,
+    SAFE_STATE_MAX, STAMP_BYTES, SchedulingPolicy, Way, is_name,
 };
 use taut_time::Duration;
 
@@ -262,7 +262,7 @@ fn apart(map: &mut [(Region, &str, &str)], (start, unit): (u64, u64), bytes: u64
 /// V6, of a core.
 fn core_of(plan: &Plan, core: &CorePlan) -> Result<(), Invalid> {
     let cpu = core.cpu;
-    let needs = core.scheduler == Scheduler::Edf;
+    let needs = core.scheduler == SchedulingPolicy::Edf;
     require!(!needs || core.dispatched.is_some(), "core {cpu} is under EDF, and nothing dispatches it");
     let shared = plan.housekeeping.contains(&cpu);
     require!(!shared, "CPU {cpu} is a core and for housekeeping");
@@ -283,8 +283,8 @@ fn task_of(plan: &Plan, known: &Known<'_>, task: &TaskPlan) -> Result<(), Invali
         return Err(Invalid(format!("task `{name}` is on CPU {cpu}, which is no core")));
     };
     let priorities = match core.scheduler {
-        Scheduler::Edf => 0..=0,
-        Scheduler::FixedPriority => 1..=PRIORITY_MAX,
+        SchedulingPolicy::Edf => 0..=0,
+        SchedulingPolicy::FixedPriority => 1..=PRIORITY_MAX,
     };
     require!(priorities.contains(priority), "task `{name}` cannot have priority {priority}");
     let period = match arrival {
@@ -373,7 +373,10 @@ fn channel_of(plan: &Plan, known: &Known<'_>, channel: &ChannelPlan) -> Result<(
                 waits && !reader.client,
                 "channel `{name}` releases `{reads}`, which does not wait for it"
             );
-            require!(channel.kind == Kind::Queue, "channel `{name}` is a state, which releases nobody");
+            require!(
+                channel.kind == ChannelKind::Queue,
+                "channel `{name}` is a state, which releases nobody"
+            );
         }
     }
     if parties.synchronous {
@@ -384,7 +387,7 @@ fn channel_of(plan: &Plan, known: &Known<'_>, channel: &ChannelPlan) -> Result<(
         let all = std::iter::once(writer).chain(readers()).all(|(party, _)| periodic(party));
         require!(all, "channel `{name}` is a synchronous flow, and a task of it is not periodic");
     }
-    let capacities = if channel.kind == Kind::State { 1..=1 } else { 1..=CAPACITY_MAX };
+    let capacities = if channel.kind == ChannelKind::State { 1..=1 } else { 1..=CAPACITY_MAX };
     require!(capacities.contains(&channel.capacity), "channel `{name}` cannot hold {}", channel.capacity);
     let counted = mechanism.has_ways() || mechanism.preserves_flow() || mechanism.locking().is_some();
     require!(
@@ -450,7 +453,7 @@ fn resources(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
             };
             cpus.insert(cpu);
         }
-        let local = matches!(protocol, Locking::Srp | Locking::Dfp);
+        let local = matches!(protocol, LockingProtocol::Srp | LockingProtocol::Dfp);
         let paper = protocol.paper_name();
         require!(!local || cpus.len() <= 1, "`{name}` is used on several cores, which {paper} is not for");
     }

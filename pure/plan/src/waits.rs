@@ -18,7 +18,9 @@
 use std::borrow::Cow;
 
 use taut_analysis::uni::fp::assignment::Candidate;
-use taut_model::{Arrival, Class, Fault, Link, Model, Place, RealTime, Scheduler, TaskId, Waits, codes};
+use taut_model::{
+    Arrival, Class, Fault, Link, Model, Place, RealTime, SchedulingPolicy, TaskId, Waits, codes,
+};
 use taut_time::Duration;
 
 use crate::flow::ResponseBounds;
@@ -91,7 +93,7 @@ pub(crate) fn needed(model: &Model, bounds: &ResponseBounds, link: &Link) -> Dur
 /// and no task is ever suspended.
 pub(crate) fn is_behind(model: &Model, bounds: &ResponseBounds, link: &Link) -> bool {
     let place = |id: TaskId| bounds[id.index()].and_then(|bound| bound.place);
-    let fixed = model.platform().scheduler == Scheduler::FixedPriority && model.resources().is_empty();
+    let fixed = model.platform().scheduler == SchedulingPolicy::FixedPriority && model.resources().is_empty();
     fixed
         && place(link.writer)
             .zip(place(link.reader))
@@ -164,7 +166,7 @@ pub(crate) fn writers_first(
 /// Reports readers that are more urgent than a writer on their core for which they wait: the manifest's priorities
 /// leave no other way.
 pub(crate) fn order(model: &Model, placements: &Placements<'_>, faults: &mut Vec<Fault>) {
-    if model.platform().scheduler != Scheduler::FixedPriority {
+    if model.platform().scheduler != SchedulingPolicy::FixedPriority {
         return;
     }
     let placement =

@@ -10,8 +10,8 @@ use drafts::{Edit, empty, periodic, plan, real_time, shown, task, time};
 use insta::assert_snapshot;
 use systems::{Numbers, any, share, system, tasks};
 use taut_model::{
-    ArrivalDraft, Draft, Locking, Overrun, Scheduler, SectionDraft, ServerDraft, ServerPolicy, Severity,
-    Shared, TaskDraft,
+    ArrivalDraft, Draft, LockingProtocol, Overrun, SchedulingPolicy, SectionDraft, ServerDraft, ServerPolicy,
+    Severity, Shared, TaskDraft,
 };
 use taut_plan::{ClassPlan, Plan, advise_task};
 use taut_time::Duration;
@@ -34,7 +34,7 @@ fn on(task: TaskDraft, core: u16, sections: &[(&str, &str)]) -> TaskDraft {
     })
 }
 
-fn bus(draft: &mut Draft, protocol: Option<Locking>) {
+fn bus(draft: &mut Draft, protocol: Option<LockingProtocol>) {
     draft.resources = vec![Shared { name: "bus".into(), protocol }];
 }
 
@@ -73,14 +73,14 @@ fn of_a_section_that_blocks() {
     assert_snapshot!(advice(&draft, "fast"));
     task(&mut draft, "slow").sections[0].longest = time("300us");
     assert_snapshot!(advice(&draft, "fast"));
-    bus(&mut draft, Some(Locking::FmlpPlus));
+    bus(&mut draft, Some(LockingProtocol::FmlpPlus));
     assert_snapshot!(advice(&draft, "fast"));
 }
 
 #[test]
 fn under_edf() {
     let mut draft = empty(&[0]);
-    draft.platform.scheduler = Scheduler::Edf;
+    draft.platform.scheduler = SchedulingPolicy::Edf;
     draft.tasks = vec![periodic("a", "10ms", "10ms", "4ms"), periodic("b", "14ms", "14ms", "7ms")];
     assert_snapshot!(advice(&draft, "b"));
     task(&mut draft, "b").deadline = time("8ms");
@@ -149,7 +149,7 @@ fn of_protocols_that_were_tried() {
     let advised = advice(&draft, "waits");
     assert_says(&advised, &[("MSRP, requests of a core", "tried, says no"), ("MPCP", "used: R = ")]);
     assert_says(&advised, &others);
-    bus(&mut draft, Some(Locking::Mpcp));
+    bus(&mut draft, Some(LockingProtocol::Mpcp));
     let advised = advice(&draft, "waits");
     assert_says(&advised, &[("MSRP, requests of a core", "says no"), ("MPCP", "used: R = ")]);
     assert_says(&advised, &others);
@@ -188,7 +188,7 @@ fn of_other_analyses() {
 #[test]
 fn of_spinning_beside_suspending() {
     let mut draft = three_cores();
-    let shared = [("bus", Locking::Msrp), ("log", Locking::Mpcp)];
+    let shared = [("bus", LockingProtocol::Msrp), ("log", LockingProtocol::Mpcp)];
     draft.resources =
         shared.map(|(name, protocol)| Shared { name: name.into(), protocol: Some(protocol) }).to_vec();
     for name in ["fast", "other"] {
@@ -220,7 +220,7 @@ fn of_a_section_that_does_not_block_for_long() {
 fn of_cores_under_edf() {
     let mut draft = empty(&[0, 2]);
     bus(&mut draft, None);
-    draft.platform.scheduler = Scheduler::Edf;
+    draft.platform.scheduler = SchedulingPolicy::Edf;
     draft.tasks = vec![
         on(periodic("fast", "10ms", "5ms", "1ms"), 0, &[("bus", "100us")]),
         on(periodic("slow", "50ms", "50ms", "10ms"), 0, &[("bus", "4500us")]),
@@ -238,7 +238,7 @@ fn of_cores_under_edf() {
 #[test]
 fn of_suspending_beside_a_non_preemptive_stretch() {
     let mut draft = three_cores();
-    bus(&mut draft, Some(Locking::FmlpPlus));
+    bus(&mut draft, Some(LockingProtocol::FmlpPlus));
     assert!(plan(&draft).plan.proven);
     task(&mut draft, "apart").non_preemptive = time("100us");
     let planned = plan(&draft);
@@ -252,7 +252,8 @@ fn of_suspending_beside_a_non_preemptive_stretch() {
 #[test]
 fn a_core_that_is_full_by_rounding() {
     let tasks = vec![periodic("a", "2ns", "2ns", "1ns"), periodic("b", "3600s", "3600s", "1200s")];
-    let planned = plan(&system(1, Scheduler::Edf, tasks.into_iter().map(|task| on(task, 0, &[])).collect()));
+    let planned =
+        plan(&system(1, SchedulingPolicy::Edf, tasks.into_iter().map(|task| on(task, 0, &[])).collect()));
     assert!(!planned.plan.proven);
     assert_snapshot!(shown(&planned.faults));
 }
@@ -279,7 +280,7 @@ fn quick_answers_are_right() {
     let mut yes = 0;
     for seed in 0..60u64 {
         let draft = any(&mut Numbers(seed));
-        if draft.platform.scheduler == Scheduler::Edf || !draft.resources.is_empty() {
+        if draft.platform.scheduler == SchedulingPolicy::Edf || !draft.resources.is_empty() {
             continue;
         }
         let Some((_, kept)) = kept(&draft) else { continue };
@@ -364,7 +365,7 @@ fn advice_holds() {
     for seed in 0..60u64 {
         let mut numbers = Numbers(1_000 + seed);
         let cores = 1 + u16::from(seed % 3 != 0);
-        let scheduler = if seed % 4 == 1 { Scheduler::Edf } else { Scheduler::FixedPriority };
+        let scheduler = if seed % 4 == 1 { SchedulingPolicy::Edf } else { SchedulingPolicy::FixedPriority };
         let list =
             tasks(cores, &mut numbers, |numbers, cost, period| numbers.next(cost.max(period / 2), period));
         let mut draft = system(cores, scheduler, list);

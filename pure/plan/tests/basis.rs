@@ -7,7 +7,7 @@ mod drafts;
 
 use drafts::{Edit, empty, model, payload, periodic, plan, shown, state, task, time};
 use taut_model::{
-    BestEffort, ClassDraft, Draft, Evidence, Locking, OverheadSources, Scalar, SectionDraft, Shared,
+    BestEffort, ClassDraft, Draft, Evidence, LockingProtocol, OverheadSources, Scalar, SectionDraft, Shared,
     TaskDraft,
 };
 use taut_plan::{Basis, Mechanism, OverheadBasis, Plan, TimeBasis};
@@ -99,7 +99,7 @@ fn costs_that_count() {
     assert_eq!(costs(&basis(&draft)), "release default, context-switch default, kernel-blocking default");
     assert_eq!(basis(&draft).guesses, 3, "a default is a guess of ours");
     let mut locks = draft.clone();
-    locks.resources = vec![Shared { name: "bus".into(), protocol: Some(Locking::Srp) }];
+    locks.resources = vec![Shared { name: "bus".into(), protocol: Some(LockingProtocol::Srp) }];
     let section = SectionDraft { resource: "bus".into(), longest: time("10us"), count: 1 };
     task(&mut locks, "m0").sections = vec![section];
     assert_eq!(

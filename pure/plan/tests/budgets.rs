@@ -9,7 +9,9 @@ mod systems;
 
 use drafts::{Edit, periodic, real_time};
 use systems::{Numbers, rules, s, share, system, tasks};
-use taut_model::{Body, Draft, Locking, Overrun, Request, Scheduler, SectionDraft, SetTask, Shared, TaskSet};
+use taut_model::{
+    Body, Draft, LockingProtocol, Overrun, Request, SchedulingPolicy, SectionDraft, SetTask, Shared, TaskSet,
+};
 use taut_plan::{ClassPlan, Plan, Planned};
 use taut_sim::{End, Jitter, Limit, Placement, Scenario, Simulation, Start};
 use taut_time::Duration;
@@ -104,7 +106,7 @@ fn check(draft: &Draft, numbers: &mut Numbers, seen: &mut Seen) {
     }
 }
 
-fn campaign(scheduler: Scheduler, seed: u64, protocols: &[Option<Locking>]) -> Seen {
+fn campaign(scheduler: SchedulingPolicy, seed: u64, protocols: &[Option<LockingProtocol>]) -> Seen {
     let (mut numbers, mut seen) = (Numbers(seed), Seen::default());
     for round in 0..240 {
         let mut tasks =
@@ -131,9 +133,10 @@ fn campaign(scheduler: Scheduler, seed: u64, protocols: &[Option<Locking>]) -> S
 
 #[test]
 fn others_never_notice_more_than_the_budget() {
-    for (scheduler, protocols) in
-        [(Scheduler::FixedPriority, &[None][..]), (Scheduler::Edf, &[None, Some(Locking::Dfp)][..])]
-    {
+    for (scheduler, protocols) in [
+        (SchedulingPolicy::FixedPriority, &[None][..]),
+        (SchedulingPolicy::Edf, &[None, Some(LockingProtocol::Dfp)][..]),
+    ] {
         let seen = campaign(scheduler, 7, protocols);
         println!("{scheduler:?}: {seen:?}");
         assert!(seen.proven > 40 && seen.exhausted > 1_000 && seen.without * 3 > seen.proven, "{seen:?}");
@@ -154,7 +157,7 @@ fn the_charge_is_attained() {
         task.core = Some(0);
         task.sections = vec![SectionDraft { resource: "a".into(), longest: s(1), count: 1 }];
     });
-    let mut draft = system(1, Scheduler::FixedPriority, vec![above, below, user]);
+    let mut draft = system(1, SchedulingPolicy::FixedPriority, vec![above, below, user]);
     draft.resources = vec![Shared { name: "a".into(), protocol: None }];
     let (model, faults) = draft.build();
     let Planned { plan, model, .. } = Plan::make(&model.unwrap_or_else(|| panic!("{faults:?}")), Vec::new());
@@ -198,7 +201,7 @@ fn a_late_section_blocks_all_under_edf() {
         task("user", 200, 200, 1, vec![user]),
     ];
     let resources = vec![taut_model::Resource { name: "a".into() }];
-    let set = TaskSet::new(vec![Scheduler::Edf], resources, tasks).expect("valid");
+    let set = TaskSet::new(vec![SchedulingPolicy::Edf], resources, tasks).expect("valid");
     let rules = taut_sim::Rules::of(&set, taut_sim::GlobalRule::Msrp);
     let limits = [(0, Limit { overrun: Overrun::Demote, budget: Some(s(2)) })];
     let mut simulation =
@@ -213,7 +216,7 @@ fn a_late_section_blocks_all_under_edf() {
     // Now it is late: released at 0, it cannot run until 105.
     let busy = task("busy", 400, 400, 101, vec![]);
     let tasks: Vec<SetTask> = set.tasks().iter().cloned().chain([busy]).collect();
-    let set = TaskSet::new(vec![Scheduler::Edf], set.resources().to_vec(), tasks).expect("valid");
+    let set = TaskSet::new(vec![SchedulingPolicy::Edf], set.resources().to_vec(), tasks).expect("valid");
     let rules = taut_sim::Rules::of(&set, taut_sim::GlobalRule::Msrp);
     let mut simulation =
         Simulation::new(&set, &rules).expect("valid").limited(&rules, &limits).expect("valid");

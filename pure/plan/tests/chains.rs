@@ -7,7 +7,7 @@ mod drafts;
 
 use drafts::{Edit, cost, empty, periodic, plan, queue, shown, state, task, time};
 use insta::assert_snapshot;
-use taut_model::{ArrivalDraft, ChainDraft, Draft, Scheduler, Shared, codes};
+use taut_model::{ArrivalDraft, ChainDraft, Draft, SchedulingPolicy, Shared, codes};
 use taut_plan::{ChainPlan, ClassPlan, Plan, explain_chain};
 use taut_time::Duration;
 
@@ -90,7 +90,7 @@ fn above_its_reader() {
     assert_eq!(gain(&|draft| task(draft, "motor").priority = Some(51)), Duration::ZERO, "below it");
     assert_eq!(gain(&|draft| task(draft, "motor").core = Some(0)), Duration::ZERO, "on another core");
     let edf = |draft: &mut Draft| {
-        draft.platform.scheduler = Scheduler::Edf;
+        draft.platform.scheduler = SchedulingPolicy::Edf;
         draft.tasks.iter_mut().for_each(|task| drafts::real_time(task).priority = None);
     };
     assert_eq!(gain(&edf), Duration::ZERO, "by deadlines");

@@ -8,7 +8,8 @@ mod drafts;
 use drafts::{Edit, empty, periodic, plan, shown, task, time};
 use insta::assert_snapshot;
 use taut_model::{
-    BestEffort, ClassDraft, Overrun, Scheduler, SectionDraft, ServerDraft, ServerPolicy, Shared, TaskDraft,
+    BestEffort, ClassDraft, Overrun, SchedulingPolicy, SectionDraft, ServerDraft, ServerPolicy, Shared,
+    TaskDraft,
 };
 use taut_plan::{Plan, explain_task};
 
@@ -85,7 +86,7 @@ fn servers() {
         .filter(|task| task.name == name)
         .for_each(|task| drafts::real_time(task).sections.clear());
     draft.resources.clear();
-    draft.platform.scheduler = Scheduler::Edf;
+    draft.platform.scheduler = SchedulingPolicy::Edf;
     let planned = plan(&draft);
     assert!(!planned.plan.proven);
     assert_snapshot!(shown(&planned.faults));

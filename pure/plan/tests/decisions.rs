@@ -8,7 +8,7 @@ mod drafts;
 
 use drafts::{Edit, empty, model, payload, periodic, plan, shown, size, state, task, time};
 use taut_model::{
-    Aim, ChainDraft, Draft, Evidence, Executor, Scalar, Scheduler, ServerDraft, ServerPolicy, Severity,
+    Aim, ChainDraft, Draft, Evidence, Executor, Scalar, SchedulingPolicy, ServerDraft, ServerPolicy, Severity,
 };
 use taut_plan::{ClassPlan, Mechanism, Overrides, Pin, Plan, why_channel};
 use taut_time::Duration;
@@ -258,7 +258,8 @@ fn nothing_is_nearer_to_the_aim() {
                 max_reaction: None,
             }];
         }
-        draft.platform.scheduler = if set(3) { Scheduler::Edf } else { Scheduler::FixedPriority };
+        draft.platform.scheduler =
+            if set(3) { SchedulingPolicy::Edf } else { SchedulingPolicy::FixedPriority };
         draft.channels.push(state("log", "far", "near", "Map"));
         let mut all = Vec::new();
         for first in Mechanism::ALL {
@@ -303,7 +304,7 @@ fn nothing_is_nearer_to_the_aim() {
 #[test]
 fn pinned_locks_that_do_not_fit_together() {
     for (len, fits) in [(30_000, true), (60_000, false)] {
-        for scheduler in [Scheduler::FixedPriority, Scheduler::Edf] {
+        for scheduler in [SchedulingPolicy::FixedPriority, SchedulingPolicy::Edf] {
             let mut draft = sharing([0, 0, 1]);
             draft.payloads[0].fields[0].len = len;
             draft.platform.scheduler = scheduler;
@@ -408,7 +409,7 @@ fn best_where_each_has_its_lock() {
         ([0, 0, 0], "620us", [Srp, Srp], false),
     ] {
         let mut draft = sharing(cores);
-        draft.platform.scheduler = Scheduler::Edf;
+        draft.platform.scheduler = SchedulingPolicy::Edf;
         draft.channels.push(state("chart", "far", "near", "Map"));
         task(&mut draft, "near").deadline = time(deadline);
         let plan = plan(&draft).plan;

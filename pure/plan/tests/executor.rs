@@ -7,7 +7,8 @@ mod drafts;
 
 use drafts::{Edit, empty, periodic, plan, shown, time};
 use taut_model::{
-    Draft, Executor, Locking, Overrun, Scheduler, SectionDraft, ServerDraft, ServerPolicy, Shared,
+    Draft, Executor, LockingProtocol, Overrun, SchedulingPolicy, SectionDraft, ServerDraft, ServerPolicy,
+    Shared,
 };
 use taut_plan::{Mechanism, NotExecuted};
 
@@ -41,7 +42,7 @@ fn linux_where_it_can() {
     draft.platform.executor = Executor::Dispatched;
     assert_eq!(reasons(&draft), [some("the manifest asks for it"), some("the manifest asks for it")]);
     draft.platform.executor = Executor::Auto;
-    draft.platform.scheduler = Scheduler::Edf;
+    draft.platform.scheduler = SchedulingPolicy::Edf;
     let edf = some("jobs go by their deadlines, which Linux does not do for threads of one core");
     assert_eq!(reasons(&draft), [edf.clone(), edf]);
 }
@@ -95,7 +96,7 @@ fn locks_between_cores() {
         let alone = drafts::plan(&without).plan.memory.runtime.as_bytes();
         (plan.memory.runtime.as_bytes() - alone, plan.not_executed())
     };
-    use taut_model::Locking::{FmlpPlus, Mpcp, Msrp};
+    use taut_model::LockingProtocol::{FmlpPlus, Mpcp, Msrp};
     assert_eq!(with(Some(Msrp), 5), (3 * 128, None), "a line for each core, and one");
     assert_eq!(with(Some(Mpcp), 5), (6 * 128, None), "for each task");
     assert_eq!(with(Some(FmlpPlus), 3).0, 4 * 128);
@@ -136,7 +137,7 @@ fn two_protocols_of_one_core() {
     let reported = |cores: [u16; 2], scheduler| {
         let mut draft = two();
         draft.platform.scheduler = scheduler;
-        let uses = [("left", "own", Locking::Srp), ("right", "shared", Locking::Dfp)];
+        let uses = [("left", "own", LockingProtocol::Srp), ("right", "shared", LockingProtocol::Dfp)];
         let section =
             |resource: &str| SectionDraft { resource: resource.into(), longest: time("100us"), count: 1 };
         for ((task, resource, protocol), core) in uses.into_iter().zip(cores) {
@@ -146,7 +147,7 @@ fn two_protocols_of_one_core() {
             task.sections = vec![section(resource)];
         }
         // A task that locks together with another core does not count.
-        draft.resources.push(Shared { name: "bus".into(), protocol: Some(Locking::Msrp) });
+        draft.resources.push(Shared { name: "bus".into(), protocol: Some(LockingProtocol::Msrp) });
         for (name, core) in [("here", 0), ("there", 1)] {
             draft.tasks.push(periodic(name, "10ms", "10ms", "1ms").with(|task| {
                 task.core = Some(core);
@@ -155,10 +156,10 @@ fn two_protocols_of_one_core() {
         }
         plan(&draft).plan.not_executed().map(|not| not.what)
     };
-    assert_eq!(reported([0, 0], Scheduler::Edf).as_deref(), Some("SRP and DFP on core 0"));
-    assert_eq!(reported([1, 1], Scheduler::Edf).as_deref(), Some("SRP and DFP on core 1"));
-    assert_eq!(reported([0, 1], Scheduler::Edf), None);
-    assert_eq!(reported([1, 0], Scheduler::Edf), None);
+    assert_eq!(reported([0, 0], SchedulingPolicy::Edf).as_deref(), Some("SRP and DFP on core 0"));
+    assert_eq!(reported([1, 1], SchedulingPolicy::Edf).as_deref(), Some("SRP and DFP on core 1"));
+    assert_eq!(reported([0, 1], SchedulingPolicy::Edf), None);
+    assert_eq!(reported([1, 0], SchedulingPolicy::Edf), None);
 }
 
 /// An executor has one thread per level, not per task, but one more for each task that may leave the scheduling
@@ -168,7 +169,7 @@ fn more_tasks_than_threads() {
     let reported = |tasks: usize, levels: usize, edit: fn(&mut taut_model::RealTimeDraft)| {
         let mut draft = empty(&[0]);
         draft.platform.memory = drafts::size("256MiB");
-        draft.platform.scheduler = Scheduler::Edf;
+        draft.platform.scheduler = SchedulingPolicy::Edf;
         let own = |at: usize| {
             let period = format!("{}s", 1 + at % levels);
             periodic(&format!("t{at}"), &period, &period, "10us").with(edit)
@@ -196,7 +197,7 @@ fn a_thread_of_its_own() {
     let begun = |edit: &dyn Fn(&mut Draft)| {
         let mut draft = empty(&[0, 1]);
         draft.platform.memory = drafts::size("256MiB");
-        draft.platform.scheduler = Scheduler::Edf;
+        draft.platform.scheduler = SchedulingPolicy::Edf;
         draft.payloads = vec![drafts::payload("Word", &[("", taut_model::Scalar::U64, 1)])];
         let own = |at: u64| {
             let period = format!("{}s", 1 + at);
@@ -220,11 +221,15 @@ fn a_thread_of_its_own() {
             drafts::task(draft, user).sections = vec![section];
         }
     };
-    assert_eq!(begun(&|draft| locks(draft, ["more", "t1"], Locking::Srp)), None, "it waits before it begins");
-    assert_eq!(begun(&|draft| locks(draft, ["more", "t1"], Locking::Dfp)), None);
-    assert_eq!(begun(&|draft| locks(draft, ["more", "there"], Locking::Msrp)), refused());
+    assert_eq!(
+        begun(&|draft| locks(draft, ["more", "t1"], LockingProtocol::Srp)),
+        None,
+        "it waits before it begins"
+    );
+    assert_eq!(begun(&|draft| locks(draft, ["more", "t1"], LockingProtocol::Dfp)), None);
+    assert_eq!(begun(&|draft| locks(draft, ["more", "there"], LockingProtocol::Msrp)), refused());
     // A task that leaves a level on which there is no other task takes the level's thread along.
-    assert_eq!(begun(&|draft| locks(draft, ["t1", "there"], Locking::Msrp)), None, "another's lock");
+    assert_eq!(begun(&|draft| locks(draft, ["t1", "there"], LockingProtocol::Msrp)), None, "another's lock");
 
     let shares = |draft: &mut Draft, from: &str, to: &str, edit: &dyn Fn(&mut taut_model::ChannelDraft)| {
         let mut channel = drafts::state("map", from, to, "Word");
@@ -249,10 +254,10 @@ fn a_thread_of_its_own() {
     let demoted = |draft: &mut Draft| drafts::task(draft, "more").on_overrun = Overrun::Demote;
     assert_eq!(begun(&demoted), refused());
     // Under fixed priorities each task is a level.
-    let by_priorities = |draft: &mut Draft| draft.platform.scheduler = Scheduler::FixedPriority;
+    let by_priorities = |draft: &mut Draft| draft.platform.scheduler = SchedulingPolicy::FixedPriority;
     let each = |draft: &mut Draft| {
         by_priorities(draft);
-        locks(draft, ["t1", "t2"], Locking::Srp);
+        locks(draft, ["t1", "t2"], LockingProtocol::Srp);
     };
     assert_eq!(begun(&each), refused());
     let served = |draft: &mut Draft, core: u16| {

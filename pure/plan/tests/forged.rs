@@ -12,7 +12,7 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 use taut_model::{
     ArrivalDraft, BestEffort, ClassDraft, ClientDraft, ClientKind, Draft, Evidence, Mechanism, Overrun,
-    Scheduler, SectionDraft, ServerDraft, ServerPolicy, Shared, TaskDraft, Way, codes,
+    SchedulingPolicy, SectionDraft, ServerDraft, ServerPolicy, Shared, TaskDraft, Way, codes,
 };
 use taut_plan::{Aim, ClassPlan, LockError, Overrides, Place, Plan, Region, ValidPlan, digest};
 use toml::Value;
@@ -20,7 +20,7 @@ use toml::Value;
 use drafts::Edit;
 
 /// Two cores with a lock between them, a local one, and states, one of them under a lock.
-fn locked(scheduler: Scheduler) -> Draft {
+fn locked(scheduler: SchedulingPolicy) -> Draft {
     let mut draft = empty(&[0, 1]);
     draft.platform.scheduler = scheduler;
     draft.platform.overheads.lock = time("1us");
@@ -78,7 +78,13 @@ fn flow() -> Draft {
 }
 
 fn plans() -> Vec<Plan> {
-    let drafts = [cochlear(), locked(Scheduler::FixedPriority), locked(Scheduler::Edf), flow(), served()];
+    let drafts = [
+        cochlear(),
+        locked(SchedulingPolicy::FixedPriority),
+        locked(SchedulingPolicy::Edf),
+        flow(),
+        served(),
+    ];
     let plans = drafts.iter().map(plan).map(|planned| {
         assert!(planned.plan.proven, "{:#?}", planned.faults);
         planned.plan
@@ -392,7 +398,7 @@ fn rules_of_cores_servers_and_sums() {
     let [cochlear, locked, _, flow, served] = &plans[..] else { panic!("five plans") };
     let reported = refusal(cochlear, |plan| plan.housekeeping.push(0));
     assert_eq!(reported, "CPU 0 is a core and for housekeeping");
-    let reported = refusal(cochlear, |plan| plan.cores[0].scheduler = Scheduler::Edf);
+    let reported = refusal(cochlear, |plan| plan.cores[0].scheduler = SchedulingPolicy::Edf);
     assert_eq!(reported, "core 0 is under EDF, and nothing dispatches it");
     let reported = refusal(cochlear, |plan| plan.cores.push(plan.cores[0].clone()));
     assert_eq!(reported, "CPU 0 has two cores");

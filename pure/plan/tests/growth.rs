@@ -8,12 +8,12 @@ mod drafts;
 use std::time::{Duration as Time, Instant};
 
 use drafts::{Edit, empty, periodic, time};
-use taut_model::{Draft, Scheduler, SectionDraft, Shared, Size};
+use taut_model::{Draft, SchedulingPolicy, SectionDraft, Shared, Size};
 use taut_plan::Plan;
 use taut_time::Duration;
 
 /// Tasks, 40 to a core; every third one locks one of eight resources.
-fn tied(tasks: u16, scheduler: Scheduler) -> Draft {
+fn tied(tasks: u16, scheduler: SchedulingPolicy) -> Draft {
     let cores: Vec<u16> = (0..tasks / 40).collect();
     let mut draft = empty(&cores);
     draft.platform.housekeeping = Vec::new();
@@ -42,7 +42,7 @@ fn tied(tasks: u16, scheduler: Scheduler) -> Draft {
     draft
 }
 
-fn fastest(tasks: u16, scheduler: Scheduler) -> Time {
+fn fastest(tasks: u16, scheduler: SchedulingPolicy) -> Time {
     let model = drafts::model(&tied(tasks, scheduler));
     let runs = (0..2).map(|_| {
         let start = Instant::now();
@@ -56,7 +56,7 @@ fn fastest(tasks: u16, scheduler: Scheduler) -> Time {
 
 #[test]
 fn near_linear() {
-    for scheduler in [Scheduler::FixedPriority, Scheduler::Edf] {
+    for scheduler in [SchedulingPolicy::FixedPriority, SchedulingPolicy::Edf] {
         let (few, many) = (fastest(400, scheduler), fastest(3_200, scheduler));
         let exponent = (many.as_secs_f64() / few.as_secs_f64()).log(8.0);
         println!("{scheduler:?}: 400 tasks {few:?}, 3200 {many:?}: grows with the power {exponent:.2}");

@@ -10,8 +10,8 @@ use drafts::{Edit, cost, empty, model, payload, periodic, plan, shown, size, sta
 use insta::assert_snapshot;
 use systems::{Numbers, Seen, check, system, tasks};
 use taut_model::{
-    Aim, Draft, Evidence, Executor, Locking, Scalar, Scheduler, SectionDraft, SegmentDraft, Severity, Shared,
-    codes,
+    Aim, Draft, Evidence, Executor, LockingProtocol, Scalar, SchedulingPolicy, SectionDraft, SegmentDraft,
+    Severity, Shared, codes,
 };
 use taut_plan::{ChannelPlan, ClassPlan, Mechanism, OverrideError, Overrides, Pin, Plan, why_channel};
 use taut_time::Duration;
@@ -51,7 +51,7 @@ fn a_lock_where_it_is_smaller_and_fits() {
     assert_eq!(taken(&sharing([0, 0, 0])), Mechanism::Srp, "one core");
     assert_eq!(taken(&sharing([0, 0, 1])), Mechanism::Msrp, "several");
     let mut edf = sharing([0, 0, 1]);
-    edf.platform.scheduler = Scheduler::Edf;
+    edf.platform.scheduler = SchedulingPolicy::Edf;
     assert_eq!(taken(&edf), Mechanism::Msrp, "under EDF");
     // No lock while its cost is a guess.
     let mut guess = sharing([0, 0, 1]);
@@ -205,7 +205,7 @@ fn what_is_copied_again_is_charged() {
 #[test]
 fn beside_resources() {
     let mut draft = sharing([0, 0, 1]);
-    draft.resources = vec![Shared { name: "map".into(), protocol: Some(Locking::Mpcp) }];
+    draft.resources = vec![Shared { name: "map".into(), protocol: Some(LockingProtocol::Mpcp) }];
     for name in ["writer", "far"] {
         let section = SectionDraft { resource: "map".into(), longest: time("20us"), count: 1 };
         task(&mut draft, name).sections.push(section);
@@ -214,7 +214,7 @@ fn beside_resources() {
     assert!(planned.plan.proven, "{}", shown(&planned.faults));
     assert_eq!(planned.plan.resources.len(), 1, "the state's is told with the state");
     assert!(map(&planned.plan).mechanism.locking().is_some());
-    draft.resources[0].protocol = Some(Locking::FmlpPlus);
+    draft.resources[0].protocol = Some(LockingProtocol::FmlpPlus);
     let planned = plan(&draft);
     assert!(planned.plan.proven, "{}", shown(&planned.faults));
     assert_eq!(map(&planned.plan).mechanism.locking(), None, "none goes with FMLP+");
@@ -252,13 +252,15 @@ fn states(draft: &mut Draft, numbers: &mut Numbers) {
 fn runs_keep_what_is_proven() {
     let (mut numbers, mut seen, mut locked) = (Numbers(11), Seen::default(), [0u32; 3]);
     for round in 0..200u64 {
-        let scheduler = if round % 4 == 3 { Scheduler::Edf } else { Scheduler::FixedPriority };
+        let scheduler = if round % 4 == 3 { SchedulingPolicy::Edf } else { SchedulingPolicy::FixedPriority };
         let tasks =
             tasks(2, &mut numbers, |numbers, cost, period| numbers.next(cost.max(period / 2), period));
         let mut draft = system(2, scheduler, tasks);
         states(&mut draft, &mut numbers);
         if round % 5 == 0 {
-            systems::share(&mut draft, &mut numbers, |numbers| numbers.chance(30).then_some(Locking::Msrp));
+            systems::share(&mut draft, &mut numbers, |numbers| {
+                numbers.chance(30).then_some(LockingProtocol::Msrp)
+            });
         }
         let (Some(model), faults) = draft.clone().build() else { continue };
         assert!(faults.iter().all(|fault| fault.severity != Severity::Error));
@@ -301,7 +303,7 @@ fn nothing_needs_less_in_the_long_form() {
 fn least_of_all(rounds: u64) {
     let (mut numbers, mut proven, mut locked, mut free, mut best) = (Numbers(77), 0, 0, 0, 0);
     for round in 0..rounds {
-        let scheduler = if round % 6 == 5 { Scheduler::Edf } else { Scheduler::FixedPriority };
+        let scheduler = if round % 6 == 5 { SchedulingPolicy::Edf } else { SchedulingPolicy::FixedPriority };
         let tasks =
             tasks(2, &mut numbers, |numbers, cost, period| numbers.next(cost.max(period / 2), period));
         let mut draft = system(2, scheduler, tasks);
@@ -321,7 +323,7 @@ fn least_of_all(rounds: u64) {
         let protocols = if draft.resources.is_empty() {
             vec![None]
         } else {
-            vec![None, Some(Locking::Srp), Some(Locking::Msrp), Some(Locking::Mpcp)]
+            vec![None, Some(LockingProtocol::Srp), Some(LockingProtocol::Msrp), Some(LockingProtocol::Mpcp)]
         };
         let count = Mechanism::ALL.len();
         let channels = draft.channels.len();

@@ -8,7 +8,7 @@ mod systems;
 
 use drafts::real_time;
 use systems::{Numbers, Seen, check, s, share, system, tasks};
-use taut_model::{ArrivalDraft, Locking, Scheduler, SegmentDraft, Shared};
+use taut_model::{ArrivalDraft, LockingProtocol, SchedulingPolicy, SegmentDraft, Shared};
 
 #[test]
 fn edf() {
@@ -17,11 +17,11 @@ fn edf() {
         let cores = 1 + u16::from(round % 2 == 1);
         let tasks =
             tasks(cores, &mut numbers, |numbers, cost, period| numbers.next(cost.max(period / 2), period));
-        let mut draft = system(cores, Scheduler::Edf, tasks);
+        let mut draft = system(cores, SchedulingPolicy::Edf, tasks);
         match round % 4 {
             0 => {}
             1 => share(&mut draft, &mut numbers, |_| None),
-            2 => share(&mut draft, &mut numbers, |_| Some(Locking::Dfp)),
+            2 => share(&mut draft, &mut numbers, |_| Some(LockingProtocol::Dfp)),
             _ => share(&mut draft, &mut numbers, |_| None),
         }
         check(&draft, 12, &mut numbers, &mut seen);
@@ -37,7 +37,7 @@ fn fixed_priority_with_deadlines_of_any_length() {
         let tasks = tasks(cores, &mut numbers, |numbers, cost, period| {
             numbers.next(cost.max(period / 2), 4 * period)
         });
-        let mut draft = system(cores, Scheduler::FixedPriority, tasks);
+        let mut draft = system(cores, SchedulingPolicy::FixedPriority, tasks);
         if round % 2 == 1 {
             share(&mut draft, &mut numbers, |_| None);
         }
@@ -54,10 +54,10 @@ fn edf_with_deadlines_of_any_length() {
         let tasks = tasks(cores, &mut numbers, |numbers, cost, period| {
             numbers.next(cost.max(period / 2), 4 * period)
         });
-        let mut draft = system(cores, Scheduler::Edf, tasks);
+        let mut draft = system(cores, SchedulingPolicy::Edf, tasks);
         if round % 3 != 0 {
             share(&mut draft, &mut numbers, |numbers| {
-                (numbers.chance(30) && cores == 1).then_some(Locking::Dfp)
+                (numbers.chance(30) && cores == 1).then_some(LockingProtocol::Dfp)
             });
         }
         check(&draft, 12, &mut numbers, &mut seen);
@@ -80,7 +80,7 @@ fn offsets() {
                 task.deadline = s(numbers.next(20, 40));
             }
         }
-        let draft = system(1, Scheduler::FixedPriority, tasks);
+        let draft = system(1, SchedulingPolicy::FixedPriority, tasks);
         with_offsets += check(&draft, 12, &mut numbers, &mut seen);
     }
     assert!(with_offsets > 20 && seen.attained * 3 > seen.bounds, "{with_offsets} of {seen:?}");
@@ -113,11 +113,12 @@ fn segments() {
     let (mut numbers, mut seen) = (Numbers(5), Seen::default());
     for round in 0..160u64 {
         let cores = 1 + u16::from(round % 4 == 3);
-        let scheduler = if round % 2 == 0 { Scheduler::FixedPriority } else { Scheduler::Edf };
+        let scheduler = if round % 2 == 0 { SchedulingPolicy::FixedPriority } else { SchedulingPolicy::Edf };
         let tasks =
             tasks(cores, &mut numbers, |numbers, cost, period| numbers.next(cost.max(period / 2), period));
         let mut draft = system(cores, scheduler, tasks);
-        let protocol = (scheduler == Scheduler::Edf && cores == 1 && round % 3 == 0).then_some(Locking::Dfp);
+        let protocol = (scheduler == SchedulingPolicy::Edf && cores == 1 && round % 3 == 0)
+            .then_some(LockingProtocol::Dfp);
         draft.resources = ["a", "b", "c"].map(|name| Shared { name: name.into(), protocol }).to_vec();
         for task in &mut draft.tasks {
             let task = real_time(task);

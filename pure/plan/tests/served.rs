@@ -8,7 +8,7 @@ mod systems;
 
 use drafts::Edit;
 use systems::{Numbers, s, system, task, tasks};
-use taut_model::{BestEffort, ClassDraft, Scheduler, ServerDraft, ServerPolicy, TaskDraft, TaskSet};
+use taut_model::{BestEffort, ClassDraft, SchedulingPolicy, ServerDraft, ServerPolicy, TaskDraft, TaskSet};
 use taut_plan::{ClassPlan, Plan};
 use taut_sim::{Jitter, Scenario, server};
 use taut_time::Duration;
@@ -20,7 +20,7 @@ fn servers() {
     for _ in 0..120 {
         let tasks =
             tasks(1, &mut numbers, |numbers, cost, period| numbers.next(cost.max(period / 2), period));
-        let mut draft = system(1, Scheduler::FixedPriority, tasks);
+        let mut draft = system(1, SchedulingPolicy::FixedPriority, tasks);
         let policies = [ServerPolicy::Polling, ServerPolicy::Deferrable, ServerPolicy::Sporadic];
         let policy = policies[numbers.next(0, 2) as usize];
         let (budget, period) = (s(numbers.next(1, 4)), s(numbers.next(6, 20)));
@@ -92,7 +92,7 @@ fn a_task_in_a_server() {
     for _ in 0..120 {
         let tasks =
             tasks(1, &mut numbers, |numbers, cost, period| numbers.next(cost.max(period / 2), period));
-        let mut draft = system(1, Scheduler::FixedPriority, tasks);
+        let mut draft = system(1, SchedulingPolicy::FixedPriority, tasks);
         let policies = [ServerPolicy::Polling, ServerPolicy::Deferrable, ServerPolicy::Sporadic];
         let policy = policies[numbers.next(0, 2) as usize];
         let (budget, period) = (numbers.next(1, 4), numbers.next(6, 12));

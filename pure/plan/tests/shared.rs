@@ -7,7 +7,7 @@ mod drafts;
 
 use drafts::{Edit, empty, hold, periodic, plan, run, shown, time};
 use insta::assert_snapshot;
-use taut_model::{Draft, Locking, Scheduler, SectionDraft, Shared, TaskDraft, codes};
+use taut_model::{Draft, LockingProtocol, SchedulingPolicy, SectionDraft, Shared, TaskDraft, codes};
 use taut_plan::{ClassPlan, Plan, explain_task};
 use taut_time::Duration;
 
@@ -23,7 +23,7 @@ fn uses(task: TaskDraft, core: u16, sections: &[(&str, &str, u32)]) -> TaskDraft
     })
 }
 
-fn with(cores: &[u16], resources: &[(&str, Option<Locking>)], tasks: Vec<TaskDraft>) -> Draft {
+fn with(cores: &[u16], resources: &[(&str, Option<LockingProtocol>)], tasks: Vec<TaskDraft>) -> Draft {
     let mut draft = empty(cores);
     draft.resources =
         resources.iter().map(|&(name, protocol)| Shared { name: name.into(), protocol }).collect();
@@ -32,7 +32,7 @@ fn with(cores: &[u16], resources: &[(&str, Option<Locking>)], tasks: Vec<TaskDra
 }
 
 /// Two tasks of one core that share a bus.
-fn one_core(protocol: Option<Locking>) -> Draft {
+fn one_core(protocol: Option<LockingProtocol>) -> Draft {
     let tasks = vec![
         uses(periodic("fast", "10ms", "5ms", "1ms"), 0, &[("bus", "100us", 1)]),
         uses(periodic("slow", "50ms", "50ms", "10ms"), 0, &[("bus", "400us", 3)]),
@@ -42,7 +42,7 @@ fn one_core(protocol: Option<Locking>) -> Draft {
 }
 
 /// Two cores that share a bus.
-fn two_cores(protocol: Option<Locking>) -> Draft {
+fn two_cores(protocol: Option<LockingProtocol>) -> Draft {
     let tasks = vec![
         uses(periodic("fast", "10ms", "5ms", "1ms"), 0, &[("bus", "100us", 2)]),
         uses(periodic("slow", "50ms", "50ms", "10ms"), 0, &[]),
@@ -63,7 +63,7 @@ fn response(plan: &Plan, name: &str) -> Option<Duration> {
 fn a_local_resource_blocks_once() {
     let planned = plan(&one_core(None));
     assert!(planned.plan.proven, "{}", shown(&planned.faults));
-    assert_eq!(planned.plan.resources[0].protocol, Locking::Srp);
+    assert_eq!(planned.plan.resources[0].protocol, LockingProtocol::Srp);
     // The probe takes 20 us of every ms, which scales by 50/49 and adds 21.2 us, scaled, once. fast: 1 ms, two
     // switches, its lock of 2 us and a ns for rounding; slow's section with its lock; 60 us to the first instruction,
     // 50 us of the kernel, the probe.
@@ -85,9 +85,12 @@ fn a_local_resource_blocks_once() {
 
 #[test]
 fn bounds_sum_up() {
-    for draft in
-        [one_core(None), two_cores(None), two_cores(Some(Locking::Mpcp)), two_cores(Some(Locking::FmlpPlus))]
-    {
+    for draft in [
+        one_core(None),
+        two_cores(None),
+        two_cores(Some(LockingProtocol::Mpcp)),
+        two_cores(Some(LockingProtocol::FmlpPlus)),
+    ] {
         let planned = plan(&draft);
         assert!(planned.plan.proven, "{}", shown(&planned.faults));
         for task in &planned.plan.tasks {
@@ -103,7 +106,7 @@ fn a_global_resource_spins_if_that_fits() {
     let planned = plan(&two_cores(None));
     assert!(planned.plan.proven, "{}", shown(&planned.faults));
     let bus = &planned.plan.resources[0];
-    assert_eq!((bus.protocol, bus.users.join(" ").as_str()), (Locking::Msrp, "fast other"));
+    assert_eq!((bus.protocol, bus.users.join(" ").as_str()), (LockingProtocol::Msrp, "fast other"));
     assert_snapshot!(explain_task(&planned.plan, "fast").unwrap());
     // The lock file says so, and can be read back.
     let text = planned.plan.to_lock().unwrap();
@@ -120,8 +123,8 @@ fn where_spinning_does_not_fit_suspending_may() {
     ];
     let planned = plan(&with(&[0, 2], &[("bus", None)], tasks.clone()));
     assert!(planned.plan.proven, "{}", shown(&planned.faults));
-    assert_eq!(planned.plan.resources[0].protocol, Locking::Mpcp);
-    let pinned = plan(&with(&[0, 2], &[("bus", Some(Locking::Msrp))], tasks));
+    assert_eq!(planned.plan.resources[0].protocol, LockingProtocol::Mpcp);
+    let pinned = plan(&with(&[0, 2], &[("bus", Some(LockingProtocol::Msrp))], tasks));
     assert!(!pinned.plan.proven);
     assert_snapshot!(shown(&pinned.faults));
 }
@@ -133,22 +136,22 @@ fn protocols_that_do_not_fit() {
         assert!(!planned.plan.proven);
         planned.faults.iter().filter(|fault| fault.code == codes::LOCKING_MISFIT).count()
     };
-    assert_eq!(misfits(&one_core(Some(Locking::Dfp))), 1, "not under EDF");
-    assert_eq!(misfits(&one_core(Some(Locking::Mpcp))), 1, "one core");
-    assert_eq!(misfits(&two_cores(Some(Locking::Srp))), 1, "several cores");
-    let mut edf = two_cores(Some(Locking::Mpcp));
-    edf.platform.scheduler = Scheduler::Edf;
+    assert_eq!(misfits(&one_core(Some(LockingProtocol::Dfp))), 1, "not under EDF");
+    assert_eq!(misfits(&one_core(Some(LockingProtocol::Mpcp))), 1, "one core");
+    assert_eq!(misfits(&two_cores(Some(LockingProtocol::Srp))), 1, "several cores");
+    let mut edf = two_cores(Some(LockingProtocol::Mpcp));
+    edf.platform.scheduler = SchedulingPolicy::Edf;
     assert_eq!(misfits(&edf), 1, "under EDF");
-    let mut mixed = two_cores(Some(Locking::FmlpPlus));
-    mixed.resources.push(Shared { name: "log".into(), protocol: Some(Locking::Msrp) });
+    let mut mixed = two_cores(Some(LockingProtocol::FmlpPlus));
+    mixed.resources.push(Shared { name: "log".into(), protocol: Some(LockingProtocol::Msrp) });
     for task in ["fast", "other"] {
         let log = SectionDraft { resource: "log".into(), longest: time("1us"), count: 1 };
         drafts::task(&mut mixed, task).sections.push(log);
     }
     assert_eq!(misfits(&mixed), 1, "two of them");
-    let mut guarded = one_core(Some(Locking::Srp));
-    guarded.platform.scheduler = Scheduler::Edf;
-    guarded.resources.push(Shared { name: "log".into(), protocol: Some(Locking::Dfp) });
+    let mut guarded = one_core(Some(LockingProtocol::Srp));
+    guarded.platform.scheduler = SchedulingPolicy::Edf;
+    guarded.resources.push(Shared { name: "log".into(), protocol: Some(LockingProtocol::Dfp) });
     for task in ["fast", "slow"] {
         let log = SectionDraft { resource: "log".into(), longest: time("1us"), count: 1 };
         drafts::task(&mut guarded, task).sections.push(log);
@@ -157,7 +160,7 @@ fn protocols_that_do_not_fit() {
     guarded.resources[0].protocol = None;
     let planned = plan(&guarded);
     assert!(planned.plan.proven, "{}", shown(&planned.faults));
-    assert_eq!(planned.plan.resources[0].protocol, Locking::Dfp, "as the other");
+    assert_eq!(planned.plan.resources[0].protocol, LockingProtocol::Dfp, "as the other");
     assert_snapshot!(shown(&plan(&mixed).faults));
 }
 
@@ -167,7 +170,7 @@ fn deadlines_under_edf() {
         with(&[0], &[], vec![periodic("a", "10ms", "10ms", "4ms"), periodic("b", "14ms", "14ms", "7ms")]);
     let by_priority = plan(&draft);
     assert!(!by_priority.plan.proven);
-    draft.platform.scheduler = Scheduler::Edf;
+    draft.platform.scheduler = SchedulingPolicy::Edf;
     let planned = plan(&draft);
     assert!(planned.plan.proven, "{}", shown(&planned.faults));
     // a's job runs first, as both can arrive together and a's is due first, then b's; overheads are less than 1 ms.
@@ -188,7 +191,7 @@ fn cores_under_edf_are_filled_by_its_own_test() {
     ];
     let mut draft = with(&[0, 2], &[], tasks);
     assert!(!plan(&draft).plan.proven, "a and b are too much for fixed priorities");
-    draft.platform.scheduler = Scheduler::Edf;
+    draft.platform.scheduler = SchedulingPolicy::Edf;
     let planned = plan(&draft);
     assert!(planned.plan.proven, "{}", shown(&planned.faults));
     let ClassPlan::RealTime { priority, priority_reason, .. } = &planned.plan.tasks[0].class else {

@@ -8,7 +8,7 @@ mod drafts;
 
 use drafts::{Edit, empty, model, payload, periodic, plan, shown, state, task, time};
 use insta::assert_snapshot;
-use taut_model::{ArrivalDraft, ChainDraft, ChannelDraft, Draft, Flow, Scalar, Scheduler, codes};
+use taut_model::{ArrivalDraft, ChainDraft, ChannelDraft, Draft, Flow, Scalar, SchedulingPolicy, codes};
 use taut_plan::{
     ClassPlan, Mechanism, Plan, Planned, explain_chain, explain_channel, explain_task, why_channel,
 };
@@ -143,7 +143,7 @@ fn waits_that_grow_past_a_deadline_are_said() {
 #[test]
 fn edf_waits_too() {
     let mut draft = there_and_back();
-    draft.platform.scheduler = Scheduler::Edf;
+    draft.platform.scheduler = SchedulingPolicy::Edf;
     let planned = proven(&draft);
     assert!(response(&planned, "filter").expect("proven") >= time("3ms"));
     draft.channels.clear();

@@ -13,8 +13,8 @@ use crate::queue::{Fronted, Heap, HeapSlot, Node};
 use crate::ranked::ByRank;
 use crate::sections::{Sections, Uncontended};
 use crate::{
-    Answer, Core, Dfp, LocalResource, Locking, Misuse, Scheduler, Slot, Srp, SrpList, SrpListResource,
-    SrpListTask, SrpTask,
+    Answer, Core, Dfp, LocalResource, LocalRule, Locking, Misuse, Scheduler, Slot, Srp, SrpList,
+    SrpListResource, SrpListTask, SrpTask,
 };
 
 /// A ready queue that takes any rank.
@@ -34,39 +34,19 @@ pub enum AnyLocal {
     /// [`Srp`].
     Srp(Srp<AnyQueue, Box<[SrpTask]>, Resources>),
     /// [`Dfp`] whose floors count from the next release.
-    DfpNext(Dfp<AnyQueue, Slots, Resources>),
+    Dfp(Dfp<AnyQueue, Slots, Resources>),
     /// [`Immediate`].
     Immediate(Immediate<AnyQueue, Slots, Resources>),
     /// [`Original`].
     Original(Original<AnyQueue, Slots, Resources>),
     /// [`Dfp`] whose floors count from a clock.
-    Dfp(Dfp<AnyQueue, Slots, Resources>),
+    DfpByClock(Dfp<AnyQueue, Slots, Resources>),
     /// [`SrpList`].
     SrpList(OneList),
 }
 
 /// A core with any local rule.
 pub type AnyCore = Core<AnyLocal, AnyQueue, Slots>;
-
-/// Which local rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LocalRule {
-    /// [`Immediate`].
-    Immediate,
-    /// [`Original`].
-    Original,
-    /// [`Srp`].
-    Srp,
-    /// [`SrpList`].
-    SrpList,
-    /// [`Dfp`] whose floors count from a clock.
-    Dfp {
-        /// The longest time from an arrival to the instant at which the caller reports its release to the rule.
-        jitter: Duration,
-    },
-    /// [`Dfp`] whose floors count from the next release.
-    DfpNext,
-}
 
 /// The attributes that local rules order tasks by; each rule uses some of them.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +59,9 @@ pub struct Attributes<'a> {
     pub ceilings: &'a [u32],
     /// For each resource, the least relative deadline of its users.
     pub floors: &'a [Duration],
+    /// The longest time from an arrival to the instant at which the caller reports its release to the rule. Only
+    /// [`LocalRule::DfpByClock`] uses it.
+    pub jitter: Duration,
 }
 
 fn places<T: Clone>(empty: T, count: usize) -> Box<[T]> {
@@ -96,7 +79,7 @@ impl AnyLocal {
     /// # Errors
     /// Any [`Misuse`] that the constructor of the rule returns.
     pub fn new(rule: LocalRule, of: Attributes<'_>) -> Result<Self, Misuse> {
-        let Attributes { priorities, deadlines, ceilings, floors } = of;
+        let Attributes { priorities, deadlines, ceilings, floors, jitter } = of;
         let count = priorities.len().max(deadlines.len());
         let (slots, ready) = (places(Slot::EMPTY, count), queue(count));
         let resources = places(LocalResource::EMPTY, ceilings.len().max(floors.len()));
@@ -115,11 +98,16 @@ impl AnyLocal {
                 let resources = places(SrpListResource::EMPTY, floors.len());
                 Self::SrpList(SrpList::new(nodes, tasks, deadlines, resources, floors)?)
             }
-            LocalRule::Dfp { jitter } => {
-                Self::Dfp(Dfp::new(ready, slots, deadlines, resources, floors, jitter)?)
-            }
-            LocalRule::DfpNext => {
-                Self::DfpNext(Dfp::new(ready, slots, deadlines, resources, floors, Duration::ZERO)?)
+            LocalRule::DfpByClock { jitter: given } => Self::DfpByClock(Dfp::new(
+                ready,
+                slots,
+                deadlines,
+                resources,
+                floors,
+                given.unwrap_or(jitter),
+            )?),
+            LocalRule::Dfp => {
+                Self::Dfp(Dfp::new(ready, slots, deadlines, resources, floors, Duration::ZERO)?)
             }
         })
     }
@@ -135,13 +123,13 @@ impl AnyLocal {
 
     /// Whether this rule has a fast path; then no job ever waits for a lock.
     pub fn has_fast_path(&self) -> bool {
-        matches!(self, Self::Srp(_) | Self::DfpNext(_) | Self::Immediate(_))
+        matches!(self, Self::Srp(_) | Self::Dfp(_) | Self::Immediate(_))
     }
 
     /// The next release is at `next` or later: floors count from `next` in [`AnyLocal::lock_fast`] and
     /// [`AnyLocal::lock_uncontended`] from now on.
     pub fn expect(&mut self, next: Instant) {
-        if let Self::DfpNext(rule) = self {
+        if let Self::Dfp(rule) = self {
             rule.ranked.sections.count_from(next.as_ns());
         }
     }
@@ -150,7 +138,7 @@ impl AnyLocal {
     pub fn holds(&self) -> bool {
         match self {
             Self::Srp(rule) => rule.sections.holds(),
-            Self::DfpNext(rule) | Self::Dfp(rule) => rule.ranked.sections.holds(),
+            Self::Dfp(rule) | Self::DfpByClock(rule) => rule.ranked.sections.holds(),
             Self::Immediate(rule) => rule.ranked.sections.holds(),
             Self::Original(rule) => rule.ranked().sections.holds(),
             Self::SrpList(rule) => rule.holds(),
@@ -161,7 +149,7 @@ impl AnyLocal {
     fn fast_path(&mut self) -> Option<&mut Sections<Resources>> {
         match self {
             Self::Srp(rule) => Some(&mut rule.sections),
-            Self::DfpNext(rule) => Some(&mut rule.ranked.sections),
+            Self::Dfp(rule) => Some(&mut rule.ranked.sections),
             Self::Immediate(rule) => Some(&mut rule.ranked.sections),
             _ => None,
         }
@@ -203,7 +191,7 @@ macro_rules! each {
     ($self:ident, $rule:ident => $call:expr) => {
         match $self {
             Self::Srp($rule) => $call,
-            Self::DfpNext($rule) | Self::Dfp($rule) => $call,
+            Self::Dfp($rule) | Self::DfpByClock($rule) => $call,
             Self::Immediate($rule) => $call,
             Self::Original($rule) => $call,
             Self::SrpList($rule) => $call,

@@ -62,7 +62,7 @@ impl AnyLocal {
             Self::Immediate(rule) => rule.ranked().base(task),
             Self::Original(rule) => rule.ranked().base(task),
             Self::Srp(rule) => rule.base(task),
-            Self::DfpNext(rule) | Self::Dfp(rule) => rule.ranked().base(task),
+            Self::Dfp(rule) | Self::DfpByClock(rule) => rule.ranked().base(task),
             Self::SrpList(_) => Err(Misuse::State),
         };
         Ok(self.read(base?))
@@ -79,7 +79,7 @@ impl AnyLocal {
             Self::Immediate(rule) => rule.ranked_mut().set_base(task, base),
             Self::Original(rule) => rule.ranked_mut().set_base(task, base),
             Self::Srp(rule) => rule.set_base(task, base),
-            Self::DfpNext(rule) | Self::Dfp(rule) => rule.ranked_mut().set_base(task, base),
+            Self::Dfp(rule) | Self::DfpByClock(rule) => rule.ranked_mut().set_base(task, base),
             Self::SrpList(_) => Err(Misuse::State),
         }
     }
@@ -93,7 +93,7 @@ impl AnyLocal {
             Self::Immediate(rule) => rule.ranked().sections.limit(resource),
             Self::Original(rule) => rule.ranked().sections.limit(resource),
             Self::Srp(rule) => rule.sections().limit(resource),
-            Self::DfpNext(rule) | Self::Dfp(rule) => rule.ranked().sections.limit(resource),
+            Self::Dfp(rule) | Self::DfpByClock(rule) => rule.ranked().sections.limit(resource),
             Self::SrpList(_) => Err(Misuse::State),
         };
         Ok(self.read(limit?))
@@ -110,7 +110,7 @@ impl AnyLocal {
             Self::Immediate(rule) => rule.ranked_mut().sections.set_limit(resource, limit),
             Self::Original(rule) => rule.ranked_mut().sections.set_limit(resource, limit),
             Self::Srp(rule) => rule.sections_mut().set_limit(resource, limit),
-            Self::DfpNext(rule) | Self::Dfp(rule) => rule.ranked_mut().sections.set_limit(resource, limit),
+            Self::Dfp(rule) | Self::DfpByClock(rule) => rule.ranked_mut().sections.set_limit(resource, limit),
             Self::SrpList(_) => Err(Misuse::State),
         }
     }
@@ -161,16 +161,20 @@ mod tests {
     fn rules() -> [(AnyLocal, [Attribute; 3], [Attribute; 2]); 4] {
         let deadlines = [10, 20, 30].map(Duration::from_ms);
         let floors = [10, 30].map(Duration::from_ms);
-        let of =
-            Attributes { priorities: &[3, 2, 1], deadlines: &deadlines, ceilings: &[3, 1], floors: &floors };
-        let jitter = Duration::ZERO;
+        let of = Attributes {
+            priorities: &[3, 2, 1],
+            deadlines: &deadlines,
+            ceilings: &[3, 1],
+            floors: &floors,
+            jitter: Duration::ZERO,
+        };
         let by_priority = ([3, 2, 1].map(Attribute::Priority), [9, 2].map(Attribute::Priority));
         let by_deadline = ([10, 20, 30].map(ms), [4, 25].map(ms));
         [
             (LocalRule::Immediate, by_priority),
             (LocalRule::Original, by_priority),
             (LocalRule::Srp, by_deadline),
-            (LocalRule::Dfp { jitter }, by_deadline),
+            (LocalRule::DfpByClock { jitter: None }, by_deadline),
         ]
         .map(|(rule, (levels, to))| (AnyLocal::new(rule, of).unwrap(), levels, to))
     }

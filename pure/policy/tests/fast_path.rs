@@ -19,8 +19,14 @@ fn rule(rule: LocalRule, deadlines: &[u64]) -> AnyLocal {
     let ceiling = priorities.iter().copied().max().expect("there are tasks");
     let floors = [floor, floor, floor, Duration::from_ns(90)];
     let ceilings = [ceiling, ceiling, ceiling, 1];
-    let of =
-        Attributes { priorities: &priorities, deadlines: &deadlines, ceilings: &ceilings, floors: &floors };
+    let jitter = Duration::ZERO;
+    let of = Attributes {
+        priorities: &priorities,
+        deadlines: &deadlines,
+        ceilings: &ceilings,
+        floors: &floors,
+        jitter,
+    };
     AnyLocal::new(rule, of).expect("places for all")
 }
 
@@ -91,7 +97,7 @@ fn both(which: LocalRule, deadlines: &[u64], steps: &[(u8, usize)], uncontended:
     Ok(chosen)
 }
 
-const RULES: [LocalRule; 4] = [LocalRule::Srp, LocalRule::DfpNext, LocalRule::Immediate, LocalRule::Original];
+const RULES: [LocalRule; 4] = [LocalRule::Srp, LocalRule::Dfp, LocalRule::Immediate, LocalRule::Original];
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
@@ -150,7 +156,7 @@ fn who_is_preempted_in_a_section_gives_it_back_as_it_was() {
 #[test]
 fn the_shortest_way_is_open_as_long_as_nothing_happens() {
     let [first, second, none] = [0, 1, 9].map(Uncontended::new);
-    for which in [LocalRule::Srp, LocalRule::DfpNext, LocalRule::Immediate] {
+    for which in [LocalRule::Srp, LocalRule::Dfp, LocalRule::Immediate] {
         let mut rule = rule(which, &[80, 60, 5, 70, 20]);
         let at = Instant::from_ns;
         assert!(!rule.lock_uncontended(first), "nothing runs");

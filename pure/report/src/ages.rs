@@ -25,7 +25,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use taut_event::{Kind, Record};
-use taut_plan::{ArrivalPlan, ChainPlan, ClassPlan, Kind as ChannelKind, Plan};
+use taut_plan::{ArrivalPlan, ChainPlan, ChannelKind, ClassPlan, Plan};
 
 use crate::pauses::Pauses;
 

@@ -73,7 +73,7 @@ impl Judge<'_> {
                 if latency_ns <= limit_ns {
                     continue;
                 }
-                let queued = (channel.kind == taut_plan::Kind::Queue).then_some(since);
+                let queued = (channel.kind == taut_plan::ChannelKind::Queue).then_some(since);
                 if self.is_unrecorded(queued.map_or(sent, |since| since.min(sent))) {
                     figures.late_not_judged += 1;
                 } else if self.pauses.touch(readers.iter().copied(), sent, end) {

@@ -86,7 +86,7 @@ struct Task<'a> {
 struct Channel<'a> {
     #[serde(flatten)]
     figures: &'a ChannelFigures,
-    kind: taut_model::Kind,
+    kind: taut_model::ChannelKind,
     layout: &'a str,
     reason: &'a str,
     place: Place,

@@ -5,7 +5,7 @@
 //! that came too soon, failed jobs.
 
 use taut_event::{Kind, Record};
-use taut_model::Scheduler;
+use taut_model::SchedulingPolicy;
 use taut_plan::{ClassPlan, Plan};
 use taut_time::Duration;
 
@@ -85,7 +85,7 @@ fn attribute(plan: &Plan, task: Option<&str>, record: &Record) -> (String, &'sta
     });
     let core = plan.cores.iter().find(|core| Some(core.cpu) == cpu);
     match core.map(|core| core.scheduler) {
-        Some(Scheduler::Edf) => (Duration::from_ns(record.value).to_string(), "deadline_ns"),
+        Some(SchedulingPolicy::Edf) => (Duration::from_ns(record.value).to_string(), "deadline_ns"),
         _ => (record.value.to_string(), "priority"),
     }
 }

@@ -94,7 +94,8 @@ fn queues(plan: &Plan, records: &[Record], task: usize) -> Vec<Queue> {
         _ => None,
     };
     let queues = plan.channels.iter().enumerate().filter(|(_, channel)| {
-        channel.kind == taut_plan::Kind::Queue && channel.readers.iter().any(|reader| reader.name == of.name)
+        channel.kind == taut_plan::ChannelKind::Queue
+            && channel.readers.iter().any(|reader| reader.name == of.name)
     });
     let times = |kind, subject: usize| {
         let of = move |record: &&Record| record.kind == kind && usize::from(record.subject) == subject;

@@ -412,7 +412,7 @@ fn channels() {
             &|state| {
                 let mut case = behind(1);
                 if state == 1 {
-                    case.plan.channels[usize::from(AUDIO)].kind = taut_plan::Kind::State;
+                    case.plan.channels[usize::from(AUDIO)].kind = taut_plan::ChannelKind::State;
                 }
                 case.judged(END)
             },

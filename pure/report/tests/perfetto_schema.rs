@@ -12,7 +12,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use recorded::{MS, Script, plan, run};
-use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_report::{Focus, Report, Simulated, Window};
 use taut_sim::{GlobalRule, Rules, Scenario, Simulation};
 use taut_time::{Duration, Instant};
@@ -67,7 +67,7 @@ fn simulated() -> Vec<u8> {
     };
     let tasks = vec![task("recording", 0, 1), task("processing", 1, 2)];
     let resources = vec![Resource { name: "bus".into() }];
-    let set = TaskSet::new(vec![Scheduler::FixedPriority; 2], resources, tasks).unwrap();
+    let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority; 2], resources, tasks).unwrap();
     let window = Window {
         from: Instant::from_ns(0),
         until: Instant::from_ns(1_000_000_000),

@@ -916,7 +916,7 @@ fn ages_are_found_from_who_received_what() {
 fn each_reader_has_what_it_received_itself() {
     let mut plan = plan();
     let audio = plan.channel("audio").unwrap();
-    plan.channels[audio].kind = taut_plan::Kind::State;
+    plan.channels[audio].kind = taut_plan::ChannelKind::State;
     let mut other = plan.channels[audio].readers[0].clone();
     other.name = "output".to_owned();
     plan.channels[audio].readers.push(other);

@@ -5,12 +5,12 @@
 
 use taut_model::TaskSet;
 use taut_policy::{
-    AnyCore, AnyLocal, Attributes, FmlpLong, Global, Grant, LocalRule, Misuse, Mpcp, Msrp, Party, Request,
-    Waiter,
+    AnyCore, AnyLocal, Attributes, FmlpLong, Global, GlobalRule, Grant, LocalRule, Misuse, Mpcp, Msrp, Party,
+    Request, Waiter,
 };
 use taut_time::{Duration, Instant};
 
-use crate::{CoreRule, Fault, GlobalRule};
+use crate::Fault;
 
 /// For each resource, the largest priority and the least relative deadline of its users. Only local rules use them,
 /// for local resources.
@@ -36,23 +36,13 @@ impl Users {
 }
 
 /// A core's rule, for the tasks of the set on that core, in order.
-pub(crate) fn core(set: &TaskSet, users: &Users, core: usize, rule: CoreRule) -> Result<AnyCore, Fault> {
+pub(crate) fn core(set: &TaskSet, users: &Users, core: usize, rule: LocalRule) -> Result<AnyCore, Fault> {
     let tasks: Vec<_> = set.on_core(core).map(|task| &set.tasks()[task]).collect();
     let priorities: Vec<_> = tasks.iter().map(|task| task.priority).collect();
     let deadlines: Vec<_> = tasks.iter().map(|task| task.deadline).collect();
     let Users { ceilings, floors } = users;
-    let rule = match rule {
-        CoreRule::Immediate => LocalRule::Immediate,
-        CoreRule::Original => LocalRule::Original,
-        CoreRule::Srp => LocalRule::Srp,
-        CoreRule::SrpList => LocalRule::SrpList,
-        CoreRule::Dfp { jitter } => {
-            let longest = || tasks.iter().map(|task| task.jitter).max().unwrap_or(Duration::ZERO);
-            LocalRule::Dfp { jitter: jitter.unwrap_or_else(longest) }
-        }
-        CoreRule::DfpNext => LocalRule::DfpNext,
-    };
-    let of = Attributes { priorities: &priorities, deadlines: &deadlines, ceilings, floors };
+    let jitter = tasks.iter().map(|task| task.jitter).max().unwrap_or(Duration::ZERO);
+    let of = Attributes { priorities: &priorities, deadlines: &deadlines, ceilings, floors, jitter };
     AnyLocal::core(rule, of).map_err(|_| Fault::TooMany)
 }
 

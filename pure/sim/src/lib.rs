@@ -7,7 +7,7 @@
 //! if no run does, it may still be wrong. [`Hunt`] searches for such runs.
 //!
 //! ```
-//! use taut_model::{Arrivals, Body, Scheduler, SetTask, TaskSet};
+//! use taut_model::{Arrivals, Body, SchedulingPolicy, SetTask, TaskSet};
 //! use taut_sim::{GlobalRule, Rules, Scenario, Simulation};
 //! use taut_time::Duration;
 //!
@@ -21,7 +21,7 @@
 //!     jitter: Duration::ZERO,
 //!     body: Body::Anywhere { cost: Duration::from_ms(cost), requests: Vec::new() },
 //! };
-//! let set = TaskSet::new(vec![Scheduler::FixedPriority], vec![], vec![task("a", 2, 1, 4), task("b", 1, 3, 8)]).unwrap();
+//! let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority], vec![], vec![task("a", 2, 1, 4), task("b", 1, 3, 8)]).unwrap();
 //! let mut simulation = Simulation::new(&set, &Rules::of(&set, GlobalRule::Mpcp)).unwrap();
 //! let outcome = simulation.run(&Scenario::worst(Duration::from_ms(8)), &mut ()).unwrap();
 //! assert_eq!(outcome.tasks[1].response_max, Duration::from_ms(4));
@@ -53,7 +53,7 @@ pub mod server;
 pub use event::{Event, Kind, Sink};
 pub use outcome::{End, Outcome, TaskOutcome};
 pub use refute::{Best, Hunt, Progress, Witness, is_legal};
-pub use rules::{CoreRule, Fault, GlobalRule, Rules};
+pub use rules::{Fault, Rules};
 pub use run::{BACKLOG_MAX, Limit, Served, Simulation};
 pub use scenario::{Execution, Gaps, Jitter, Place, Placement, Scenario, Shares, Start};
-pub use taut_policy::{Overrun, ServerPolicy};
+pub use taut_policy::{GlobalRule, LocalRule, Overrun, ServerPolicy};

@@ -16,7 +16,7 @@
 use core::fmt;
 use std::collections::VecDeque;
 
-use taut_model::{Scheduler, TaskSet};
+use taut_model::{SchedulingPolicy, TaskSet};
 use taut_policy::queue::{Heap, HeapSlot};
 use taut_policy::server::{Any, Replenishment, Served as Policy, ServerEntry, ServerPolicy, Turn};
 use taut_policy::{FixedPriority, Misuse, Scheduler as _, Slot};
@@ -182,7 +182,7 @@ impl<'a> Run<'a> {
         requests: &'a [Request],
         scenario: &Scenario,
     ) -> Result<Self, ServerFault> {
-        if set.cores().get(core) != Some(&Scheduler::FixedPriority) {
+        if set.cores().get(core) != Some(&SchedulingPolicy::FixedPriority) {
             return Err(ServerFault::Core);
         }
         if server.start > server.period {

@@ -4,8 +4,8 @@
 //! An assumption of an analysis, and a run that violates it and exceeds the bound.
 
 use taut_analysis::multi::msrp_gai01;
-use taut_model::{Arrivals, Body, Resource, Scheduler, Segment, SetTask, TaskSet};
-use taut_sim::{CoreRule, GlobalRule, Rules, Scenario, Simulation, Start};
+use taut_model::{Arrivals, Body, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
+use taut_sim::{GlobalRule, LocalRule, Rules, Scenario, Simulation, Start};
 use taut_time::Duration;
 
 /// MSRP needs immediate ceilings, or SRP, for local resources. Under the original ceilings a task can start while
@@ -35,7 +35,7 @@ fn msrp_needs_immediate_ceilings() {
         task("elsewhere", 1, 4, vec![section(1, 1)]),
     ];
     let resources = ["local", "global"].map(|name| Resource { name: name.into() }).to_vec();
-    let set = TaskSet::new(vec![Scheduler::FixedPriority; 2], resources, tasks).expect("valid");
+    let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority; 2], resources, tasks).expect("valid");
     let verdict = msrp_gai01::response_times(&set).expect("small numbers");
     let bound = verdict.bound().expect("schedulable").tasks[0].from_arrival;
     assert_eq!(bound, ns(7));
@@ -46,6 +46,6 @@ fn msrp_needs_immediate_ceilings() {
         let mut simulation = Simulation::new(&set, &rules).expect("fits");
         simulation.run(&scenario, &mut ()).expect("fits").tasks[0].response_max
     };
-    assert_eq!(seen(CoreRule::Original), ns(9));
-    assert!(seen(CoreRule::Immediate) <= bound);
+    assert_eq!(seen(LocalRule::Original), ns(9));
+    assert!(seen(LocalRule::Immediate) <= bound);
 }

@@ -11,8 +11,8 @@ mod random;
 use std::collections::BTreeMap;
 
 use random::Random;
-use taut_model::{Arrivals, Body, Resource, Scheduler, Segment, SetTask, TaskSet};
-use taut_sim::{CoreRule, End, Event, GlobalRule, Kind, Rules, Scenario, Simulation};
+use taut_model::{Arrivals, Body, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
+use taut_sim::{End, Event, GlobalRule, Kind, LocalRule, Rules, Scenario, Simulation};
 use taut_time::Duration;
 
 fn ns(ns: u64) -> Duration {
@@ -21,7 +21,7 @@ fn ns(ns: u64) -> Duration {
 
 /// One core, 2 to 5 tasks, 3 resources, sections up to three deep; each nested section has a resource of a higher
 /// number.
-fn set(random: &mut Random, scheduler: Scheduler) -> TaskSet {
+fn set(random: &mut Random, scheduler: SchedulingPolicy) -> TaskSet {
     fn segments(random: &mut Random, from: usize) -> Vec<Segment> {
         let mut all = vec![Segment::Normal(ns(1 + random.below(5)))];
         for resource in from..3 {
@@ -78,8 +78,8 @@ impl Watch {
         match event.kind {
             Kind::Release { arrival } => {
                 let rank = match set.cores()[0] {
-                    Scheduler::Edf => arrival.as_ns() + task.deadline.as_ns(),
-                    Scheduler::FixedPriority => u64::from(u32::MAX - task.priority),
+                    SchedulingPolicy::Edf => arrival.as_ns() + task.deadline.as_ns(),
+                    SchedulingPolicy::FixedPriority => u64::from(u32::MAX - task.priority),
                 };
                 // The running job continues until the decision at this instant; that takes no time.
                 self.jobs.insert(id, Job { rank, started: false, lower: Vec::new() });
@@ -119,10 +119,10 @@ impl Watch {
 fn baker91_no_job_waits_once_it_has_started() {
     let mut random = Random(0x5EED);
     for (scheduler, rule) in [
-        (Scheduler::Edf, CoreRule::Srp),
-        (Scheduler::Edf, CoreRule::Dfp { jitter: None }),
-        (Scheduler::Edf, CoreRule::DfpNext),
-        (Scheduler::FixedPriority, CoreRule::Immediate),
+        (SchedulingPolicy::Edf, LocalRule::Srp),
+        (SchedulingPolicy::Edf, LocalRule::DfpByClock { jitter: None }),
+        (SchedulingPolicy::Edf, LocalRule::Dfp),
+        (SchedulingPolicy::FixedPriority, LocalRule::Immediate),
     ] {
         let (mut starts, mut blocked, mut nested) = (0, 0, 0);
         for seed in 0..150 {

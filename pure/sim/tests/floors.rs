@@ -6,8 +6,8 @@
 mod random;
 
 use random::Random;
-use taut_model::{Arrivals, Body, Resource, Scheduler, Segment, SetTask, TaskSet};
-use taut_sim::{CoreRule, End, Event, GlobalRule, Kind, Outcome, Rules, Scenario, Simulation};
+use taut_model::{Arrivals, Body, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
+use taut_sim::{End, Event, GlobalRule, Kind, LocalRule, Outcome, Rules, Scenario, Simulation};
 use taut_time::Duration;
 
 fn ns(ns: u64) -> Duration {
@@ -37,16 +37,16 @@ fn task(deadline: Duration, period: Duration, jitter: Duration, body: Vec<Segmen
 
 fn set(tasks: Vec<SetTask>) -> TaskSet {
     let resources = (0..2).map(|at| Resource { name: format!("r{at}") }).collect();
-    TaskSet::new(vec![Scheduler::Edf], resources, tasks).expect("valid")
+    TaskSet::new(vec![SchedulingPolicy::Edf], resources, tasks).expect("valid")
 }
 
-fn run(set: &TaskSet, rule: CoreRule, scenario: &Scenario, sink: &mut impl FnMut(Event)) -> Outcome {
+fn run(set: &TaskSet, rule: LocalRule, scenario: &Scenario, sink: &mut impl FnMut(Event)) -> Outcome {
     let mut simulation = Simulation::new(set, &Rules::all(set, rule, GlobalRule::Msrp)).expect("fits");
     simulation.run(scenario, sink).expect("fits").clone()
 }
 
-const CLOCK: CoreRule = CoreRule::Dfp { jitter: Some(Duration::ZERO) };
-const CLOCK_WITH_JITTER: CoreRule = CoreRule::Dfp { jitter: None };
+const CLOCK: LocalRule = LocalRule::DfpByClock { jitter: Some(Duration::ZERO) };
+const CLOCK_WITH_JITTER: LocalRule = LocalRule::DfpByClock { jitter: None };
 
 /// 3 to 6 tasks of 1 to 5 ms whose sections nest, released up to 300 µs late.
 fn late(random: &mut Random) -> TaskSet {
@@ -87,7 +87,7 @@ fn releases_told_late_break_the_clock_and_not_the_next_release() {
             (outcome.end, outcome.tasks.iter().map(|task| task.completed).sum::<u64>())
         };
         broken += u64::from(matches!(ends(CLOCK).0, End::Broken { .. }));
-        for rule in [CLOCK_WITH_JITTER, CoreRule::DfpNext] {
+        for rule in [CLOCK_WITH_JITTER, LocalRule::Dfp] {
             let (end, completed) = ends(rule);
             assert_eq!(end, End::Complete, "seed {seed} {rule:?}");
             jobs += completed;
@@ -178,7 +178,7 @@ fn all_small_sets() {
             Scenario { exactly: once(&arrivals), delays: once(&delays), ..Scenario::worst(ns(90)) };
         let on_time = delays.iter().all(|delay| *delay == 0);
         let mut waits = Waits { due: vec![None; 3], running: None, blocked: vec![0; 3] };
-        let outcome = run(&set, CoreRule::DfpNext, &scenario, &mut |event| waits.see(&set, event));
+        let outcome = run(&set, LocalRule::Dfp, &scenario, &mut |event| waits.see(&set, event));
         assert_eq!(outcome.end, End::Complete, "{arrivals:?} {delays:?} {set:?}");
         sets += 1;
         if on_time {

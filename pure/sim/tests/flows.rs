@@ -13,9 +13,9 @@ use taut_analysis::chain::reaction::{davare07, reaction};
 use taut_analysis::uni::fp::preemptive::{self, Release, Subject};
 use taut_analysis::wait_free::{flow as preserving, lifetime, reader_instances, writes_during_read};
 use taut_analysis::{chain, queue};
-use taut_model::{Arrivals, Body, Scheduler, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::flow::{
-    Channel, Fill, FlowFault, Flows, Full, Got, Mechanism, Path, Queue, Read, SamplingPoint, Until,
+    Channel, Delivery, Fill, FlowFault, Flows, Full, Got, Path, Queue, Read, SamplingPoint, Until,
 };
 use taut_sim::{Execution, Gaps, GlobalRule, Jitter, Rules, Scenario, Simulation, Start};
 use taut_time::Duration;
@@ -39,7 +39,7 @@ fn task(core: usize, priority: u32, cost: u64, period: u64) -> SetTask {
 
 fn set(tasks: Vec<SetTask>) -> TaskSet {
     let cores = tasks.iter().map(|task| task.core).max().unwrap_or(0) + 1;
-    TaskSet::new(vec![Scheduler::FixedPriority; cores], vec![], tasks).expect("valid")
+    TaskSet::new(vec![SchedulingPolicy::FixedPriority; cores], vec![], tasks).expect("valid")
 }
 
 fn run(set: &TaskSet, channels: Vec<Channel>, scenario: &Scenario) -> Flows {
@@ -50,11 +50,11 @@ fn run(set: &TaskSet, channels: Vec<Channel>, scenario: &Scenario) -> Flows {
     flows
 }
 
-fn channel(writer: usize, readers: &[usize], mechanism: Mechanism) -> Channel {
-    Channel { writer, readers: readers.to_vec(), mechanism }
+fn channel(writer: usize, readers: &[usize], delivery: Delivery) -> Channel {
+    Channel { writer, readers: readers.to_vec(), delivery }
 }
 
-const NEWEST: Mechanism = Mechanism::Newest(SamplingPoint::Start);
+const NEWEST: Delivery = Delivery::Newest(SamplingPoint::Start);
 
 /// The values that jobs have read; none where a job has read none.
 fn values(flows: &Flows, channel: usize, reader: usize) -> Vec<Option<u64>> {
@@ -73,12 +73,9 @@ fn values(flows: &Flows, channel: usize, reader: usize) -> Vec<Option<u64>> {
 #[test]
 fn han14_figure_1() {
     let set = set(vec![task(0, 3, 1500, 16_000), task(0, 2, 500, 2000), task(0, 1, 500, 4000)]);
-    let channels = [NEWEST, Mechanism::Dbp, Mechanism::Tccp { buffers: 3, preserving: true }];
-    let flows = run(
-        &set,
-        channels.map(|mechanism| channel(1, &[2], mechanism)).to_vec(),
-        &Scenario::worst(ns(16_000)),
-    );
+    let channels = [NEWEST, Delivery::Dbp, Delivery::Tccp { buffers: 3, preserving: true }];
+    let flows =
+        run(&set, channels.map(|delivery| channel(1, &[2], delivery)).to_vec(), &Scenario::worst(ns(16_000)));
     assert_eq!(values(&flows, 0, 2), [Some(1), Some(2), Some(4), Some(6)]);
     assert_eq!(values(&flows, 1, 2), [Some(0), Some(2), Some(4), Some(6)]);
     assert_eq!(values(&flows, 2, 2), values(&flows, 1, 2));
@@ -101,7 +98,7 @@ fn a_more_urgent_reader_reads_the_one_before() {
     let mut slow = task(0, 1, 500, 2000);
     slow.arrivals = Arrivals::Phased(Duration::ZERO);
     let set = set(vec![fast, slow]);
-    let channels = [NEWEST, Mechanism::Newest(SamplingPoint::Activation), Mechanism::Dbp];
+    let channels = [NEWEST, Delivery::Newest(SamplingPoint::Activation), Delivery::Dbp];
     let flows = run(&set, channels.map(|how| channel(1, &[0], how)).to_vec(), &Scenario::worst(ns(5000)));
     assert_eq!(values(&flows, 0, 0), [0, 0, 1, 1, 2].map(Some));
     assert_eq!(values(&flows, 1, 0), values(&flows, 0, 0));
@@ -136,7 +133,8 @@ fn case(random: &mut Random, cores: u64, count: u64, jitter: bool) -> Case {
                 task
             })
             .collect();
-        let set = TaskSet::new(vec![Scheduler::FixedPriority; cores as usize], vec![], tasks).expect("valid");
+        let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority; cores as usize], vec![], tasks)
+            .expect("valid");
         let of = |at: usize| preemptive::Task {
             cost: set.cost(at),
             period: set.tasks()[at].period,
@@ -179,27 +177,27 @@ fn scenario(random: &mut Random) -> Scenario {
 }
 
 /// All other tasks read what one task writes.
-fn everyone(case: &Case, writer: usize, mechanism: Mechanism) -> Channel {
+fn everyone(case: &Case, writer: usize, delivery: Delivery) -> Channel {
     let readers: Vec<_> = (0..case.set.tasks().len()).filter(|reader| *reader != writer).collect();
-    channel(writer, &readers, mechanism)
+    channel(writer, &readers, delivery)
 }
 
 #[test]
 fn flows_are_preserved_on_one_core() {
     let mut random = Random(0x2545_f491_4f6c_dd1d);
-    let tccp = Mechanism::Tccp { buffers: 64, preserving: true };
-    let mechanisms = [Mechanism::Dbp, tccp, NEWEST, Mechanism::Newest(SamplingPoint::Activation)];
+    let tccp = Delivery::Tccp { buffers: 64, preserving: true };
+    let deliveries = [Delivery::Dbp, tccp, NEWEST, Delivery::Newest(SamplingPoint::Activation)];
     let (mut reads, mut differ, mut direct) = (0, [0; 4], [0; 4]);
     for _ in 0..400 {
         let count = 2 + random.below(5);
         let case = case(&mut random, 1, count, true);
         let scenario = scenario(&mut random);
-        let channels: Vec<_> = mechanisms.iter().map(|how| everyone(&case, 0, *how)).collect();
+        let channels: Vec<_> = deliveries.iter().map(|how| everyone(&case, 0, *how)).collect();
         let flows = run(&case.set, channels, &scenario);
         for reader in 1..count as usize {
             for (at, differ) in differ.iter_mut().enumerate() {
                 let agreement = flows.agreement(at, reader).expect("there");
-                assert!(at > 1 || agreement.holds(), "{:?} {agreement:?} {:?}", mechanisms[at], case.set);
+                assert!(at > 1 || agreement.holds(), "{:?} {agreement:?} {:?}", deliveries[at], case.set);
                 *differ += agreement.reads - agreement.same;
                 if case.set.tasks()[reader].priority < case.set.tasks()[0].priority {
                     direct[at] += agreement.reads - agreement.same;
@@ -219,7 +217,7 @@ fn flows_on_several_cores_wait_or_are_preserved() {
     let (mut reads, mut early) = (0, 0);
     for _ in 0..300 {
         let case = case(&mut random, 3, 6, true);
-        let flows = run(&case.set, vec![everyone(&case, 0, Mechanism::Dbp)], &scenario(&mut random));
+        let flows = run(&case.set, vec![everyone(&case, 0, Delivery::Dbp)], &scenario(&mut random));
         for reader in 1..6 {
             let not_yet = |read: &&Read| matches!(read.got, Got::NotYet(_));
             let not_yet = flows.reads(0, reader).expect("there").iter().filter(not_yet).count() as u64;
@@ -240,7 +238,7 @@ fn logical_time_is_deterministic() {
     for _ in 0..100 {
         let case = case(&mut random, 2, 5, false);
         let channels = || {
-            [Mechanism::Logical(Until::Period), Mechanism::Logical(Until::Deadline), NEWEST]
+            [Delivery::Logical(Until::Period), Delivery::Logical(Until::Deadline), NEWEST]
                 .map(|how| everyone(&case, 0, how))
                 .to_vec()
         };
@@ -262,7 +260,7 @@ fn logical_time_by_hand() {
     let mut writer = task(0, 2, 100, 1000);
     writer.deadline = ns(600);
     let set = set(vec![writer, task(0, 1, 100, 500)]);
-    let until = [Until::Deadline, Until::Period].map(|until| channel(0, &[1], Mechanism::Logical(until)));
+    let until = [Until::Deadline, Until::Period].map(|until| channel(0, &[1], Delivery::Logical(until)));
     let flows = run(&set, until.to_vec(), &Scenario::worst(ns(2500)));
     assert_eq!(values(&flows, 0, 1), [None, None, Some(0), Some(0), Some(1)]);
     assert_eq!(values(&flows, 1, 1), values(&flows, 0, 1));
@@ -283,9 +281,9 @@ fn buffers_are_never_more_than_counted() {
         for _ in 0..300 {
             let count = 2 + random.below(5);
             let case = case(&mut random, cores, count, true);
-            let tccp = |preserving| Mechanism::Tccp { buffers: 64, preserving };
-            let mechanisms = [Mechanism::Dbp, tccp(true), NEWEST, tccp(false)];
-            let channels = mechanisms.map(|how| everyone(&case, 0, how)).to_vec();
+            let tccp = |preserving| Delivery::Tccp { buffers: 64, preserving };
+            let deliveries = [Delivery::Dbp, tccp(true), NEWEST, tccp(false)];
+            let channels = deliveries.map(|how| everyone(&case, 0, how)).to_vec();
             let flows = run(&case.set, channels, &scenario(&mut random));
             let tasks = case.set.tasks();
             let readers: Vec<_> = (1..count as usize)
@@ -317,7 +315,7 @@ fn buffers_are_never_more_than_counted() {
             for (at, bound) in bounds.into_iter().enumerate() {
                 let bound = *bound.expect("small").bound().expect("valid");
                 let seen = flows.buffers(at).expect("counted");
-                assert!(seen <= bound, "{:?}: {seen} of {bound} in {:?}", mechanisms[at], case.set);
+                assert!(seen <= bound, "{:?}: {seen} of {bound} in {:?}", deliveries[at], case.set);
                 attained[at] += u64::from(seen == bound);
             }
         }
@@ -332,7 +330,7 @@ fn too_few_buffers_in_turn_are_seen() {
     // The reader's job lasts from 0 to 4000, and jobs of the writer begin at 1000, 2000 and 3000.
     let set = set(vec![task(0, 2, 500, 1000), task(0, 1, 1900, 8000)]);
     for (buffers, expected) in [(3, Got::Overwritten(0)), (4, Got::Value(0))] {
-        let tccp = |preserving| channel(0, &[1], Mechanism::Tccp { buffers, preserving });
+        let tccp = |preserving| channel(0, &[1], Delivery::Tccp { buffers, preserving });
         let flows = run(&set, vec![tccp(true), tccp(false)], &Scenario::worst(ns(8000)));
         for at in 0..2 {
             assert_eq!(flows.reads(at, 1).expect("there")[0].got, expected, "{buffers}");
@@ -363,7 +361,7 @@ fn chains_never_exceed_their_bounds() {
         let case = case(&mut random, cores, count, true);
         let tasks = case.set.tasks();
         let preserved = round % 3 == 1;
-        let mechanism = if preserved { Mechanism::Dbp } else { NEWEST };
+        let delivery = if preserved { Delivery::Dbp } else { NEWEST };
         // A channel whose reader would have to wait gives no measurement: preserved flows stay on their core, or go
         // up.
         let joins = |from: usize, to: usize| {
@@ -375,7 +373,7 @@ fn chains_never_exceed_their_bounds() {
             let from = hops.last().map_or(0, |hop: &(usize, usize)| hop.1);
             if joins(from, reader) {
                 hops.push((channels.len(), reader));
-                channels.push(channel(from, &[reader], mechanism));
+                channels.push(channel(from, &[reader], delivery));
             }
         }
         let of = |at: usize| end_to_end::Task {
@@ -459,7 +457,7 @@ fn a_chain_by_hand() {
 fn queues_by_hand() {
     // Two jobs of the writer to one of the reader.
     let set = set(vec![task(0, 2, 100, 1000), task(0, 1, 100, 2000)]);
-    let queue = |capacity, takes, full| Mechanism::Queue(Queue { capacity, sends: 1, takes, full });
+    let queue = |capacity, takes, full| Delivery::Queue(Queue { capacity, sends: 1, takes, full });
     let channels = [
         queue(9, 1, Full::Refuse),
         queue(2, 1, Full::Refuse),
@@ -483,7 +481,7 @@ fn queues_by_hand() {
 /// none.
 #[test]
 fn queues_before_and_behind_the_reader() {
-    let queue = Mechanism::Queue(Queue { capacity: 3, sends: 1, takes: 1, full: Full::Refuse });
+    let queue = Delivery::Queue(Queue { capacity: 3, sends: 1, takes: 1, full: Full::Refuse });
     let fill = |writer: u32, reader: u32, period: u64| {
         let set = set(vec![task(0, writer, 100, 1000), task(0, reader, 100, period)]);
         let flows = run(&set, vec![channel(0, &[1], queue)], &Scenario::worst(ns(12_000)));
@@ -512,7 +510,7 @@ fn queues_are_never_fuller_than_their_capacity() {
         let Some(capacity) = capacity.bound().copied().filter(|_| capacity.holds()) else { continue };
         seen += 1;
         let shape = Queue { capacity: capacity as usize, sends, takes, full: Full::Refuse };
-        let channels = vec![channel(0, &[1], Mechanism::Queue(shape))];
+        let channels = vec![channel(0, &[1], Delivery::Queue(shape))];
         let flows = run(&case.set, channels, &scenario(&mut random));
         let fill = flows.fill(0).expect("a queue");
         assert_eq!(fill.lost, 0, "{fill:?} of {capacity} in {:?}", case.set);
@@ -547,9 +545,9 @@ fn what_does_not_fit() {
     assert_eq!(second(channel(0, &[3], NEWEST)), FlowFault::NoTask { channel: 1 });
     assert_eq!(second(channel(0, &[0], NEWEST)), FlowFault::Twice { channel: 1 });
     assert_eq!(second(channel(0, &[1, 1], NEWEST)), FlowFault::Twice { channel: 1 });
-    let none = Mechanism::Tccp { buffers: 0, preserving: true };
+    let none = Delivery::Tccp { buffers: 0, preserving: true };
     assert_eq!(second(channel(0, &[1], none)), FlowFault::NoBuffer { channel: 1 });
-    let queue = Mechanism::Queue(Queue { capacity: 1, sends: 1, takes: 1, full: Full::Refuse });
+    let queue = Delivery::Queue(Queue { capacity: 1, sends: 1, takes: 1, full: Full::Refuse });
     assert_eq!(second(channel(0, &[1, 2], queue)), FlowFault::Queue { channel: 1 });
     assert_eq!(second(channel(1, &[0], NEWEST)), FlowFault::Loop);
     let mut flows = Flows::new(&set, vec![good]).expect("fits");

@@ -4,9 +4,9 @@
 //! Random sets under all rules, with the invariants asserted at every event.
 
 use proptest::prelude::*;
-use taut_model::{Arrivals, Body, Request, Resource, Scheduler, Segment, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
 use taut_sim::{
-    CoreRule, End, Event, Execution, Gaps, GlobalRule, Jitter, Kind, Placement, Rules, Scenario, Simulation,
+    End, Event, Execution, Gaps, GlobalRule, Jitter, Kind, LocalRule, Placement, Rules, Scenario, Simulation,
     Sink, Start,
 };
 use taut_time::Duration;
@@ -69,10 +69,10 @@ impl<'a> Checker<'a> {
             }
             let users = || self.set.users(resource).map(|task| &self.set.tasks()[task]);
             match self.rules.cores[own.core] {
-                CoreRule::Immediate => {
+                LocalRule::Immediate => {
                     assert!(users().all(|user| own.priority > user.priority), "the ceiling does not hold");
                 }
-                CoreRule::Srp => {
+                LocalRule::Srp => {
                     assert!(users().all(|user| own.deadline < user.deadline), "the ceiling does not hold");
                 }
                 _ => {}
@@ -197,7 +197,7 @@ fn sets() -> impl Strategy<Value = TaskSet> {
         let tasks: Vec<_> = [a, b, c, d].into_iter().take(cores).flatten().collect();
         let resource = |at: usize| Resource { name: format!("r{at}") };
         let resources = (0..CORES * LOCAL + GLOBAL).map(resource).collect();
-        TaskSet::new(vec![Scheduler::FixedPriority; cores], resources, tasks).ok()
+        TaskSet::new(vec![SchedulingPolicy::FixedPriority; cores], resources, tasks).ok()
     })
 }
 
@@ -230,12 +230,12 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
     )
 }
 
-const CORE_RULES: [CoreRule; 5] = [
-    CoreRule::Immediate,
-    CoreRule::Original,
-    CoreRule::Srp,
-    CoreRule::Dfp { jitter: None },
-    CoreRule::DfpNext,
+const CORE_RULES: [LocalRule; 5] = [
+    LocalRule::Immediate,
+    LocalRule::Original,
+    LocalRule::Srp,
+    LocalRule::DfpByClock { jitter: None },
+    LocalRule::Dfp,
 ];
 const GLOBAL_RULES: [GlobalRule; 3] = [GlobalRule::Msrp, GlobalRule::Mpcp, GlobalRule::FmlpLong];
 
@@ -276,7 +276,7 @@ fn independent() -> impl Strategy<Value = TaskSet> {
             body: Body::Anywhere { cost: ns(cost), requests: vec![] },
         };
         let tasks = tasks.into_iter().enumerate().map(task).collect();
-        TaskSet::new(vec![Scheduler::FixedPriority; 2], vec![], tasks).expect("valid")
+        TaskSet::new(vec![SchedulingPolicy::FixedPriority; 2], vec![], tasks).expect("valid")
     })
 }
 
@@ -307,7 +307,7 @@ proptest! {
                 let rules = Rules::all(&set, core, global);
                 // Some rules do not allow suspension.
                 let Ok(mut simulation) = Simulation::new(&set, &rules) else {
-                    prop_assert!(matches!(core, CoreRule::Dfp { .. } | CoreRule::DfpNext), "it bears suspension");
+                    prop_assert!(matches!(core, LocalRule::DfpByClock { .. } | LocalRule::Dfp), "it bears suspension");
                     continue;
                 };
                 let mut checker = Checker::new(&set, &rules, &scenario);

@@ -3,9 +3,9 @@
 
 //! Runs whose every instant is known.
 
-use taut_model::{Arrivals, Body, Request, Resource, Scheduler, Segment, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
 use taut_sim::{
-    CoreRule, End, Event, Fault, GlobalRule, Kind, Outcome, Rules, Scenario, Shares, Simulation, Start,
+    End, Event, Fault, GlobalRule, Kind, LocalRule, Outcome, Rules, Scenario, Shares, Simulation, Start,
 };
 use taut_time::Duration;
 
@@ -37,7 +37,7 @@ fn section(resource: usize, length: u64) -> Segment {
 
 fn set(cores: usize, resources: usize, tasks: Vec<SetTask>) -> TaskSet {
     let resource = |at: usize| Resource { name: format!("r{at}") };
-    TaskSet::new(vec![Scheduler::FixedPriority; cores], (0..resources).map(resource).collect(), tasks)
+    TaskSet::new(vec![SchedulingPolicy::FixedPriority; cores], (0..resources).map(resource).collect(), tasks)
         .expect("valid")
 }
 
@@ -246,8 +246,8 @@ fn ceilings_on_one_core() {
     );
     let scenario = starts(&[3, 2, 0], 50);
     let rules = |rule| Rules::all(&set, rule, GlobalRule::Mpcp);
-    let (immediate, ..) = play(&set, &rules(CoreRule::Immediate), &scenario);
-    let (original, _, log) = play(&set, &rules(CoreRule::Original), &scenario);
+    let (immediate, ..) = play(&set, &rules(LocalRule::Immediate), &scenario);
+    let (original, _, log) = play(&set, &rules(LocalRule::Original), &scenario);
     assert_eq!(immediate, [3, 6, 9]);
     assert_eq!(original, [4, 6, 9]);
     assert!(log.contains(&"4 t0 suspend r0".to_owned()), "{log:?}");
@@ -296,10 +296,10 @@ fn the_one_list_breaks_on_nested_locks() {
     (tasks[0].deadline, tasks[1].deadline) = (units(2), units(11));
     let set = set(1, 2, tasks);
     let played = |rule| play(&set, &Rules::all(&set, rule, GlobalRule::Msrp), &starts(&[8, 5], 20));
-    let (_, outcome, _) = played(CoreRule::SrpList);
+    let (_, outcome, _) = played(LocalRule::SrpList);
     assert_eq!(outcome.end, End::Broken { task: 0, resource: 0 });
     assert_eq!(outcome.last.as_ns(), units(10).as_ns());
-    let (responses, outcome, _) = played(CoreRule::Srp);
+    let (responses, outcome, _) = played(LocalRule::Srp);
     assert_eq!((responses, outcome.end), (vec![6, 6], End::Complete));
 }
 
@@ -307,7 +307,7 @@ fn the_one_list_breaks_on_nested_locks() {
 fn what_does_not_fit_is_refused() {
     let shared = || segments(&[section(0, 1)]);
     let set = set(2, 1, vec![task(0, 1, 10, shared()), task(1, 2, 10, shared())]);
-    let dfp = CoreRule::Dfp { jitter: None };
+    let dfp = LocalRule::DfpByClock { jitter: None };
     let refused = |rules: Rules| Simulation::new(&set, &rules).err();
     assert_eq!(refused(Rules::all(&set, dfp, GlobalRule::Mpcp)), Some(Fault::Suspends { core: 0 }));
     assert_eq!(refused(Rules::all(&set, dfp, GlobalRule::Msrp)), None);
@@ -352,7 +352,7 @@ fn recorded_and_distributed_times() {
         body: Body::Segments(vec![Segment::Normal(ns(20)), Segment::Normal(ns(20))]),
     };
     let run = |scenario: &Scenario| {
-        let set = TaskSet::new(vec![Scheduler::FixedPriority], vec![], vec![task(Arrivals::Sporadic)])
+        let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority], vec![], vec![task(Arrivals::Sporadic)])
             .expect("valid");
         let mut simulation = Simulation::new(&set, &Rules::of(&set, GlobalRule::Msrp)).expect("fits");
         let (mut arrivals, mut responses) = (Vec::new(), Vec::new());

@@ -8,9 +8,9 @@ mod random;
 
 use random::Random;
 use taut_analysis::uni::fp::preemptive::{self, Release, Subject};
-use taut_model::{Arrivals, Body, Request, Resource, Scheduler, Segment, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
 use taut_sim::{
-    CoreRule, End, Event, Execution, Fault, GlobalRule, Kind, Limit, Outcome, Overrun, Placement, Rules,
+    End, Event, Execution, Fault, GlobalRule, Kind, Limit, LocalRule, Outcome, Overrun, Placement, Rules,
     Scenario, Simulation,
 };
 use taut_time::Duration;
@@ -39,7 +39,7 @@ fn plain(cost: u64) -> Body {
     Body::Anywhere { cost: ns(cost), requests: Vec::new() }
 }
 
-fn set(scheduler: Scheduler, tasks: Vec<SetTask>) -> TaskSet {
+fn set(scheduler: SchedulingPolicy, tasks: Vec<SetTask>) -> TaskSet {
     let resources = ["r", "s"].map(|name| Resource { name: name.into() });
     TaskSet::new(vec![scheduler], resources.into(), tasks).expect("valid")
 }
@@ -69,7 +69,7 @@ fn ran(set: &TaskSet, limits: &[(usize, Limit)], scenario: &Scenario) -> (String
 /// a has a budget of 2 in 10, and its first job takes 8; b below it has 5 in 10.
 #[test]
 fn every_policy_by_hand() {
-    let set = set(Scheduler::FixedPriority, vec![task(2, 10, plain(2)), task(1, 10, plain(5))]);
+    let set = set(SchedulingPolicy::FixedPriority, vec![task(2, 10, plain(2)), task(1, 10, plain(5))]);
     let mut scenario = Scenario::worst(ns(20));
     scenario.excess = vec![(0, vec![(0, ns(6))])];
     let first = "0 a0 start, 2 a0 exhausted, ";
@@ -108,7 +108,7 @@ fn every_policy_by_hand() {
 /// A job that completes just as its budget is used up has kept its budget.
 #[test]
 fn a_budget_that_is_just_enough() {
-    let set = set(Scheduler::FixedPriority, vec![task(2, 10, plain(3)), task(1, 10, plain(5))]);
+    let set = set(SchedulingPolicy::FixedPriority, vec![task(2, 10, plain(3)), task(1, 10, plain(5))]);
     for policy in POLICIES {
         let (_, outcome) =
             ran(&set, &[(0, limit(policy, 3)), (1, limit(policy, 5))], &Scenario::worst(ns(50)));
@@ -121,7 +121,7 @@ fn a_budget_that_is_just_enough() {
 #[test]
 fn late_releases_by_hand() {
     let set = set(
-        Scheduler::FixedPriority,
+        SchedulingPolicy::FixedPriority,
         vec![task(2, 10, plain(4)), task(3, 40, plain(8)), task(1, 40, plain(3))],
     );
     let scenario = Scenario::worst(ns(20));
@@ -161,7 +161,7 @@ fn sections_are_not_cut() {
     ];
     tasks[1].arrivals = Arrivals::Phased(ns(6));
     tasks[2].arrivals = Arrivals::Phased(ns(7));
-    let set = set(Scheduler::FixedPriority, tasks);
+    let set = set(SchedulingPolicy::FixedPriority, tasks);
     let first = "0 a0 start, 1 a0 locks 0, 2 a0 exhausted, 4 a0 unlock(0), ";
     let (found, _) = ran(&set, &[(0, limit(Overrun::Demote, 2))], &Scenario::worst(ns(60)));
     let rest = "5 a0 locks 0, 7 a0 preempt, 7 c0 start, 8 c0 complete, 8 a0 resume, 9 a0 unlock(0), \
@@ -174,7 +174,7 @@ fn sections_are_not_cut() {
 }
 
 /// A random set of up to five tasks, each with sections of up to two resources if `sections`.
-fn drawn(random: &mut Random, scheduler: Scheduler, sections: bool) -> TaskSet {
+fn drawn(random: &mut Random, scheduler: SchedulingPolicy, sections: bool) -> TaskSet {
     let count = 2 + random.below(4);
     let tasks = (0..count).map(|at| {
         let period = 20 + random.below(80);
@@ -260,7 +260,7 @@ fn who_goes_wrong_does_not_delay_others() {
     let (mut checked, mut nearest, mut broken, mut happened, mut blocked) = ([0; 2], [0; 2], 0, [0; 2], 0);
     for round in 0..2_000_u64 {
         let sections = round % 2 == 1;
-        let set = drawn(&mut random, Scheduler::FixedPriority, sections);
+        let set = drawn(&mut random, SchedulingPolicy::FixedPriority, sections);
         let faulty: Vec<_> = set.tasks().iter().map(|_| random.below(3) == 0).collect();
         let mut budgets = vec![None; faulty.len()];
         let mut limits = Vec::new();
@@ -272,7 +272,7 @@ fn who_goes_wrong_does_not_delay_others() {
             limits.push((at, limit(policy, budget)));
         }
         let scenario = scenario(&mut random, &set, &faulty);
-        let core = if round % 4 < 2 { CoreRule::Immediate } else { CoreRule::Original };
+        let core = if round % 4 < 2 { LocalRule::Immediate } else { LocalRule::Original };
         let rules = Rules::all(&set, core, GlobalRule::Msrp);
         let fresh = Simulation::new(&set, &rules).expect("fits");
         let mut limited = fresh.clone().limited(&rules, &limits).expect("fits");
@@ -314,10 +314,10 @@ fn isolation_under_edf() {
     let mut random = Random(0x0edf_0b0d);
     let (mut checked, mut broken) = (0, 0);
     for round in 0..600 {
-        let mut set = drawn(&mut random, Scheduler::Edf, false);
+        let mut set = drawn(&mut random, SchedulingPolicy::Edf, false);
         let tasks =
             set.tasks().iter().map(|task| SetTask { jitter: Duration::ZERO, ..task.clone() }).collect();
-        set = self::set(Scheduler::Edf, tasks);
+        set = self::set(SchedulingPolicy::Edf, tasks);
         let costs = (0..set.tasks().len())
             .map(|at| set.cost(at).as_ns() as f64 / set.tasks()[at].period.as_ns() as f64);
         if costs.sum::<f64>() > 0.999 {
@@ -327,7 +327,7 @@ fn isolation_under_edf() {
         let scenario = scenario(&mut random, &set, &faulty);
         let policy = [Overrun::KillJob, Overrun::Demote][round % 2];
         let limits: Vec<_> = (0..faulty.len()).map(|at| (at, limit(policy, set.cost(at).as_ns()))).collect();
-        let core = [CoreRule::Srp, CoreRule::Dfp { jitter: None }][round / 2 % 2];
+        let core = [LocalRule::Srp, LocalRule::DfpByClock { jitter: None }][round / 2 % 2];
         let rules = Rules::all(&set, core, GlobalRule::Msrp);
         let mut simulation = Simulation::new(&set, &rules).expect("fits");
         let free = simulation.run(&scenario, &mut ()).expect("fits").clone();
@@ -349,9 +349,14 @@ fn isolation_under_edf() {
 fn limits_that_are_kept_change_nothing() {
     let mut random = Random(0x0077_1e55);
     for round in 0..200 {
-        let rule = [CoreRule::Immediate, CoreRule::Original, CoreRule::Srp, CoreRule::Dfp { jitter: None }];
+        let rule = [
+            LocalRule::Immediate,
+            LocalRule::Original,
+            LocalRule::Srp,
+            LocalRule::DfpByClock { jitter: None },
+        ];
         let core = rule[round % 4];
-        let scheduler = if round % 4 < 2 { Scheduler::FixedPriority } else { Scheduler::Edf };
+        let scheduler = if round % 4 < 2 { SchedulingPolicy::FixedPriority } else { SchedulingPolicy::Edf };
         let set = drawn(&mut random, scheduler, true);
         let scenario = scenario(&mut random, &set, &vec![false; set.tasks().len()]);
         let rules = Rules::all(&set, core, GlobalRule::Msrp);
@@ -377,8 +382,8 @@ fn limits_that_are_kept_change_nothing() {
 
 #[test]
 fn what_is_no_limit() {
-    let set = set(Scheduler::Edf, vec![task(1, 10, plain(1))]);
-    let rules = Rules::all(&set, CoreRule::SrpList, GlobalRule::Msrp);
+    let set = set(SchedulingPolicy::Edf, vec![task(1, 10, plain(1))]);
+    let rules = Rules::all(&set, LocalRule::SrpList, GlobalRule::Msrp);
     let refused =
         |limit: (usize, Limit)| Simulation::new(&set, &rules).expect("fits").limited(&rules, &[limit]).err();
     assert_eq!(refused((1, limit(Overrun::RunOn, 1))), Some(Fault::Limit { task: 1 }));
@@ -398,12 +403,17 @@ fn limits_under_all_rules() {
     let mut happened = [0; 3];
     for round in 0..900 {
         let global = globals[round % 3];
-        let cores = [CoreRule::Immediate, CoreRule::Original, CoreRule::Srp, CoreRule::Dfp { jitter: None }];
+        let cores = [
+            LocalRule::Immediate,
+            LocalRule::Original,
+            LocalRule::Srp,
+            LocalRule::DfpByClock { jitter: None },
+        ];
         let core = cores[if global == GlobalRule::Msrp { round / 3 % 4 } else { round / 3 % 3 }];
-        let drawn = drawn(&mut random, Scheduler::FixedPriority, true);
+        let drawn = drawn(&mut random, SchedulingPolicy::FixedPriority, true);
         let mut tasks = drawn.tasks().to_vec();
         tasks.iter_mut().for_each(|task| task.core = random.below(2) as usize);
-        let set = TaskSet::new(vec![Scheduler::FixedPriority; 2], drawn.resources().to_vec(), tasks)
+        let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority; 2], drawn.resources().to_vec(), tasks)
             .expect("valid");
         let faulty: Vec<_> = set.tasks().iter().map(|_| random.below(2) == 0).collect();
         let scenario = scenario(&mut random, &set, &faulty);

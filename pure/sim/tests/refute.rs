@@ -4,8 +4,8 @@
 //! The search refutes wrong claims, and no right ones.
 
 use proptest::prelude::*;
-use taut_model::{Arrivals, Body, Request, Resource, Scheduler, Segment, SetTask, TaskSet};
-use taut_sim::{CoreRule, GlobalRule, Hunt, Rules, Simulation, Witness, is_legal};
+use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
+use taut_sim::{GlobalRule, Hunt, LocalRule, Rules, Simulation, Witness, is_legal};
 use taut_time::Duration;
 
 fn us(us: u64) -> Duration {
@@ -31,7 +31,7 @@ fn task(core: usize, priority: u32, cost: u64, period: u64, sections: &[(usize, 
     }
 }
 
-fn set(scheduler: Scheduler, resources: usize, tasks: Vec<SetTask>) -> TaskSet {
+fn set(scheduler: SchedulingPolicy, resources: usize, tasks: Vec<SetTask>) -> TaskSet {
     let cores = tasks.iter().map(|task| task.core + 1).max().expect("some");
     let resource = |at: usize| Resource { name: format!("r{at}") };
     TaskSet::new(vec![scheduler; cores], (0..resources).map(resource).collect(), tasks).expect("valid")
@@ -74,7 +74,7 @@ fn lakshmanan09_claim_is_exceeded() {
         task(0, 2, 1_000, 100_000, &[]),
         task(1, 1, 1_000, 2_000, &[(0, 1, 1_000)]),
     ];
-    let set = set(Scheduler::FixedPriority, 1, tasks);
+    let set = set(SchedulingPolicy::FixedPriority, 1, tasks);
     let rules = Rules::of(&set, GlobalRule::Mpcp);
     let seeds = if cfg!(debug_assertions) { 1..2 } else { 0..10 };
     for seed in seeds {
@@ -92,7 +92,7 @@ fn lakshmanan09_claim_is_exceeded() {
 /// Bounds that lack a term.
 #[test]
 fn what_leaves_blocking_out_is_exceeded() {
-    let fixed = Scheduler::FixedPriority;
+    let fixed = SchedulingPolicy::FixedPriority;
     let local = set(
         fixed,
         1,
@@ -110,7 +110,7 @@ fn what_leaves_blocking_out_is_exceeded() {
         ],
     );
     let edf = set(
-        Scheduler::Edf,
+        SchedulingPolicy::Edf,
         1,
         vec![
             task(0, 0, 40, 100, &[(0, 1, 5)]),
@@ -120,9 +120,9 @@ fn what_leaves_blocking_out_is_exceeded() {
     );
     for (set, rules, claims) in [
         // C + ΣC, without the section of task 2.
-        (&local, Rules::all(&local, CoreRule::Immediate, GlobalRule::Msrp), one(0, 10)),
-        (&local, Rules::all(&local, CoreRule::Immediate, GlobalRule::Msrp), one(1, 30)),
-        (&local, Rules::all(&local, CoreRule::Original, GlobalRule::Msrp), one(0, 10)),
+        (&local, Rules::all(&local, LocalRule::Immediate, GlobalRule::Msrp), one(0, 10)),
+        (&local, Rules::all(&local, LocalRule::Immediate, GlobalRule::Msrp), one(1, 30)),
+        (&local, Rules::all(&local, LocalRule::Original, GlobalRule::Msrp), one(0, 10)),
         // Without spinning; without the pinned section of task 2; most of both. Each remote task arrives once during
         // a job.
         (&global, Rules::of(&global, GlobalRule::Msrp), one(0, 100)),
@@ -133,8 +133,8 @@ fn what_leaves_blocking_out_is_exceeded() {
         (&global, Rules::of(&global, GlobalRule::FmlpLong), one(0, 170)),
         (&global, Rules::of(&global, GlobalRule::FmlpLong), one(1, 300)),
         // As if task 2 could always be preempted.
-        (&edf, Rules::all(&edf, CoreRule::Srp, GlobalRule::Msrp), one(0, 100)),
-        (&edf, Rules::all(&edf, CoreRule::Dfp { jitter: None }, GlobalRule::Msrp), one(0, 100)),
+        (&edf, Rules::all(&edf, LocalRule::Srp, GlobalRule::Msrp), one(0, 100)),
+        (&edf, Rules::all(&edf, LocalRule::DfpByClock { jitter: None }, GlobalRule::Msrp), one(0, 100)),
     ] {
         for seed in 0..3 {
             assert!(hunt(set, &rules, &claims, seed, 20_000).is_some(), "{rules:?} {claims:?} seed {seed}");
@@ -146,7 +146,7 @@ fn what_leaves_blocking_out_is_exceeded() {
 #[test]
 fn a_seed_is_a_search() {
     let tasks = vec![task(0, 2, 10, 100, &[(0, 1, 5)]), task(1, 1, 90, 900, &[(0, 2, 40)])];
-    let set = set(Scheduler::FixedPriority, 1, tasks);
+    let set = set(SchedulingPolicy::FixedPriority, 1, tasks);
     let rules = Rules::of(&set, GlobalRule::Msrp);
     let search = |seed| {
         let mut hunt = Hunt::new(&set, &rules, &[Some(us(49)), Some(us(1_000))], seed).expect("fits");
@@ -192,7 +192,7 @@ proptest! {
                 ..task(0, at as u32, *cost, *period, &[])
             })
             .collect();
-        let set = set(Scheduler::FixedPriority, 0, tasks.clone());
+        let set = set(SchedulingPolicy::FixedPriority, 0, tasks.clone());
         let rules = Rules::of(&set, GlobalRule::Msrp);
         let bounds: Vec<_> =
             (0..tasks.len()).map(|at| exact(&tasks, |at| set.cost(at).as_ns(), at)).collect();
@@ -234,7 +234,7 @@ proptest! {
                 task
             })
             .collect();
-        let set = set(Scheduler::FixedPriority, 2, tasks);
+        let set = set(SchedulingPolicy::FixedPriority, 2, tasks);
         // A claim that every task exceeds sooner or later: its cost.
         for at in 0..set.tasks().len() {
             let mut claims = vec![None; set.tasks().len()];

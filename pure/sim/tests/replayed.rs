@@ -9,9 +9,9 @@ mod random;
 use machine::{Case, Machine, case, change, counts, instant, of_core};
 use random::Random;
 use taut_event::{Kind, Record};
-use taut_model::{Arrivals, Body, Scheduler, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::replay::{Flaw, Names, Replay, Replayed, Why};
-use taut_sim::{CoreRule, End, Rules, Served, ServerPolicy};
+use taut_sim::{End, LocalRule, Rules, Served, ServerPolicy};
 use taut_time::{Duration, Instant};
 
 /// The number of cases of a test; the long form asks for more.
@@ -83,7 +83,7 @@ fn a_server_is_charged_up_to_where_others_began() {
         body: Body::Anywhere { cost: us(1), requests: Vec::new() },
     };
     let tasks = vec![task("t", 1), task("s", 1)];
-    let set = TaskSet::new(vec![Scheduler::FixedPriority], Vec::new(), tasks).expect("valid");
+    let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority], Vec::new(), tasks).expect("valid");
     let served = [Served {
         task: 1,
         policy: ServerPolicy::Polling,
@@ -91,7 +91,7 @@ fn a_server_is_charged_up_to_where_others_began() {
         period: us(1_500),
         serves: vec![0],
     }];
-    let rules = Rules { cores: vec![CoreRule::Immediate], resources: Vec::new() };
+    let rules = Rules { cores: vec![LocalRule::Immediate], resources: Vec::new() };
     // Charged from 1000 to 1020; then others had the core until 1600, and a period began at 1500.
     let replayed = |charged_ago_us: u64, left_us: u64| {
         let record = |at_us: u64, kind, job, value_us: u64| Record {
@@ -207,7 +207,7 @@ fn what_threads_do_at_a_lock_is_told_by_who_holds() {
     for seed in 1..=cases(3_000) {
         let case = case(&mut Random(seed * 7919));
         // A thread that stalls anywhere receives releases later than any clock promises.
-        if case.rules.cores.iter().any(|rule| matches!(rule, CoreRule::Dfp { .. })) {
+        if case.rules.cores.iter().any(|rule| matches!(rule, LocalRule::DfpByClock { .. })) {
             continue;
         }
         let mut machine = Machine::new(&case, seed).by_steps();
@@ -369,7 +369,7 @@ fn nonsense_is_answered() {
 /// the replay says so.
 #[test]
 fn a_clock_that_knows_nothing_of_lateness_breaks() {
-    use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
+    use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
     use taut_sim::{GlobalRule, Rules};
     let ns = Duration::from_ns;
     let task = |deadline| SetTask {
@@ -386,7 +386,8 @@ fn a_clock_that_knows_nothing_of_lateness_breaks() {
         },
     };
     let resource = Resource { name: String::new() };
-    let set = TaskSet::new(vec![Scheduler::Edf], vec![resource], vec![task(500), task(300)]).expect("valid");
+    let set =
+        TaskSet::new(vec![SchedulingPolicy::Edf], vec![resource], vec![task(500), task(300)]).expect("valid");
     let record =
         |at, kind, subject, value| Record { at: Instant::from_ns(at), kind, cpu: 0, subject, job: 0, value };
     let records = [
@@ -402,10 +403,10 @@ fn a_clock_that_knows_nothing_of_lateness_breaks() {
     ];
     let with =
         |rule| Replay::of(&set, &Rules::all(&set, rule, GlobalRule::Msrp), &records).expect("well-formed");
-    let broken = with(CoreRule::Dfp { jitter: None }).difference.expect("broken");
+    let broken = with(LocalRule::DfpByClock { jitter: None }).difference.expect("broken");
     assert_eq!((broken.recorded.0, broken.refused), (7, Some(End::Broken { task: 1, resource: 0 })));
     // With the next release this would not have happened.
-    let kept = with(CoreRule::DfpNext).difference.expect("the holder goes on");
+    let kept = with(LocalRule::Dfp).difference.expect("the holder goes on");
     assert_eq!((kept.recorded.0, kept.simulated, kept.held[0]), (5, None, Some((0, 0))));
 }
 
@@ -413,7 +414,7 @@ fn a_clock_that_knows_nothing_of_lateness_breaks() {
 /// urgent and gets it. Within the slack this is what happened; 1 ns further apart, there was no task to wait for.
 #[test]
 fn who_waits_for_a_rival_is_as_close_as_the_slack() {
-    use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
+    use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
     use taut_sim::{GlobalRule, Rules};
     let ns = Duration::from_ns;
     let task = |core: usize| SetTask {
@@ -429,10 +430,10 @@ fn who_waits_for_a_rival_is_as_close_as_the_slack() {
             requests: vec![Request { resource: 0, count: 1, length: ns(50), outermost: true }],
         },
     };
-    let cores = vec![Scheduler::FixedPriority; 2];
+    let cores = vec![SchedulingPolicy::FixedPriority; 2];
     let resource = Resource { name: String::new() };
     let set = TaskSet::new(cores, vec![resource], vec![task(0), task(1)]).expect("valid");
-    let rules = Rules::all(&set, CoreRule::Immediate, GlobalRule::Mpcp);
+    let rules = Rules::all(&set, LocalRule::Immediate, GlobalRule::Mpcp);
     let record = |at, kind, core: u8| Record {
         at: Instant::from_ns(at),
         kind,

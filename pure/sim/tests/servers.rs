@@ -8,7 +8,7 @@ mod random;
 use random::Random;
 use taut_analysis::uni::fp::preemptive::{self, Release, Subject};
 use taut_analysis::uni::server as bounds;
-use taut_model::{Arrivals, Body, Scheduler, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::ServerPolicy;
 use taut_sim::server::{Request, Server, ServerFault, run};
 use taut_sim::{Execution, Scenario, Start};
@@ -32,7 +32,7 @@ fn task(priority: u32, cost: u64, period: u64) -> SetTask {
 }
 
 fn set(tasks: Vec<SetTask>) -> TaskSet {
-    TaskSet::new(vec![Scheduler::FixedPriority], vec![], tasks).expect("valid")
+    TaskSet::new(vec![SchedulingPolicy::FixedPriority], vec![], tasks).expect("valid")
 }
 
 fn server(policy: ServerPolicy, priority: u32, budget: u64, period: u64) -> Server {

@@ -7,9 +7,9 @@
 mod random;
 
 use random::Random;
-use taut_model::{Arrivals, Body, Request as Section, Resource, Scheduler, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Request as Section, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::server::{self, Request, Server};
-use taut_sim::{CoreRule, Event, Execution, GlobalRule, Rules, Scenario, ServerPolicy, Simulation};
+use taut_sim::{Event, Execution, GlobalRule, LocalRule, Rules, Scenario, ServerPolicy, Simulation};
 use taut_time::Duration;
 
 /// FNV-1a over numbers.
@@ -52,7 +52,7 @@ fn served(random: &mut Random, policy: ServerPolicy) -> Digest {
             task(0, priority, 1 + random.below(period / 3), period, random.below(5))
         })
         .collect();
-    let set = TaskSet::new(vec![Scheduler::FixedPriority], vec![], tasks).expect("valid");
+    let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority], vec![], tasks).expect("valid");
     let period = 4 + random.below(24);
     let server = Server {
         policy,
@@ -92,7 +92,7 @@ fn servers() {
 }
 
 /// Two cores, up to four tasks on each, three resources of either kind.
-fn ordinary(random: &mut Random, core: CoreRule, global: GlobalRule) -> Digest {
+fn ordinary(random: &mut Random, core: LocalRule, global: GlobalRule) -> Digest {
     let resources = ["a", "b", "c"].map(|name| Resource { name: name.into() }).to_vec();
     let mut priority = 0;
     let tasks = (0..2)
@@ -112,7 +112,7 @@ fn ordinary(random: &mut Random, core: CoreRule, global: GlobalRule) -> Digest {
             task
         })
         .collect();
-    let set = TaskSet::new(vec![Scheduler::FixedPriority; 2], resources, tasks).expect("valid");
+    let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority; 2], resources, tasks).expect("valid");
     let mut simulation = Simulation::new(&set, &Rules::all(&set, core, global)).expect("fits");
     let mut digest = Digest::START;
     let reported = &mut |event: Event| {
@@ -131,10 +131,10 @@ fn ordinary(random: &mut Random, core: CoreRule, global: GlobalRule) -> Digest {
 #[test]
 fn ordinary_runs() {
     let rules = [
-        (CoreRule::Immediate, GlobalRule::Msrp),
-        (CoreRule::Original, GlobalRule::Mpcp),
-        (CoreRule::Srp, GlobalRule::FmlpLong),
-        (CoreRule::Srp, GlobalRule::Msrp),
+        (LocalRule::Immediate, GlobalRule::Msrp),
+        (LocalRule::Original, GlobalRule::Mpcp),
+        (LocalRule::Srp, GlobalRule::FmlpLong),
+        (LocalRule::Srp, GlobalRule::Msrp),
     ];
     let found = rules.map(|(core, global)| {
         let mut random = Random(0x5e1f_0002);

@@ -60,7 +60,7 @@ mod system;
 
 pub use fault::Fault;
 pub use generator::{Generator, Point};
-pub use method::{Answer, Mechanism, Method};
+pub use method::{Answer, Method, OFFERED};
 pub use row::{Cell, Column, Kind, NoRow, Row, Shard};
 pub use summary::{Summary, Sums};
 pub use system::{DRAWS_MAX, Object, System};

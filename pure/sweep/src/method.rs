@@ -4,37 +4,19 @@
 //! The methods applied to a system.
 
 use taut_analysis::Overflow;
+use taut_model::Mechanism;
 use taut_plan::select::{Judged, Problem, best, exhaustive, paper};
 use taut_time::Duration;
 
 use crate::system::System;
 
-/// A mechanism that a file may offer, in the order of offers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mechanism {
-    /// Waiting tasks spin.
-    Msrp,
-    /// Waiting tasks are suspended.
-    Mpcp,
-    /// One buffer for each reader, and two more.
-    Dbp,
-    /// As many buffers as the timing requires.
-    Tccp,
-}
+/// The mechanisms that a file may offer, in the order of offers.
+pub const OFFERED: [Mechanism; 4] = [Mechanism::Msrp, Mechanism::Mpcp, Mechanism::Dbp, Mechanism::Tccp];
 
-impl Mechanism {
-    /// All mechanisms, in the order of offers.
-    pub const ALL: [Self; 4] = [Self::Msrp, Self::Mpcp, Self::Dbp, Self::Tccp];
-
-    /// Its name for display.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Msrp => "MSRP",
-            Self::Mpcp => "MPCP",
-            Self::Dbp => "WF-DBP",
-            Self::Tccp => "WF-TCCP",
-        }
-    }
+/// The name of an offer in columns; those without waiting as in [Han14].
+pub(crate) fn label(mechanism: Mechanism) -> String {
+    let name = mechanism.paper_name();
+    if mechanism.locking().is_some() { name.to_owned() } else { format!("WF-{name}") }
 }
 
 /// A way to choose mechanisms.

@@ -11,11 +11,12 @@
 //! ```
 
 use taut_analysis::multi::Guard;
+use taut_model::Mechanism;
 use taut_plan::select::{self, Buffers, Count, Memory, Offer, Problem};
 use taut_time::Duration;
 
 use crate::generator::{Buffered, Generator, Lock};
-use crate::method::Mechanism;
+use crate::method::{OFFERED, label};
 use crate::row::NoRow;
 use crate::system::{Object, System};
 
@@ -40,8 +41,9 @@ impl Generator {
             Mechanism::Mpcp => self.mechanisms.mpcp.is_some(),
             Mechanism::Dbp => self.mechanisms.dbp.is_some(),
             Mechanism::Tccp => self.mechanisms.tccp.is_some(),
+            _ => false,
         };
-        Mechanism::ALL.into_iter().filter(has).collect()
+        OFFERED.into_iter().filter(has).collect()
     }
 
     fn object(&self, at: usize, object: &Object) -> Option<select::Object> {
@@ -60,7 +62,7 @@ impl Generator {
 fn lock(mechanism: Mechanism, guard: Guard, lock: Lock, object: &Object) -> Option<Offer> {
     let parties = [object.writer].into_iter().chain(object.readers.iter().copied());
     Some(Offer {
-        name: mechanism.name().into(),
+        name: label(mechanism),
         guard,
         added: parties.map(|task| (task, Duration::from_ns(lock.time))).collect(),
         held: Duration::from_ns(lock.held),
@@ -89,5 +91,5 @@ fn buffered(mechanism: Mechanism, costs: Buffered, object: &Object) -> Option<Of
             Memory::Fixed(buffers.checked_add(costs.index.checked_mul(readers + 1)?)?)
         }
     };
-    Some(Offer { name: mechanism.name().into(), guard: Guard::Absent, added, held: Duration::ZERO, memory })
+    Some(Offer { name: label(mechanism), guard: Guard::Absent, added, held: Duration::ZERO, memory })
 }

@@ -13,7 +13,7 @@
 //! What is drawn, and in which order, is part of what a file means: the same file gives the same rows in every
 //! version that reads it.
 
-use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_time::Duration;
 
 use crate::draw::Draw;
@@ -173,7 +173,7 @@ impl Generator {
             });
         }
         let resources = (0..objects.len()).map(|at| Resource { name: format!("r{at}") }).collect();
-        TaskSet::new(vec![Scheduler::FixedPriority; self.tasks.cores], resources, all).ok()
+        TaskSet::new(vec![SchedulingPolicy::FixedPriority; self.tasks.cores], resources, all).ok()
     }
 }
 

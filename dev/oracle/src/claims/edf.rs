@@ -8,7 +8,7 @@ use taut_analysis::uni::edf::response::{self, Locks, Response};
 use taut_analysis::uni::edf::{demand, dfp, srp};
 use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::TaskSet;
-use taut_sim::{CoreRule, GlobalRule, Rules};
+use taut_sim::{GlobalRule, LocalRule, Rules};
 use taut_time::Duration;
 
 use super::{Claim, Protocol, judged};
@@ -44,15 +44,15 @@ pub(super) fn protocols(
         Ok::<_, String>(of_bounds(set, name, bounds))
     };
     let (by_deadline, by_floor) = (Locks::Srp(srp::Levels::Deadline), Locks::Dfp(dfp::Floors::Shared));
-    let floor = CoreRule::Dfp { jitter: None };
+    let floor = LocalRule::DfpByClock { jitter: None };
     Ok(match shares {
         Shares::Nothing => vec![Protocol {
-            rules: rules(CoreRule::Srp),
+            rules: rules(LocalRule::Srp),
             claims: vec![verdict("uni::edf::demand", demand::core)?, responses(by_deadline)?],
         }],
         Shares::Local => vec![
             Protocol {
-                rules: rules(CoreRule::Srp),
+                rules: rules(LocalRule::Srp),
                 claims: vec![verdict("uni::edf::srp", srp::core)?, responses(by_deadline)?],
             },
             Protocol {
@@ -74,7 +74,7 @@ pub(super) fn protocols(
                     of_bounds(set, "multi::edf_msrp::response_times", bounds),
                 ]
             };
-            vec![Protocol { rules: rules(CoreRule::Srp), claims }]
+            vec![Protocol { rules: rules(LocalRule::Srp), claims }]
         }
     })
 }

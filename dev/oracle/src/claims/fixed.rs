@@ -12,7 +12,7 @@ use taut_analysis::uni::fp::offsets::{self, Activity, Method, Position, Transact
 use taut_analysis::uni::fp::{local_locks, sweep};
 use taut_analysis::{Assumption, Overflow, Verdict, Why};
 use taut_model::{Arrivals, TaskSet};
-use taut_sim::{CoreRule, GlobalRule, Rules};
+use taut_sim::{GlobalRule, LocalRule, Rules};
 use taut_time::Duration;
 
 use super::{Claim, Protocol, is_phased, judged};
@@ -40,10 +40,10 @@ pub(super) fn protocols(
             claims.extend(swept(set)?);
         }
         claims.extend(with_offsets(set, canary)?);
-        let mut all = vec![Protocol { rules: rules(CoreRule::Immediate, GlobalRule::Msrp), claims }];
+        let mut all = vec![Protocol { rules: rules(LocalRule::Immediate, GlobalRule::Msrp), claims }];
         if shares == Shares::Local {
             let claims = vec![locks(set, weak("uni::fp::local_locks"))?];
-            all.push(Protocol { rules: rules(CoreRule::Original, GlobalRule::Msrp), claims });
+            all.push(Protocol { rules: rules(LocalRule::Original, GlobalRule::Msrp), claims });
         }
         return Ok(all);
     }
@@ -64,7 +64,7 @@ pub(super) fn protocols(
     let short_and_long = fmlp07::response_times(set, kind);
     Ok(vec![
         Protocol {
-            rules: rules(CoreRule::Immediate, GlobalRule::Msrp),
+            rules: rules(LocalRule::Immediate, GlobalRule::Msrp),
             claims: vec![
                 claim("multi::msrp_gai01", msrp_gai01::response_times(set))?,
                 claim("multi::msrp_holistic", msrp_holistic::response_times(set))?,
@@ -72,13 +72,13 @@ pub(super) fn protocols(
                 claim("multi::fmlp07", short)?,
             ],
         },
-        Protocol { rules: rules(CoreRule::Immediate, GlobalRule::Mpcp), claims: mpcp()? },
-        Protocol { rules: rules(CoreRule::Original, GlobalRule::Mpcp), claims: mpcp()? },
+        Protocol { rules: rules(LocalRule::Immediate, GlobalRule::Mpcp), claims: mpcp()? },
+        Protocol { rules: rules(LocalRule::Original, GlobalRule::Mpcp), claims: mpcp()? },
         Protocol {
-            rules: rules(CoreRule::Immediate, GlobalRule::FmlpLong),
+            rules: rules(LocalRule::Immediate, GlobalRule::FmlpLong),
             claims: vec![fmlp()?, claim("multi::fmlp07", long)?],
         },
-        Protocol { rules: rules(CoreRule::Original, GlobalRule::FmlpLong), claims: vec![fmlp()?] },
+        Protocol { rules: rules(LocalRule::Original, GlobalRule::FmlpLong), claims: vec![fmlp()?] },
         Protocol { rules: by_turns(set, GlobalRule::Mpcp), claims: vec![claim("multi::mixed", both(set))?] },
         Protocol {
             rules: by_turns(set, GlobalRule::FmlpLong),
@@ -94,7 +94,7 @@ fn suspends(resource: usize) -> bool {
 
 /// The rules with `suspending` for resources that suspend, and spinning for the others.
 fn by_turns(set: &TaskSet, suspending: GlobalRule) -> Rules {
-    let mut rules = Rules::all(set, CoreRule::Immediate, GlobalRule::Msrp);
+    let mut rules = Rules::all(set, LocalRule::Immediate, GlobalRule::Msrp);
     for (_, rule) in rules.resources.iter_mut().enumerate().filter(|(at, _)| suspends(*at)) {
         *rule = suspending;
     }

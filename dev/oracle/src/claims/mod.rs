@@ -10,7 +10,7 @@ mod regions;
 use core::fmt;
 
 use taut_analysis::{Overflow, Verdict};
-use taut_model::{Arrivals, Scheduler, TaskSet};
+use taut_model::{Arrivals, SchedulingPolicy, TaskSet};
 use taut_sim::Rules;
 use taut_time::Duration;
 
@@ -105,7 +105,7 @@ pub(crate) fn of_seed(seed: u64, canary: Option<&str>) -> Result<Vec<Claimed>, S
     let mut draw = Draw::new(seed);
     let requirements = draw::requirements(&mut draw);
     let (mut tasks, resources) = draw::tasks(&mut draw, &requirements);
-    let set = draw::set(requirements.cores, Scheduler::FixedPriority, &tasks, resources)?;
+    let set = draw::set(requirements.cores, SchedulingPolicy::FixedPriority, &tasks, resources)?;
     let protocols = fixed::protocols(&set, requirements.shares, canary)?;
     let mut all = vec![Claimed { set, protocols }];
     if requirements.shares == Shares::Nothing {
@@ -119,7 +119,7 @@ pub(crate) fn of_seed(seed: u64, canary: Option<&str>) -> Result<Vec<Claimed>, S
             task.deadline = Duration::from_ns(task.period.as_ns() * times / 100).max(task.deadline);
         }
     }
-    let set = draw::set(requirements.cores, Scheduler::Edf, &tasks, resources)?;
+    let set = draw::set(requirements.cores, SchedulingPolicy::Edf, &tasks, resources)?;
     let protocols = edf::protocols(&set, requirements.shares, canary)?;
     all.push(Claimed { set, protocols });
     Ok(all)
@@ -128,7 +128,7 @@ pub(crate) fn of_seed(seed: u64, canary: Option<&str>) -> Result<Vec<Claimed>, S
 /// The claims about a set under the scheduler of its cores.
 pub(crate) fn of(set: &TaskSet, shares: Shares) -> Result<Vec<Protocol>, String> {
     match set.cores().first() {
-        Some(Scheduler::Edf) => edf::protocols(set, shares, None),
+        Some(SchedulingPolicy::Edf) => edf::protocols(set, shares, None),
         _ => fixed::protocols(set, shares, None),
     }
 }

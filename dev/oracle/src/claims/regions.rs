@@ -6,8 +6,8 @@
 use taut_analysis::uni::fp::preemptive::{Release, Subject, Task};
 use taut_analysis::uni::fp::{limited_preemption, non_preemptive};
 use taut_analysis::{Overflow, Verdict};
-use taut_model::{Body, Scheduler, Segment, SetTask, TaskSet};
-use taut_sim::{CoreRule, GlobalRule, Rules};
+use taut_model::{Body, SchedulingPolicy, Segment, SetTask, TaskSet};
+use taut_sim::{GlobalRule, LocalRule, Rules};
 use taut_time::Duration;
 
 use super::{Claim, Protocol, judged};
@@ -36,7 +36,7 @@ pub(super) fn of(
         Ok(SetTask { body, ..task.clone() })
     };
     let tasks = tasks.iter().map(&mut with_region).collect::<Result<Vec<_>, _>>()?;
-    let set = draw::set(cores, Scheduler::FixedPriority, &tasks, cores)?;
+    let set = draw::set(cores, SchedulingPolicy::FixedPriority, &tasks, cores)?;
     let name = if whole { "uni::fp::non_preemptive" } else { "uni::fp::limited_preemption" };
     let mut bounds = Vec::new();
     for at in 0..tasks.len() {
@@ -44,7 +44,7 @@ pub(super) fn of(
         bounds.push(judged(found)?.bound().map(|r| r.from_arrival));
     }
     let claims = vec![Claim { name, accepted: bounds.iter().all(Option::is_some), bounds }];
-    let rules = Rules::all(&set, CoreRule::Immediate, GlobalRule::Msrp);
+    let rules = Rules::all(&set, LocalRule::Immediate, GlobalRule::Msrp);
     Ok((set, vec![Protocol { rules, claims }]))
 }
 

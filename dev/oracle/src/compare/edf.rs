@@ -7,7 +7,7 @@ use serde_json::Value;
 use taut_analysis::uni::edf::response::{self, Blocker, Locks, Response};
 use taut_analysis::uni::edf::{demand, dfp, srp};
 use taut_analysis::{Overflow, Verdict, Why};
-use taut_model::{Scheduler, TaskSet};
+use taut_model::{SchedulingPolicy, TaskSet};
 use taut_time::Duration;
 
 use super::values::{equal, said, same_count, shown, times, verdict};
@@ -22,7 +22,7 @@ pub(super) fn result_of(
     analysis: &str,
     result: &Value,
 ) -> Result<Option<Found>, String> {
-    let set = || case.set(Scheduler::Edf, |_| ());
+    let set = || case.set(SchedulingPolicy::Edf, |_| ());
     let found = match (tool, analysis) {
         ("schedcat", "edf_qpa") | ("exhaustive_pdc", "edf") => {
             verdict("uni::edf::demand", result, all_cores(&set()?, demand::core)?)

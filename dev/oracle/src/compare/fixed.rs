@@ -7,7 +7,7 @@ use serde_json::Value;
 use taut_analysis::uni::edf::demand;
 use taut_analysis::uni::fp::preemptive::{Release, Subject, Task};
 use taut_analysis::uni::fp::{arbitrary, local_locks, non_preemptive};
-use taut_model::{Scheduler, SetTask, TaskSet};
+use taut_model::{SchedulingPolicy, SetTask, TaskSet};
 use taut_time::Duration;
 
 use super::values::{equal, said, same, same_count, settled, times};
@@ -25,7 +25,7 @@ pub(super) fn result_of(
     analysis: &str,
     result: &Value,
 ) -> Result<Option<Found>, String> {
-    let fixed = || case.set(Scheduler::FixedPriority, |_| ());
+    let fixed = || case.set(SchedulingPolicy::FixedPriority, |_| ());
     let found = match (tool, analysis) {
         ("schedcat", "fp_rta_noblock") => {
             let set = fixed()?;
@@ -114,7 +114,7 @@ fn each(
 /// R with a tenth of the period as jitter, in whole microseconds.
 fn with_jitter(case: &Case) -> Result<Vec<Option<Duration>>, String> {
     let tenth = |task: &mut SetTask| task.jitter = Duration::from_us(task.period.as_ns() / 1000 / 10);
-    fixed_priority(&case.set(Scheduler::FixedPriority, tenth)?, |_| Duration::ZERO)
+    fixed_priority(&case.set(SchedulingPolicy::FixedPriority, tenth)?, |_| Duration::ZERO)
 }
 
 /// Drops the bounds that the crate would not have searched for.
@@ -127,7 +127,7 @@ fn ceilings(case: &Case, result: &Value) -> Result<Found, String> {
         return Ok(Found::Left("it did not finish"));
     }
     // MAST compares with deadlines afterwards.
-    let set = case.set(Scheduler::FixedPriority, |task| task.deadline = Duration::MAX)?;
+    let set = case.set(SchedulingPolicy::FixedPriority, |task| task.deadline = Duration::MAX)?;
     let mut found = Vec::new();
     for core in 0..set.cores().len() {
         found.extend(said(local_locks::responses(&set, core))?);
@@ -149,7 +149,7 @@ pub(super) fn simso(case: &Case, scheduler: &str, result: &Value) -> Result<Foun
     let misses = result["misses"].as_u64().ok_or("no count in `misses`")?;
     let mut compared = Compared::default();
     if scheduler.starts_with("EDF") {
-        let accepted = edf::all_cores(&case.set(Scheduler::Edf, |_| ())?, demand::core)?;
+        let accepted = edf::all_cores(&case.set(SchedulingPolicy::Edf, |_| ())?, demand::core)?;
         if !accepted {
             return Ok(Found::Left("ours proves nothing of the set, so no run can contradict it"));
         }
@@ -159,7 +159,7 @@ pub(super) fn simso(case: &Case, scheduler: &str, result: &Value) -> Result<Foun
     if scheduler != "FP" {
         return Ok(Found::Left("the name is not known here"));
     }
-    let bounds = fixed_priority(&case.set(Scheduler::FixedPriority, |_| ())?, |_| Duration::ZERO)?;
+    let bounds = fixed_priority(&case.set(SchedulingPolicy::FixedPriority, |_| ())?, |_| Duration::ZERO)?;
     if reached.len() != bounds.len() {
         return Err(format!("{} times for {} tasks", reached.len(), bounds.len()));
     }

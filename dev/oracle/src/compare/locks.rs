@@ -10,7 +10,7 @@ use taut_analysis::multi::{
     msrp_joint,
 };
 use taut_analysis::{Overflow, Verdict};
-use taut_model::{Scheduler, TaskSet};
+use taut_model::{SchedulingPolicy, TaskSet};
 use taut_time::Duration;
 
 use super::Found;
@@ -25,8 +25,8 @@ pub(super) fn result_of(
     analysis: &str,
     result: &Value,
 ) -> Result<Option<Found>, String> {
-    let fixed = || case.set(Scheduler::FixedPriority, |_| ());
-    let edf = || case.set(Scheduler::Edf, |_| ());
+    let fixed = || case.set(SchedulingPolicy::FixedPriority, |_| ());
+    let edf = || case.set(SchedulingPolicy::Edf, |_| ());
     let found = match (tool, analysis) {
         ("schedcat", "msrp_classic") | ("rts_sysu", "msrp_original") => {
             let set = fixed()?;

@@ -176,7 +176,7 @@ fn length(segment: &Segment) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use taut_model::{Arrivals, Resource, Scheduler};
+    use taut_model::{Arrivals, Resource, SchedulingPolicy};
 
     use super::*;
 
@@ -192,7 +192,7 @@ mod tests {
             body,
         };
         let resources = vec![Resource { name: "r".into() }];
-        TaskSet::new(vec![Scheduler::FixedPriority], resources, vec![task]).unwrap()
+        TaskSet::new(vec![SchedulingPolicy::FixedPriority], resources, vec![task]).unwrap()
     }
 
     fn anywhere() -> TaskSet {

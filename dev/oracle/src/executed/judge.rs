@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use taut_event::{Kind, Record};
-use taut_model::{Scheduler, TaskSet};
+use taut_model::{SchedulingPolicy, TaskSet};
 
 use super::kind::Proven;
 use super::silence::{Stall, covered};
@@ -142,8 +142,8 @@ fn goes_before(set: &TaskSet, one: usize, other: usize) -> bool {
     let (one, other) = (&set.tasks()[one], &set.tasks()[other]);
     one.core == other.core
         && match set.cores()[other.core] {
-            Scheduler::FixedPriority => one.priority > other.priority,
-            Scheduler::Edf => one.deadline < other.deadline,
+            SchedulingPolicy::FixedPriority => one.priority > other.priority,
+            SchedulingPolicy::Edf => one.deadline < other.deadline,
         }
 }
 
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     /// On the first core the second task goes first; each job costs 10.
-    fn proven(scheduler: Scheduler) -> Proven {
+    fn proven(scheduler: SchedulingPolicy) -> Proven {
         let task = |name: &str, core, priority| SetTask {
             name: name.into(),
             core,
@@ -186,7 +186,7 @@ mod tests {
             record(160, Kind::Complete, 1, 0),
             record(200, Kind::Complete, 0, 0),
         ];
-        let proven = proven(Scheduler::FixedPriority);
+        let proven = proven(SchedulingPolicy::FixedPriority);
         let with = |stalls: &[Vec<Stall>], shared| judge(&proven, &records, stalls, shared);
         let none = with(&[vec![], vec![]], false);
         assert_eq!((none.kept, none.excused, none.exceeded.len(), none.nearest), (1, 0, 1, 500));
@@ -212,7 +212,7 @@ mod tests {
         let excused = |proven: &Proven, records: &[Record], stall, shared| {
             judge(proven, records, &[vec![stall], vec![]], shared).excused == 1
         };
-        for scheduler in [Scheduler::FixedPriority, Scheduler::Edf] {
+        for scheduler in [SchedulingPolicy::FixedPriority, SchedulingPolicy::Edf] {
             let proven = proven(scheduler);
             assert!(excused(&proven, &run(1, 160), (100, 130), false));
             assert!(!excused(&proven, &run(1, 160), (100, 129), false), "39 of 40");

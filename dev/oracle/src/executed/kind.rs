@@ -3,8 +3,8 @@
 
 //! The kinds of sets that are executed: a rule for the cores, and rules for global resources.
 
-use taut_model::{Arrivals, Scheduler, TaskSet};
-use taut_sim::{CoreRule, GlobalRule, Rules};
+use taut_model::{Arrivals, SchedulingPolicy, TaskSet};
+use taut_sim::{GlobalRule, LocalRule, Rules};
 use taut_time::Duration;
 
 use super::charge::{Overheads, WHOLE, charged};
@@ -15,9 +15,9 @@ use crate::draw::{self, Draw, Requirements, Shares};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
-    scheduler: Scheduler,
+    scheduler: SchedulingPolicy,
     shares: Shares,
-    core: CoreRule,
+    core: LocalRule,
     /// The rule of resources at even positions, and of those at odd positions.
     global: [GlobalRule; 2],
     /// The analyses whose bounds count.
@@ -31,16 +31,16 @@ enum By {
     But(&'static str),
 }
 
-const fn kind(name: &'static str, core: CoreRule, shares: Shares, global: [GlobalRule; 2], by: By) -> Kind {
+const fn kind(name: &'static str, core: LocalRule, shares: Shares, global: [GlobalRule; 2], by: By) -> Kind {
     let scheduler = match core {
-        CoreRule::Immediate | CoreRule::Original => Scheduler::FixedPriority,
-        _ => Scheduler::Edf,
+        LocalRule::Immediate | LocalRule::Original => SchedulingPolicy::FixedPriority,
+        _ => SchedulingPolicy::Edf,
     };
     Kind { name, scheduler, shares, core, global, by }
 }
 
-use CoreRule::{DfpNext, Immediate, Original, Srp};
 use GlobalRule::{FmlpLong, Mpcp, Msrp};
+use LocalRule::{Dfp, Immediate, Original, Srp};
 
 const FMLP: &str = "multi::fmlp07";
 
@@ -51,7 +51,7 @@ pub(crate) const KINDS: [Kind; 14] = [
     kind("original ceilings", Original, Shares::Local, [Msrp; 2], By::All),
     kind("EDF", Srp, Shares::Nothing, [Msrp; 2], By::All),
     kind("SRP", Srp, Shares::Local, [Msrp; 2], By::All),
-    kind("DFP", DfpNext, Shares::Local, [Msrp; 2], By::All),
+    kind("DFP", Dfp, Shares::Local, [Msrp; 2], By::All),
     kind("MSRP", Immediate, Shares::Global, [Msrp; 2], By::But(FMLP)),
     kind("MPCP", Immediate, Shares::Global, [Mpcp; 2], By::All),
     kind("MPCP, original ceilings", Original, Shares::Global, [Mpcp; 2], By::All),
@@ -167,8 +167,8 @@ impl Kind {
 
     /// The least bound of each task, if an analysis of this kind accepts the set.
     fn bounds(&self, set: &TaskSet, rules: &Rules) -> Result<Option<Vec<Duration>>, String> {
-        let same = |analysed: &CoreRule| match (analysed, self.core) {
-            (CoreRule::Dfp { .. }, DfpNext) => true,
+        let same = |analysed: &LocalRule| match (analysed, self.core) {
+            (LocalRule::DfpByClock { .. }, Dfp) => true,
             (analysed, core) => *analysed == core,
         };
         let protocols = claims::of(set, self.shares)?;

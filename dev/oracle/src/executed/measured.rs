@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration as Time;
 
-use taut_exec::{Job, Level, Release, Rule, Setup, TaskSetup, Wanted};
+use taut_exec::{Job, Level, LocalRule, Release, Setup, TaskSetup, Wanted};
 use taut_gauge::{Spread, releases, releases_beside_calls, switches};
 use taut_sys::{clock, thread};
 use taut_time::Duration;
@@ -85,7 +85,7 @@ fn spread(samples: Vec<u64>, what: &str) -> Result<Spread, String> {
 fn sections(cpu: u16) -> Result<(Spread, Spread), String> {
     let samples = Arc::new(Mutex::new(Vec::with_capacity(MANY)));
     let mut setup = Setup::new();
-    let core = setup.core(cpu, Rule::Srp);
+    let core = setup.core(cpu, LocalRule::Srp);
     let resource = setup.resource(core, ());
     let _drain = setup.record(core, Level::All, 1 << 16);
     let period = Release::Periodic { period: Duration::from_ms(2), offset: Duration::ZERO };
@@ -118,7 +118,7 @@ enum Interrupt {
 fn interrupts(cpu: u16, by: Interrupt) -> Result<Spread, String> {
     let samples = Arc::new(Mutex::new(Vec::with_capacity(MANY)));
     let mut setup = Setup::new();
-    let core = setup.core(cpu, Rule::Immediate);
+    let core = setup.core(cpu, LocalRule::Immediate);
     let _drain = setup.record(core, Level::All, 1 << 16);
     let kept = Arc::clone(&samples);
     let long = Release::Periodic { period: LONG, offset: Duration::ZERO };

@@ -8,12 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration as Time;
 
 use taut_event::{Kind, Record};
-use taut_exec::{
-    Enforcement, Global, Job, Level, Protocol, Release, Resource, Rule, Setup, TaskSetup, Wanted,
-};
+use taut_exec::{Enforcement, Global, Job, Level, Release, Resource, Setup, TaskSetup, Wanted};
 use taut_lock::{Line, Memory};
 use taut_model::{Body, Segment, TaskSet};
-use taut_sim::{CoreRule, GlobalRule, Rules};
+use taut_sim::Rules;
 use taut_sys::thread;
 use taut_time::Duration;
 
@@ -179,25 +177,6 @@ fn program(draw: &mut Draw, body: &Body) -> Vec<Step> {
     }
 }
 
-/// The executor's rule of a core.
-fn rule(core: CoreRule) -> Result<Rule, String> {
-    match core {
-        CoreRule::Immediate => Ok(Rule::Immediate),
-        CoreRule::Original => Ok(Rule::Original),
-        CoreRule::Srp => Ok(Rule::Srp),
-        CoreRule::DfpNext => Ok(Rule::Dfp),
-        CoreRule::SrpList | CoreRule::Dfp { .. } => Err(format!("no core executes {core:?}")),
-    }
-}
-
-fn protocol(global: GlobalRule) -> Protocol {
-    match global {
-        GlobalRule::Msrp => Protocol::Msrp,
-        GlobalRule::Mpcp => Protocol::Mpcp,
-        GlobalRule::FmlpLong => Protocol::Fmlp,
-    }
-}
-
 /// How to run a set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Requirements {
@@ -221,7 +200,7 @@ pub(crate) fn run(
     let mut cores = Vec::new();
     for (core, rule_) in rules.cores.iter().enumerate() {
         let cpu = *cpus.get(core).ok_or("fewer processors than cores")?;
-        cores.push(setup.core(cpu, rule(*rule_)?));
+        cores.push(setup.core(cpu, *rule_));
     }
     let mut drains: Vec<_> = cores.iter().map(|core| setup.record(*core, Level::All, RECORDS)).collect();
     let inside: Arc<Vec<Inside>> = Arc::new((0..count).map(|_| Inside::default()).collect());
@@ -239,7 +218,7 @@ pub(crate) fn run(
             };
             guards.push([one, other]);
         } else {
-            let kind = protocol(rules.resources[at]);
+            let kind = rules.resources[at];
             let global =
                 setup.global(kind, Memory::new(lines), PARTIES, ()).map_err(|error| reported(&error))?;
             let guard =

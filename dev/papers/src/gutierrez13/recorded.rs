@@ -8,7 +8,7 @@ use std::time::Duration as Time;
 
 use taut_event::file::Run;
 use taut_event::{Kind, Record};
-use taut_exec::{Job, Level, Release, Resource, Rule, Setup, TaskSetup, Wanted};
+use taut_exec::{Job, Level, LocalRule, Release, Resource, Setup, TaskSetup, Wanted};
 use taut_manifest::Source;
 use taut_plan::{Input, Plan, digest};
 use taut_report::Report;
@@ -40,12 +40,12 @@ const TASKS: [([u64; 2], [u64; 3]); 3] = [([0, 20], [1, 6, 2]), ([2, 8], [1, 1, 
 struct Decides {
     word: &'static str,
     protocol: &'static str,
-    rule: Rule,
+    rule: LocalRule,
 }
 
 const RULES: [Decides; 2] = [
-    Decides { word: "srp", protocol: "SRP", rule: Rule::Srp },
-    Decides { word: "dfp", protocol: "DFP", rule: Rule::Dfp },
+    Decides { word: "srp", protocol: "SRP", rule: LocalRule::Srp },
+    Decides { word: "dfp", protocol: "DFP", rule: LocalRule::Dfp },
 ];
 
 /// A span in which one task ran, in ns after release 0.
@@ -110,7 +110,7 @@ fn compute(count: u64) {
 }
 
 /// Runs the example once.
-fn run(cpu: u16, rule: Rule) -> Result<Recorded, String> {
+fn run(cpu: u16, rule: LocalRule) -> Result<Recorded, String> {
     let mut setup = Setup::new();
     let core = setup.core(cpu, rule);
     let resource: Resource<()> = setup.resource(core, ());
@@ -184,7 +184,7 @@ pub(super) fn unit_by_unit(spans: &[Span]) -> String {
 
 /// Runs the example until the machine does not disturb a run, at most [`ATTEMPTS`] times. Returns the number of runs,
 /// and the last one.
-fn attempts(cpu: u16, rule: Rule) -> Result<(u32, Recorded), String> {
+fn attempts(cpu: u16, rule: LocalRule) -> Result<(u32, Recorded), String> {
     let mut count = 0;
     loop {
         count += 1;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time;
 
-use taut_exec::{Job, Release, Rule, Setup, TaskId, TaskSetup, Wanted};
+use taut_exec::{Job, LocalRule, Release, Setup, TaskId, TaskSetup, Wanted};
 use taut_sys::{clock, thread};
 use taut_time::Duration;
 
@@ -93,7 +93,7 @@ fn bare(cpu: u16, releases: usize) -> Result<f64, String> {
 
 /// Times a short task that is released again and again, beside others with longer deadlines; the median in us.
 fn dispatched(cpu: u16, variant: Variant, others: u32, releases: usize) -> Result<f64, String> {
-    let rule = if variant == Variant::Dfp { Rule::Dfp } else { Rule::Srp };
+    let rule = if variant == Variant::Dfp { LocalRule::Dfp } else { LocalRule::Srp };
     let (done, late) = (AtomicBool::new(false), Mutex::new(Vec::new()));
     let mut setup = Setup::new();
     let core = setup.core(cpu, rule);

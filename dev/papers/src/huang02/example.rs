@@ -4,7 +4,7 @@
 //! The example of [Huang02, Fig. 10], divided as in Fig. 9.
 
 use taut_analysis::Overflow;
-use taut_analysis::wait_free::buffers::Protocol;
+use taut_analysis::wait_free::buffers::Claim;
 use taut_analysis::wait_free::partition::{self, Partition};
 use taut_analysis::wait_free::writes_during_read::{self, Writer};
 use taut_time::Duration;
@@ -30,9 +30,9 @@ pub(super) fn counts() -> Result<Counts, Overflow> {
     });
     let writes = writes.collect::<Result<Vec<_>, _>>()?;
     let ways = vec![
-        ("Chen, Peterson", partition::best(Protocol::Chen, &writes)?),
-        ("Double Buffer", partition::best(Protocol::DoubleBuffer, &writes)?),
-        ("Double Buffer as in Fig. 9", partition::printed(Protocol::DoubleBuffer, &writes)?),
+        ("Chen, Peterson", partition::best(Claim::Buffer, &writes)?),
+        ("Double Buffer", partition::best(Claim::Row, &writes)?),
+        ("Double Buffer as in Fig. 9", partition::printed(Claim::Row, &writes)?),
         ("Double Buffer as in the text", partition::printed_prose(&writes)?),
     ];
     Ok(Counts { writes, ways })

@@ -14,7 +14,7 @@
 //! ```
 
 use taut_analysis::Overflow;
-use taut_analysis::wait_free::buffers::{self, PROTOCOLS, Protocol};
+use taut_analysis::wait_free::buffers::{self, Claim};
 use taut_analysis::wait_free::partition;
 
 use super::readers;
@@ -25,6 +25,26 @@ use crate::page::{Values, table};
 pub(super) const SHARES: [usize; 5] = [0, 20, 40, 60, 80];
 /// The cases: the number of readers, and the bytes of a value.
 pub(super) const CASES: [(usize, u64); 4] = [(20, 8), (20, 64), (10, 8), (10, 64)];
+
+/// A protocol with a form for fast readers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Chen,
+    DoubleBuffer,
+    Peterson,
+}
+
+/// The order of the columns.
+const FORMS: [Form; 3] = [Form::Chen, Form::DoubleBuffer, Form::Peterson];
+
+impl Form {
+    fn claim(self) -> Claim {
+        match self {
+            Self::Chen | Self::Peterson => Claim::Buffer,
+            Self::DoubleBuffer => Claim::Row,
+        }
+    }
+}
 
 /// The longest read of a fast reader, which the paper does not print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +65,7 @@ pub(super) struct Point {
     pub(super) nbw: f64,
     /// With short reads.
     pub(super) emeralds: f64,
-    /// By protocol, in the order of [`PROTOCOLS`]: as published, and with fast readers whose reads are short and
+    /// By protocol, in the order of [`FORMS`]: as published, and with fast readers whose reads are short and
     /// long.
     pub(super) original: [f64; 3],
     pub(super) short: [f64; 3],
@@ -53,17 +73,17 @@ pub(super) struct Point {
 }
 
 /// The bytes of a protocol besides its values.
-fn words(protocol: Protocol, slow: u64, buffers: u64) -> u64 {
-    4 + match protocol {
-        Protocol::Chen => slow,
-        Protocol::DoubleBuffer => buffers / 2 * 5,
-        Protocol::Peterson => 2 * slow,
+fn words(form: Form, slow: u64, buffers: u64) -> u64 {
+    4 + match form {
+        Form::Chen => slow,
+        Form::DoubleBuffer => buffers / 2 * 5,
+        Form::Peterson => 2 * slow,
     }
 }
 
-fn bytes(protocol: Protocol, slow: u64, fast: Option<u64>, value: u64) -> Result<u64, Overflow> {
-    let buffers = buffers::mixed(protocol, slow, fast)?;
-    Ok(buffers * value + words(protocol, slow, buffers))
+fn bytes(form: Form, slow: u64, fast: Option<u64>, value: u64) -> Result<u64, Overflow> {
+    let buffers = buffers::mixed(form.claim(), slow, fast)?;
+    Ok(buffers * value + words(form, slow, buffers))
 }
 
 /// All points.
@@ -93,9 +113,9 @@ fn point(readers: usize, value: u64, share: usize, sets: u64, draw: &mut Draw) -
         short: [0.0; 3],
         long: [0.0; 3],
     };
-    for (at, protocol) in PROTOCOLS.into_iter().enumerate() {
-        point.original[at] = bytes(protocol, all, None, value)? as f64;
-        point.short[at] = bytes(protocol, all - fast, (fast > 0).then_some(shortest), value)? as f64;
+    for (at, form) in FORMS.into_iter().enumerate() {
+        point.original[at] = bytes(form, all, None, value)? as f64;
+        point.short[at] = bytes(form, all - fast, (fast > 0).then_some(shortest), value)? as f64;
     }
     let (mut nbw, mut long) = (0, [0; 3]);
     for _ in 0..sets {
@@ -103,10 +123,10 @@ fn point(readers: usize, value: u64, share: usize, sets: u64, draw: &mut Draw) -
         let writes = periods.into_iter().map(readers::writes).collect::<Result<Vec<_>, _>>()?;
         let most = writes.iter().copied().max().unwrap_or(0);
         nbw += buffers::temporal(most)? * value + 4;
-        for (sum, protocol) in long.iter_mut().zip(PROTOCOLS) {
-            let best = partition::best(protocol, &writes)?;
+        for (sum, form) in long.iter_mut().zip(FORMS) {
+            let best = partition::best(form.claim(), &writes)?;
             let slow = best.slow.len() as u64;
-            *sum += best.buffers * value + words(protocol, slow, best.buffers);
+            *sum += best.buffers * value + words(form, slow, best.buffers);
         }
     }
     let mean = |sum: u64| sum as f64 / sets.max(1) as f64;

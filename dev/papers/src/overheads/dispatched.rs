@@ -6,7 +6,7 @@
 use std::time::Duration as Time;
 
 use taut_atomic::{LINE_BYTES, Line, Memory};
-use taut_exec::{Global, Job, Protocol, Release, Resource, Rule, Setup, TaskSetup, Wanted, Work};
+use taut_exec::{Global, GlobalRule, Job, LocalRule, Release, Resource, Setup, TaskSetup, Wanted, Work};
 use taut_lock::{EventCount, queued, spin};
 use taut_time::Duration;
 
@@ -76,16 +76,17 @@ pub(super) fn run(
     (task_codes, event_counts): (&mut [TaskCode<'_, '_>], &[EventCount]),
     (cpus, wanted, ticks): ([u16; 2], Wanted, u64),
 ) -> Result<u64, String> {
-    let protocol = if mechanism == Mechanism::Msrp { Protocol::Msrp } else { Protocol::Mpcp };
-    let room =
-        |parties: u32| if protocol == Protocol::Msrp { spin::bytes(parties) } else { queued::bytes(parties) };
-    let parties = |users: usize| if protocol == Protocol::Msrp { 2 } else { users as u32 };
+    let protocol = if mechanism == Mechanism::Msrp { GlobalRule::Msrp } else { GlobalRule::Mpcp };
+    let room = |parties: u32| {
+        if protocol == GlobalRule::Msrp { spin::bytes(parties) } else { queued::bytes(parties) }
+    };
+    let parties = |users: usize| if protocol == GlobalRule::Msrp { 2 } else { users as u32 };
     let room = |users: usize| (0..room(parties(users)).div_ceil(LINE_BYTES)).map(|_| Line::new()).collect();
     let mut lines: Vec<Vec<Line>> =
         system.objects.iter().map(|object| room(object.users().count())).collect();
     let mut handles = Vec::new();
     let mut setup = Setup::new();
-    let cores = cpus.map(|cpu| setup.core(cpu, Rule::Immediate));
+    let cores = cpus.map(|cpu| setup.core(cpu, LocalRule::Immediate));
     for (object, lines) in system.objects.iter().zip(&mut lines).filter(|_| mechanism.is_lock()) {
         handles.push(if object.is_local(&system.tasks) {
             Handle::Local(setup.resource(cores[system.tasks[object.writer].core], [0; BYTES_MAX]))

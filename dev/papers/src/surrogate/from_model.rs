@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use taut_manifest::{Source, load};
-use taut_model::{Kind, Party};
+use taut_model::{ChannelKind, Party};
 use taut_sweep::Object;
 use taut_time::Duration;
 
@@ -52,7 +52,7 @@ pub(crate) fn from_manifest(name: &str, text: &str) -> Result<Case, String> {
         Party::Client(_) => None,
     };
     let mut objects = Vec::new();
-    for channel in model.channels().iter().filter(|channel| channel.kind == Kind::State) {
+    for channel in model.channels().iter().filter(|channel| channel.kind == ChannelKind::State) {
         let readers: Vec<usize> = channel.readers.iter().filter_map(position).collect();
         let bytes = model.payloads()[channel.payload].size().map(u64::from);
         if let (Some(writer), Some(bytes)) = (position(&channel.writer), bytes)

@@ -17,7 +17,7 @@ mod fuel_injection;
 mod manifest;
 pub(crate) mod search;
 
-use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetFault, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetFault, SetTask, TaskSet};
 use taut_sweep::{Object, System};
 use taut_time::Duration;
 
@@ -103,7 +103,8 @@ impl Case {
             }
         });
         let resources = (0..self.objects.len()).map(|at| Resource { name: format!("r{at}") }).collect();
-        let set = TaskSet::new(vec![Scheduler::FixedPriority; self.cores], resources, tasks.collect())?;
+        let set =
+            TaskSet::new(vec![SchedulingPolicy::FixedPriority; self.cores], resources, tasks.collect())?;
         Ok(System { set, objects: self.objects.clone() })
     }
 

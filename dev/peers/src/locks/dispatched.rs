@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
-use taut_exec::{CoreId, Exec, Job, LockError, Rule, Setup, SetupError, TaskId, TaskSetup, Wanted};
+use taut_exec::{CoreId, Exec, Job, LockError, LocalRule, Setup, SetupError, TaskId, TaskSetup, Wanted};
 use taut_sys::clock;
 
 use super::partner::{Row, repeated};
@@ -27,11 +27,11 @@ const TIMES: u32 = 300;
 pub(super) fn rows() -> Vec<Box<dyn Row>> {
     let row = |name, trial, run| Box::new(Dispatched { name, trial, run }) as Box<dyn Row>;
     vec![
-        row("SRP, dispatched", "alone", |surroundings| locks(surroundings, Rule::Srp, 0)),
-        row("SRP, dispatched, 89 ready", "alone", |surroundings| locks(surroundings, Rule::Srp, READY)),
-        row("DFP, dispatched", "alone", |surroundings| locks(surroundings, Rule::Dfp, 0)),
-        row("DFP, dispatched, 89 ready", "alone", |surroundings| locks(surroundings, Rule::Dfp, READY)),
-        row("ceilings, dispatched", "alone", |surroundings| locks(surroundings, Rule::Immediate, 0)),
+        row("SRP, dispatched", "alone", |surroundings| locks(surroundings, LocalRule::Srp, 0)),
+        row("SRP, dispatched, 89 ready", "alone", |surroundings| locks(surroundings, LocalRule::Srp, READY)),
+        row("DFP, dispatched", "alone", |surroundings| locks(surroundings, LocalRule::Dfp, 0)),
+        row("DFP, dispatched, 89 ready", "alone", |surroundings| locks(surroundings, LocalRule::Dfp, READY)),
+        row("ceilings, dispatched", "alone", |surroundings| locks(surroundings, LocalRule::Immediate, 0)),
         row("dispatched", "release", |surroundings| releases(surroundings, false)),
         row("dispatched, preempting", "release", |surroundings| releases(surroundings, true)),
         row("at an unlock, dispatched", "preempt", |surroundings| {
@@ -85,7 +85,7 @@ fn said(error: impl std::fmt::Display) -> String {
 /// Runs jobs on the near processor until `done` is set. Releases the task that `tasks` returns, if it returns one.
 fn ran<'w>(
     surroundings: &Surroundings,
-    rule: Rule,
+    rule: LocalRule,
     done: &AtomicBool,
     tasks: impl FnOnce(&mut Setup<'w>, CoreId) -> Option<TaskId>,
 ) -> Result<(), String> {
@@ -117,7 +117,7 @@ fn leave<T>(place: &Mutex<T>, value: T) {
 }
 
 /// Times lock and unlock by a job, while other tasks are ready.
-fn locks(surroundings: &Surroundings, rule: Rule, ready: usize) -> Result<Figures, String> {
+fn locks(surroundings: &Surroundings, rule: LocalRule, ready: usize) -> Result<Figures, String> {
     let (done, figures, refused) = (AtomicBool::new(false), Mutex::new(Figures::new()), Mutex::new(None));
     ran(surroundings, rule, &done, |setup, core| {
         let resource = setup.resource(core, ());
@@ -150,7 +150,7 @@ fn locks(surroundings: &Surroundings, rule: Rule, ready: usize) -> Result<Figure
 fn releases(surroundings: &Surroundings, preempting: bool) -> Result<Figures, String> {
     let count = (RELEASES / surroundings.haste) as usize;
     let (done, late) = (AtomicBool::new(false), Mutex::new(Vec::<f64>::with_capacity(count)));
-    ran(surroundings, Rule::Srp, &done, |setup, core| {
+    ran(surroundings, LocalRule::Srp, &done, |setup, core| {
         let (done, late) = (&done, &late);
         let period = taut_time::Duration::from_ns(PERIOD.as_nanos() as u64);
         let each = taut_exec::Release::Periodic { period, offset: taut_time::Duration::ZERO };
@@ -189,7 +189,7 @@ fn handed_over(surroundings: &Surroundings) -> Result<[Figures; 3], String> {
     let add = |place: &Mutex<Vec<u64>>, ticks: u64| {
         place.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(ticks);
     };
-    ran(surroundings, Rule::Srp, &done, |setup, core| {
+    ran(surroundings, LocalRule::Srp, &done, |setup, core| {
         let resource = setup.resource(core, ());
         let (stamp, unlock, next, preempted) = (&stamp, &unlock, &next, &preempted);
         // The section blocks both, because its ceiling is the first task's level.

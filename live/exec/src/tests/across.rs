@@ -13,7 +13,7 @@ use taut_sys::thread;
 use taut_time::Duration;
 
 use super::{Canary, Random, alone, busy, cpu, drained, postures};
-use crate::{Job, Level, LockError, Protocol, Release, Rule, Setup, SetupError, TaskSetup, Wanted};
+use crate::{GlobalRule, Job, Level, LocalRule, LockError, Release, Setup, SetupError, TaskSetup, Wanted};
 
 const PARTIES: u32 = 8;
 /// Room for records. Under Miri, making it takes long.
@@ -28,7 +28,7 @@ fn lines() -> [Line; 9] {
 
 /// Tasks on two cores that lock two global resources and a local one each. Checks that the values were whole; returns
 /// the kinds of the records.
-fn run(protocol: Protocol, rule: Rule, wanted: Wanted, seed: u64) -> Vec<Kind> {
+fn run(protocol: GlobalRule, rule: LocalRule, wanted: Wanted, seed: u64) -> Vec<Kind> {
     let mut random = Random(seed);
     let (torn, done) = (AtomicU64::new(0), AtomicU64::new(0));
     let (mut first, mut second) = (lines(), lines());
@@ -97,13 +97,13 @@ fn two_cores_share() {
         return println!("skipped: no second processor");
     }
     for wanted in postures() {
-        for protocol in [Protocol::Msrp, Protocol::Mpcp, Protocol::Fmlp] {
-            for rule in [Rule::Immediate, Rule::Srp, Rule::Original] {
+        for protocol in [GlobalRule::Msrp, GlobalRule::Mpcp, GlobalRule::FmlpLong] {
+            for rule in [LocalRule::Immediate, LocalRule::Srp, LocalRule::Original] {
                 // Under Miri each protocol runs once: what Miri looks for is in each run.
                 let with = match protocol {
-                    Protocol::Msrp => Rule::Srp,
-                    Protocol::Mpcp => Rule::Immediate,
-                    Protocol::Fmlp => Rule::Original,
+                    GlobalRule::Msrp => LocalRule::Srp,
+                    GlobalRule::Mpcp => LocalRule::Immediate,
+                    GlobalRule::FmlpLong => LocalRule::Original,
                 };
                 if cfg!(miri) && rule != with {
                     continue;
@@ -114,7 +114,7 @@ fn two_cores_share() {
                 let line = [Kind::Locked, Kind::Spin, Kind::Suspend, Kind::Granted].map(count);
                 println!("{wanted:?} {protocol:?} {rule:?}: locked, spun, away, back {line:?}");
                 assert!(line[0] > 0);
-                if protocol == Protocol::Msrp {
+                if protocol == GlobalRule::Msrp {
                     assert_eq!(line[3], 0);
                 } else {
                     assert!(line[1] == 0 && (line[3] > 0 || cfg!(miri)), "nobody waited");
@@ -137,8 +137,9 @@ fn who_waits_asleep_lets_others_run() {
         let (held, others, over) = (AtomicBool::new(false), AtomicU64::new(0), AtomicBool::new(false));
         let mut memory = lines();
         let mut setup = Setup::new();
-        let global = setup.global(Protocol::Mpcp, Memory::new(&mut memory), PARTIES, ()).unwrap();
-        let (here, there) = (setup.core(cpus[0], Rule::Immediate), setup.core(cpus[1], Rule::Immediate));
+        let global = setup.global(GlobalRule::Mpcp, Memory::new(&mut memory), PARTIES, ()).unwrap();
+        let (here, there) =
+            (setup.core(cpus[0], LocalRule::Immediate), setup.core(cpus[1], LocalRule::Immediate));
         let (held, others, over) = (&held, &others, &over);
         let hand = |name: &str, priority| TaskSetup::new(name, Release::ByHand).priority(priority);
         let below = setup.task(here, hand("below", 1), |_: &mut Job<'_>| {
@@ -187,11 +188,11 @@ fn who_waits_asleep_lets_others_run() {
 fn a_job_released_inside_a_section_locks_when_it_ends() {
     let _alone = alone();
     for wanted in postures() {
-        for protocol in [Protocol::Msrp, Protocol::Mpcp, Protocol::Fmlp] {
+        for protocol in [GlobalRule::Msrp, GlobalRule::Mpcp, GlobalRule::FmlpLong] {
             let (mut memory, over) = (lines(), AtomicU64::new(0));
             let mut setup = Setup::new();
             let global = setup.global(protocol, Memory::new(&mut memory), PARTIES, 0_u64).unwrap();
-            let core = setup.core(cpu(), Rule::Immediate);
+            let core = setup.core(cpu(), LocalRule::Immediate);
             let hand = |name: &str, priority| TaskSetup::new(name, Release::ByHand).priority(priority);
             let (theirs, ours, over) = (global.clone(), global.clone(), &over);
             let high = setup.task(core, hand("high", 2), move |job: &mut Job<'_>| {
@@ -226,8 +227,8 @@ fn a_job_released_inside_a_section_locks_when_it_ends() {
 fn global_resources_that_cannot_be_used_are_told() {
     let mut memory = lines();
     let mut setup = Setup::new();
-    let global = setup.global(Protocol::Mpcp, Memory::new(&mut memory), 1, ()).unwrap();
-    let (floors, srp) = (setup.core(0, Rule::Dfp), setup.core(1, Rule::Srp));
+    let global = setup.global(GlobalRule::Mpcp, Memory::new(&mut memory), 1, ()).unwrap();
+    let (floors, srp) = (setup.core(0, LocalRule::Dfp), setup.core(1, LocalRule::Srp));
     let mut task = |core, name| setup.task(core, TaskSetup::new(name, Release::ByHand), |_: &mut Job<'_>| {});
     let (a, b, c) = (task(floors, "a"), task(srp, "b"), task(srp, "c"));
     assert_eq!(setup.uses_global(a, &global), Err(SetupError::Suspends { cpu: 0 }));
@@ -243,12 +244,12 @@ fn two_setups_are_two_parties() {
     let rounds = if cfg!(miri) { 10 } else { 1_000 };
     for round in 0..rounds {
         let mut memory = lines();
-        let protocol = if round % 2 == 0 { Protocol::Msrp } else { Protocol::Mpcp };
+        let protocol = if round % 2 == 0 { GlobalRule::Msrp } else { GlobalRule::Mpcp };
         let global = Setup::new().global(protocol, Memory::new(&mut memory), 1, ()).unwrap();
         let ready = AtomicU64::new(0);
         let added = || {
             let mut setup = Setup::new();
-            let core = setup.core(0, Rule::Srp);
+            let core = setup.core(0, LocalRule::Srp);
             let task = setup.task(core, TaskSetup::new("t", Release::ByHand), |_: &mut Job<'_>| {});
             // Both at the same instant, as far as two processors allow.
             ready.fetch_add(1, Ordering::SeqCst);
@@ -274,11 +275,11 @@ fn a_panic_inside_a_section_poisons_the_value() {
         std::panic::resume_unwind(Box::new("on purpose"));
     };
     for wanted in postures() {
-        for protocol in [Protocol::Msrp, Protocol::Mpcp, Protocol::Fmlp] {
+        for protocol in [GlobalRule::Msrp, GlobalRule::Mpcp, GlobalRule::FmlpLong] {
             let (mut memory, over) = (lines(), AtomicU64::new(0));
             let mut setup = Setup::new();
             let global = setup.global(protocol, Memory::new(&mut memory), PARTIES, (0, 0)).unwrap();
-            let core = setup.core(cpu(), Rule::Srp);
+            let core = setup.core(cpu(), LocalRule::Srp);
             let local = setup.resource(core, (0, 0));
             let hand = |name: &str| TaskSetup::new(name, Release::ByHand).uses(&local);
             let (theirs, ours, over) = (global.clone(), local.clone(), &over);
@@ -301,7 +302,7 @@ fn a_panic_inside_a_section_poisons_the_value() {
                 assert_eq!(job.recover(&ours, |pair, by, _| whole(pair, by)), Ok(None));
                 assert_eq!(job.lock(&ours, |pair, _| *pair), Ok((2, 2)));
                 // `by` for the global resource is the party, which with `Msrp` is that of the core.
-                let by = u32::from(protocol != Protocol::Msrp);
+                let by = u32::from(protocol != GlobalRule::Msrp);
                 assert_eq!(job.lock_global(&theirs, |pair, _| *pair), Err(LockError::Poisoned { by }));
                 assert_eq!(job.recover_global(&theirs, |pair, by, _| whole(pair, by)), Ok(Some(by)));
                 assert_eq!(job.recover_global(&theirs, |pair, by, _| whole(pair, by)), Ok(None));

@@ -11,7 +11,7 @@ use taut_lock::EventCount;
 use taut_time::{Duration, Instant};
 
 use super::{Canary, Random, alone, busy, cpu, drained, postures};
-use crate::{Job, Level, Overrun, Release, Resource, Rule, Setup, TaskSetup, Wanted, Work};
+use crate::{Job, Level, LocalRule, Overrun, Release, Resource, Setup, TaskSetup, Wanted, Work};
 
 fn every(us: u64) -> Release {
     Release::Periodic { period: Duration::from_us(us), offset: Duration::ZERO }
@@ -51,7 +51,7 @@ impl Work for Doorkeeper<'_> {
     }
 }
 
-fn admit(wanted: Wanted, rule: Rule, overrun: Overrun, seed: u64) {
+fn admit(wanted: Wanted, rule: LocalRule, overrun: Overrun, seed: u64) {
     let (may, ran, passed, events) =
         (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0), EventCount::new());
     let mut setup = Setup::new();
@@ -107,7 +107,7 @@ fn admit(wanted: Wanted, rule: Rule, overrun: Overrun, seed: u64) {
 fn releases_wait_until_they_are_admitted() {
     let _alone = alone();
     for wanted in postures() {
-        for (seed, rule) in [Rule::Immediate, Rule::Srp, Rule::Dfp].into_iter().enumerate() {
+        for (seed, rule) in [LocalRule::Immediate, LocalRule::Srp, LocalRule::Dfp].into_iter().enumerate() {
             for overrun in [Overrun::SkipNext, Overrun::RunOn] {
                 admit(wanted, rule, overrun, seed as u64);
             }
@@ -130,7 +130,7 @@ fn nobody_waits_for_ever() {
     let _alone = alone();
     for wanted in postures() {
         let mut setup = Setup::new();
-        let core = setup.core(cpu(), Rule::Srp);
+        let core = setup.core(cpu(), LocalRule::Srp);
         let never = setup.task(core, TaskSetup::new("never", every(500)).admitted(), Never);
         let (_, outcome) = setup.run(wanted, |exec| exec.wait(Some(Time::from_millis(40)))).unwrap();
         let of = outcome.tasks[never.index()];
@@ -159,7 +159,7 @@ fn who_rings_without_end_is_not_heard_without_end() {
         for apart_ms in [0, 5] {
             let (looked, stop, events) = (AtomicU64::new(0), AtomicBool::new(false), EventCount::new());
             let mut setup = Setup::new();
-            let core = setup.core(cpu(), Rule::Srp);
+            let core = setup.core(cpu(), LocalRule::Srp);
             let fooled = setup.task(core, TaskSetup::new("fooled", Release::Polled), Fooled(&looked));
             setup.listen_apart(fooled, events.listener(), Duration::from_ms(apart_ms)).unwrap();
             let mut epoch = 0_u64;

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use taut_time::Duration;
 
 use super::{alone, cpu, postures};
-use crate::{Job, Release, Rule, Setup, TaskSetup};
+use crate::{Job, LocalRule, Release, Setup, TaskSetup};
 
 const UNIT: u64 = 1_000_000;
 
@@ -21,7 +21,7 @@ fn unit(shown: &Mutex<Vec<String>>, letter: &str) {
 #[test]
 fn the_example_runs_as_its_text_says() {
     let _alone = alone();
-    for rule in [Rule::Srp, Rule::Dfp] {
+    for rule in [LocalRule::Srp, LocalRule::Dfp] {
         for wanted in postures() {
             let shown = Mutex::new(Vec::new());
             let (shown_a, shown_b, shown_c) = (&shown, &shown, &shown);

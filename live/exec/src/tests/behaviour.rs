@@ -14,8 +14,8 @@ use taut_time::Duration;
 
 use super::{alone, busy, cpu, drained, postures};
 use crate::{
-    BACKLOG_MAX, Job, Level, LockError, Overrun, Reason, Release, Rule, Setup, SetupError, TaskSetup, Wanted,
-    Work,
+    BACKLOG_MAX, Job, Level, LocalRule, LockError, Overrun, Reason, Release, Setup, SetupError, TaskSetup,
+    Wanted, Work,
 };
 
 fn every(us: u64) -> Release {
@@ -28,10 +28,10 @@ fn locks_that_cannot_be_had_are_told() {
     for wanted in postures() {
         let reported = Mutex::new(Vec::new());
         let mut setup = Setup::new();
-        let core = setup.core(cpu(), Rule::Srp);
+        let core = setup.core(cpu(), LocalRule::Srp);
         let (listed, other) = (setup.resource(core, 1), setup.resource(core, 2));
         let mut elsewhere = Setup::new();
-        let there = elsewhere.core(cpu(), Rule::Srp);
+        let there = elsewhere.core(cpu(), LocalRule::Srp);
         let foreign = elsewhere.resource(there, 3);
         let far = elsewhere.task(there, TaskSetup::new("far", Release::ByHand), |_: &mut Job<'_>| {});
         let told_to = &reported;
@@ -68,20 +68,20 @@ fn what_cannot_be_set_up_is_told() {
     let nothing = |_: &mut Job<'_>| {};
     let refused = |setup: Setup<'_>| setup.run(Wanted::Loose, |_| ()).unwrap_err();
     let mut setup = Setup::new();
-    setup.core(3, Rule::Srp);
-    setup.core(3, Rule::Srp);
+    setup.core(3, LocalRule::Srp);
+    setup.core(3, LocalRule::Srp);
     assert_eq!(refused(setup), SetupError::SameCpu(3));
     let mut setup = Setup::new();
-    let core = setup.core(0, Rule::Srp);
+    let core = setup.core(0, LocalRule::Srp);
     setup.task(core, TaskSetup::new("t", every(0)), nothing);
     assert_eq!(refused(setup), SetupError::ZeroTime { task: "t".to_owned() });
     let mut setup = Setup::new();
-    let (core, other) = (setup.core(0, Rule::Srp), setup.core(1, Rule::Srp));
+    let (core, other) = (setup.core(0, LocalRule::Srp), setup.core(1, LocalRule::Srp));
     let resource = setup.resource(other, ());
     setup.task(core, TaskSetup::new("t", every(1)).uses(&resource), nothing);
     assert_eq!(refused(setup), SetupError::ForeignResource { task: "t".to_owned() });
     let mut setup = Setup::new();
-    let core = setup.core(0, Rule::Srp);
+    let core = setup.core(0, LocalRule::Srp);
     for _ in 0..91 {
         setup.task(core, TaskSetup::new("t", Release::ByHand), nothing);
     }
@@ -113,7 +113,7 @@ fn overruns(wanted: Wanted, policy: Overrun) -> (crate::Outcome, Vec<Kind>, u64)
     let over = AtomicBool::new(false);
     let (early, over_to) = (&ended_early, &over);
     let mut setup = Setup::new();
-    let core = setup.core(cpu(), Rule::Immediate);
+    let core = setup.core(cpu(), LocalRule::Immediate);
     setup.task(core, TaskSetup::new("t", every(1000)).overrun(policy), move |job: &mut Job<'_>| {
         if job.number() == 2 {
             // Until 14 more releases are due, or until it is killed, which an ordinary dispatcher may do late.
@@ -165,7 +165,7 @@ fn used_up_inside(wanted: Wanted, policy: Overrun) -> Option<(crate::Outcome, Ve
     let (was_told, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
     let (reported, over) = (&was_told, &is_over);
     let mut setup = Setup::new();
-    let core = setup.core(cpu(), Rule::Immediate);
+    let core = setup.core(cpu(), LocalRule::Immediate);
     let shared = setup.resource(core, 0_u64);
     let long = TaskSetup::new("long", Release::ByHand)
         .priority(2)
@@ -287,7 +287,7 @@ fn a_killed_job_gets_no_lock() {
     for wanted in postures() {
         let refused = AtomicBool::new(false);
         let mut setup = Setup::new();
-        let core = setup.core(cpu(), Rule::Srp);
+        let core = setup.core(cpu(), LocalRule::Srp);
         let resource = setup.resource(core, ());
         let (ours, reported) = (resource.clone(), &refused);
         let task = TaskSetup::new("t", every(1000)).overrun(Overrun::KillJob).uses(&resource);
@@ -322,7 +322,7 @@ fn a_panic_gives_back_what_is_held_and_goes_on_in_the_caller() {
         let held = AtomicBool::new(false);
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let mut setup = Setup::new();
-            let core = setup.core(cpu(), Rule::Dfp);
+            let core = setup.core(cpu(), LocalRule::Dfp);
             let resource = setup.resource(core, ());
             let (ours, theirs, reported) = (resource.clone(), resource.clone(), &held);
             let after =
@@ -388,7 +388,7 @@ fn a_bell_releases_jobs() {
         for later_ns in [0, 50_000] {
             let (there, taken, events) = (AtomicU64::new(0), AtomicU64::new(0), EventCount::new());
             let mut setup = Setup::new();
-            let core = setup.core(cpu(), Rule::Dfp);
+            let core = setup.core(cpu(), LocalRule::Dfp);
             let taker = Taker { there: &there, next: 0, found: None, taken: &taken, later_ns };
             let task = setup.task(core, TaskSetup::new("taker", Release::Polled), taker);
             setup.task(core, TaskSetup::new("other", every(700)), |_: &mut Job<'_>| busy(10_000));
@@ -428,7 +428,7 @@ fn a_note_is_answered() {
             let (inside, called, ran) =
                 (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
             let mut setup = Setup::new();
-            let core = setup.core(cpu(), Rule::Immediate);
+            let core = setup.core(cpu(), LocalRule::Immediate);
             let ran_to = &ran;
             let upper = TaskSetup::new("upper", Release::ByHand).priority(2);
             let upper = setup.task(core, upper, move |_: &mut Job<'_>| ran_to.store(true, Ordering::Release));
@@ -467,7 +467,7 @@ fn a_note_is_answered() {
 fn releases_by_hand_that_cannot_wait_are_refused() {
     let _alone = alone();
     let mut setup = Setup::new();
-    let core = setup.core(cpu(), Rule::Srp);
+    let core = setup.core(cpu(), LocalRule::Srp);
     let task = setup.task(core, TaskSetup::new("t", Release::ByHand), |_: &mut Job<'_>| {});
     setup.delay_ns = 100_000_000;
     let (accepted, outcome) = setup

@@ -8,19 +8,19 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration as Time;
 
 use taut_event::{Count, Kind, Record};
-use taut_model::{Arrivals, Body, Scheduler, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::replay::Replay;
-use taut_sim::{CoreRule, Rules, Served};
+use taut_sim::{Rules, Served};
 use taut_sys::{clock, thread};
 use taut_time::Duration;
 
 use super::{alone, busy, cpu, drained, postures};
 use crate::{
-    Enforcement, Job, Level, Outcome, Overrun, Protocol, Release, Resource, Rule, ServerPolicy, ServerSetup,
-    Setup, TaskSetup, Wanted,
+    Enforcement, GlobalRule, Job, Level, LocalRule, Outcome, Overrun, Release, Resource, ServerPolicy,
+    ServerSetup, Setup, TaskSetup, Wanted,
 };
 
-const RULES: [Rule; 4] = [Rule::Original, Rule::Immediate, Rule::Srp, Rule::Dfp];
+const RULES: [LocalRule; 4] = [LocalRule::Original, LocalRule::Immediate, LocalRule::Srp, LocalRule::Dfp];
 
 fn every(us: u64) -> Release {
     Release::Periodic { period: Duration::from_us(us), offset: Duration::ZERO }
@@ -90,9 +90,9 @@ fn a_sleep_is_counted_and_found_where_something_is_held() {
 fn a_sleep_with_what_other_cores_use_is_found() {
     let _alone = alone();
     for wanted in postures().into_iter().filter(|wanted| *wanted == Wanted::Strict) {
-        for protocol in [Protocol::Msrp, Protocol::Mpcp, Protocol::Fmlp] {
+        for protocol in [GlobalRule::Msrp, GlobalRule::Mpcp, GlobalRule::FmlpLong] {
             let mut setup = Setup::new();
-            let core = setup.core(cpu(), Rule::Immediate);
+            let core = setup.core(cpu(), LocalRule::Immediate);
             let global = setup.global_recorded_as(protocol, 1, 0, ()).unwrap();
             let lock = global.clone();
             let task = setup.task(core, TaskSetup::new("t", every(5_000)), move |job: &mut Job<'_>| {
@@ -146,9 +146,9 @@ fn a_sleep_before_a_panic_is_found() {
             });
             slept(run(wanted, setup, core, 60), &format!("{rule:?}"));
         }
-        for protocol in [Protocol::Msrp, Protocol::Mpcp, Protocol::Fmlp] {
+        for protocol in [GlobalRule::Msrp, GlobalRule::Mpcp, GlobalRule::FmlpLong] {
             let mut setup = Setup::new();
-            let core = setup.core(cpu(), Rule::Immediate);
+            let core = setup.core(cpu(), LocalRule::Immediate);
             let global = setup.global_recorded_as(protocol, 1, 0, ()).unwrap();
             let lock = global.clone();
             let task = setup.task(core, TaskSetup::new("t", every(5_000)), move |job: &mut Job<'_>| {
@@ -232,7 +232,7 @@ fn what_others_had_is_not_the_jobs() {
     for wanted in postures().into_iter().filter(|wanted| *wanted == Wanted::Strict) {
         let ours = AtomicBool::new(false);
         let mut setup = Setup::new();
-        let core = setup.core(cpu(), Rule::Immediate);
+        let core = setup.core(cpu(), LocalRule::Immediate);
         let began = &ours;
         let own = TaskSetup::new("t", every(50_000)).budget(Duration::from_ms(4)).overrun(Overrun::KillJob);
         setup.task(core, own, move |_: &mut Job<'_>| {
@@ -266,7 +266,7 @@ fn beside_a_server(wanted: Wanted, policy: ServerPolicy, donates: bool) -> (u32,
     let (ours, over, tid) = (AtomicBool::new(false), AtomicBool::new(false), AtomicI32::new(0));
     let (ours, donee) = (&ours, &tid);
     let mut setup = Setup::new();
-    let core = setup.core(cpu(), Rule::Immediate);
+    let core = setup.core(cpu(), LocalRule::Immediate);
     let server = setup.server(core, ServerSetup::new("s", policy, SHARE.0, SHARE.1).priority(5));
     let served = TaskSetup::new("t", if donates { Release::Polled } else { every(50_000) }).served_by(server);
     setup.task(core, if donates { served.donates() } else { served }, move |job: &mut Job<'_>| {
@@ -320,9 +320,9 @@ fn is_replayed(policy: ServerPolicy, donates: bool, records: &[Record]) -> bool 
     };
     let served = task("t", 5, if donates { Arrivals::Sporadic } else { Arrivals::Periodic });
     let tasks = vec![served, task("below", 1, Arrivals::Periodic), task("s", 5, Arrivals::Sporadic)];
-    let set = TaskSet::new(vec![Scheduler::FixedPriority], Vec::new(), tasks).unwrap();
+    let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority], Vec::new(), tasks).unwrap();
     let served = [Served { task: 2, policy, budget: SHARE.0, period: SHARE.1, serves: vec![0] }];
-    let rules = Rules { cores: vec![CoreRule::Immediate], resources: Vec::new() };
+    let rules = Rules { cores: vec![LocalRule::Immediate], resources: Vec::new() };
     let replayed = Replay::new(&set, &rules).servers(&served).run(records, &mut ()).unwrap();
     if !replayed.is_equal() {
         println!("{policy:?} {donates}: {:?}", replayed.cores);
@@ -374,7 +374,7 @@ fn a_budget_ends_beside_others_as_well() {
     let _alone = alone();
     for wanted in postures() {
         let mut setup = Setup::new();
-        let core = setup.core(cpu(), Rule::Immediate);
+        let core = setup.core(cpu(), LocalRule::Immediate);
         let own = TaskSetup::new("t", every(50_000)).budget(Duration::from_ms(2)).overrun(Overrun::KillJob);
         setup.task(core, own, |job: &mut Job<'_>| {
             let end_ns = clock::monotonic_ns() + 200_000_000;

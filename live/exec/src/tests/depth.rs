@@ -12,7 +12,7 @@ use taut_sys::clock;
 use taut_time::Duration;
 
 use super::{Canary, Fault, alone, busy, cpu, postures, processes};
-use crate::{ChangeError, Job, Overrun, Release, Rule, Setup, SetupError, TaskId, TaskSetup, Wanted};
+use crate::{ChangeError, Job, LocalRule, Overrun, Release, Setup, SetupError, TaskId, TaskSetup, Wanted};
 
 const TASKS: u64 = 200;
 const LEVELS: u64 = 10;
@@ -29,7 +29,7 @@ fn task(at: u64) -> TaskSetup {
 /// In each level one job is long enough that the next level's jobs are released meanwhile, so that jobs nest. Runs
 /// until two jobs per task are complete on average, or for ten seconds. Returns the largest number of jobs that had
 /// begun at once.
-fn many(rule: Rule, wanted: Wanted) -> u64 {
+fn many(rule: LocalRule, wanted: Wanted) -> u64 {
     let (begun, most, done) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let (begun, most, done) = (&begun, &most, &done);
     let mut setup = Setup::new();
@@ -74,7 +74,7 @@ fn many(rule: Rule, wanted: Wanted) -> u64 {
 fn two_hundred_tasks_on_ten_levels() {
     let _alone = alone();
     for wanted in postures() {
-        for rule in [Rule::Immediate, Rule::Srp, Rule::Dfp] {
+        for rule in [LocalRule::Immediate, LocalRule::Srp, LocalRule::Dfp] {
             let most = many(rule, wanted);
             println!("{rule:?}, {wanted:?}: {most} had begun at once");
             assert!((1..=LEVELS).contains(&most), "{rule:?}, {wanted:?}: {most}");
@@ -89,7 +89,7 @@ fn too_few_threads() {
     let (began, end_ns) = (&began, clock::monotonic_ns() + 10_000_000_000);
     let mut setup = Setup::new();
     setup.fault = Fault::ThreadMissing;
-    let core = setup.core(cpu(), Rule::Srp);
+    let core = setup.core(cpu(), LocalRule::Srp);
     let upper = TaskSetup::new("upper", Release::ByHand).deadline(Duration::from_ms(1));
     let upper = setup.task(core, upper, |_: &mut Job<'_>| began.store(true, Ordering::Relaxed));
     let once = Release::Periodic { period: Duration::from_s(100), offset: Duration::ZERO };
@@ -119,7 +119,7 @@ fn with_a_thread_less_the_process_ends() {
 #[test]
 fn a_thread_for_each_level_and_each_task_that_is_not_plain() {
     let nothing = |_: &mut Job<'_>| {};
-    let depth = |rule: Rule, of: &dyn Fn(TaskSetup) -> TaskSetup, uses: bool| {
+    let depth = |rule: LocalRule, of: &dyn Fn(TaskSetup) -> TaskSetup, uses: bool| {
         let mut setup = Setup::new();
         let core = setup.core(0, rule);
         let resource = setup.resource(core, ());
@@ -133,10 +133,10 @@ fn a_thread_for_each_level_and_each_task_that_is_not_plain() {
         task.release = Release::Polled;
         task
     };
-    for rule in [Rule::Immediate, Rule::Original, Rule::Srp, Rule::Dfp] {
+    for rule in [LocalRule::Immediate, LocalRule::Original, LocalRule::Srp, LocalRule::Dfp] {
         assert_eq!(depth(rule, &|task| task, false), LEVELS);
         assert_eq!(depth(rule, &|task| task.overrun(Overrun::SkipNext), false), LEVELS);
-        assert_eq!(depth(rule, &|task| task, true), if rule == Rule::Original { 20 } else { LEVELS });
+        assert_eq!(depth(rule, &|task| task, true), if rule == LocalRule::Original { 20 } else { LEVELS });
         for other in [
             &polled as &dyn Fn(TaskSetup) -> TaskSetup,
             &|task| task.admitted(),
@@ -154,7 +154,7 @@ fn a_thread_for_each_level_and_each_task_that_is_not_plain() {
 fn a_level_of_its_own_needs_a_thread() {
     let full = |more: u32| {
         let mut setup = Setup::new();
-        let core = setup.core(cpu(), Rule::Immediate);
+        let core = setup.core(cpu(), LocalRule::Immediate);
         let tasks: Vec<TaskId> = (0..90 + more)
             .map(|at| {
                 let later =

@@ -7,14 +7,16 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::time::Duration as Time;
 
 use taut_event::{Kind, Record};
-use taut_model::{Arrivals, Body, Scheduler, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::replay::Replay;
-use taut_sim::{CoreRule, GlobalRule, Rules, Served};
+use taut_sim::{GlobalRule, Rules, Served};
 use taut_sys::{clock, thread};
 use taut_time::Duration;
 
 use super::{alone, busy, cpu, drained, postures};
-use crate::{Job, Level, Release, Rule, ServerPolicy, ServerSetup, Setup, SetupError, TaskSetup, Wanted};
+use crate::{
+    Job, Level, LocalRule, Release, ServerPolicy, ServerSetup, Setup, SetupError, TaskSetup, Wanted,
+};
 
 /// Budget and period. The server's priority is between those of the two tasks.
 const BUDGET: Duration = Duration::from_us(600);
@@ -44,7 +46,7 @@ fn run(
     let rounds = [const { AtomicU64::new(0) }; 2];
     let seen = AtomicU64::new(0);
     let mut setup = Setup::new();
-    let core = setup.core(cpu(), Rule::Immediate);
+    let core = setup.core(cpu(), LocalRule::Immediate);
     let mut drain = setup.record(core, Level::All, 1 << 16);
     for (name, priority, period) in TASKS {
         let release = Release::Periodic { period: Duration::from_us(period), offset: Duration::ZERO };
@@ -127,9 +129,10 @@ fn is_replayed(policy: ServerPolicy, budget: Duration, records: &[Record]) -> bo
     let own = TASKS
         .map(|(name, priority, period)| task(name, priority, Duration::from_us(period), Arrivals::Periodic));
     let donee = ["lends 0", "lends 1", "share"].map(|name| task(name, 5, PERIOD, Arrivals::Sporadic));
-    let set = TaskSet::new(vec![Scheduler::FixedPriority], Vec::new(), [&own[..], &donee].concat()).unwrap();
+    let set =
+        TaskSet::new(vec![SchedulingPolicy::FixedPriority], Vec::new(), [&own[..], &donee].concat()).unwrap();
     let served = [Served { task: 4, policy, budget, period: PERIOD, serves: vec![2, 3] }];
-    let rules = Rules { cores: vec![CoreRule::Immediate], resources: Vec::<GlobalRule>::new() };
+    let rules = Rules { cores: vec![LocalRule::Immediate], resources: Vec::<GlobalRule>::new() };
     let replayed = Replay::new(&set, &rules).servers(&served).run(records, &mut ()).unwrap();
     if !replayed.is_equal() {
         println!("{policy:?}: {:?}", replayed.cores);
@@ -198,7 +201,7 @@ fn another_budget_is_found() {
 #[test]
 fn a_place_is_lent_in_servers_alone() {
     let mut setup = Setup::new();
-    let core = setup.core(cpu(), Rule::Immediate);
+    let core = setup.core(cpu(), LocalRule::Immediate);
     setup.task(core, TaskSetup::new("t", Release::Polled).donates(), |job: &mut Job<'_>| job.donate(0));
     let refused = setup.run(Wanted::Loose, |_| ()).unwrap_err();
     assert_eq!(refused, SetupError::Served { task: "t".to_owned() });

@@ -12,14 +12,14 @@ use taut_time::{Duration, Instant};
 use super::random::run;
 use super::{Fault, alone, cpu, drained, postures};
 use crate::rule::Attributes;
-use crate::{Job, Level, Release, Rule, Setup, TaskSetup, Wanted};
+use crate::{Job, Level, LocalRule, Release, Setup, TaskSetup, Wanted};
 
 #[test]
 #[cfg_attr(miri, ignore = "it does not end in 90 s")]
 fn late_releases_break_no_lock() {
     let _alone = alone();
     for wanted in postures() {
-        for rule in [Rule::Dfp, Rule::Srp] {
+        for rule in [LocalRule::Dfp, LocalRule::Srp] {
             for seed in 1..=4 {
                 run(rule, wanted, seed, Time::from_millis(80), 300_000, false, Fault::None)
                     .unwrap_or_else(|what| panic!("{rule:?}, {wanted:?}, set {seed}: {what}"));
@@ -38,7 +38,7 @@ fn told_after_the_lock(arrival: u64, floor_from: u64) -> Result<(), Option<Answe
         ceilings: vec![2],
         floors: vec![deadlines[1]],
     };
-    let mut rule: AnyCore = attributes.rule(Rule::Dfp).unwrap();
+    let mut rule: AnyCore = attributes.rule(LocalRule::Dfp).unwrap();
     rule.release(0, Instant::from_ns(0)).unwrap();
     assert_eq!(rule.decide(), Some(0));
     assert_eq!(rule.lock(Instant::from_ns(floor_from), 0), Ok(Answer::Granted));
@@ -61,7 +61,7 @@ fn floors_count_from_what_has_not_been_told() {
 }
 
 /// How often a core with nothing due recorded a scan of its calendar; `release` is that of its other task.
-fn looks(rule: Rule, release: Release) -> usize {
+fn looks(rule: LocalRule, release: Release) -> usize {
     let mut setup = Setup::new();
     let core = setup.core(cpu(), rule);
     let period = Duration::from_ms(1000);
@@ -81,7 +81,7 @@ fn looks(rule: Rule, release: Release) -> usize {
 fn looks_are_recorded_where_floors_count_from_them() {
     let _alone = alone();
     let timed = Release::Periodic { period: Duration::from_ms(1000), offset: Duration::ZERO };
-    assert!(looks(Rule::Dfp, Release::ByHand) > 0);
-    assert_eq!(looks(Rule::Dfp, timed), 0, "they count from the calendar");
-    assert_eq!(looks(Rule::Srp, Release::ByHand), 0, "there are none");
+    assert!(looks(LocalRule::Dfp, Release::ByHand) > 0);
+    assert_eq!(looks(LocalRule::Dfp, timed), 0, "they count from the calendar");
+    assert_eq!(looks(LocalRule::Srp, Release::ByHand), 0, "there are none");
 }

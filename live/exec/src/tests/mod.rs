@@ -63,7 +63,7 @@ pub(super) fn postures() -> Vec<Wanted> {
         return vec![Wanted::Loose];
     }
     let mut setup = Setup::new();
-    setup.core(cpu(), crate::Rule::Srp);
+    setup.core(cpu(), crate::LocalRule::Srp);
     let (enforcement, _) = setup.run(Wanted::Best, |exec| exec.enforcement()).unwrap();
     match enforcement {
         Enforcement::Strict => vec![Wanted::Loose, Wanted::Strict],

@@ -11,7 +11,7 @@ use taut_sys::clock;
 use taut_time::Duration;
 
 use super::{Canary, Fault, alone, busy, cpu, postures};
-use crate::{Job, Release, Rule, Setup, TaskSetup, Wanted};
+use crate::{Job, LocalRule, Release, Setup, TaskSetup, Wanted};
 
 const CHILD: &str = "TAUT_EXEC_CHILD";
 
@@ -40,7 +40,7 @@ fn every(us: u64) -> Release {
 /// The upper job sleeps in a section, so Linux runs the one below it, which then locks.
 fn sleeps_in_a_section() {
     let mut setup = Setup::new();
-    let core = setup.core(cpu(), Rule::Srp);
+    let core = setup.core(cpu(), LocalRule::Srp);
     let (one, other) = (setup.resource(core, ()), setup.resource(core, ()));
     let (ours, theirs) = (one.clone(), other.clone());
     let upper = TaskSetup::new("sleeper", every(20_000)).deadline(Duration::from_us(500)).uses(&one);
@@ -77,7 +77,7 @@ fn a_job_that_sleeps_in_a_section_ends_the_process() {
 
 /// Ceilings exclude nobody, so two jobs meet in a resource. The executor reports it before the second one gets the
 /// resource.
-fn breaks(rule: Rule, wanted: Wanted) {
+fn breaks(rule: LocalRule, wanted: Wanted) {
     let mut setup = Setup::new();
     setup.fault = Fault::NoCeilings;
     let core = setup.core(cpu(), rule);
@@ -105,7 +105,7 @@ fn breaks(rule: Rule, wanted: Wanted) {
 #[test]
 #[cfg_attr(miri, ignore = "other processes")]
 fn a_rule_that_breaks_ends_the_process() {
-    let rules = [("srp", Rule::Srp), ("dfp", Rule::Dfp), ("immediate", Rule::Immediate)];
+    let rules = [("srp", LocalRule::Srp), ("dfp", LocalRule::Dfp), ("immediate", LocalRule::Immediate)];
     if let Ok(how) = std::env::var(CHILD) {
         let (rule, enforcement) = how.split_once(' ').unwrap();
         let rule = rules.iter().find(|(name, _)| *name == rule).unwrap().1;
@@ -127,7 +127,7 @@ fn a_rule_that_breaks_ends_the_process() {
 fn goes_on() {
     let wrong = AtomicU64::new(0);
     let mut setup = Setup::new();
-    let core = setup.core(cpu(), Rule::Srp);
+    let core = setup.core(cpu(), LocalRule::Srp);
     let resource = setup.resource(core, Canary::default());
     for (at, period_us) in [700, 1_900, 5_300].into_iter().enumerate() {
         let (ours, wrong) = (resource.clone(), &wrong);

@@ -10,9 +10,9 @@ use taut_time::Duration;
 
 use super::replay::{Seen, replay};
 use super::{Canary, Fault, Random, alone, busy, cpu, drained, postures};
-use crate::{Job, Level, Release, Resource, Rule, Setup, TaskSetup, Wanted};
+use crate::{Job, Level, LocalRule, Release, Resource, Setup, TaskSetup, Wanted};
 
-const RULES: [Rule; 4] = [Rule::Immediate, Rule::Original, Rule::Srp, Rule::Dfp];
+const RULES: [LocalRule; 4] = [LocalRule::Immediate, LocalRule::Original, LocalRule::Srp, LocalRule::Dfp];
 
 /// A section: its resource, the time before it and inside it, and an inner section.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ fn section(job: &mut Job<'_>, me: u64, resources: &[Resource<Canary>], section_:
 
 /// Runs a set and replays it.
 pub(super) fn run(
-    rule: Rule,
+    rule: LocalRule,
     wanted: Wanted,
     seed: u64,
     time: Time,
@@ -168,8 +168,9 @@ fn all(sets: u64, time: Time, dense: bool) {
             let mut total = Seen::default();
             // More sets if the machine is so busy that no job preempted another.
             for seed in 0..sets + 40 {
-                let shown =
-                    total.locked > 0 && total.preempted > 0 && (rule != Rule::Original || total.waited > 0);
+                let shown = total.locked > 0
+                    && total.preempted > 0
+                    && (rule != LocalRule::Original || total.waited > 0);
                 if seed >= sets && shown {
                     break;
                 }
@@ -183,7 +184,7 @@ fn all(sets: u64, time: Time, dense: bool) {
             }
             println!("{wanted:?} {rule:?}: {total:?}");
             assert!(total.locked > 0 && total.preempted > 0, "{total:?}");
-            assert!(rule != Rule::Original || total.waited > 0, "nobody waited");
+            assert!(rule != LocalRule::Original || total.waited > 0, "nobody waited");
         }
     }
 }
@@ -206,8 +207,9 @@ fn dense_locks_run_as_the_rule_says() {
 fn a_deaf_unlock_is_found() {
     let _alone = alone();
     for wanted in postures() {
-        let found = (1..20)
-            .any(|seed| run(Rule::Srp, wanted, seed, Time::from_millis(50), 0, true, Fault::Deaf).is_err());
+        let found = (1..20).any(|seed| {
+            run(LocalRule::Srp, wanted, seed, Time::from_millis(50), 0, true, Fault::Deaf).is_err()
+        });
         assert!(found, "{wanted:?}");
     }
 }

@@ -9,7 +9,7 @@ use taut_event::{Kind, Record};
 use taut_policy::{Answer, AnyCore, Locking, Scheduler};
 use taut_time::{Duration, Instant};
 
-use crate::Rule;
+use crate::LocalRule;
 use crate::rule::Attributes;
 
 /// What a replay has seen.
@@ -40,7 +40,7 @@ struct Replay<'r> {
 /// task.
 pub(super) fn replay(
     records: &[Record],
-    rule: Rule,
+    rule: LocalRule,
     attributes: &Attributes,
     origin: Instant,
     periods: &[Option<(Duration, Duration)>],

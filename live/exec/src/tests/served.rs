@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration as Time;
 
 use taut_event::{Kind, Record};
-use taut_model::{Arrivals, Body, Request, Scheduler, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Request, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::replay::{Names, Replay};
-use taut_sim::{CoreRule, GlobalRule, Limit, Rules, Served};
+use taut_sim::{GlobalRule, Limit, Rules, Served};
 use taut_time::Duration;
 
 use super::{Canary, Random, alone, busy, cpu, drained, postures};
 use crate::{
-    Job, Level, Overrun, Release, Rule, ServerPolicy, ServerSetup, Setup, SetupError, TaskSetup, Wanted,
+    Job, Level, LocalRule, Overrun, Release, ServerPolicy, ServerSetup, Setup, SetupError, TaskSetup, Wanted,
 };
 
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ fn draw(random: &mut Random) -> (Vec<Task>, Vec<Server>) {
 }
 
 fn model(
-    rule: Rule,
+    rule: LocalRule,
     tasks: &[Task],
     servers: &[Server],
 ) -> (TaskSet, Rules, Vec<Served>, Vec<(usize, Limit)>) {
@@ -99,13 +99,8 @@ fn model(
     });
     let resource = taut_model::Resource { name: "r".into() };
     let set =
-        TaskSet::new(vec![Scheduler::FixedPriority], vec![resource], own.chain(theirs).collect()).unwrap();
-    let rule = match rule {
-        Rule::Immediate => CoreRule::Immediate,
-        Rule::Original => CoreRule::Original,
-        Rule::Srp => CoreRule::Srp,
-        Rule::Dfp => CoreRule::DfpNext,
-    };
+        TaskSet::new(vec![SchedulingPolicy::FixedPriority], vec![resource], own.chain(theirs).collect())
+            .unwrap();
     let rules = Rules { cores: vec![rule], resources: vec![GlobalRule::Msrp] };
     let served = |(at, server): (usize, &Server)| Served {
         task: tasks.len() + at,
@@ -120,7 +115,7 @@ fn model(
 }
 
 fn record(
-    rule: Rule,
+    rule: LocalRule,
     tasks: &[Task],
     servers: &[Server],
     wanted: Wanted,
@@ -202,7 +197,8 @@ fn servers_and_budgets_run_as_simulated() {
         for seed in 1..=16 {
             let mut random = Random(seed);
             let (tasks, servers) = draw(&mut random);
-            let rule = [Rule::Immediate, Rule::Original, Rule::Srp, Rule::Dfp][random.below(4) as usize];
+            let rule = [LocalRule::Immediate, LocalRule::Original, LocalRule::Srp, LocalRule::Dfp]
+                [random.below(4) as usize];
             let late_ns = [0, 0, 200_000][random.below(3) as usize];
             let (records, completed) = record(rule, &tasks, &servers, wanted, late_ns);
             let (set, rules, served, limits) = model(rule, &tasks, &servers);
@@ -239,9 +235,9 @@ fn another_budget_is_found() {
     let mut found = 0;
     for seed in 1..=4 {
         let (tasks, mut servers) = draw(&mut Random(seed));
-        let (records, _) = record(Rule::Immediate, &tasks, &servers, Wanted::Loose, 0);
+        let (records, _) = record(LocalRule::Immediate, &tasks, &servers, Wanted::Loose, 0);
         servers[0].budget = servers[0].budget.checked_mul(2).unwrap();
-        let (set, rules, served, limits) = model(Rule::Immediate, &tasks, &servers);
+        let (set, rules, served, limits) = model(LocalRule::Immediate, &tasks, &servers);
         let replay = Replay::new(&set, &rules).limits(&limits).servers(&served);
         found += u64::from(replay.run(&records, &mut ()).unwrap().difference.is_some());
     }
@@ -254,16 +250,16 @@ fn servers_that_cannot_be_are_told() {
     let nothing = |_: &mut Job<'_>| {};
     let refused = |setup: Setup<'_>| setup.run(Wanted::Loose, |_| ()).unwrap_err();
     let mut setup = Setup::new();
-    let core = setup.core(cpu(), Rule::Immediate);
+    let core = setup.core(cpu(), LocalRule::Immediate);
     setup.server(core, ServerSetup::new("s", ServerPolicy::Polling, us(2), us(1)));
     assert_eq!(refused(setup), SetupError::Server { server: "s".to_owned() });
     let mut setup = Setup::new();
-    let core = setup.core(cpu(), Rule::Immediate);
+    let core = setup.core(cpu(), LocalRule::Immediate);
     let server = setup.server(core, ServerSetup::new("s", ServerPolicy::Sporadic, us(1), us(2)));
     setup.task(core, TaskSetup::new("t", Release::ByHand).served_by(server).budget(us(1)), nothing);
     assert_eq!(refused(setup), SetupError::Served { task: "t".to_owned() });
     let mut setup = Setup::new();
-    let core = setup.core(cpu(), Rule::Immediate);
+    let core = setup.core(cpu(), LocalRule::Immediate);
     let shared = setup.resource(core, ());
     let server = setup.server(core, ServerSetup::new("s", ServerPolicy::Deferrable, us(1), us(2)));
     setup.task(core, TaskSetup::new("t", Release::ByHand).served_by(server).uses(&shared), nothing);

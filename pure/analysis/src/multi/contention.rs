@@ -6,7 +6,7 @@
 use core::cmp::Reverse;
 use core::ops::Range;
 
-use taut_model::{Scheduler, TaskSet};
+use taut_model::{SchedulingPolicy, TaskSet};
 
 use super::bounds::Witness;
 use crate::{Assumption, Overflow};
@@ -74,7 +74,7 @@ pub(crate) struct Contention {
 impl Contention {
     /// Lays out a set. The inner error names the assumption that does not hold: fixed priorities, D ≤ T.
     pub(crate) fn new(set: &TaskSet) -> Result<Result<Self, Assumption>, Overflow> {
-        if set.tasks().iter().any(|task| set.cores()[task.core] != Scheduler::FixedPriority) {
+        if set.tasks().iter().any(|task| set.cores()[task.core] != SchedulingPolicy::FixedPriority) {
             return Ok(Err(Assumption::FixedPriority));
         }
         if set.tasks().iter().any(|task| task.deadline > task.period) {

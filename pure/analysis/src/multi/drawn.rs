@@ -3,7 +3,7 @@
 
 //! Random sets, for tests that compare two forms of one analysis.
 
-use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_time::Duration;
 
 /// Numbers that look random and are the same in every run.
@@ -58,5 +58,5 @@ pub(super) fn set(draw: &mut Draw, cores: usize, each: usize, resources: usize) 
         }
     }
     let resources = vec![Resource { name: "r".into() }; resources];
-    TaskSet::new(vec![Scheduler::FixedPriority; cores], resources, tasks).expect("valid")
+    TaskSet::new(vec![SchedulingPolicy::FixedPriority; cores], resources, tasks).expect("valid")
 }

@@ -30,21 +30,41 @@
 //!
 //! Presence counting has no form with fast readers here: how soon its writer reuses a buffer was not examined.
 
+use taut_model::Mechanism;
+
 use crate::Overflow;
 
-/// How a slow reader is protected.
+/// What a slow reader claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Protocol {
-    /// Readers claim a buffer, by compare-and-exchange.
-    Chen,
-    /// Rows of two buffers with a count of readers.
-    DoubleBuffer,
-    /// The writer copies for readers that it meets; revised by Vidyasankar.
-    Peterson,
+pub enum Claim {
+    /// One buffer: Chen, and Peterson as revised by Vidyasankar, whose reader claims the copy that the writer makes
+    /// for it.
+    Buffer,
+    /// A row of two: Double Buffer.
+    Row,
 }
 
-/// The protocols that have a form with fast readers.
-pub const PROTOCOLS: [Protocol; 3] = [Protocol::Chen, Protocol::DoubleBuffer, Protocol::Peterson];
+impl Claim {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Buffer, Self::Row];
+
+    /// What the readers of a mechanism claim; `None` if it has no form with fast readers here.
+    pub fn of(mechanism: Mechanism) -> Option<Self> {
+        match mechanism {
+            Mechanism::Chen | Mechanism::Peterson => Some(Self::Buffer),
+            Mechanism::DoubleBuffer => Some(Self::Row),
+            _ => None,
+        }
+    }
+
+    /// V: the buffers of a claim.
+    const fn buffers(self) -> u64 {
+        match self {
+            Self::Buffer => 1,
+            Self::Row => 2,
+        }
+    }
+}
 
 /// N: buffers by time alone, if at most so many writes can touch a read.
 ///
@@ -67,13 +87,11 @@ pub fn presence(readers: u64) -> Result<u64, Overflow> {
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn mixed(protocol: Protocol, slow: u64, fast: Option<u64>) -> Result<u64, Overflow> {
+pub fn mixed(claim: Claim, slow: u64, fast: Option<u64>) -> Result<u64, Overflow> {
     let fast = fast.map_or(Ok(0), temporal)?;
-    match protocol {
-        Protocol::Chen | Protocol::Peterson => slow.checked_add(fast.max(2)),
-        Protocol::DoubleBuffer => {
-            slow.checked_add(fast.div_ceil(2).max(1)).and_then(|rows| rows.checked_mul(2))
-        }
+    match claim {
+        Claim::Buffer => slow.checked_add(fast.max(2)),
+        Claim::Row => slow.checked_add(fast.div_ceil(2).max(1)).and_then(|rows| rows.checked_mul(2)),
     }
     .ok_or(Overflow)
 }
@@ -82,25 +100,17 @@ pub fn mixed(protocol: Protocol, slow: u64, fast: Option<u64>) -> Result<u64, Ov
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn all_slow(protocol: Protocol, readers: u64) -> Result<u64, Overflow> {
-    mixed(protocol, readers, None)
+pub fn all_slow(claim: Claim, readers: u64) -> Result<u64, Overflow> {
+    mixed(claim, readers, None)
 }
 
 /// The count of [Huang02, Fig. 9], kept for comparison: unsound, as the file says.
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn printed(protocol: Protocol, slow: u64, fast: Option<u64>) -> Result<u64, Overflow> {
-    let Some(writes) = fast else { return all_slow(protocol, slow) };
-    slow.checked_mul(each(protocol)).and_then(|sum| sum.checked_add(writes)?.checked_add(1)).ok_or(Overflow)
-}
-
-/// V: what each further slow reader costs.
-fn each(protocol: Protocol) -> u64 {
-    match protocol {
-        Protocol::DoubleBuffer => 2,
-        Protocol::Chen | Protocol::Peterson => 1,
-    }
+pub fn printed(claim: Claim, slow: u64, fast: Option<u64>) -> Result<u64, Overflow> {
+    let Some(writes) = fast else { return all_slow(claim, slow) };
+    slow.checked_mul(claim.buffers()).and_then(|sum| sum.checked_add(writes)?.checked_add(1)).ok_or(Overflow)
 }
 
 #[cfg(test)]
@@ -216,7 +226,7 @@ mod tests {
         for slow in 0..=2 {
             for writes in 1..=4_u64 {
                 let distance = (writes + 1) as u8;
-                let buffers = mixed(Protocol::Chen, slow, Some(writes)).expect("small") as usize;
+                let buffers = mixed(Claim::Buffer, slow, Some(writes)).expect("small") as usize;
                 assert_eq!(chen(slow as usize, buffers), Some(distance), "{slow} slow, {writes} writes");
                 let fewer = chen(slow as usize, buffers - 1);
                 assert!(
@@ -232,7 +242,7 @@ mod tests {
         for (slow, most) in [(0, 5), (1, 5), (2, 3)] {
             for writes in 1..=most {
                 let distance = (writes + 1) as u8;
-                let rows = mixed(Protocol::DoubleBuffer, slow, Some(writes)).expect("small") as usize / 2;
+                let rows = mixed(Claim::Row, slow, Some(writes)).expect("small") as usize / 2;
                 let (found, all_in_use) = double_buffer(slow as usize, rows);
                 assert!(found >= distance && !all_in_use, "{slow} slow, {writes} writes: {found}");
                 if rows > 1 {
@@ -246,24 +256,23 @@ mod tests {
     /// The printed count is a buffer short for an odd N: with 5 slow readers and N = 3, 13 where 7 rows are needed.
     #[test]
     fn printed_count_is_short_for_odd_numbers() {
-        assert_eq!(printed(Protocol::DoubleBuffer, 5, Some(2)), Ok(13));
-        assert_eq!(mixed(Protocol::DoubleBuffer, 5, Some(2)), Ok(14));
+        assert_eq!(printed(Claim::Row, 5, Some(2)), Ok(13));
+        assert_eq!(mixed(Claim::Row, 5, Some(2)), Ok(14));
         // The same for a case that is searched: 5 buffers are 2 rows, and 3 are needed.
-        assert_eq!(printed(Protocol::DoubleBuffer, 1, Some(2)), Ok(5));
+        assert_eq!(printed(Claim::Row, 1, Some(2)), Ok(5));
         assert!(double_buffer(1, 2).0 < 3 && double_buffer(1, 3).0 >= 3);
         // No slow reader and reads that no write can touch: the printed count is one buffer, and the writer has none
         // to write.
-        assert_eq!(printed(Protocol::Chen, 0, Some(0)), Ok(1));
+        assert_eq!(printed(Claim::Buffer, 0, Some(0)), Ok(1));
         assert_eq!(chen(0, 1), None);
-        assert_eq!(mixed(Protocol::Chen, 0, Some(0)), Ok(2));
+        assert_eq!(mixed(Claim::Buffer, 0, Some(0)), Ok(2));
     }
 
     #[test]
     fn all_slow_as_printed() {
         for readers in 0..20 {
-            assert_eq!(all_slow(Protocol::Chen, readers), Ok(readers + 2));
-            assert_eq!(all_slow(Protocol::Peterson, readers), Ok(readers + 2));
-            assert_eq!(all_slow(Protocol::DoubleBuffer, readers), Ok(2 * (readers + 1)));
+            assert_eq!(all_slow(Claim::Buffer, readers), Ok(readers + 2));
+            assert_eq!(all_slow(Claim::Row, readers), Ok(2 * (readers + 1)));
             assert_eq!(presence(readers), Ok(readers + 2));
         }
     }
@@ -272,18 +281,18 @@ mod tests {
     /// take 22 and 42.
     #[test]
     fn huang02_examples() {
-        assert_eq!(mixed(Protocol::Chen, 3, Some(3)), Ok(7));
-        assert_eq!(all_slow(Protocol::Chen, 20), Ok(22));
-        assert_eq!(mixed(Protocol::DoubleBuffer, 5, Some(6)), Ok(18));
-        assert_eq!(all_slow(Protocol::DoubleBuffer, 20), Ok(42));
+        assert_eq!(mixed(Claim::Buffer, 3, Some(3)), Ok(7));
+        assert_eq!(all_slow(Claim::Buffer, 20), Ok(22));
+        assert_eq!(mixed(Claim::Row, 5, Some(6)), Ok(18));
+        assert_eq!(all_slow(Claim::Row, 20), Ok(42));
     }
 
     #[test]
     fn extremes() {
-        for protocol in PROTOCOLS {
-            assert_eq!(mixed(protocol, u64::MAX, Some(1)), Err(Overflow));
-            assert_eq!(mixed(protocol, 1, Some(u64::MAX)), Err(Overflow));
-            assert_eq!(printed(protocol, u64::MAX, Some(1)), Err(Overflow));
+        for claim in Claim::ALL {
+            assert_eq!(mixed(claim, u64::MAX, Some(1)), Err(Overflow));
+            assert_eq!(mixed(claim, 1, Some(u64::MAX)), Err(Overflow));
+            assert_eq!(printed(claim, u64::MAX, Some(1)), Err(Overflow));
         }
         assert_eq!(presence(u64::MAX), Err(Overflow));
     }

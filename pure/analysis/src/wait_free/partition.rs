@@ -21,7 +21,7 @@
 //! readers' buffers. [`printed`] is the figure, [`printed_prose`] the text: for the example they end with 8 and 10,
 //! and 8 is right.
 
-use super::buffers::{self, Protocol};
+use super::buffers::{self, Claim};
 use crate::Overflow;
 
 /// A division of the readers.
@@ -41,16 +41,16 @@ pub struct Partition {
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn best(protocol: Protocol, writes: &[u64]) -> Result<Partition, Overflow> {
-    search(writes, |slow, fast| buffers::mixed(protocol, slow, fast))
+pub fn best(claim: Claim, writes: &[u64]) -> Result<Partition, Overflow> {
+    search(writes, |slow, fast| buffers::mixed(claim, slow, fast))
 }
 
 /// The result of [Huang02, Fig. 9], by its own count: unsound, see [`super::buffers`].
 ///
 /// # Errors
 /// [`Overflow`].
-pub fn printed(protocol: Protocol, writes: &[u64]) -> Result<Partition, Overflow> {
-    search(writes, |slow, fast| buffers::printed(protocol, slow, fast))
+pub fn printed(claim: Claim, writes: &[u64]) -> Result<Partition, Overflow> {
+    search(writes, |slow, fast| buffers::printed(claim, slow, fast))
 }
 
 /// The result of the text of [Huang02, section 3.4] for Double Buffer, where slow readers keep a row more.
@@ -59,7 +59,7 @@ pub fn printed(protocol: Protocol, writes: &[u64]) -> Result<Partition, Overflow
 /// [`Overflow`].
 pub fn printed_prose(writes: &[u64]) -> Result<Partition, Overflow> {
     search(writes, |slow, fast| {
-        let rows = buffers::all_slow(Protocol::DoubleBuffer, slow)?;
+        let rows = buffers::all_slow(Claim::Row, slow)?;
         rows.checked_add(fast.map_or(Ok(0), buffers::temporal)?).ok_or(Overflow)
     })
 }
@@ -110,7 +110,6 @@ fn search(
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::buffers::PROTOCOLS;
     use super::*;
 
     /// N_max of [Huang02, Fig. 10].
@@ -118,15 +117,14 @@ mod tests {
 
     #[test]
     fn huang02_figure_10_chen() {
-        let found = best(Protocol::Chen, &FIGURE_10).expect("small");
+        let found = best(Claim::Buffer, &FIGURE_10).expect("small");
         assert_eq!(found.by_fast, [9, 9, 8, 7, 7, 6, 16, 50]);
         assert_eq!((found.fast.len(), found.buffers), (5, 6));
-        assert_eq!(best(Protocol::Peterson, &FIGURE_10), Ok(found));
     }
 
     #[test]
     fn huang02_figure_10_double_buffer() {
-        let found = best(Protocol::DoubleBuffer, &FIGURE_10).expect("small");
+        let found = best(Claim::Row, &FIGURE_10).expect("small");
         assert_eq!(found.by_fast, [16, 16, 14, 12, 10, 8, 18, 50]);
         assert_eq!((found.fast, found.slow, found.buffers), (vec![0, 1, 2, 3, 4], vec![5, 6], 8));
     }
@@ -134,14 +132,14 @@ mod tests {
     /// What Fig. 9 computes: for 1, 2 and 3 fast readers, N = 3, one buffer less than whole rows.
     #[test]
     fn huang02_figure_9_printed_double_buffer() {
-        let found = printed(Protocol::DoubleBuffer, &FIGURE_10).expect("small");
+        let found = printed(Claim::Row, &FIGURE_10).expect("small");
         assert_eq!(found.by_fast, [16, 15, 13, 11, 10, 8, 17, 50]);
         assert_eq!((found.fast.len(), found.buffers), (5, 8));
     }
 
     #[test]
     fn huang02_figure_9_printed_chen() {
-        let found = printed(Protocol::Chen, &FIGURE_10).expect("small");
+        let found = printed(Claim::Buffer, &FIGURE_10).expect("small");
         assert_eq!(found.by_fast, [9, 9, 8, 7, 7, 6, 16, 50]);
     }
 
@@ -157,27 +155,27 @@ mod tests {
         /// Compares with all subsets.
         #[test]
         fn no_subset_is_better(writes in prop::collection::vec(0..12_u64, 0..8)) {
-            for protocol in PROTOCOLS {
-                let found = best(protocol, &writes).expect("small");
+            for claim in Claim::ALL {
+                let found = best(claim, &writes).expect("small");
                 let least = (0..1_u32 << writes.len()).map(|fast| {
                     let is_fast = |reader: &usize| fast >> reader & 1 == 1;
                     let largest = (0..writes.len()).filter(is_fast).map(|reader| writes[reader]).max();
                     let slow = writes.len() as u64 - u64::from(fast.count_ones());
-                    buffers::mixed(protocol, slow, largest).expect("small")
+                    buffers::mixed(claim, slow, largest).expect("small")
                 });
                 prop_assert_eq!(least.min(), Some(found.buffers));
                 // Never more than without fast readers.
-                prop_assert!(found.buffers <= buffers::all_slow(protocol, writes.len() as u64).expect("small"));
+                prop_assert!(found.buffers <= buffers::all_slow(claim, writes.len() as u64).expect("small"));
                 prop_assert_eq!(found.fast.len() + found.slow.len(), writes.len());
                 let slowest = found.fast.iter().map(|&reader| writes[reader]).max();
-                prop_assert_eq!(buffers::mixed(protocol, found.slow.len() as u64, slowest), Ok(found.buffers));
+                prop_assert_eq!(buffers::mixed(claim, found.slow.len() as u64, slowest), Ok(found.buffers));
             }
         }
     }
 
     #[test]
     fn cheapest_by_another_measure() {
-        let count = |slow, fast| buffers::mixed(Protocol::Chen, slow, fast).ok();
+        let count = |slow, fast| buffers::mixed(Claim::Buffer, slow, fast).ok();
         assert_eq!(cheapest(&FIGURE_10, count), Some(vec![0, 1, 2, 3, 4]));
         // If a slow reader costs less than a write, no more than one need be fast.
         let cheap = |slow, fast| Some(slow + 10 * fast?);
@@ -192,8 +190,8 @@ mod tests {
     #[test]
     fn extremes() {
         // A reader whose number of buffers does not fit is slow.
-        let found = best(Protocol::Chen, &[u64::MAX, 1]).expect("one is slow");
+        let found = best(Claim::Buffer, &[u64::MAX, 1]).expect("one is slow");
         assert_eq!((found.fast, found.buffers), (vec![1], 3));
-        assert_eq!(best(Protocol::Chen, &[]).expect("no reader").buffers, 2);
+        assert_eq!(best(Claim::Buffer, &[]).expect("no reader").buffers, 2);
     }
 }

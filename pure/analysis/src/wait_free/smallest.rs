@@ -18,7 +18,7 @@
 
 use taut_time::Duration;
 
-use super::buffers::{self, Protocol};
+use super::buffers::{self, Claim};
 use super::writes_during_read::Writer;
 use super::{lifetime, reader_instances};
 use crate::{Overflow, Verdict};
@@ -78,7 +78,7 @@ pub fn buffers(readers: &[Reader], writer: &Writer) -> Result<Verdict<Sizes>, Ov
         slow = slow.saturating_sub(reader_instances::instances(&[reader])?.bound().copied().unwrap_or(0));
         // Once time cannot protect a reader, it cannot protect any later one.
         let Ok(Verdict::Schedulable(by_time)) = by_time(fast) else { break };
-        let Ok(count) = buffers::mixed(Protocol::Chen, slow, Some(by_time - 1)) else { break };
+        let Ok(count) = buffers::mixed(Claim::Buffer, slow, Some(by_time - 1)) else { break };
         if count <= mixed {
             (split, mixed) = (fast, count);
         }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use taut_model::{Arrivals, Scheduler};
+use taut_model::{Arrivals, SchedulingPolicy};
 use taut_time::Duration;
 
 use super::{Export, Step, offset};
@@ -26,7 +26,7 @@ pub(crate) fn write(export: &mut Export<'_>) {
     if longest > MOST {
         export.lose("tasks", format!("times in {unit} are longer than its numbers may be: {longest}"));
     }
-    let edf = set.cores().first() == Some(&Scheduler::Edf);
+    let edf = set.cores().first() == Some(&SchedulingPolicy::Edf);
     export.line("<?xml version=\"1.0\" encoding=\"utf-8\"?>");
     export.line(format!("<!-- {} -->", note(unit)));
     export.line("<cheddar>");

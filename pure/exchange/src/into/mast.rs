@@ -6,7 +6,7 @@
 //! MAST's parser refuses long lines, so every argument has its own line. The transaction of a task runs one operation
 //! that encloses its critical sections, or several in order if the task places its sections.
 
-use taut_model::{Arrivals, Body, Scheduler};
+use taut_model::{Arrivals, Body, SchedulingPolicy};
 use taut_time::Duration;
 
 use super::{Export, Step, number, offset};
@@ -31,7 +31,7 @@ pub(crate) fn write(export: &mut Export<'_>) {
     export.line(format!("-- {}", note(Duration::from_us(1))));
     let app = ident(&export.model.app().name);
     item(export, "Model", &[("Model_Name", app), ("Model_Date", "2000-01-01".into())]);
-    let edf = |core: usize, export: &Export<'_>| export.set.cores().get(core) == Some(&Scheduler::Edf);
+    let edf = |core: usize, export: &Export<'_>| export.set.cores().get(core) == Some(&SchedulingPolicy::Edf);
     for core in 0..export.set.cores().len() {
         let policy = if edf(core, export) { "EDF" } else { "Fixed_Priority" };
         item(
@@ -137,7 +137,7 @@ fn resources(export: &mut Export<'_>) {
             let what = "of several cores: nothing preempts its holder there, and users of other cores do not delay it";
             export.lose(format!("resources.{name}"), what);
         }
-        let edf = users.iter().any(|task| export.set.cores().get(task.core) == Some(&Scheduler::Edf));
+        let edf = users.iter().any(|task| export.set.cores().get(task.core) == Some(&SchedulingPolicy::Edf));
         let mut arguments = vec![("Name", ident(name))];
         if edf {
             arguments.insert(0, ("Type", "SRP_Resource".into()));

@@ -5,7 +5,7 @@
 //!
 //! The order of the keys in a task is its program; a number at the end of each key makes it unique.
 
-use taut_model::Scheduler;
+use taut_model::SchedulingPolicy;
 use taut_time::Duration;
 
 use super::{Export, Step, offset};
@@ -31,7 +31,7 @@ pub(crate) fn write(export: &mut Export<'_>) {
             "        \"{key}\": {{\n            {}\n        }}{comma}",
             keys.join(",\n            ")
         ));
-        let edf = set.cores().get(task.core) == Some(&Scheduler::Edf);
+        let edf = set.cores().get(task.core) == Some(&SchedulingPolicy::Edf);
         if task.deadline.as_ns() != us(task.period, false).saturating_mul(1_000) && !edf {
             export.lose_of(at, "deadline", "its slack is to the end of the period");
         }
@@ -55,7 +55,7 @@ pub(crate) fn write(export: &mut Export<'_>) {
 fn keys(export: &mut Export<'_>, at: usize) -> Vec<String> {
     let (set, task) = (export.set, &export.set.tasks()[at]);
     let mut keys = Vec::new();
-    if set.cores().get(task.core) == Some(&Scheduler::Edf) {
+    if set.cores().get(task.core) == Some(&SchedulingPolicy::Edf) {
         export.lose_of(at, "core", "a thread of SCHED_DEADLINE keeps to no core");
         if task.deadline > task.period {
             export.lose_of(

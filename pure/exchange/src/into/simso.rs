@@ -3,7 +3,7 @@
 
 //! SimSo, XML. Times are in milliseconds, a cycle is a nanosecond: SimSo's response times are in cycles.
 
-use taut_model::Scheduler;
+use taut_model::SchedulingPolicy;
 use taut_time::Duration;
 
 use super::{Export, number, offset};
@@ -25,7 +25,7 @@ fn exactly(time: Duration) -> String {
 /// Writes the whole file.
 pub(crate) fn write(export: &mut Export<'_>) {
     let set = export.set;
-    let edf = set.cores().first() == Some(&Scheduler::Edf);
+    let edf = set.cores().first() == Some(&SchedulingPolicy::Edf);
     let class = if edf { "simso.schedulers.EDF" } else { "simso.schedulers.FP" };
     if set.cores().len() > 1 {
         let what =

@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use super::faults::Faults;
 use super::names::{Names, Want};
 use crate::{
-    CAPACITY_MAX, ChannelDraft, ClassDraft, Draft, Fault, Flow, Kind, Mechanism, Overflow, Parties, Party,
-    Place, codes,
+    CAPACITY_MAX, ChannelDraft, ChannelKind, ClassDraft, Draft, Fault, Flow, Mechanism, OverflowPolicy,
+    Parties, Party, Place, codes,
 };
 
 /// The resolved names of a channel.
@@ -113,7 +113,7 @@ fn parties(channel: &ChannelDraft, names: &Names<'_>, faults: &mut Faults<'_>) -
             .help("name who reads: `to = \"…\"`, or a list; or remove the channel");
         faults.push_resting_on(fault, &[path("to").as_str()]);
     }
-    if channel.kind == Kind::Queue && distinct(&channel.to) > 1 {
+    if channel.kind == ChannelKind::Queue && distinct(&channel.to) > 1 {
         link.sound = false;
         let message = format!("queue `{name}` has {} readers", distinct(&channel.to));
         let fault = Fault::error(codes::MANY_READERS, message, at(channel, "to"), "one may read")
@@ -238,12 +238,12 @@ fn serves(mechanism: Mechanism) -> &'static str {
 /// Why no mechanism of this version serves these parties, and what would work.
 fn uncovered(draft: &Draft, channel: &ChannelDraft, link: &Link, parties: &Parties) -> Fault {
     let (what, help) = match (channel.kind, parties.real_time_writer, parties.real_time_readers) {
-        (Kind::State, true, _) | (Kind::Queue, _, 1..) => ("these parties", "write \"auto\""),
-        (Kind::State, false, 1..) => (
+        (ChannelKind::State, true, _) | (ChannelKind::Queue, _, 1..) => ("these parties", "write \"auto\""),
+        (ChannelKind::State, false, 1..) => (
             "the state of a writer that is not real-time for so many real-time readers",
             "divide the readers among several state channels",
         ),
-        (Kind::Queue, true, 0) => (
+        (ChannelKind::Queue, true, 0) => (
             "a queue from a real-time writer to a reader that is not",
             "make it a state channel, which keeps the latest value: `kind = \"state\"`",
         ),
@@ -261,7 +261,7 @@ fn uncovered(draft: &Draft, channel: &ChannelDraft, link: &Link, parties: &Parti
 fn capacity(channel: &ChannelDraft, faults: &mut Faults<'_>) {
     let Some(capacity) = channel.capacity else { return };
     let (name, place) = (&channel.name, at(channel, "capacity"));
-    if channel.kind == Kind::State {
+    if channel.kind == ChannelKind::State {
         let message = format!("state channel `{name}` has a capacity");
         faults.push(
             Fault::error(codes::STATE_CAPACITY, message, place, "a state holds one value")
@@ -288,14 +288,14 @@ fn capacity(channel: &ChannelDraft, faults: &mut Faults<'_>) {
 }
 
 fn overflow(channel: &ChannelDraft, faults: &mut Faults<'_>) {
-    if channel.overflow == Overflow::Reject {
+    if channel.overflow == OverflowPolicy::Reject {
         return;
     }
     let (text, help) = match channel.kind {
-        Kind::Queue => {
+        ChannelKind::Queue => {
             ("QrtR can only reject", "write \"reject\": the writer gets the value back and decides")
         }
-        Kind::State => ("a state never overflows", "remove it: a new value replaces the old one"),
+        ChannelKind::State => ("a state never overflows", "remove it: a new value replaces the old one"),
     };
     let message = format!("channel `{}` cannot drop waiting values", channel.name);
     faults.push(Fault::error(codes::BAD_OVERFLOW, message, at(channel, "overflow"), text).help(help));

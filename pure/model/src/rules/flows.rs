@@ -6,8 +6,8 @@
 use super::channels::{Link, party_name};
 use super::faults::Faults;
 use crate::{
-    ArrivalDraft, ChannelDraft, ClassDraft, Draft, Fault, Flow, Kind, Mechanism, Party, Place, RealTimeDraft,
-    Scheduler, codes, nearest,
+    ArrivalDraft, ChannelDraft, ChannelKind, ClassDraft, Draft, Fault, Flow, Mechanism, Party, Place,
+    RealTimeDraft, SchedulingPolicy, codes, nearest,
 };
 
 pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
@@ -37,7 +37,7 @@ pub(super) fn delayed(channel: &ChannelDraft) -> Vec<bool> {
 /// Whether a channel meets every condition for a synchronous flow except those on its mechanism.
 pub(super) fn fits(draft: &Draft, channel: &ChannelDraft, link: &Link) -> bool {
     let parties = link.writers.iter().chain(&link.readers);
-    channel.kind == Kind::State
+    channel.kind == ChannelKind::State
         && link.readers.len() <= Mechanism::Dbp.claims_max()
         && parties.into_iter().all(|party| unfit(draft, *party).is_none())
 }
@@ -58,7 +58,7 @@ fn undelayed(channel: &ChannelDraft, faults: &mut Faults<'_>) {
 }
 
 fn kind(channel: &ChannelDraft, faults: &mut Faults<'_>) {
-    if channel.kind == Kind::State {
+    if channel.kind == ChannelKind::State {
         return;
     }
     let message = format!("queue `{}` has a synchronous flow", channel.name);
@@ -179,7 +179,7 @@ fn direct<'d>(draft: &'d Draft, links: &[Link]) -> Vec<Direct<'d>> {
 /// On one core, with fixed priorities in the manifest, the reader must be less urgent than the writer that it waits
 /// for.
 fn order(draft: &Draft, edge: &Direct<'_>, faults: &mut Faults<'_>) {
-    let fixed = draft.platform.scheduler == Scheduler::FixedPriority;
+    let fixed = draft.platform.scheduler == SchedulingPolicy::FixedPriority;
     let task = |at: usize| match &draft.tasks[at].class {
         ClassDraft::RealTime(task) => Some((task, &draft.tasks[at].name)),
         ClassDraft::BestEffort(_) => None,

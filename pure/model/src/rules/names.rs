@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use super::channels::Link;
 use super::faults::Faults;
 use crate::{
-    ChannelId, ClassDraft, ClientId, Draft, Fault, Kind, Party, Place, ResourceId, ServiceId, TaskDraft,
-    TaskId, codes, nearest,
+    ChannelId, ChannelKind, ClassDraft, ClientId, Draft, Fault, Party, Place, ResourceId, ServiceId,
+    TaskDraft, TaskId, codes, nearest,
 };
 
 /// The entry of each name; of duplicates, the first.
@@ -124,7 +124,7 @@ impl<'d> Names<'d> {
             Want::Party => tasks.chain(self.draft.clients.iter().map(|c| c.name.as_str())).collect(),
             Want::Channel => self.draft.channels.iter().map(|c| c.name.as_str()).collect(),
             Want::Queue => {
-                let queues = self.draft.channels.iter().filter(|c| c.kind == Kind::Queue);
+                let queues = self.draft.channels.iter().filter(|c| c.kind == ChannelKind::Queue);
                 queues.map(|c| c.name.as_str()).collect()
             }
             Want::Service => self.draft.services.iter().map(|s| s.name.as_str()).collect(),

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::faults::Faults;
 use crate::{
-    ClassDraft, Draft, Executor, Fault, PRIORITY_MAX, Place, RealTimeDraft, SAFE_STATE_MAX, Scheduler, codes,
+    ClassDraft, Draft, Executor, Fault, PRIORITY_MAX, Place, RealTimeDraft, SAFE_STATE_MAX, SchedulingPolicy,
+    codes,
 };
 
 pub(super) fn check(draft: &Draft, faults: &mut Faults<'_>) {
@@ -42,7 +43,7 @@ fn executor(draft: &Draft, faults: &mut Faults<'_>) {
             .also(place, why)
             .help("use `executor = \"auto\"`, which takes a dispatcher of taut where one is needed")
     };
-    if draft.platform.scheduler == Scheduler::Edf {
+    if draft.platform.scheduler == SchedulingPolicy::Edf {
         faults.push(misfit(Place::value("platform.scheduler"), "goes by deadlines"));
     }
     for resource in &draft.resources {
@@ -145,7 +146,7 @@ fn owned(draft: &Draft, faults: &mut Faults<'_>) {
 
 /// Priorities are in range, and no two tasks on a core share one: there is no rule for ties.
 fn priorities(draft: &Draft, faults: &mut Faults<'_>) {
-    if draft.platform.scheduler == Scheduler::Edf {
+    if draft.platform.scheduler == SchedulingPolicy::Edf {
         for (name, _) in real_time(draft).filter(|(_, task)| task.priority.is_some()) {
             let message = format!("the priority of task `{name}` means nothing");
             let place = Place::value(format!("tasks.{name}.priority"));

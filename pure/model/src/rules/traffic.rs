@@ -11,7 +11,7 @@ use taut_time::Duration;
 
 use super::channels::{Link, party_name};
 use super::faults::Faults;
-use crate::{ArrivalDraft, ClassDraft, Draft, Fault, Kind, Party, Place, RealTimeDraft, codes};
+use crate::{ArrivalDraft, ChannelKind, ClassDraft, Draft, Fault, Party, Place, RealTimeDraft, codes};
 
 /// The least time between two activations of a party, and its key.
 fn period(draft: &Draft, party: Party) -> Option<(Duration, Place)> {
@@ -49,7 +49,7 @@ fn released_by(draft: &Draft, party: Party) -> Option<&str> {
 
 pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
     for (channel, link) in draft.channels.iter().zip(links) {
-        let (Kind::Queue, true, Some(writer), [reader]) =
+        let (ChannelKind::Queue, true, Some(writer), [reader]) =
             (channel.kind, link.sound, link.writer, link.readers.as_slice())
         else {
             continue;

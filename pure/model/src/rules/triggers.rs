@@ -6,7 +6,7 @@
 use super::channels::Link;
 use super::faults::Faults;
 use super::names::{Names, Want};
-use crate::{ArrivalDraft, ChannelDraft, ClassDraft, Draft, Fault, Kind, Party, Place, TaskId, codes};
+use crate::{ArrivalDraft, ChannelDraft, ChannelKind, ClassDraft, Draft, Fault, Party, Place, TaskId, codes};
 
 pub(super) fn check(draft: &Draft, names: &Names<'_>, links: &[Link], faults: &mut Faults<'_>) {
     // The task that releases each task; there is at most one.
@@ -21,7 +21,7 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, links: &[Link], faults: &m
         };
         let (channel, link) = (&draft.channels[channel.index()], &links[channel.index()]);
         let message = format!("task `{}` cannot be released by channel `{trigger}`", task.name);
-        if channel.kind != Kind::Queue {
+        if channel.kind != ChannelKind::Queue {
             let kind = Place::value(format!("channels.{trigger}.kind"));
             faults.push(
                 Fault::error(codes::BAD_TRIGGER, message, place, "a state releases nobody")

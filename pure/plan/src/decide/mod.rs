@@ -21,7 +21,7 @@ mod state;
 mod together;
 mod why;
 
-use taut_model::{Aim, ChannelId, Decisions, Fault, Mechanism, Model, Place, Scheduler, codes};
+use taut_model::{Aim, ChannelId, Decisions, Fault, Mechanism, Model, Place, SchedulingPolicy, codes};
 
 use crate::{DecisionPlan, waits};
 pub(crate) use why::choice;
@@ -92,7 +92,7 @@ pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided 
         // Under EDF every core has a dispatcher anyway, and one lock fits the parties of a state. If each state has
         // that lock and no other mechanism is smaller, all that the lock takes included, there is nothing to search
         // for.
-        let edf = open.platform().scheduler == Scheduler::Edf;
+        let edf = open.platform().scheduler == SchedulingPolicy::Edf;
         let smallest = |candidate: &state::Candidate| {
             let taken = decisions.mechanisms[candidate.id.index()];
             taken == candidate.locks.first().copied() && state::is_smallest(&open, candidate)

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use taut_analysis::memory;
 use taut_model::{
-    ChannelId, Class, Executor, Fault, Mechanism, Model, Party, Place, RealTime, Scheduler, codes,
+    ChannelId, Class, Executor, Fault, Mechanism, Model, Party, Place, RealTime, SchedulingPolicy, codes,
 };
 use taut_time::Duration;
 
@@ -83,8 +83,8 @@ pub(super) fn locks(model: &Model, placements: &Placements<'_>, id: ChannelId) -
     match (cores.contains(&None), cores.len(), model.platform().scheduler) {
         (true, ..) => Vec::new(),
         (false, 1, _) => vec![Mechanism::Srp],
-        (false, _, Scheduler::Edf) => vec![Mechanism::Msrp],
-        (false, _, Scheduler::FixedPriority) => vec![Mechanism::Msrp, Mechanism::Mpcp],
+        (false, _, SchedulingPolicy::Edf) => vec![Mechanism::Msrp],
+        (false, _, SchedulingPolicy::FixedPriority) => vec![Mechanism::Msrp, Mechanism::Mpcp],
     }
 }
 

@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use taut_analysis::multi::Guard;
 use taut_analysis::{Overflow, memory};
-use taut_model::{Aim, ChannelId, Decisions, Locking, Mechanism, Model, Party, Scheduler, TaskId};
+use taut_model::{
+    Aim, ChannelId, Decisions, LockingProtocol, Mechanism, Model, Party, SchedulingPolicy, TaskId,
+};
 use taut_time::Duration;
 
 use super::state::Candidate;
@@ -29,7 +31,7 @@ const JUDGEMENTS: u64 = 100_000;
 #[derive(Clone, Copy)]
 enum Stands {
     Mechanism(ChannelId, Mechanism),
-    Protocol(usize, Locking),
+    Protocol(usize, LockingProtocol),
 }
 
 /// Decides all together, and says whether nothing is nearer to the aim; `None` if the application is of another
@@ -76,8 +78,10 @@ pub(super) fn select(
 }
 
 fn is_of_this_kind(model: &Model) -> bool {
-    let plain = |protocol: Option<Locking>| !matches!(protocol, Some(Locking::FmlpPlus | Locking::Dfp));
-    model.platform().scheduler == Scheduler::FixedPriority
+    let plain = |protocol: Option<LockingProtocol>| {
+        !matches!(protocol, Some(LockingProtocol::FmlpPlus | LockingProtocol::Dfp))
+    };
+    model.platform().scheduler == SchedulingPolicy::FixedPriority
         && model.servers().is_empty()
         && (0..model.resources().len()).all(|at| plain(model.protocol(at)))
         && model.real_time().all(|(.., task)| {
@@ -139,8 +143,8 @@ impl Laid<'_> {
     fn resource(&self, at: usize) -> Result<Vec<(Offer, Stands)>, Overflow> {
         let protocols = match (self.open.protocol(at), self.layout.guards[at].global) {
             (Some(protocol), _) => vec![protocol],
-            (None, false) => vec![Locking::Srp],
-            (None, true) => vec![Locking::Msrp, Locking::Mpcp],
+            (None, false) => vec![LockingProtocol::Srp],
+            (None, true) => vec![LockingProtocol::Msrp, LockingProtocol::Mpcp],
         };
         let offer = |locking| Ok((self.lock(at, locking, 0)?, Stands::Protocol(at, locking)));
         protocols.into_iter().map(offer).collect()
@@ -172,11 +176,11 @@ impl Laid<'_> {
         Ok(offers)
     }
 
-    fn lock(&self, at: usize, locking: Locking, bytes: u64) -> Result<Offer, Overflow> {
+    fn lock(&self, at: usize, locking: LockingProtocol, bytes: u64) -> Result<Offer, Overflow> {
         let prices = self.layout.guards[at];
-        let suspends = locking == Locking::Mpcp;
+        let suspends = locking == LockingProtocol::Mpcp;
         let (guard, held) = match locking {
-            Locking::Mpcp => (Guard::Suspending, prices.suspending),
+            LockingProtocol::Mpcp => (Guard::Suspending, prices.suspending),
             _ if prices.global => (Guard::Spinning, prices.spinning),
             _ => (Guard::Spinning, prices.ceiling),
         };

@@ -10,7 +10,7 @@ use taut_analysis::uni::edf::dfp::Floors;
 use taut_analysis::uni::edf::response::{self, Locks};
 use taut_analysis::uni::edf::srp::Levels;
 use taut_analysis::{Overflow, Verdict, Why};
-use taut_model::{Locking, Model, Scheduler, TaskSet};
+use taut_model::{LockingProtocol, Model, SchedulingPolicy, TaskSet};
 
 use super::Shared;
 use super::charge::charged;
@@ -21,7 +21,7 @@ use crate::placement::Placements;
 /// An analysis with resources of several cores.
 struct Analysis {
     name: &'static str,
-    locking: Locking,
+    locking: LockingProtocol,
     suspends: bool,
     /// Whether plans use it.
     first: bool,
@@ -30,21 +30,21 @@ struct Analysis {
 
 const fn one(
     name: &'static str,
-    locking: Locking,
+    locking: LockingProtocol,
     first: bool,
     analysis: fn(&TaskSet) -> Result<Verdict<Bounds>, Overflow>,
 ) -> Analysis {
-    let suspends = matches!(locking, Locking::Mpcp | Locking::FmlpPlus);
+    let suspends = matches!(locking, LockingProtocol::Mpcp | LockingProtocol::FmlpPlus);
     Analysis { name, locking, suspends, first, analysis }
 }
 
 /// In the order in which protocols are tried.
 const ANALYSES: [Analysis; 5] = [
-    one("MSRP, requests of a core", Locking::Msrp, true, msrp_joint::response_times),
-    one("MSRP, requests of a job", Locking::Msrp, false, msrp_holistic::response_times),
-    one("MSRP, each request alone", Locking::Msrp, false, msrp_gai01::response_times),
-    one("MPCP", Locking::Mpcp, true, mpcp_lnr09_sound::response_times),
-    one("FMLP+", Locking::FmlpPlus, true, fmlp_plus::response_times),
+    one("MSRP, requests of a core", LockingProtocol::Msrp, true, msrp_joint::response_times),
+    one("MSRP, requests of a job", LockingProtocol::Msrp, false, msrp_holistic::response_times),
+    one("MSRP, each request alone", LockingProtocol::Msrp, false, msrp_gai01::response_times),
+    one("MPCP", LockingProtocol::Mpcp, true, mpcp_lnr09_sound::response_times),
+    one("FMLP+", LockingProtocol::FmlpPlus, true, fmlp_plus::response_times),
 ];
 
 impl Shared {
@@ -56,7 +56,7 @@ impl Shared {
         placement: usize,
     ) -> Vec<Row> {
         let global: Vec<bool> = (0..model.resources().len()).map(|at| is_global(placements, at)).collect();
-        let edf = model.platform().scheduler == Scheduler::Edf;
+        let edf = model.platform().scheduler == SchedulingPolicy::Edf;
         match (edf, global.contains(&true)) {
             (true, any) => self.by_deadline(model, placements, placement, &global, any),
             (false, true) => self.across(model, placements, placement, &global),
@@ -237,7 +237,7 @@ impl Shared {
     }
 
     /// The protocol of the resources of several cores.
-    fn chosen(&self, global: &[bool]) -> Option<Locking> {
+    fn chosen(&self, global: &[bool]) -> Option<LockingProtocol> {
         global.iter().zip(&self.protocols).find_map(|(global, (locking, _))| global.then_some(*locking))
     }
 

@@ -6,7 +6,7 @@
 use taut_analysis::multi::Bounds;
 use taut_analysis::uni::edf::demand::Demand;
 use taut_analysis::{Assumption, Verdict, Why};
-use taut_model::{Fault, Locking, Model, Place, Scheduler, codes};
+use taut_model::{Fault, LockingProtocol, Model, Place, SchedulingPolicy, codes};
 
 use super::charge::{Charged, charged};
 use super::edf::Due;
@@ -51,9 +51,9 @@ pub(super) fn fit(
     global: &[bool],
     faults: &mut Vec<Fault>,
 ) -> bool {
-    let edf = model.platform().scheduler == Scheduler::Edf;
+    let edf = model.platform().scheduler == SchedulingPolicy::Edf;
     // The first protocol that the manifest names for resources of one core, and of several.
-    let mut firsts: [Option<(usize, Locking)>; 2] = [None, None];
+    let mut firsts: [Option<(usize, LockingProtocol)>; 2] = [None, None];
     for (at, resource) in model.resources().iter().enumerate() {
         let Some(protocol) = resource.protocol else { continue };
         let name = protocol.paper_name();
@@ -73,14 +73,14 @@ pub(super) fn fit(
             }
             faults.push(fault);
         };
-        let local = matches!(protocol, Locking::Srp | Locking::Dfp);
+        let local = matches!(protocol, LockingProtocol::Srp | LockingProtocol::Dfp);
         if local && global[at] {
             refuse("for tasks of one core".into(), "use \"auto\", or \"msrp\"");
         } else if !local && !global[at] {
             refuse("for tasks of several cores".into(), "use \"auto\", or \"srp\"");
-        } else if protocol == Locking::Dfp && !edf {
+        } else if protocol == LockingProtocol::Dfp && !edf {
             refuse("for cores under EDF".into(), "use \"auto\", or \"srp\"");
-        } else if matches!(protocol, Locking::Mpcp | Locking::FmlpPlus) && edf {
+        } else if matches!(protocol, LockingProtocol::Mpcp | LockingProtocol::FmlpPlus) && edf {
             refuse("for cores of fixed priority".into(), "use \"auto\", or \"msrp\"");
         } else {
             let first = &mut firsts[usize::from(!local)];
@@ -94,7 +94,7 @@ pub(super) fn fit(
             // Spinning and suspending are analysed beside one another, under fixed priority.
             let mixed = |named| {
                 let both = [named, protocol];
-                both.contains(&Locking::Msrp) && both.contains(&Locking::Mpcp)
+                both.contains(&LockingProtocol::Msrp) && both.contains(&LockingProtocol::Mpcp)
             };
             match *first {
                 Some((other, named)) if named != protocol && !mixed(named) => {
@@ -111,7 +111,7 @@ pub(super) fn fit(
         }
     }
     let [local, _] = firsts.map(|first| first.map(|(_, named)| named));
-    local == Some(Locking::Dfp)
+    local == Some(LockingProtocol::Dfp)
 }
 
 /// The first candidate that keeps all deadlines, else the first.
@@ -119,8 +119,8 @@ pub(super) fn by_priority(
     model: &Model,
     placements: &Placements<'_>,
     global: &[bool],
-) -> (Vec<Locking>, &'static str, Answer) {
-    let mut first: Option<(Vec<Locking>, &'static str, Answer)> = None;
+) -> (Vec<LockingProtocol>, &'static str, Answer) {
+    let mut first: Option<(Vec<LockingProtocol>, &'static str, Answer)> = None;
     for candidate in Protocols::candidates(model, global) {
         let suspending = candidate.suspending();
         let answer = charged(model, placements, global, &suspending)
@@ -154,5 +154,5 @@ pub(super) fn by_priority(
         first.get_or_insert(found);
     }
     // The protocols that the manifest names do not go together, which a fault already says.
-    first.unwrap_or_else(|| (vec![Locking::Msrp; global.len()], "none", Answer::Refused))
+    first.unwrap_or_else(|| (vec![LockingProtocol::Msrp; global.len()], "none", Answer::Refused))
 }

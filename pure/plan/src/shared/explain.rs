@@ -5,7 +5,7 @@
 
 use taut_analysis::Core;
 use taut_analysis::multi::{Status, TaskBound, Witness};
-use taut_model::{Fault, Model, Place, Scheduler, codes};
+use taut_model::{Fault, Model, Place, SchedulingPolicy, codes};
 use taut_time::Duration;
 
 use super::Shared;
@@ -154,7 +154,7 @@ fn beside(model: &Model, placements: &Placements<'_>, placement: usize, faults: 
         .iter()
         .find_map(|placement| Some((placement.name, placement.task.sections.first()?)));
     faults.push(match locks {
-        _ if model.platform().scheduler == Scheduler::Edf => fault
+        _ if model.platform().scheduler == SchedulingPolicy::Edf => fault
             .also(Place::value("platform.scheduler"), "deadlines decide")
             .help("write `scheduler = \"fp\"`, or let its tasks run without a server"),
         Some((task, section)) => fault

@@ -17,7 +17,7 @@ mod work;
 
 use taut_analysis::multi::Status;
 use taut_analysis::{Overflow, memory};
-use taut_model::{Fault, Locking, Model, ResourceId, Scheduler};
+use taut_model::{Fault, LockingProtocol, Model, ResourceId, SchedulingPolicy};
 use taut_time::Duration;
 
 use crate::placement::{Placement, Placements};
@@ -32,7 +32,7 @@ pub(crate) use layout::Layout;
 /// What the analysis found about the whole.
 pub(crate) struct Shared {
     /// The protocol of each resource, and why that one.
-    protocols: Vec<(Locking, String)>,
+    protocols: Vec<(LockingProtocol, String)>,
     test: &'static str,
     answer: Answer,
 }
@@ -45,7 +45,7 @@ impl Shared {
         placements: &Placements<'_>,
         faults: &mut Vec<Fault>,
     ) -> Option<Self> {
-        let edf = model.platform().scheduler == Scheduler::Edf;
+        let edf = model.platform().scheduler == SchedulingPolicy::Edf;
         // A resource that no task uses gets a warning, and takes no bound away.
         if !edf && placements.placements.iter().all(|placement| placement.task.sections.is_empty()) {
             return None;
@@ -53,21 +53,21 @@ impl Shared {
         let global: Vec<bool> = (0..model.resources().len()).map(|at| is_global(placements, at)).collect();
         let floors = fit(model, placements, &global, faults);
         let any = global.contains(&true);
-        let open = |other: Locking| {
+        let open = |other: LockingProtocol| {
             let of = |(at, global): (usize, &bool)| {
                 model.protocol(at).unwrap_or(match (global, floors) {
                     (true, _) => other,
-                    (false, true) => Locking::Dfp,
-                    (false, false) => Locking::Srp,
+                    (false, true) => LockingProtocol::Dfp,
+                    (false, false) => LockingProtocol::Srp,
                 })
             };
-            global.iter().enumerate().map(of).collect::<Vec<Locking>>()
+            global.iter().enumerate().map(of).collect::<Vec<LockingProtocol>>()
         };
         let (locking, test, answer) = if placements.placements.iter().any(Placement::is_server) {
             let text = "servers are analysed beside tasks without resources, under fixed priority";
-            (open(Locking::Msrp), "none", Answer::Nothing(text.into()))
+            (open(LockingProtocol::Msrp), "none", Answer::Nothing(text.into()))
         } else if nested::refuse(model, placements, &global, faults) {
-            (open(Locking::Msrp), "none", Answer::Refused)
+            (open(LockingProtocol::Msrp), "none", Answer::Refused)
         } else if edf {
             let guards = match (any, floors, model.resources().is_empty()) {
                 (true, true, _) => Guards::Mixed,
@@ -76,7 +76,7 @@ impl Shared {
                 (false, false, false) => Guards::Ceilings,
                 (false, false, true) => Guards::Nothing,
             };
-            (open(Locking::Msrp), guards.test(), edf::analyse(model, placements, &global, guards))
+            (open(LockingProtocol::Msrp), guards.test(), edf::analyse(model, placements, &global, guards))
         } else {
             by_priority(model, placements, &global)
         };
@@ -88,7 +88,7 @@ impl Shared {
                 (None, None, false, true) if floors => "a floor, as others have in this manifest",
                 (None, None, false, _) => "all of its users are on one core: a ceiling is enough",
                 (None, None, true, true) => "users on several cores, under EDF: spinning",
-                (None, None, true, false) if protocol == Locking::Msrp => {
+                (None, None, true, false) if protocol == LockingProtocol::Msrp => {
                     "users on several cores: spinning; suspending is tried only if that does not fit"
                 }
                 (None, None, true, false) => "users on several cores: spinning does not fit, this does",
@@ -108,15 +108,19 @@ impl Shared {
     }
 
     /// Bytes of a resource's lock, if that is one between cores.
-    pub(crate) fn words(placements: &Placements<'_>, at: usize, protocol: Locking) -> Result<u64, Overflow> {
+    pub(crate) fn words(
+        placements: &Placements<'_>,
+        at: usize,
+        protocol: LockingProtocol,
+    ) -> Result<u64, Overflow> {
         let mut cores: Vec<usize> = choose::users(placements, at).map(|placement| placement.core).collect();
         let tasks = cores.len();
         cores.sort_unstable();
         cores.dedup();
         let parties = match protocol {
-            Locking::Msrp => cores.len(),
-            Locking::Mpcp | Locking::FmlpPlus => tasks,
-            Locking::Srp | Locking::Dfp => return Ok(0),
+            LockingProtocol::Msrp => cores.len(),
+            LockingProtocol::Mpcp | LockingProtocol::FmlpPlus => tasks,
+            LockingProtocol::Srp | LockingProtocol::Dfp => return Ok(0),
         };
         memory::lock(parties as u64)
     }

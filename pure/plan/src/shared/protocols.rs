@@ -5,29 +5,29 @@
 
 use taut_analysis::multi::{Bounds, Guard, Guarded, fmlp_plus, mixed, mpcp_lnr09_sound, msrp_joint};
 use taut_analysis::{Overflow, Verdict};
-use taut_model::{Locking, Model, TaskSet};
+use taut_model::{LockingProtocol, Model, TaskSet};
 
 use super::local;
 
 /// A protocol for each resource.
 pub(super) struct Protocols {
     /// By resource.
-    pub(super) of: Vec<Locking>,
+    pub(super) of: Vec<LockingProtocol>,
     global: Vec<bool>,
 }
 
 /// The protocols to try where the manifest names none, in this order.
-const ORDER: [Locking; 3] = [Locking::Msrp, Locking::Mpcp, Locking::FmlpPlus];
+const ORDER: [LockingProtocol; 3] = [LockingProtocol::Msrp, LockingProtocol::Mpcp, LockingProtocol::FmlpPlus];
 
 impl Protocols {
     /// The candidates to try: all open resources have one protocol, which goes together with those that the manifest
     /// names.
     pub(super) fn candidates(model: &Model, global: &[bool]) -> Vec<Self> {
-        let with = |open: Locking| {
+        let with = |open: LockingProtocol| {
             let protocol = |(at, global): (usize, &bool)| match (model.protocol(at), global) {
                 (Some(protocol), _) => protocol,
                 (None, true) => open,
-                (None, false) => Locking::Srp,
+                (None, false) => LockingProtocol::Srp,
             };
             Self { of: global.iter().enumerate().map(protocol).collect(), global: global.to_vec() }
         };
@@ -40,22 +40,25 @@ impl Protocols {
         all
     }
 
-    fn has(&self, locking: Locking) -> bool {
+    fn has(&self, locking: LockingProtocol) -> bool {
         self.of.iter().zip(&self.global).any(|(of, global)| *global && *of == locking)
     }
 
     /// Whether there is an analysis for all of them together.
     pub(super) fn go_together(&self) -> bool {
-        !(self.has(Locking::FmlpPlus) && (self.has(Locking::Msrp) || self.has(Locking::Mpcp)))
+        !(self.has(LockingProtocol::FmlpPlus)
+            && (self.has(LockingProtocol::Msrp) || self.has(LockingProtocol::Mpcp)))
     }
 
     /// By resource, whether its waiters are suspended.
     pub(super) fn suspending(&self) -> Vec<bool> {
-        self.of.iter().map(|of| matches!(of, Locking::Mpcp | Locking::FmlpPlus)).collect()
+        self.of.iter().map(|of| matches!(of, LockingProtocol::Mpcp | LockingProtocol::FmlpPlus)).collect()
     }
 
     pub(super) fn test(&self) -> &'static str {
-        match [Locking::Msrp, Locking::Mpcp, Locking::FmlpPlus].map(|locking| self.has(locking)) {
+        match [LockingProtocol::Msrp, LockingProtocol::Mpcp, LockingProtocol::FmlpPlus]
+            .map(|locking| self.has(locking))
+        {
             [false, false, false] => {
                 "response-time analysis, fixed priority, immediate ceilings (Baker 1991; Audsley et al. 1993)"
             }
@@ -76,14 +79,16 @@ impl Protocols {
 
     /// Bounds the response times of a set with these resources, and maybe with further resources of one core.
     pub(super) fn response_times(&self, set: &TaskSet) -> Result<Verdict<Bounds>, Overflow> {
-        match [Locking::Msrp, Locking::Mpcp, Locking::FmlpPlus].map(|locking| self.has(locking)) {
+        match [LockingProtocol::Msrp, LockingProtocol::Mpcp, LockingProtocol::FmlpPlus]
+            .map(|locking| self.has(locking))
+        {
             [false, false, false] => local::response_times(set),
             [true, true, _] => {
                 let mut guarded = match Guarded::new(set)? {
                     Ok(guarded) => guarded,
                     Err(assumption) => return Ok(Verdict::NotApplicable(assumption)),
                 };
-                for (at, _) in self.of.iter().enumerate().filter(|(_, of)| **of == Locking::Mpcp) {
+                for (at, _) in self.of.iter().enumerate().filter(|(_, of)| **of == LockingProtocol::Mpcp) {
                     guarded.guard(at, Guard::Suspending);
                 }
                 mixed::response_times(&guarded)

@@ -7,10 +7,10 @@
 use std::collections::BTreeSet;
 
 use taut_model::{
-    App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Cost,
-    Draft, Evidence, Fault, Kind, Model, OnMissingPrivilege, Overflow, OverheadSources, Overheads, Overrun,
-    Payload, PayloadField, Platform, RealTimeDraft, Scalar, Scheduler, SegmentDraft, ServiceDraft, Severity,
-    Size, TaskDraft,
+    App, ArrivalDraft, BestEffort, ChainDraft, ChannelDraft, ChannelKind, ClassDraft, ClientDraft,
+    ClientKind, Cost, Draft, Evidence, Fault, Model, OnMissingPrivilege, OverflowPolicy, OverheadSources,
+    Overheads, Overrun, Payload, PayloadField, Platform, RealTimeDraft, Scalar, SchedulingPolicy,
+    SegmentDraft, ServiceDraft, Severity, Size, TaskDraft,
 };
 use taut_plan::{Input, Plan, Planned, digest};
 use taut_time::Duration;
@@ -83,12 +83,12 @@ pub fn task<'a>(draft: &'a mut Draft, name: &str) -> &'a mut RealTimeDraft {
 pub fn queue(name: &str, from: &str, to: &str, payload: &str, capacity: Option<i64>) -> ChannelDraft {
     ChannelDraft {
         name: name.into(),
-        kind: Kind::Queue,
+        kind: ChannelKind::Queue,
         from: vec![from.into()],
         to: vec![to.into()],
         payload: payload.into(),
         capacity,
-        overflow: Overflow::Reject,
+        overflow: OverflowPolicy::Reject,
         flow: taut_model::Flow::Newest,
         delayed: Vec::new(),
         mechanism: None,
@@ -98,7 +98,7 @@ pub fn queue(name: &str, from: &str, to: &str, payload: &str, capacity: Option<i
 }
 
 pub fn state(name: &str, from: &str, to: &str, payload: &str) -> ChannelDraft {
-    ChannelDraft { kind: Kind::State, ..queue(name, from, to, payload, None) }
+    ChannelDraft { kind: ChannelKind::State, ..queue(name, from, to, payload, None) }
 }
 
 /// A machine with these real-time cores, and nothing else.
@@ -108,7 +108,7 @@ pub fn empty(cores: &[u16]) -> Draft {
         platform: Platform {
             cores: cores.to_vec(),
             housekeeping: vec![100],
-            scheduler: Scheduler::FixedPriority,
+            scheduler: SchedulingPolicy::FixedPriority,
             memory: size("64MiB"),
             overheads: Overheads {
                 release: time("60us"),

@@ -4,7 +4,7 @@
 //! Random systems with offers, from a seed.
 
 use taut_analysis::multi::Guard;
-use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
+use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_plan::select::{Buffers, Count, Equations, Memory, Object, Offer, Problem};
 use taut_time::Duration;
 
@@ -87,7 +87,7 @@ impl System {
         let resources = (0..self.objects.len()).map(|at| Resource { name: format!("r{at}") }).collect();
         let cores = self.rows.iter().map(|row| row.core + 1).max().unwrap_or(1);
         let tasks = self.rows.iter().enumerate().map(task).collect();
-        TaskSet::new(vec![Scheduler::FixedPriority; cores], resources, tasks).unwrap()
+        TaskSet::new(vec![SchedulingPolicy::FixedPriority; cores], resources, tasks).unwrap()
     }
 
     pub(crate) fn problem(&self, equations: Equations) -> Problem {

@@ -5,11 +5,13 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
 use taut_model::{
-    ArrivalDraft, BestEffort, ClassDraft, Draft, Locking, OverheadSources, Overheads, Overrun, Scheduler,
-    SectionDraft, ServerDraft, ServerPolicy, Shared, TaskDraft, TaskSet,
+    ArrivalDraft, BestEffort, ClassDraft, Draft, LockingProtocol, OverheadSources, Overheads, Overrun,
+    SchedulingPolicy, SectionDraft, ServerDraft, ServerPolicy, Shared, TaskDraft, TaskSet,
 };
 use taut_plan::{ClassPlan, Plan, Planned};
-use taut_sim::{CoreRule, End, Execution, GlobalRule, Jitter, Placement, Rules, Scenario, Simulation, Start};
+use taut_sim::{
+    End, Execution, GlobalRule, Jitter, LocalRule, Placement, Rules, Scenario, Simulation, Start,
+};
 use taut_time::Duration;
 
 use crate::drafts::{Edit, empty, periodic, real_time};
@@ -36,7 +38,7 @@ pub fn s(seconds: u64) -> Duration {
     Duration::from_ms(seconds * 1_000)
 }
 
-pub fn system(cores: u16, scheduler: Scheduler, tasks: Vec<TaskDraft>) -> Draft {
+pub fn system(cores: u16, scheduler: SchedulingPolicy, tasks: Vec<TaskDraft>) -> Draft {
     let mut draft = empty(&(0..cores).collect::<Vec<_>>());
     let zero = Duration::ZERO;
     draft.platform.overheads = Overheads {
@@ -61,7 +63,11 @@ pub fn task(name: usize, core: u16, cost: u64, period: u64, deadline: u64, jitte
     })
 }
 
-pub fn share(draft: &mut Draft, numbers: &mut Numbers, protocol: impl Fn(&mut Numbers) -> Option<Locking>) {
+pub fn share(
+    draft: &mut Draft,
+    numbers: &mut Numbers,
+    protocol: impl Fn(&mut Numbers) -> Option<LockingProtocol>,
+) {
     draft.resources =
         ["a", "b"].map(|name| Shared { name: name.into(), protocol: protocol(numbers) }).to_vec();
     for task in &mut draft.tasks {
@@ -84,10 +90,10 @@ pub fn rules(plan: &Plan, set: &TaskSet) -> Rules {
     let protocols = plan.resources.iter().map(|resource| resource.protocol).chain(states);
     for (rule, protocol) in rules.resources.iter_mut().zip(protocols) {
         match protocol {
-            Locking::Mpcp => *rule = GlobalRule::Mpcp,
-            Locking::FmlpPlus => *rule = GlobalRule::FmlpLong,
-            Locking::Dfp => rules.cores.fill(CoreRule::Dfp { jitter: None }),
-            Locking::Srp | Locking::Msrp => {}
+            LockingProtocol::Mpcp => *rule = GlobalRule::Mpcp,
+            LockingProtocol::FmlpPlus => *rule = GlobalRule::FmlpLong,
+            LockingProtocol::Dfp => rules.cores.fill(LocalRule::DfpByClock { jitter: None }),
+            LockingProtocol::Srp | LockingProtocol::Msrp => {}
         }
     }
     rules
@@ -163,12 +169,12 @@ pub fn tasks(
 /// A random small system, times from ns to hours.
 pub fn any(numbers: &mut Numbers) -> Draft {
     let cores = u16::try_from(numbers.next(1, 2)).expect("few");
-    let scheduler = if numbers.chance(50) { Scheduler::Edf } else { Scheduler::FixedPriority };
+    let scheduler = if numbers.chance(50) { SchedulingPolicy::Edf } else { SchedulingPolicy::FixedPriority };
     let mut draft = system(cores, scheduler, Vec::new());
     if numbers.chance(50) {
         draft.platform.overheads = empty(&[0]).platform.overheads;
     }
-    let servers = scheduler == Scheduler::FixedPriority && numbers.chance(30);
+    let servers = scheduler == SchedulingPolicy::FixedPriority && numbers.chance(30);
     for at in 0..numbers.next(1, 5) {
         let unit = 10u64.pow(u32::try_from(numbers.next(0, 12)).expect("small"));
         let period = unit * numbers.next(2, 20);

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use taut_event::{Kind, Record};
-use taut_model::Scheduler;
-use taut_plan::{Locking, ResourcePlan};
+use taut_model::SchedulingPolicy;
+use taut_plan::{LockingProtocol, ResourcePlan};
 use taut_time::Instant;
 
 use super::*;
@@ -148,14 +148,14 @@ fn changes_are_shown_with_their_values() {
         record(8, Kind::Level, 99, 1),
     ];
     for (scheduler, what, words) in [
-        (Scheduler::FixedPriority, "priority", ["40000", "60000"]),
-        (Scheduler::Edf, "deadline_ns", ["40us", "60us"]),
+        (SchedulingPolicy::FixedPriority, "priority", ["40000", "60000"]),
+        (SchedulingPolicy::Edf, "deadline_ns", ["40us", "60us"]),
     ] {
         let mut plan = plan();
         plan.cores[0].scheduler = scheduler;
         plan.resources = vec![ResourcePlan {
             name: "bus".to_owned(),
-            protocol: Locking::Srp,
+            protocol: LockingProtocol::Srp,
             reason: String::new(),
             users: vec!["processing".to_owned()],
         }];

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use taut_model::{Arrivals, Body, Resource, Scheduler, Segment, SetTask};
-use taut_sim::flow::{Channel, Flows, Full, Mechanism, Queue};
-use taut_sim::{CoreRule, Event, GlobalRule, Outcome, Rules, Scenario, Simulation};
+use taut_model::{Arrivals, Body, Resource, SchedulingPolicy, Segment, SetTask};
+use taut_sim::flow::{Channel, Delivery, Flows, Full, Queue};
+use taut_sim::{Event, GlobalRule, LocalRule, Outcome, Rules, Scenario, Simulation};
 
 use super::*;
 use crate::decoded::{cpu_tracks, entries, lines, tracks};
@@ -52,7 +52,7 @@ fn cochlear() -> TaskSet {
     tasks[1].jitter = Duration::from_us(50);
     tasks[1].deadline = Duration::from_us(1_100); // missed by the first job alone
     tasks[2].deadline = MS;
-    TaskSet::new(vec![Scheduler::FixedPriority], vec![], tasks).unwrap()
+    TaskSet::new(vec![SchedulingPolicy::FixedPriority], vec![], tasks).unwrap()
 }
 
 /// Two cores and a resource that they share.
@@ -71,7 +71,7 @@ fn bus() -> TaskSet {
         task("other", 1, 2, 20, cost(3)),
     ];
     let resources = vec![Resource { name: "bus".into() }];
-    TaskSet::new(vec![Scheduler::FixedPriority; 2], resources, tasks).unwrap()
+    TaskSet::new(vec![SchedulingPolicy::FixedPriority; 2], resources, tasks).unwrap()
 }
 
 /// One core, nested sections, and protocols under which a job waits for a local resource.
@@ -90,7 +90,7 @@ fn nested() -> TaskSet {
         task("high", 0, 3, 15, both(0, 1)),
     ];
     let resources = ["first", "second"].map(|name| Resource { name: name.into() });
-    TaskSet::new(vec![Scheduler::FixedPriority], resources.into(), tasks).unwrap()
+    TaskSet::new(vec![SchedulingPolicy::FixedPriority], resources.into(), tasks).unwrap()
 }
 
 fn shown(set: &TaskSet, rule: GlobalRule, scenario: &Scenario, window: &Window<'_>) -> (Simulated, Outcome) {
@@ -114,7 +114,8 @@ fn cases() -> Vec<(TaskSet, Rules)> {
     let mut cases: Vec<_> = [GlobalRule::Mpcp, GlobalRule::Msrp, GlobalRule::FmlpLong]
         .map(|rule| (bus(), Rules::of(&bus(), rule)))
         .into();
-    let cores = [CoreRule::Immediate, CoreRule::Original, CoreRule::Srp, CoreRule::Dfp { jitter: None }];
+    let cores =
+        [LocalRule::Immediate, LocalRule::Original, LocalRule::Srp, LocalRule::DfpByClock { jitter: None }];
     cases.extend(cores.map(|core| (nested(), Rules::all(&nested(), core, GlobalRule::Msrp))));
     cases
 }
@@ -134,7 +135,7 @@ fn a_recorded_run_has_the_same_tracks() {
     let queue = |writer, reader| Channel {
         writer,
         readers: vec![reader],
-        mechanism: Mechanism::Queue(Queue { capacity: 2, sends: 1, takes: 2, full: Full::Refuse }),
+        delivery: Delivery::Queue(Queue { capacity: 2, sends: 1, takes: 2, full: Full::Refuse }),
     };
     let mut flows = Flows::new(&set, vec![queue(0, 1), queue(1, 2)]).unwrap();
     let mut simulation = Simulation::new(&set, &Rules::of(&set, GlobalRule::Msrp)).unwrap();
@@ -244,7 +245,7 @@ fn lanes_and_jobs_agree() {
                     asleep.insert(who);
                 }
                 // A task that waits for a local resource gets no wake before it runs.
-                let local = rules.cores[0] == CoreRule::Original;
+                let local = rules.cores[0] == LocalRule::Original;
                 assert!(local || !asleep.contains(&next), "{line}");
                 if next != "swapper" {
                     running.insert(cpu, (next, at));
@@ -259,7 +260,8 @@ fn lanes_and_jobs_agree() {
 #[test]
 fn jobs_that_are_dropped_and_not_complete() {
     let set =
-        TaskSet::new(vec![Scheduler::FixedPriority], vec![], vec![task("much", 0, 1, 1, cost(3))]).unwrap();
+        TaskSet::new(vec![SchedulingPolicy::FixedPriority], vec![], vec![task("much", 0, 1, 1, cost(3))])
+            .unwrap();
     let window = Window { until: Instant::from_ns(20_000_000), ..all(&[]) };
     let (shown, _) = shown(&set, GlobalRule::Mpcp, &Scenario::worst(Duration::from_ms(20)), &window);
     let trace = shown.into_perfetto();
@@ -292,7 +294,7 @@ fn dispatched(set: &TaskSet) -> Plan {
     let users = |at| set.users(at).map(|task| set.tasks()[task].name.clone()).collect();
     let resource = |(at, resource): (usize, &Resource)| taut_plan::ResourcePlan {
         name: resource.name.clone(),
-        protocol: taut_plan::Locking::Mpcp,
+        protocol: taut_plan::LockingProtocol::Mpcp,
         reason: String::new(),
         users: users(at),
     };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_model::{Evidence, Kind, Mechanism, OnMissingPrivilege, Overflow, Overrun, Scheduler, Size};
+use taut_model::{
+    ChannelKind, Evidence, Mechanism, OnMissingPrivilege, OverflowPolicy, Overrun, SchedulingPolicy, Size,
+};
 use taut_plan::{
     ArrivalPlan, ChainPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryPlan, Overrides, Place, Plan,
     ReaderPlan, Region, ServicePlan, StepPlan, TaskPlan, Term, WriterPlan, digest,
@@ -59,7 +61,7 @@ fn task(task: Task) -> TaskPlan {
 
 struct Channel {
     name: &'static str,
-    kind: Kind,
+    kind: ChannelKind,
     from: (&'static str, bool),
     to: (&'static str, bool, bool),
     layout: &'static str,
@@ -93,7 +95,7 @@ fn channel(channel: Channel) -> ChannelPlan {
         buffers: None,
         capacity: channel.capacity,
         capacity_reason: None,
-        overflow: Overflow::Reject,
+        overflow: OverflowPolicy::Reject,
         place: if outside { Place::Segment } else { Place::Process },
         region: channel.region,
         latency: channel.latency,
@@ -170,7 +172,7 @@ pub(crate) fn plan() -> Plan {
     let channels = vec![
         channel(Channel {
             name: "samples",
-            kind: Kind::Queue,
+            kind: ChannelKind::Queue,
             from: ("source", false),
             to: ("recording", false, false),
             layout: frame,
@@ -183,7 +185,7 @@ pub(crate) fn plan() -> Plan {
         }),
         channel(Channel {
             name: "audio",
-            kind: Kind::Queue,
+            kind: ChannelKind::Queue,
             from: ("recording", false),
             to: ("processing", false, false),
             layout: frame,
@@ -196,7 +198,7 @@ pub(crate) fn plan() -> Plan {
         }),
         channel(Channel {
             name: "electrodes",
-            kind: Kind::Queue,
+            kind: ChannelKind::Queue,
             from: ("processing", false),
             to: ("output", false, true),
             layout: stimulation,
@@ -209,7 +211,7 @@ pub(crate) fn plan() -> Plan {
         }),
         channel(Channel {
             name: "levels",
-            kind: Kind::State,
+            kind: ChannelKind::State,
             from: ("processing", false),
             to: ("ui", true, false),
             layout: stimulation,
@@ -222,7 +224,7 @@ pub(crate) fn plan() -> Plan {
         }),
         channel(Channel {
             name: "settings",
-            kind: Kind::State,
+            kind: ChannelKind::State,
             from: ("ui", true),
             to: ("processing", false, false),
             layout: "volume f32, sensitivity f32",
@@ -258,7 +260,7 @@ pub(crate) fn plan() -> Plan {
         },
         cores: vec![CorePlan {
             cpu: 0,
-            scheduler: Scheduler::FixedPriority,
+            scheduler: SchedulingPolicy::FixedPriority,
             utilisation_ppm: 267_500,
             dispatched: None,
         }],

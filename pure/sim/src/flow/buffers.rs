@@ -6,7 +6,7 @@
 //! The initial value takes a buffer too. At one instant, completions come before beginnings.
 
 use super::record::{Job, Passed};
-use super::{Flows, Got, Mechanism, SamplingPoint, reads};
+use super::{Delivery, Flows, Got, SamplingPoint, reads};
 use crate::calendar::NEVER;
 
 /// The initial value.
@@ -33,14 +33,14 @@ impl Flows {
     pub fn buffers(&self, channel: usize) -> Option<u64> {
         let of = self.channels.get(channel)?;
         let from = self.jobs(of.writer);
-        match of.mechanism {
-            Mechanism::Dbp => Some(self.held(channel, true)),
-            Mechanism::Newest(SamplingPoint::Start) => Some(self.held(channel, false)),
-            Mechanism::Tccp { preserving: true, .. } => {
+        match of.delivery {
+            Delivery::Dbp => Some(self.held(channel, true)),
+            Delivery::Newest(SamplingPoint::Start) => Some(self.held(channel, false)),
+            Delivery::Tccp { preserving: true, .. } => {
                 let in_turn = |reader| self.in_turn(channel, reader, |job| job.release);
                 Some(of.readers.iter().map(|reader| in_turn(*reader)).max().unwrap_or(1))
             }
-            Mechanism::Tccp { preserving: false, .. } => {
+            Delivery::Tccp { preserving: false, .. } => {
                 let in_turn = |reader| self.in_turn(channel, reader, |job| job.start);
                 let read = of.readers.iter().map(|reader| in_turn(*reader)).max().unwrap_or(1);
                 // The newest stays where it is while the next one is written.

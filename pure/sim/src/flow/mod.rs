@@ -47,12 +47,12 @@ pub struct Channel {
     /// The tasks that read, in every job, each listed once. A queue has one.
     pub readers: Vec<usize>,
     /// Which value gets from the writer to the readers, and when.
-    pub mechanism: Mechanism,
+    pub delivery: Delivery,
 }
 
 /// Which value a job reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mechanism {
+pub enum Delivery {
     /// The newest complete value: state objects that readers sample themselves, whatever protects them.
     Newest(SamplingPoint),
     /// The value that the synchronous-reactive model reads, kept as long as a job reads it: flow-preserving DBP
@@ -183,11 +183,11 @@ impl Flows {
             if of.readers.contains(&of.writer) || of.readers.iter().enumerate().any(again) {
                 return Err(FlowFault::Twice { channel });
             }
-            match of.mechanism {
-                Mechanism::Queue(queue) if of.readers.len() != 1 || !queue.is_valid() => {
+            match of.delivery {
+                Delivery::Queue(queue) if of.readers.len() != 1 || !queue.is_valid() => {
                     return Err(FlowFault::Queue { channel });
                 }
-                Mechanism::Tccp { buffers: 0, .. } => return Err(FlowFault::NoBuffer { channel }),
+                Delivery::Tccp { buffers: 0, .. } => return Err(FlowFault::NoBuffer { channel }),
                 _ => {}
             }
         }

@@ -74,7 +74,7 @@ impl Flows {
                     Got::Several { first, last } => {
                         made[at] = samples[first].zip(samples[last]).map(|(first, last)| (first.0, last.1));
                     }
-                    Got::Nothing if matches!(of.mechanism, super::Mechanism::Queue(_)) => {
+                    Got::Nothing if matches!(of.delivery, super::Delivery::Queue(_)) => {
                         writes[at] = false;
                         made[at] = at.checked_sub(1).and_then(|before| made[before]);
                     }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use super::record::Job;
-use super::{Flows, Got, Mechanism};
+use super::{Delivery, Flows, Got};
 use crate::calendar::NEVER;
 
 /// A queue's parameters. A job sends when it completes, and takes what is there when it starts.
@@ -52,7 +52,7 @@ impl Flows {
     /// How full a queue was; none if the channel is not a queue.
     pub fn fill(&self, channel: usize) -> Option<Fill> {
         let of = self.channels.get(channel)?;
-        let Mechanism::Queue(queue) = of.mechanism else { return None };
+        let Delivery::Queue(queue) = of.delivery else { return None };
         Some(run(queue, self.jobs(of.writer), self.jobs(of.readers[0]), |_| true, |_, _| {}))
     }
 }

@@ -4,7 +4,7 @@
 //! Which job reads which value: one pass over the jobs of both tasks.
 
 use super::record::Passed;
-use super::{Channel, Flows, Mechanism, SamplingPoint, Until, queue};
+use super::{Channel, Delivery, Flows, SamplingPoint, Until, queue};
 use crate::calendar::NEVER;
 
 /// What a job has read.
@@ -62,23 +62,23 @@ pub(super) fn each(
     let above = flows.is_above(channel.writer, reader);
     let to = to.iter().enumerate().filter(|(_, job)| job.start != NEVER);
     let some = |count: usize| count.checked_sub(1).map_or(Got::Nothing, Got::Value);
-    match channel.mechanism {
-        Mechanism::Newest(sample) => {
+    match channel.delivery {
+        Delivery::Newest(sample) => {
             let mut complete = Passed::new(from, |job| job.complete);
             for (at, job) in to {
                 let now = if sample == SamplingPoint::Start { job.start } else { job.release };
                 found(at, some(complete.by(now)));
             }
         }
-        Mechanism::Dbp | Mechanism::Tccp { preserving: true, .. } => {
+        Delivery::Dbp | Delivery::Tccp { preserving: true, .. } => {
             let mut activated = Passed::new(from, |job| job.release);
             for (at, job) in to {
                 // With a unit delay, the value before the last.
                 let got = match some(activated.by(job.release).saturating_sub(above.into())) {
                     Got::Value(value) if from[value].complete > job.start => Got::NotYet(value),
                     Got::Value(value) => {
-                        let next = match channel.mechanism {
-                            Mechanism::Tccp { buffers, .. } => {
+                        let next = match channel.delivery {
+                            Delivery::Tccp { buffers, .. } => {
                                 behind(value, buffers).and_then(|at| from.get(at))
                             }
                             _ => None,
@@ -93,7 +93,7 @@ pub(super) fn each(
                 found(at, got);
             }
         }
-        Mechanism::Tccp { buffers, preserving: false } => {
+        Delivery::Tccp { buffers, preserving: false } => {
             let mut complete = Passed::new(from, |job| job.complete);
             for (at, job) in to {
                 let got = match some(complete.by(job.start)) {
@@ -106,7 +106,7 @@ pub(super) fn each(
                 found(at, got);
             }
         }
-        Mechanism::Logical(until) => {
+        Delivery::Logical(until) => {
             let task = &flows.tasks[channel.writer];
             let lasts = match until {
                 Until::Deadline => task.deadline,
@@ -118,7 +118,7 @@ pub(super) fn each(
                 found(at, some(visible.by(job.release)));
             }
         }
-        Mechanism::Queue(queue) => {
+        Delivery::Queue(queue) => {
             queue::run(queue, from, flows.jobs(reader), wrote, found);
         }
     }

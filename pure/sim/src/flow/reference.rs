@@ -107,8 +107,7 @@ pub(super) fn order(tasks: &[Task], channels: &[Channel]) -> Option<Vec<usize>> 
             let writer = channel.writer;
             channel.readers.clone().into_iter().map(move |reader| (writer, reader))
         };
-        let states =
-            channels.iter().filter(|channel| !matches!(channel.mechanism, super::Mechanism::Queue(_)));
+        let states = channels.iter().filter(|channel| !matches!(channel.delivery, super::Delivery::Queue(_)));
         states.flat_map(of).filter(|(writer, reader)| !is_above(tasks, *writer, *reader))
     };
     let mut needs = vec![0; tasks.len()];

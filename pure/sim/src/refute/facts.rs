@@ -8,7 +8,7 @@ use taut_time::Duration;
 
 use crate::program::{self, Guard};
 use crate::random::Random;
-use crate::{CoreRule, Place, Rules, Scenario};
+use crate::{LocalRule, Place, Rules, Scenario};
 
 /// The most arrivals of a task in a search.
 const ARRIVALS_MAX: usize = 4096;
@@ -56,7 +56,7 @@ impl Facts {
         let is_edf = |core: usize| {
             matches!(
                 rules.cores[core],
-                CoreRule::Srp | CoreRule::SrpList | CoreRule::Dfp { .. } | CoreRule::DfpNext
+                LocalRule::Srp | LocalRule::SrpList | LocalRule::DfpByClock { .. } | LocalRule::Dfp
             )
         };
         // Smaller = more urgent.

@@ -93,7 +93,7 @@ pub struct Progress {
 /// A search. The caller decides when it ends: it has no clock.
 ///
 /// ```
-/// use taut_model::{Arrivals, Body, Scheduler, SetTask, TaskSet};
+/// use taut_model::{Arrivals, Body, SchedulingPolicy, SetTask, TaskSet};
 /// use taut_sim::{GlobalRule, Hunt, Rules};
 /// use taut_time::Duration;
 ///
@@ -107,7 +107,7 @@ pub struct Progress {
 ///     jitter: Duration::ZERO,
 ///     body: Body::Anywhere { cost: Duration::from_ms(cost), requests: Vec::new() },
 /// };
-/// let set = TaskSet::new(vec![Scheduler::FixedPriority], vec![], vec![task("a", 2, 1, 4), task("b", 1, 3, 8)]).unwrap();
+/// let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority], vec![], vec![task("a", 2, 1, 4), task("b", 1, 3, 8)]).unwrap();
 /// let claims = [None, Some(Duration::from_us(3_999))];
 /// let mut hunt = Hunt::new(&set, &Rules::of(&set, GlobalRule::Mpcp), &claims, 1).unwrap();
 /// while hunt.progress().witnesses.is_empty() && hunt.progress().runs < 10_000 {

@@ -10,7 +10,7 @@ use super::Why;
 use super::log::{Item, What};
 use super::replayer::{CoreCursor, Replayer, Reservation};
 use crate::run::Act;
-use crate::{CoreRule, End, Event, Kind, Simulation, Sink};
+use crate::{End, Event, Kind, LocalRule, Simulation, Sink};
 
 /// Receives the simulated events of a core.
 struct EventSink<'a, S> {
@@ -221,7 +221,7 @@ impl<S: Sink> Replayer<'_, S> {
     /// Sets what a task's core knows about the task's next arrival.
     pub(super) fn foresee(&mut self, task: usize) {
         let of = &self.set.tasks()[task];
-        if self.rules.cores[of.core] == CoreRule::DfpNext && of.arrivals != Arrivals::Sporadic {
+        if self.rules.cores[of.core] == LocalRule::Dfp && of.arrivals != Arrivals::Sporadic {
             let next = self.log.arrivals[task].get(self.arrived[task]);
             self.simulation.comes_next(task, next.copied());
         }
@@ -235,7 +235,7 @@ impl<S: Sink> Replayer<'_, S> {
     /// The next job of a task outside the calendar arrives when it is delivered: not before the core last looked at
     /// its calendar.
     pub(super) fn foresee_untimed(&mut self, core: usize) {
-        if self.rules.cores[core] == CoreRule::DfpNext {
+        if self.rules.cores[core] == LocalRule::Dfp {
             for task in self.set.on_core(core) {
                 // A server never arrives: it locks nothing.
                 let server = self.servers.contains(&task);

@@ -12,7 +12,7 @@ use taut_time::Duration;
 use super::{EXTRA, Halt, Moment, NONE, Simulation, refused};
 use crate::calendar::NEVER;
 use crate::program::What;
-use crate::{CoreRule, End, Fault, Kind, Rules, Scenario, Sink};
+use crate::{End, Fault, Kind, LocalRule, Rules, Scenario, Sink};
 
 /// A task's budget, and the reaction to an overrun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Simulation {
             let demotes = limit.overrun == Overrun::Demote;
             let of = self.tasks.get(task).ok_or(Fault::Limit { task })?;
             let rule = rules.cores.get(of.core).ok_or(Fault::Cores)?;
-            if limit.budget.is_some_and(Duration::is_zero) || (demotes && *rule == CoreRule::SrpList) {
+            if limit.budget.is_some_and(Duration::is_zero) || (demotes && *rule == LocalRule::SrpList) {
                 return Err(Fault::Limit { task });
             }
             tasks[task] = Some(Limited::new(limit));

@@ -28,7 +28,8 @@ use crate::calendar::{Calendar, NEVER};
 use crate::event::Watched;
 use crate::program::{self, Guard, Op, Open, What};
 use crate::random::Random;
-use crate::{CoreRule, End, Event, Fault, Kind, Outcome, Placement, Rules, Scenario, Sink, TaskOutcome};
+use crate::rules::bears_suspension;
+use crate::{End, Event, Fault, Kind, LocalRule, Outcome, Placement, Rules, Scenario, Sink, TaskOutcome};
 
 pub(crate) use driven::{Act, CoreStatus, END_OF_TIME};
 
@@ -178,7 +179,7 @@ impl Simulation {
         let mut ops = extra.to_vec();
         for (at, task) in set.tasks().iter().enumerate() {
             let suspends = set.requests(at).iter().any(|request| guards[request.resource] == Guard::Suspend);
-            if suspends && !rules.cores[task.core].bears_suspension() {
+            if suspends && !bears_suspension(rules.cores[task.core]) {
                 return Err(Fault::Suspends { core: task.core });
             }
             let local: &mut Vec<u32> = &mut members[task.core];
@@ -225,7 +226,7 @@ impl Simulation {
                 events: 0,
             },
         };
-        let from_next = rules.cores.iter().map(|rule| *rule == CoreRule::DfpNext).collect();
+        let from_next = rules.cores.iter().map(|rule| *rule == LocalRule::Dfp).collect();
         let fresh = (cores, globals);
         Ok(Self {
             tasks,

@@ -3,8 +3,8 @@
 
 //! Random sets and rules.
 
-use taut_model::{Arrivals, Body, Request, Resource, Scheduler, SetTask, TaskSet};
-use taut_sim::{CoreRule, GlobalRule, Rules};
+use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
+use taut_sim::{GlobalRule, LocalRule, Rules};
 use taut_time::Duration;
 
 use crate::random::Random;
@@ -53,13 +53,14 @@ pub fn case(random: &mut Random) -> Case {
             }
         }
         let resources = (0..2 * cores + globals).map(|at| Resource { name: format!("r{at}") }).collect();
-        let set = TaskSet::new(vec![Scheduler::FixedPriority; cores], resources, tasks).expect("valid");
+        let set =
+            TaskSet::new(vec![SchedulingPolicy::FixedPriority; cores], resources, tasks).expect("valid");
         let core_rules = [
-            CoreRule::Immediate,
-            CoreRule::Original,
-            CoreRule::Srp,
-            CoreRule::Dfp { jitter: Some(ns(late)) },
-            CoreRule::DfpNext,
+            LocalRule::Immediate,
+            LocalRule::Original,
+            LocalRule::Srp,
+            LocalRule::DfpByClock { jitter: Some(ns(late)) },
+            LocalRule::Dfp,
         ];
         let global_rules = [GlobalRule::Msrp, GlobalRule::Mpcp, GlobalRule::FmlpLong];
         let rules = Rules {

@@ -6,7 +6,7 @@
 use taut_event::Kind;
 use taut_model::Arrivals;
 use taut_policy::{Answer, Party};
-use taut_sim::CoreRule;
+use taut_sim::LocalRule;
 use taut_time::Instant;
 
 use super::Machine;
@@ -14,7 +14,7 @@ use super::Machine;
 impl Machine<'_> {
     /// The instant that deadline floors count from.
     fn base(&self, core: usize) -> u64 {
-        if self.case.rules.cores[core] == CoreRule::DfpNext {
+        if self.case.rules.cores[core] == LocalRule::Dfp {
             // For a task outside the calendar: when its core last looked.
             let next = |task: &usize| match self.case.set.tasks()[*task].arrivals {
                 Arrivals::Sporadic => self.reported[core],

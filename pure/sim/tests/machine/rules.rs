@@ -10,7 +10,7 @@ use taut_policy::{
     Core, Dfp, FmlpLong, Global, Grant, LocalResource, Locking, Misuse, Mpcp, Msrp, Party, Request, Slot,
     Srp, SrpTask, Waiter,
 };
-use taut_sim::{CoreRule, GlobalRule, Rules};
+use taut_sim::{GlobalRule, LocalRule, Rules};
 use taut_time::{Duration, Instant};
 
 type Queue = Heap<Vec<HeapSlot>>;
@@ -62,30 +62,30 @@ pub(super) fn core(set: &TaskSet, rules: &Rules, core: usize) -> Box<dyn Bands> 
         Box::new(Core::new(local.expect("fits"), queue, slots, count).expect("fits"))
     }
     match rules.cores[core] {
-        CoreRule::Immediate => {
+        LocalRule::Immediate => {
             let held = vec![LocalResource::EMPTY; resources];
             boxed(Immediate::new(queue(), slots(), &priorities, held, &ceilings), queue(), slots())
         }
-        CoreRule::Original => {
+        LocalRule::Original => {
             let held = vec![LocalResource::EMPTY; resources];
             boxed(Original::new(queue(), slots(), &priorities, held, &ceilings), queue(), slots())
         }
-        CoreRule::Srp => {
+        LocalRule::Srp => {
             let held = vec![LocalResource::EMPTY; resources];
             let tasks = vec![SrpTask::EMPTY; count];
             boxed(Srp::new(queue(), tasks, &deadlines, held, &floors), queue(), slots())
         }
-        CoreRule::Dfp { jitter } => {
+        LocalRule::DfpByClock { jitter } => {
             let held = vec![LocalResource::EMPTY; resources];
             let jitter = jitter.expect("given");
             boxed(Dfp::new(queue(), slots(), &deadlines, held, &floors, jitter), queue(), slots())
         }
-        CoreRule::DfpNext => {
+        LocalRule::Dfp => {
             let held = vec![LocalResource::EMPTY; resources];
             let rule = Dfp::new(queue(), slots(), &deadlines, held, &floors, Duration::ZERO);
             boxed(rule, queue(), slots())
         }
-        CoreRule::SrpList => panic!("known to be wrong"),
+        LocalRule::SrpList => panic!("known to be wrong"),
     }
 }
 

@@ -18,7 +18,7 @@
 //! **It ends.** t falls by at least 1 ns a step. Where that would take too long, [`STEPS_MAX`] and [`TERMS_MAX`] end
 //! the search sooner, with an answer that says so.
 
-use taut_model::{Arrivals, Scheduler, TaskSet};
+use taut_model::{Arrivals, SchedulingPolicy, TaskSet};
 use taut_time::Duration;
 
 use super::horizon::{Horizon, horizon};
@@ -109,7 +109,7 @@ impl Task {
 
 /// Whether a core is under EDF or has no tasks.
 pub(crate) fn is_edf(set: &TaskSet, core: usize) -> bool {
-    set.on_core(core).next().is_none() || set.cores()[core] == Scheduler::Edf
+    set.on_core(core).next().is_none() || set.cores()[core] == SchedulingPolicy::Edf
 }
 
 /// Whether in some run all tasks of a core arrive at once and then as often as they may.

@@ -15,7 +15,7 @@
 //!
 //! No overheads are charged: [`crate::Core`] does that.
 
-use taut_model::{Arrivals, Scheduler, TaskSet};
+use taut_model::{Arrivals, SchedulingPolicy, TaskSet};
 
 use super::arbitrary::{self, Response};
 use super::ceiling::{Ceilings, Section};
@@ -43,7 +43,7 @@ pub struct Found {
 pub fn responses(set: &TaskSet, core: usize) -> Result<Vec<Found>, Overflow> {
     let ceilings = Ceilings::of(set);
     let local = |task: usize| set.requests(task).iter().all(|r| ceilings.ceiling(r.resource).is_some());
-    let refused = if set.cores().get(core) != Some(&Scheduler::FixedPriority) {
+    let refused = if set.cores().get(core) != Some(&SchedulingPolicy::FixedPriority) {
         Some(Assumption::FixedPriority)
     } else if set.on_core(core).all(local) {
         None

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use serde::{Deserialize, Serialize};
-
-use crate::{Kind, LINE_BYTES, Locking};
+use crate::{ChannelKind, LINE_BYTES, LockingProtocol};
 
 /// A protocol of `taut-share`, under its paper's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Mechanism {
     /// Latest value; a non-real-time writer, one real-time reader.
     Sdrtr,
@@ -42,8 +40,8 @@ pub enum Mechanism {
 }
 
 /// How a reader gets a value that the writer does not change during the read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Way {
     /// It has a place of its own in the object, and is safe whatever the timing.
     Claims,
@@ -64,7 +62,7 @@ pub struct Parties {
     pub real_time_readers: usize,
     /// Readers that are clients, which map what they read read-only.
     pub client_readers: usize,
-    /// Whether they read what the synchronous model reads: [`crate::Flow::Synchronous`].
+    /// Whether they read what the synchronous model reads: [`Flow::Synchronous`](crate::Flow::Synchronous).
     pub synchronous: bool,
 }
 
@@ -142,9 +140,9 @@ impl Mechanism {
     /// that only reads cannot. Hybrid also serves any number of readers that store nothing, even if there are no
     /// others. Improved Chen and NBW rely on a bound on the rate of writes, which only a real-time writer guarantees.
     /// Under a lock all parties are real-time, so that no party waits for one that is not.
-    pub fn serves(self, kind: Kind, parties: &Parties) -> bool {
+    pub fn serves(self, kind: ChannelKind, parties: &Parties) -> bool {
         let &Parties { real_time_writer, readers, real_time_readers, client_readers, synchronous } = parties;
-        if (kind == Kind::Queue) != (self == Self::Qrtr) || synchronous != self.preserves_flow() {
+        if (kind == ChannelKind::Queue) != (self == Self::Qrtr) || synchronous != self.preserves_flow() {
             return false;
         }
         match self {
@@ -172,11 +170,11 @@ impl Mechanism {
     }
 
     /// The locking protocol, if the mechanism is a lock.
-    pub fn locking(self) -> Option<Locking> {
+    pub fn locking(self) -> Option<LockingProtocol> {
         match self {
-            Self::Srp => Some(Locking::Srp),
-            Self::Msrp => Some(Locking::Msrp),
-            Self::Mpcp => Some(Locking::Mpcp),
+            Self::Srp => Some(LockingProtocol::Srp),
+            Self::Msrp => Some(LockingProtocol::Msrp),
+            Self::Mpcp => Some(LockingProtocol::Mpcp),
             _ => None,
         }
     }
@@ -341,23 +339,32 @@ mod tests {
             let flow = Parties { synchronous: true, ..parties };
             let preserving = [Mechanism::Dbp, Mechanism::Tccp].map(|mechanism| mechanism.serves(kind, &flow));
             let real_time = real_time_writer && readers == real_time_readers && (1..=62).contains(&readers);
-            assert_eq!(preserving, [kind == Kind::State && real_time; 2]);
+            assert_eq!(preserving, [kind == ChannelKind::State && real_time; 2]);
             let fit = Mechanism::ALL.into_iter().filter(|mechanism| mechanism.serves(kind, &parties));
             fit.collect::<Vec<_>>()
         };
         let claiming = vec![Presence, Chen, DoubleBuffer, Peterson, Hybrid];
-        assert_eq!(of(Kind::State, false, 1, 1, 0), [vec![Mechanism::Sdrtr], claiming.clone()].concat());
-        assert_eq!(of(Kind::State, true, 3, 0, 1), [Hybrid, Mechanism::Sdrtw]);
-        assert_eq!(of(Kind::State, true, 2, 1, 0), [claiming.clone(), vec![ImprovedChen, Nbw]].concat());
-        assert_eq!(of(Kind::State, true, 2, 1, 1), [Hybrid, ImprovedChen, Nbw]);
-        assert_eq!(of(Kind::State, false, 2, 2, 0), claiming);
-        assert_eq!(of(Kind::State, true, 60, 60, 0)[0], Chen);
-        assert_eq!(of(Kind::State, true, 2, 2, 0)[7..], locks);
-        assert_eq!(of(Kind::State, true, 251, 251, 0), [vec![ImprovedChen, Nbw], locks.to_vec()].concat());
-        assert_eq!(of(Kind::Queue, false, 1, 1, 0), [Mechanism::Qrtr]);
-        assert_eq!(of(Kind::Queue, true, 1, 1, 0), [Mechanism::Qrtr]);
-        assert_eq!(of(Kind::Queue, true, 1, 0, 1), []);
-        assert_eq!(of(Kind::State, false, 1, 0, 1), []);
-        assert_eq!(of(Kind::State, true, 0, 0, 0), []);
+        assert_eq!(
+            of(ChannelKind::State, false, 1, 1, 0),
+            [vec![Mechanism::Sdrtr], claiming.clone()].concat()
+        );
+        assert_eq!(of(ChannelKind::State, true, 3, 0, 1), [Hybrid, Mechanism::Sdrtw]);
+        assert_eq!(
+            of(ChannelKind::State, true, 2, 1, 0),
+            [claiming.clone(), vec![ImprovedChen, Nbw]].concat()
+        );
+        assert_eq!(of(ChannelKind::State, true, 2, 1, 1), [Hybrid, ImprovedChen, Nbw]);
+        assert_eq!(of(ChannelKind::State, false, 2, 2, 0), claiming);
+        assert_eq!(of(ChannelKind::State, true, 60, 60, 0)[0], Chen);
+        assert_eq!(of(ChannelKind::State, true, 2, 2, 0)[7..], locks);
+        assert_eq!(
+            of(ChannelKind::State, true, 251, 251, 0),
+            [vec![ImprovedChen, Nbw], locks.to_vec()].concat()
+        );
+        assert_eq!(of(ChannelKind::Queue, false, 1, 1, 0), [Mechanism::Qrtr]);
+        assert_eq!(of(ChannelKind::Queue, true, 1, 1, 0), [Mechanism::Qrtr]);
+        assert_eq!(of(ChannelKind::Queue, true, 1, 0, 1), []);
+        assert_eq!(of(ChannelKind::State, false, 1, 0, 1), []);
+        assert_eq!(of(ChannelKind::State, true, 0, 0, 0), []);
     }
 }

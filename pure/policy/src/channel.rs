@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What a channel promises, whatever its mechanism.
+
+/// Which values arrive at a reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum ChannelKind {
+    /// The latest value.
+    State,
+    /// Every value, in order, one writer to one reader.
+    Queue,
+}
+
+/// Which of its writer's values a job reads from a state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum Flow {
+    /// The newest value at the moment of reading.
+    #[default]
+    Newest,
+    /// The value that the synchronous-reactive model reads [Han14, I-B]: of the writer's job that was activated last
+    /// when the reader's job was activated, or of the job before it where there is a unit delay. Activations count by
+    /// their nominal instants; at one instant the writer's comes before its readers'. A job that writes no new value
+    /// leaves the last one.
+    Synchronous,
+}
+
+impl Flow {
+    /// Its word in a manifest.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Newest => "newest",
+            Self::Synchronous => "synchronous",
+        }
+    }
+
+    /// The flow with this word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Newest, Self::Synchronous].into_iter().find(|flow| flow.word() == word)
+    }
+}
+
+/// What happens to a value that does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum OverflowPolicy {
+    /// The new value is rejected and returned to the sender.
+    Reject,
+    /// The oldest value is dropped.
+    DropOldest,
+    /// All waiting values are dropped.
+    Clear,
+}
+
+/// Bytes that the runtime puts in front of every value: the time of sending and the sequence number, 8 each.
+pub const STAMP_BYTES: u32 = 16;
+/// Alignment of every object in a memory map, and the size of the line that wakes a receiver: two cache lines, since
+/// processors fetch them in pairs.
+pub const LINE_BYTES: u64 = 128;
