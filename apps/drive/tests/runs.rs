@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use taut_drive::BLOCKS;
 use taut_event::file::Run;
 use taut_manifest::{Source, load, render};
-use taut_plan::{ArrivalPlan, ClassPlan, Flow, Input, Plan, digest};
+use taut_plan::{Arrival, ClassPlan, Flow, Input, Plan, digest};
 
 /// Only one application runs at a time: all want the same CPUs.
 static TURN: Mutex<()> = Mutex::new(());
@@ -90,8 +90,8 @@ fn the_manifest_has_the_model() {
         let ClassPlan::RealTime { arrival, .. } = &plan.tasks[plan.task(block.name).unwrap()].class else {
             panic!()
         };
-        let ArrivalPlan::Periodic { periodic, offset } = arrival else { panic!() };
-        assert_eq!((periodic.as_ns(), offset.as_ns()), (block.period_ms * 1_000_000, 0), "{}", block.name);
+        let Arrival::Periodic { period, offset } = arrival else { panic!() };
+        assert_eq!((period.as_ns(), offset.as_ns()), (block.period_ms * 1_000_000, 0), "{}", block.name);
         let reads = plan.channels.iter().filter_map(|channel| {
             let reader = channel.readers.iter().find(|reader| reader.name == block.name)?;
             Some((channel.name.as_str(), reader.delayed))

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
-use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_time::Duration;
 
 /// A century, in microseconds. A longer time is a mistake; a shorter one fits in 64 bits of nanoseconds.
@@ -132,7 +132,7 @@ impl Case {
                 name: at.to_string(),
                 core: task.core,
                 priority: most - task.prio,
-                arrivals: Arrivals::Sporadic,
+                arrivals: ArrivalPattern::Sporadic,
                 period: Duration::from_us(task.t),
                 deadline: Duration::from_us(task.d),
                 jitter: Duration::from_us(task.j),

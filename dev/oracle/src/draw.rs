@@ -17,7 +17,7 @@
 //! arrivals    sporadic or periodic; in one set of five more than half of the tasks begin at given offsets
 //! ```
 
-use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
 use taut_time::Duration;
 
 /// Numbers that a seed reproduces (splitmix64).
@@ -168,11 +168,11 @@ pub(crate) fn tasks(draw: &mut Draw, requirements: &Requirements) -> (Vec<SetTas
             }
             let jitter = if jittery && draw.chance(50) { draw.pick(0, period / 5) } else { 0 };
             let arrivals = if requirements.phased && draw.chance(60) {
-                Arrivals::Phased(Duration::from_us(draw.pick(0, period - 1)))
+                ArrivalPattern::Phased(Duration::from_us(draw.pick(0, period - 1)))
             } else if draw.chance(50) {
-                Arrivals::Sporadic
+                ArrivalPattern::Sporadic
             } else {
-                Arrivals::Periodic
+                ArrivalPattern::Periodic
             };
             let body = if requirements.placed && !requests.is_empty() {
                 Body::Segments(segments(draw, left, &requests, global))

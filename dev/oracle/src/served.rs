@@ -5,9 +5,10 @@
 //! response of requests. The server's interference enters the bounds of the tasks below it.
 
 use std::collections::BTreeMap;
+use taut_model::ArrivalPattern;
 
 use taut_analysis::uni::fp::arbitrary;
-use taut_analysis::uni::fp::preemptive::{self, Release, Subject, Task};
+use taut_analysis::uni::fp::preemptive::{self, Subject, Task};
 use taut_analysis::uni::server::{Requests, Response, Server, deferrable, polling, sporadic};
 use taut_analysis::{Overflow, Verdict};
 use taut_model::{SchedulingPolicy, TaskSet};
@@ -72,7 +73,12 @@ pub(crate) fn one(
     let jitter = if draw.chance(50) { draw.pick(0, 3 * apart) } else { 0 };
     let asked = Requests { cost: us(cost), period: us(apart), jitter: us(jitter), deadline: Duration::MAX };
     // 3. The response time of the budget, analysed as a task's.
-    let own = Task { cost: us(budget), period: us(period), jitter: Duration::ZERO, release: Release::Driven };
+    let own = Task {
+        cost: us(budget),
+        period: us(period),
+        jitter: Duration::ZERO,
+        arrivals: ArrivalPattern::Driven,
+    };
     let above = above(&set, priority);
     let subject = subject(own, us(period));
     let found = preemptive::response(&subject, &above).map_err(|overflow| overflow.to_string())?;
@@ -125,7 +131,7 @@ fn subject(task: Task, deadline: Duration) -> Subject {
 
 fn task(set: &TaskSet, at: usize) -> Task {
     let task = &set.tasks()[at];
-    Task { cost: set.cost(at), period: task.period, jitter: task.jitter, release: Release::Driven }
+    Task { cost: set.cost(at), period: task.period, jitter: task.jitter, arrivals: ArrivalPattern::Driven }
 }
 
 /// The tasks that are more urgent than a level.

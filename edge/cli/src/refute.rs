@@ -10,7 +10,7 @@ use taut_analysis::multi::{
     Bounds, Status, fmlp_plus, mpcp_lnr09_paper, mpcp_lnr09_sound, msrp_gai01, msrp_holistic, msrp_joint,
 };
 use taut_analysis::{Overflow, Verdict, Why};
-use taut_model::{Arrivals, TaskSet};
+use taut_model::{ArrivalPattern, TaskSet};
 use taut_plan::{ClassPlan, Planned};
 use taut_sim::{GlobalRule, Hunt, Progress, Rules, Start, Witness};
 use taut_time::Duration;
@@ -128,8 +128,8 @@ fn trace_path(arguments: &Refute, files: &Files) -> PathBuf {
 fn at_any_time(set: &TaskSet) -> Result<TaskSet, Failure> {
     let mut tasks = set.tasks().to_vec();
     for task in &mut tasks {
-        if task.arrivals != Arrivals::Sporadic {
-            task.arrivals = Arrivals::Sporadic;
+        if !task.arrivals.is_sporadic() {
+            task.arrivals = ArrivalPattern::Sporadic;
         }
     }
     TaskSet::new(set.cores().to_vec(), set.resources().to_vec(), tasks)

@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use taut_event::{Kind, Record};
-use taut_model::{Arrivals, Body, Model, Request, Resource, SetTask, TaskSet};
-use taut_plan::{ArrivalPlan, ClassPlan, LockingProtocol, Overrun, Plan, Planned, SchedulingPolicy};
+use taut_model::{ArrivalPattern, Body, Model, Request, Resource, SetTask, TaskSet};
+use taut_plan::{Arrival, ClassPlan, LockingProtocol, Overrun, Plan, Planned, SchedulingPolicy};
 use taut_sim::{GlobalRule, Limit, LocalRule, Rules, Served, Shares};
 use taut_time::Duration;
 
@@ -79,7 +79,7 @@ pub(crate) fn limits(planned: &Planned, set: &TaskSet) -> Vec<(usize, Limit)> {
         let of = &planned.plan.tasks[planned.plan.task(&task.name)?];
         let ClassPlan::RealTime { on_overrun, budget: Some(budget), .. } = &of.class else { return None };
         let budget = switches.and_then(|switches| budget.checked_add(switches));
-        (*on_overrun != Overrun::StopApp).then(|| (at, Limit { overrun: *on_overrun, budget }))
+        (*on_overrun != Overrun::StopApp).then_some((at, Limit { overrun: *on_overrun, budget }))
     };
     set.tasks().iter().enumerate().filter_map(limit).collect()
 }
@@ -128,7 +128,7 @@ pub(crate) fn staged(plan: &Plan) -> Result<Staged, Failure> {
                 name: task.name.clone(),
                 core,
                 priority: server.priority.into(),
-                arrivals: Arrivals::Sporadic,
+                arrivals: ArrivalPattern::Sporadic,
                 period: server.period,
                 deadline: server.period,
                 jitter: Duration::ZERO,
@@ -144,9 +144,9 @@ pub(crate) fn staged(plan: &Plan) -> Result<Staged, Failure> {
         };
         let request = |(resource, _)| Request { resource, count: 1, length: moment, outermost: true };
         let requests: Vec<Request> = resources.iter().enumerate().filter(uses).map(request).collect();
-        let (arrivals, period) = match arrival {
-            ArrivalPlan::Periodic { periodic, .. } => (Arrivals::Periodic, *periodic),
-            ArrivalPlan::Sporadic { sporadic, .. } => (Arrivals::Sporadic, *sporadic),
+        let arrivals = match arrival {
+            Arrival::Periodic { .. } => ArrivalPattern::Periodic,
+            Arrival::Sporadic { .. } => ArrivalPattern::Sporadic,
         };
         subjects.push(Some(tasks.len()));
         tasks.push(SetTask {
@@ -154,7 +154,7 @@ pub(crate) fn staged(plan: &Plan) -> Result<Staged, Failure> {
             core,
             priority: (*priority).into(),
             arrivals,
-            period,
+            period: arrival.period(),
             deadline: *deadline,
             jitter: Duration::ZERO,
             body: Body::Anywhere {
@@ -180,7 +180,7 @@ pub(crate) fn staged(plan: &Plan) -> Result<Staged, Failure> {
             name: format!("server {}", of.name),
             core,
             priority: of.priority.into(),
-            arrivals: Arrivals::Sporadic,
+            arrivals: ArrivalPattern::Sporadic,
             period: of.period,
             deadline: of.period,
             jitter: Duration::ZERO,

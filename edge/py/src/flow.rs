@@ -6,9 +6,10 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use taut_analysis::chain::data_age::data_age;
-use taut_analysis::chain::end_to_end::{Arrivals, Channel, Hop, Reading, Task};
+use taut_analysis::chain::end_to_end::{Channel, Hop, Reading, Task};
 use taut_analysis::chain::reaction;
 use taut_analysis::queue::{self, Reader, Writer, overflow};
+use taut_model::ArrivalPattern;
 
 use crate::answer::{Answer, answer};
 use crate::work::{fits, numbers, time};
@@ -76,7 +77,7 @@ type TaskRow = (bool, u64, u64, u64);
 type HopRow = (String, (u32, u32, bool), TaskRow);
 
 fn task((periodic, period, response, jitter): TaskRow) -> Task {
-    let arrivals = if periodic { Arrivals::Periodic } else { Arrivals::Sporadic };
+    let arrivals = if periodic { ArrivalPattern::Periodic } else { ArrivalPattern::Sporadic };
     Task { arrivals, period: time(period), response: time(response), jitter: time(jitter) }
 }
 

@@ -6,11 +6,12 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use taut_analysis::uni::fp::offsets::{self, Activity, Method, Position, Transaction};
-use taut_analysis::uni::fp::preemptive::{Release, Subject, Task};
+use taut_analysis::uni::fp::preemptive::{Subject, Task};
 use taut_analysis::uni::fp::{
     arbitrary, assignment, audsley, ceiling, limited_preemption, local_locks, non_preemptive, preemptive,
     sweep,
 };
+use taut_model::ArrivalPattern;
 
 use crate::answer::{Answer, answer};
 use crate::set::Set;
@@ -41,12 +42,12 @@ type Asked = (Row, u64, u64, bool, bool);
 type Found = (u64, u64, u64, Vec<u64>, u32);
 
 fn task((cost, period, jitter, release, offset): Row) -> Task {
-    let release = match release {
-        0 => Release::Free,
-        1 => Release::Phase(time(offset)),
-        _ => Release::Driven,
+    let arrivals = match release {
+        0 => ArrivalPattern::Periodic,
+        1 => ArrivalPattern::Phased(time(offset)),
+        _ => ArrivalPattern::Driven,
     };
-    Task { cost: time(cost), period: time(period), jitter: time(jitter), release }
+    Task { cost: time(cost), period: time(period), jitter: time(jitter), arrivals }
 }
 
 fn subject((row, deadline, blocking, blocking_attained, preemptible): Asked) -> Subject {

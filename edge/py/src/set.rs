@@ -5,7 +5,9 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, Segment, SetFault, SetTask, TaskSet};
+use taut_model::{
+    ArrivalPattern, Body, Request, Resource, SchedulingPolicy, Segment, SetFault, SetTask, TaskSet,
+};
 
 use crate::work::{free, position, time};
 
@@ -45,9 +47,9 @@ fn segments(parts: Vec<Piece>) -> Vec<Segment> {
 fn task(row: Row) -> PyResult<SetTask> {
     let (name, core, priority, (arrivals, offset), period, deadline, jitter, anywhere, parts) = row;
     let arrivals = match arrivals.as_str() {
-        "periodic" => Arrivals::Periodic,
-        "phased" => Arrivals::Phased(time(offset)),
-        "sporadic" => Arrivals::Sporadic,
+        "periodic" => ArrivalPattern::Periodic,
+        "phased" => ArrivalPattern::Phased(time(offset)),
+        "sporadic" => ArrivalPattern::Sporadic,
         other => return Err(PyValueError::new_err(format!("`{other}` says nothing of arrivals"))),
     };
     let body = match (anywhere, parts) {
@@ -112,9 +114,9 @@ impl Set {
     fn rows(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let rows = self.0.tasks().iter().enumerate().map(|(at, task)| {
             let (arrivals, offset) = match task.arrivals {
-                Arrivals::Periodic => ("periodic", 0),
-                Arrivals::Phased(offset) => ("phased", offset.as_ns()),
-                Arrivals::Sporadic => ("sporadic", 0),
+                ArrivalPattern::Periodic => ("periodic", 0),
+                ArrivalPattern::Phased(offset) => ("phased", offset.as_ns()),
+                ArrivalPattern::Sporadic | ArrivalPattern::Driven => ("sporadic", 0),
             };
             let (anywhere, parts) = match &task.body {
                 Body::Segments(segments) => (None, Some(shown(py, segments)?)),

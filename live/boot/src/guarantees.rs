@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use taut_plan::{ArrivalPlan, ClassPlan, Plan};
+use taut_plan::{ClassPlan, Plan};
 use taut_sys::{machine, thread};
 
 /// A guarantee that needs a privilege, or a machine that has what the plan asks for.
@@ -231,9 +231,7 @@ fn most_us(plan: &Plan, core: usize, window_us: u64) -> u64 {
         ClassPlan::RealTime { cpu, arrival, deadline, wcet, response, .. }
             if *cpu == core.cpu && plan.server_of(&task.name).is_none() =>
         {
-            let (ArrivalPlan::Periodic { periodic: period, .. }
-            | ArrivalPlan::Sporadic { sporadic: period, .. }) = arrival;
-            Some([wcet.as_ns(), period.as_ns(), response.unwrap_or(*deadline).as_ns()])
+            Some([wcet.as_ns(), arrival.period().as_ns(), response.unwrap_or(*deadline).as_ns()])
         }
         _ => None,
     });

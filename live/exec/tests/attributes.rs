@@ -15,7 +15,7 @@ use taut_exec::{
     Attribute, ChangeError, Enforcement, Exec, GlobalRule, Job, Level, LocalRule, Release, Resource,
     ServerPolicy, ServerSetup, Setup, SetupError, TaskId, TaskSetup, Wanted, Work,
 };
-use taut_model::{Arrivals, Body, Request, SchedulingPolicy, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Request, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::Rules;
 use taut_sim::replay::{Replay, Replayed};
 use taut_sys::{clock, thread};
@@ -311,7 +311,7 @@ fn changes(rule: LocalRule, wanted: Wanted, seed: u64) -> (Vec<Record>, TaskSet,
             name: format!("t{at}"),
             core: 0,
             priority: if let Attribute::Priority(priority) = level { priority } else { 1 },
-            arrivals: Arrivals::Periodic,
+            arrivals: ArrivalPattern::Periodic,
             period: Duration::from_us(period_us),
             deadline,
             jitter: Duration::ZERO,

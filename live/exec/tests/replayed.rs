@@ -17,7 +17,7 @@ use taut_exec::{
     TaskSetup, Wanted,
 };
 use taut_lock::{Line, Memory};
-use taut_model::{Arrivals, Body, Request, SchedulingPolicy, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Request, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::replay::{Names, Replay, Replayed};
 use taut_sim::{Limit, Rules};
 use taut_sys::{clock, thread};
@@ -143,7 +143,7 @@ fn model(drawn: &Drawn) -> (TaskSet, Rules) {
             name: format!("t{at}"),
             core: task.core,
             priority: task.priority,
-            arrivals: if task.period.is_some() { Arrivals::Periodic } else { Arrivals::Sporadic },
+            arrivals: if task.period.is_some() { ArrivalPattern::Periodic } else { ArrivalPattern::Sporadic },
             period: task.period.unwrap_or(Duration::from_ns(1)),
             deadline: task.deadline,
             jitter: Duration::ZERO,

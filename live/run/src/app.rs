@@ -9,7 +9,7 @@ use taut_boot::Maps;
 use taut_boot::thread::ThreadPlacement;
 use taut_lock::EventCount;
 use taut_lock::Listener;
-use taut_plan::{ArrivalPlan, ClassPlan, ValidPlan};
+use taut_plan::{Arrival, ClassPlan, ValidPlan};
 use taut_scope::Scope;
 
 use crate::best_effort::Context;
@@ -275,8 +275,8 @@ impl<'p> App<'p> {
         let service = self.plan.tasks[task].service.as_ref();
         let service = service.and_then(|name| self.plan.services.iter().position(|s| s.name == *name));
         let (period_ns, offset_ns, trigger) = match arrival {
-            ArrivalPlan::Periodic { periodic, offset } => (periodic.as_ns(), offset.as_ns(), None),
-            ArrivalPlan::Sporadic { sporadic, trigger } => (sporadic.as_ns(), 0, Some(trigger.clone())),
+            Arrival::Periodic { period, offset } => (period.as_ns(), offset.as_ns(), None),
+            Arrival::Sporadic { min_gap, trigger } => (min_gap.as_ns(), 0, Some(trigger.clone())),
         };
         let on_overrun = *on_overrun;
         let deadline_ns = deadline.as_ns();

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use taut_exec::{CoreId, GlobalRule, Level, LocalRule, Release, ServerSetup, Setup, TaskSetup, Work};
 use taut_lock::Listener;
-use taut_plan::{ArrivalPlan, ChannelPlan, ClassPlan, Flow, LockingProtocol, Overrun, Plan, ResourcePlan};
+use taut_plan::{Arrival, ChannelPlan, ClassPlan, Flow, LockingProtocol, Overrun, Plan, ResourcePlan};
 use taut_time::Duration;
 use taut_trace::Drain;
 
@@ -208,11 +208,11 @@ impl Dispatch {
             };
             let Some(core) = by_cpu(*cpu) else { continue };
             let (release, backlog) = match arrival {
-                ArrivalPlan::Periodic { periodic, offset } => {
-                    let release = Release::Periodic { period: *periodic, offset: *offset };
-                    (release, Some(backlog(*periodic)))
+                Arrival::Periodic { period, offset } => {
+                    let release = Release::Periodic { period: *period, offset: *offset };
+                    (release, Some(backlog(*period)))
                 }
-                ArrivalPlan::Sporadic { .. } => (Release::Polled, None),
+                Arrival::Sporadic { .. } => (Release::Polled, None),
             };
             let own = TaskSetup::new(&task.name, release)
                 .priority((*priority).into())
@@ -222,20 +222,17 @@ impl Dispatch {
             let own = backlog.into_iter().fold(own, TaskSetup::backlog);
             let own = match (on_overrun, arrival) {
                 // The dispatcher kills it at its next release, at the latest.
-                (
-                    Overrun::KillJob,
-                    ArrivalPlan::Periodic { periodic: period, .. }
-                    | ArrivalPlan::Sporadic { sporadic: period, .. },
-                ) => {
-                    let limit = period.checked_add((*period).max(KILL));
+                (Overrun::KillJob, _) => {
+                    let period = arrival.period();
+                    let limit = period.checked_add(period.max(KILL));
                     own.limit(limit.unwrap_or(Duration::MAX))
                 }
                 // The dispatcher asks for the task's next value only when this job is done, so it does not see that
                 // the job is late.
-                (Overrun::StopApp, ArrivalPlan::Sporadic { sporadic, .. }) => own.limit(*sporadic),
+                (Overrun::StopApp, Arrival::Sporadic { min_gap, .. }) => own.limit(*min_gap),
                 // The dispatcher sees that the job is late, unless the job has raised itself above the dispatcher.
-                (Overrun::StopApp, ArrivalPlan::Periodic { periodic, .. }) => {
-                    own.limit(periodic.checked_add(ABOVE).unwrap_or(Duration::MAX))
+                (Overrun::StopApp, Arrival::Periodic { period, .. }) => {
+                    own.limit(period.checked_add(ABOVE).unwrap_or(Duration::MAX))
                 }
                 _ => own,
             };

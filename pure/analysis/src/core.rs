@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
+use taut_model::ArrivalPattern;
 mod in_phase;
 
 use taut_model::Overheads;
@@ -38,7 +39,7 @@ pub struct CoreTask {
     /// Larger = more urgent. Of two tasks with equal priority, each counts as more urgent than the other.
     pub priority: u8,
     /// When its jobs arrive.
-    pub release: preemptive::Release,
+    pub arrivals: ArrivalPattern,
 }
 
 /// One core with its tasks, the machine's overheads and the platform probe: the input of [`preemptive::response`], or
@@ -117,19 +118,19 @@ impl Core {
     /// [`Overflow`] if a cost or jitter with its overhead does not fit in 64 bits.
     pub fn new(tasks: Vec<CoreTask>, overheads: Overheads) -> Result<Self, Overflow> {
         let switches = overheads.context_switch.checked_mul(2).ok_or(Overflow)?;
-        let charge = |cost: Duration, period, jitter: Duration, release| {
+        let charge = |cost: Duration, period, jitter: Duration, arrivals| {
             let cost = cost.checked_add(switches).ok_or(Overflow)?;
             let jitter = jitter.checked_add(overheads.release).ok_or(Overflow)?;
-            Ok(preemptive::Task { cost, period, jitter, release })
+            Ok(preemptive::Task { cost, period, jitter, arrivals })
         };
         let mut charged = tasks
             .iter()
             .map(|task| {
                 let jitter = task.jitter.checked_add(task.back_to_back).ok_or(Overflow)?;
-                charge(task.cost, task.period, jitter, task.release)
+                charge(task.cost, task.period, jitter, task.arrivals)
             })
             .collect::<Result<Vec<_>, _>>()?;
-        charged.push(charge(PROBE_COST, PROBE_PERIOD, Duration::ZERO, preemptive::Release::Free)?);
+        charged.push(charge(PROBE_COST, PROBE_PERIOD, Duration::ZERO, ArrivalPattern::Periodic)?);
         Ok(Self { tasks, charged, overheads, switches })
     }
 
@@ -288,7 +289,7 @@ impl Core {
         let section = blocking::longest(others.map(|(j, other)| (j, other.non_preemptive)));
         let blocking = section.time.checked_add(self.overheads.kernel_blocking).ok_or(Overflow)?;
         // A section can begin just before the critical instant if its task's phase is free.
-        let free = |j: usize| self.tasks[j].release == preemptive::Release::Free;
+        let free = |j: usize| self.tasks[j].arrivals.is_free();
         // A tie counts against both tasks, but no run has to decide every tie against this one.
         let untied = higher.iter().all(|&j| self.tasks[j].priority > self.tasks[task].priority);
         let late = self.tasks[task].jitter.checked_add(self.overheads.release).ok_or(Overflow)?;

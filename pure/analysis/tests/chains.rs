@@ -4,13 +4,14 @@
 //! Reaction time and data age of chains against simulation: never exceeded, and nearly reached.
 
 use std::collections::VecDeque;
+use taut_model::ArrivalPattern;
 
 mod draw;
 mod simulator;
 
 use draw::Draw;
 use taut_analysis::chain::data_age::data_age;
-use taut_analysis::chain::end_to_end::{Arrivals, Channel, Hop, Reading, Task};
+use taut_analysis::chain::end_to_end::{Channel, Hop, Reading, Task};
 use taut_analysis::chain::reaction::{davare07, reaction};
 use taut_analysis::chain::{Link, age};
 use taut_analysis::{Assumption, Verdict};
@@ -175,8 +176,8 @@ fn run(tasks: &[Simulated], end: u64, lazy: u64, draw: &mut Draw) -> Seen {
 fn analysed(tasks: &[Simulated], responses: &[u64]) -> (Task, Vec<Hop>) {
     let task = |i: usize| Task {
         arrivals: match tasks[i].input {
-            Input::Queue { triggered: true } if i > 0 => Arrivals::Sporadic,
-            _ => Arrivals::Periodic,
+            Input::Queue { triggered: true } if i > 0 => ArrivalPattern::Sporadic,
+            _ => ArrivalPattern::Periodic,
         },
         period: ns(tasks[i].period),
         response: ns(responses[i]),
@@ -317,7 +318,7 @@ fn two_tasks_at_all_offsets() {
 
 fn periodic(period: u64, response: u64, jitter: u64) -> Task {
     let [period, response, jitter] = [period, response, jitter].map(ns);
-    Task { arrivals: Arrivals::Periodic, period, response, jitter }
+    Task { arrivals: ArrivalPattern::Periodic, period, response, jitter }
 }
 
 fn state(reading: Reading, reader: Task) -> Hop {
@@ -378,11 +379,11 @@ fn by_hand() {
     assert_eq!(total(Reading::Preserved), (10 + 2 + 4 + 3, 10 + 2 + 3));
     assert_eq!(total(Reading::PreservedDelayed), (10 + 10 + 2 + 4 + 3, 20 + 2 + 3));
     // A queue gives every value to a task that it releases: the only sampling is that of the first task.
-    let receiver = Task { arrivals: Arrivals::Sporadic, ..last };
+    let receiver = Task { arrivals: ArrivalPattern::Sporadic, ..last };
     let queue = Hop { channel: Channel::Queue { sends: 1, takes: 1, triggered: true }, reader: receiver };
     assert_eq!(reaction(&first, &[queue]).expect("small").bound().expect("applies").total, ns(10 + 7 + 3));
     // Released by the event itself.
-    let event = Task { arrivals: Arrivals::Sporadic, ..first };
+    let event = Task { arrivals: ArrivalPattern::Sporadic, ..first };
     assert_eq!(reaction(&event, &[queue]).expect("small").bound().expect("applies").total, ns(7 + 3));
     // The output stays until the first task's next job gets through.
     let ages = data_age(&first, &[queue]).expect("small");
@@ -397,7 +398,7 @@ fn by_hand() {
 #[test]
 fn what_is_not_said() {
     let (first, last) = (periodic(10, 7, 2), periodic(4, 3, 0));
-    let sporadic = |task: Task| Task { arrivals: Arrivals::Sporadic, ..task };
+    let sporadic = |task: Task| Task { arrivals: ArrivalPattern::Sporadic, ..task };
     let queue = Hop { channel: Channel::Queue { sends: 1, takes: 1, triggered: false }, reader: last };
     let newest = state(Reading::Newest, last);
     let why = |first: &Task, hops: &[Hop]| {

@@ -8,7 +8,7 @@ use taut_analysis::multi::{edf_msrp, msrp_gai01};
 use taut_analysis::uni::edf::demand::{Demand, Task, demand};
 use taut_analysis::uni::edf::{dfp, srp};
 use taut_analysis::{Assumption, Overflow, Verdict, Why};
-use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_time::Duration;
 
 fn ns(ns: u64) -> Duration {
@@ -33,7 +33,7 @@ fn set(cores: usize, rows: &[Row]) -> TaskSet {
         name: "t".into(),
         core: *core,
         priority: 0,
-        arrivals: Arrivals::Sporadic,
+        arrivals: ArrivalPattern::Sporadic,
         period: ns(*period),
         deadline: ns(*deadline),
         jitter: Duration::ZERO,

@@ -10,7 +10,7 @@ use taut_analysis::uni::edf::dfp::{self, Floors};
 use taut_analysis::uni::edf::response::{self, Blocker, Locks, Response, response};
 use taut_analysis::uni::edf::srp::{self, Levels};
 use taut_analysis::{Assumption, Overflow, Verdict, Why};
-use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_time::Duration;
 
 fn ns(ns: u64) -> Duration {
@@ -244,7 +244,7 @@ fn set(lockers: &[Locker]) -> TaskSet {
         name: "t".into(),
         core: 0,
         priority: 0,
-        arrivals: Arrivals::Sporadic,
+        arrivals: ArrivalPattern::Sporadic,
         period: ns(locker.row.1),
         deadline: ns(locker.row.2),
         jitter: ns(locker.row.3),

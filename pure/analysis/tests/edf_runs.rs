@@ -10,7 +10,7 @@ use taut_analysis::uni::edf::response::{self, Locks, Response};
 use taut_analysis::uni::edf::srp::Levels;
 use taut_analysis::uni::edf::{dfp, srp};
 use taut_analysis::{Overflow, Verdict, Why};
-use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::{End, GlobalRule, Jitter, LocalRule, Placement, Rules, Scenario, Simulation, Start};
 use taut_time::Duration;
 
@@ -26,7 +26,7 @@ fn set(cores: usize, rows: &[Row]) -> TaskSet {
         name: "t".into(),
         core: *core,
         priority: 0,
-        arrivals: Arrivals::Sporadic,
+        arrivals: ArrivalPattern::Sporadic,
         period: ns(*period),
         deadline: ns(*deadline),
         jitter: ns(*jitter),

@@ -6,7 +6,7 @@
 use proptest::prelude::*;
 use taut_analysis::Verdict;
 use taut_analysis::chain::data_age::data_age;
-use taut_analysis::chain::end_to_end::{Arrivals, Channel, Hop, Reading, Task};
+use taut_analysis::chain::end_to_end::{Channel, Hop, Reading, Task};
 use taut_analysis::chain::reaction::{davare07, reaction};
 use taut_analysis::delivery::phases::{Level, Subject};
 use taut_analysis::delivery::{alarm, message, sensor};
@@ -16,6 +16,7 @@ use taut_analysis::wait_free::{
     flow, lifetime, partition, reader_instances, retries, smallest, writes_during_read,
 };
 use taut_analysis::waiting::{m_d_1, m_g_1, m_m_1, m_m_s, m_p_1, p_p_1};
+use taut_model::ArrivalPattern;
 use taut_time::Duration;
 
 /// Small and ordinary numbers, numbers around powers of two, and the extremes.
@@ -35,7 +36,7 @@ fn time() -> impl Strategy<Value = Duration> {
 
 fn task() -> impl Strategy<Value = Task> {
     (any::<bool>(), time(), time(), time()).prop_map(|(periodic, period, response, jitter)| Task {
-        arrivals: if periodic { Arrivals::Periodic } else { Arrivals::Sporadic },
+        arrivals: if periodic { ArrivalPattern::Periodic } else { ArrivalPattern::Sporadic },
         period,
         response,
         jitter,

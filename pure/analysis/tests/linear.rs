@@ -7,7 +7,7 @@
 use proptest::prelude::*;
 use taut_analysis::Verdict;
 use taut_analysis::multi::{mpcp_linear, mpcp_lnr09_sound};
-use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_time::Duration;
 
 /// Core, priority, cost outside of sections, T, J, sections as (resource, how many, how long), in nanoseconds.
@@ -27,7 +27,7 @@ fn set(rows: &[Row]) -> TaskSet {
             name: "t".into(),
             core: *core,
             priority: *priority,
-            arrivals: Arrivals::Sporadic,
+            arrivals: ArrivalPattern::Sporadic,
             period: ns(*period),
             deadline: ns(*period),
             jitter: ns(*jitter),

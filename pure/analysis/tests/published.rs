@@ -11,7 +11,7 @@ use taut_analysis::uni::fp::ceiling::Ceilings;
 use taut_analysis::uni::fp::preemptive::Task;
 use taut_analysis::uni::fp::{arbitrary, audsley, limited_preemption, local_locks, non_preemptive};
 use taut_analysis::{Assumption, Verdict};
-use taut_model::{Arrivals, Body, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
 use taut_time::Duration;
 
 /// [LiuLayland73] section 3, on their Figure 2, as printed: T = 2 and 5, C = 1 and 1. With the shorter period more
@@ -196,7 +196,7 @@ fn mars_pathfinder() {
         name: name.into(),
         core: 0,
         priority,
-        arrivals: Arrivals::Sporadic,
+        arrivals: ArrivalPattern::Sporadic,
         period: ms(period),
         deadline: ms(period),
         jitter: Duration::ZERO,
@@ -235,7 +235,7 @@ fn nested_sections_block_by_their_own_ceilings() {
         name: priority.to_string(),
         core,
         priority,
-        arrivals: Arrivals::Sporadic,
+        arrivals: ArrivalPattern::Sporadic,
         period: us(1_000),
         deadline: us(1_000),
         jitter: Duration::ZERO,

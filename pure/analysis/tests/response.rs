@@ -9,9 +9,9 @@ mod simulator;
 use draw::Draw;
 use proptest::prelude::*;
 use simulator::{Task as Simulated, run};
-use taut_analysis::uni::fp::preemptive::{Release, Response, Subject, Task, response};
+use taut_analysis::uni::fp::preemptive::{Response, Subject, Task, response};
 use taut_analysis::{Core, CoreTask, PROBE_COST, Verdict, Why};
-use taut_model::{OverheadSources, Overheads};
+use taut_model::{ArrivalPattern, OverheadSources, Overheads};
 use taut_time::Duration;
 
 /// A task in ticks (nanoseconds), the most urgent first in a set.
@@ -43,7 +43,7 @@ fn analyse(set: &[Ticks], task: usize) -> Verdict<Response> {
             cost: ns(t.cost),
             period: ns(t.period),
             jitter: ns(t.jitter),
-            release: Release::Free,
+            arrivals: ArrivalPattern::Periodic,
         })
         .collect();
     let blocking = set[task + 1..].iter().map(|t| t.section).max().unwrap_or(0);
@@ -204,7 +204,7 @@ fn core_task() -> impl Strategy<Value = CoreTask> {
             jitter: us(jitter),
             non_preemptive: us(section.min(cost)),
             priority,
-            release: Release::Free,
+            arrivals: ArrivalPattern::Periodic,
         },
     )
 }
@@ -310,7 +310,7 @@ fn a_task_alone_pays_for_the_machine() {
         jitter: Duration::ZERO,
         non_preemptive: Duration::ZERO,
         priority: 80,
-        release: Release::Phase(Duration::ZERO),
+        arrivals: ArrivalPattern::Phased(Duration::ZERO),
     };
     let bound = response_on(&[task], 0);
     // Its 100 + 10, the kernel's 50, one probe of 10 + 10, and 60 from the timer to its first instruction.
@@ -332,7 +332,7 @@ fn a_tie_counts_against_both() {
         jitter: Duration::ZERO,
         non_preemptive: Duration::from_us(100),
         priority: 50,
-        release: Release::Free,
+        arrivals: ArrivalPattern::Periodic,
     });
     let tied = [0, 1].map(|i| length(&response_on(&tasks, i)));
     tasks[0].priority = 51;
@@ -354,7 +354,7 @@ fn a_tie_is_no_certain_miss() {
         jitter: Duration::ZERO,
         non_preemptive: Duration::ZERO,
         priority: 50,
-        release: Release::Free,
+        arrivals: ArrivalPattern::Periodic,
     });
     for i in [0, 1] {
         assert!(matches!(response_on(&tasks, i), Verdict::NotShown(taut_analysis::Why::Passes(_))));
@@ -368,7 +368,7 @@ fn a_tie_is_no_certain_miss() {
 #[test]
 fn a_job_without_work_is_done_in_time() {
     let ns = Duration::from_ns;
-    let task = Task { cost: ns(0), period: ns(10), jitter: ns(5), release: Release::Free };
+    let task = Task { cost: ns(0), period: ns(10), jitter: ns(5), arrivals: ArrivalPattern::Periodic };
     let ask = |deadline, higher: &[Task]| {
         let subject = Subject {
             task,
@@ -390,12 +390,12 @@ fn a_job_without_work_is_done_in_time() {
 #[test]
 fn equals_are_not_said_to_be_late() {
     use taut_analysis::uni::fp::local_locks;
-    use taut_model::{Arrivals, Body, SchedulingPolicy, Segment, SetTask, TaskSet};
+    use taut_model::{ArrivalPattern, Body, SchedulingPolicy, Segment, SetTask, TaskSet};
     let task = |priority, cost, period, deadline| SetTask {
         name: "t".into(),
         core: 0,
         priority,
-        arrivals: Arrivals::Sporadic,
+        arrivals: ArrivalPattern::Sporadic,
         period: Duration::from_ns(period),
         deadline: Duration::from_ns(deadline),
         jitter: Duration::ZERO,
@@ -432,7 +432,7 @@ fn no_order_is_better_than_the_assigned_one() {
                     jitter: us(if draw.chance(40) { draw.pick(0, 300) } else { 0 }),
                     non_preemptive: us(if draw.chance(50) { draw.pick(0, cost) } else { 0 }),
                     priority: 0,
-                    release: Release::Free,
+                    arrivals: ArrivalPattern::Periodic,
                 }
             })
             .collect();

@@ -4,6 +4,7 @@
 //! Servers against a simulation, between a more and a less urgent task: neither requests nor the less urgent task
 //! take longer than their bounds.
 
+use taut_model::ArrivalPattern;
 mod draw;
 
 use std::collections::VecDeque;
@@ -11,7 +12,7 @@ use std::collections::VecDeque;
 use draw::Draw;
 use proptest::prelude::*;
 use taut_analysis::uni::fp::arbitrary;
-use taut_analysis::uni::fp::preemptive::{Release, Subject, Task};
+use taut_analysis::uni::fp::preemptive::{Subject, Task};
 use taut_analysis::uni::server::{Requests, Response, Server, deferrable, polling, sporadic};
 use taut_analysis::{Assumption, Overflow, Verdict, Why};
 use taut_time::Duration;
@@ -107,7 +108,7 @@ fn observe(
 
 fn task(c: u64, t: u64) -> Task {
     let ns = Duration::from_ns;
-    Task { cost: ns(c), period: ns(t), jitter: Duration::ZERO, release: Release::Free }
+    Task { cost: ns(c), period: ns(t), jitter: Duration::ZERO, arrivals: ArrivalPattern::Periodic }
 }
 
 fn alone(task: Task, higher: &[Task]) -> Option<Duration> {

@@ -8,9 +8,9 @@ use taut_analysis::multi::{
     Bounds, Guard, Guarded, Status, Terms, fmlp_plus, fmlp07, mixed, mixed_han14, mpcp_lnr09_paper,
     mpcp_lnr09_sound, msrp_gai01, msrp_holistic, msrp_joint,
 };
-use taut_analysis::uni::fp::preemptive::{Release, Subject, Task, response};
+use taut_analysis::uni::fp::preemptive::{Subject, Task, response};
 use taut_analysis::{Assumption, Overflow, Verdict, Why};
-use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::{End, GlobalRule, Rules, Scenario, Simulation};
 use taut_time::Duration;
 
@@ -26,7 +26,7 @@ fn set(cores: usize, resources: usize, rows: &[Row]) -> TaskSet {
         name: "t".into(),
         core: *core,
         priority: *priority,
-        arrivals: Arrivals::Sporadic,
+        arrivals: ArrivalPattern::Sporadic,
         period: ns(*period),
         deadline: ns(*deadline),
         jitter: ns(*jitter),
@@ -471,7 +471,7 @@ proptest! {
             let lower = rows.iter().filter(|other| other.1 < row.1).flat_map(|other| &other.6);
             let blocking = lower.filter(|section| ceiling(section.0) >= Some(row.1)).map(|section| section.2);
             let task = |row: &Row| {
-                Task { cost: ns(row.2), period: ns(row.3), jitter: ns(row.5), release: Release::Free }
+                Task { cost: ns(row.2), period: ns(row.3), jitter: ns(row.5), arrivals: ArrivalPattern::Periodic }
             };
             let subject = Subject {
                 task: task(row),

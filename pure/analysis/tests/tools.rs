@@ -9,9 +9,9 @@ use rows::{Row, responses, verdicts};
 use taut_analysis::uni::fp::ceiling::Ceilings;
 use taut_analysis::uni::fp::local_locks;
 use taut_analysis::uni::fp::offsets::{self, Activity, Method, Transaction};
-use taut_analysis::uni::fp::preemptive::{Release, Subject, Task, response};
+use taut_analysis::uni::fp::preemptive::{Subject, Task, response};
 use taut_analysis::{Verdict, Why};
-use taut_model::{Arrivals, Body, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
 use taut_time::Duration;
 
 /// [Klein93] section 5.2.4.1 as MAST has it (`example_5_2_4_1`), with its B and R, in milliseconds there: six tasks, three
@@ -34,7 +34,7 @@ fn klein93_blocking() {
         name: at.to_string(),
         core: 0,
         priority: 100 - 10 * at,
-        arrivals: Arrivals::Periodic,
+        arrivals: ArrivalPattern::Periodic,
         period: us(period),
         deadline: us(period),
         jitter: Duration::ZERO,
@@ -142,11 +142,11 @@ fn equal_to_mast_with_blocking() {
 /// Each reason for giving no bound is distinguished.
 #[test]
 fn ways_to_give_up() {
-    let task = |c, t, release| Task {
+    let task = |c, t, arrivals| Task {
         cost: Duration::from_ns(c),
         period: Duration::from_ns(t),
         jitter: Duration::ZERO,
-        release,
+        arrivals,
     };
     let subject = |task: Task, deadline| Subject {
         task,
@@ -155,7 +155,7 @@ fn ways_to_give_up() {
         blocking_attained: true,
         preemptible: true,
     };
-    let free = |c, t| task(c, t, Release::Free);
+    let free = |c, t| task(c, t, ArrivalPattern::Periodic);
     // More work than the core has time: every step grows by one nanosecond, for ten seconds.
     let long = subject(free(1, 10_000_000_000), 10_000_000_000);
     let verdict = response(&long, &[free(1, 1)]).unwrap();
@@ -165,10 +165,10 @@ fn ways_to_give_up() {
     assert!(response(&huge, &[free(1, 10)]).is_err());
     assert!(response(&huge, &[]).unwrap().holds());
     // Offsets are ignored, so the verdict claims nothing about runs.
-    let at = |c, t, o| task(c, t, Release::Phase(Duration::from_ns(o)));
+    let at = |c, t, o| task(c, t, ArrivalPattern::Phased(Duration::from_ns(o)));
     let late = |other| response(&subject(at(5, 10, 0), 8), &[other]).unwrap();
     assert!(matches!(late(at(5, 10, 5)), Verdict::NotShown(Why::Passes(_))));
     assert!(matches!(late(at(5, 10, 0)), Verdict::Unschedulable(_)));
     assert!(matches!(late(free(5, 10)), Verdict::Unschedulable(_)));
-    assert!(matches!(late(task(5, 10, Release::Driven)), Verdict::NotShown(Why::Passes(_))));
+    assert!(matches!(late(task(5, 10, ArrivalPattern::Driven)), Verdict::NotShown(Why::Passes(_))));
 }

@@ -7,7 +7,7 @@
 use proptest::prelude::*;
 use taut_analysis::multi::{Guard, Guarded, Solution, Trial, mixed};
 use taut_analysis::{Overflow, Verdict};
-use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_time::Duration;
 
 fn ns(ns: u64) -> Duration {
@@ -32,7 +32,7 @@ fn set(rows: &[Row], times: u64) -> TaskSet {
             name: "t".into(),
             core: *core,
             priority: *priority,
-            arrivals: Arrivals::Sporadic,
+            arrivals: ArrivalPattern::Sporadic,
             period: ns(period * times),
             deadline: ns((period - early) * times),
             jitter: ns(jitter * times),

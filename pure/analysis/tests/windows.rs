@@ -3,13 +3,14 @@
 
 //! Busy windows of several jobs against a simulation of all phasings of tiny sets, and against each other.
 
+use taut_model::ArrivalPattern;
 mod draw;
 
 use std::cell::Cell;
 
 use draw::Draw;
 use proptest::prelude::*;
-use taut_analysis::uni::fp::preemptive::{Release, STEPS_MAX, Subject, Task};
+use taut_analysis::uni::fp::preemptive::{STEPS_MAX, Subject, Task};
 use taut_analysis::uni::fp::{arbitrary, audsley, limited_preemption, non_preemptive, sweep};
 use taut_analysis::{Verdict, Why};
 use taut_time::Duration;
@@ -41,7 +42,7 @@ fn observe(set: &[Ticks], phases: &[u64], held: u64, end: u64) -> Vec<u64> {
 
 fn task((c, t, _, j): Ticks) -> Task {
     let ns = Duration::from_ns;
-    Task { cost: ns(c), period: ns(t), jitter: ns(j), release: Release::Free }
+    Task { cost: ns(c), period: ns(t), jitter: ns(j), arrivals: ArrivalPattern::Periodic }
 }
 
 fn subject(ticks: Ticks, blocking: u64) -> Subject {
@@ -211,7 +212,7 @@ proptest! {
                 cost: t.cost,
                 period: t.period,
                 jitter: t.jitter,
-                release: Release::Free,
+                arrivals: ArrivalPattern::Periodic,
             };
             let higher: Vec<Task> = tasks[..i].iter().map(plain).collect();
             let subject = Subject {
@@ -289,7 +290,7 @@ proptest! {
         let tasks: Vec<sweep::Task> = numbers.iter().map(|&[c, t, d, j, b]| sweep::Task {
             cost: ns(c), period: ns(t), deadline: ns(d), jitter: ns(j), blocking: ns(b),
         }).collect();
-        let plain = |t: &sweep::Task| Task { cost: t.cost, period: t.period, jitter: t.jitter, release: Release::Free };
+        let plain = |t: &sweep::Task| Task { cost: t.cost, period: t.period, jitter: t.jitter, arrivals: ArrivalPattern::Periodic };
         let higher: Vec<Task> = tasks[1..].iter().map(plain).collect();
         let subject = Subject {
             task: plain(&tasks[0]),

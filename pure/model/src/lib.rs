@@ -44,14 +44,14 @@ pub use platform::{Aim, Executor, OnMissingPrivilege, OverheadSources, Overheads
 pub use resource::{Section, Shared};
 pub use rules::is_name;
 pub use server::Server;
-pub use set::{Arrivals, Body, Request, Resource, Segment, SetFault, SetTask, TaskSet, Wrong};
+pub use set::{Body, Request, Resource, Segment, SetFault, SetTask, TaskSet, Wrong};
 pub use size::{ParseSizeError, Size};
 pub use system::{
     App, Chain, ChannelId, Client, ClientId, CoreId, Model, Party, ResourceId, SAFE_STATE_MAX, Service,
     ServiceId, Step, TaskId,
 };
-pub use task::{Arrival, BestEffort, Class, Cost, Evidence, PRIORITY_MAX, RealTime, Task};
+pub use task::{BestEffort, Class, Cost, Evidence, PRIORITY_MAX, RealTime, Task};
 pub use taut_policy::{
-    ChannelKind, Flow, LINE_BYTES, LockingProtocol, Mechanism, OverflowPolicy, Overrun, Parties, STAMP_BYTES,
-    SchedulingPolicy, ServerPolicy, Way,
+    Arrival, ArrivalPattern, ChannelKind, Flow, LINE_BYTES, LockingProtocol, Mechanism, OverflowPolicy,
+    Overrun, Parties, STAMP_BYTES, SchedulingPolicy, ServerPolicy, Way,
 };

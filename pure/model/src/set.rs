@@ -4,6 +4,7 @@
 //! Tasks on cores with the resources that they share: the input of analyses and simulation.
 
 use core::fmt;
+use taut_policy::ArrivalPattern;
 
 use taut_time::Duration;
 
@@ -44,7 +45,7 @@ pub struct SetTask {
     /// Larger = more urgent, over all cores; EDF cores ignore it.
     pub priority: u32,
     /// When jobs arrive.
-    pub arrivals: Arrivals,
+    pub arrivals: ArrivalPattern,
     /// T: the period, or the least time between two arrivals.
     pub period: Duration,
     /// D, from the arrival; may be longer than the period.
@@ -53,17 +54,6 @@ pub struct SetTask {
     pub jitter: Duration,
     /// What a job does.
     pub body: Body,
-}
-
-/// When jobs arrive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrivals {
-    /// Every T from an unknown start.
-    Periodic,
-    /// Every T from this offset on, after a start that all phased tasks share.
-    Phased(Duration),
-    /// T or more apart.
-    Sporadic,
 }
 
 /// What a job does.
@@ -180,7 +170,10 @@ impl TaskSet {
                 (task.core >= cores.len(), Wrong::Core),
                 (task.period.is_zero(), Wrong::Period),
                 (task.deadline.is_zero(), Wrong::Deadline),
-                (matches!(task.arrivals, Arrivals::Phased(offset) if offset >= task.period), Wrong::Offset),
+                (
+                    matches!(task.arrivals, ArrivalPattern::Phased(offset) if offset >= task.period),
+                    Wrong::Offset,
+                ),
             ];
             wrong.into_iter().filter(|(is, _)| *is).for_each(|(_, what)| fault(what));
             match sums(&task.body, resources.len()) {
@@ -351,7 +344,7 @@ mod tests {
             name: "t".into(),
             core,
             priority: 1,
-            arrivals: Arrivals::Sporadic,
+            arrivals: ArrivalPattern::Sporadic,
             period: us(100),
             deadline: us(100),
             jitter: Duration::ZERO,

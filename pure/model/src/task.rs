@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use serde::{Deserialize, Serialize};
-use taut_policy::Overrun;
+use taut_policy::{Arrival, Overrun};
 use taut_time::Duration;
 
 use crate::{ChannelId, CoreId, Section, Segment, ServiceId, Size, Waits};
@@ -35,7 +35,7 @@ pub enum Class {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RealTime {
     /// When jobs arrive.
-    pub arrival: Arrival,
+    pub arrival: Arrival<ChannelId>,
     /// Relative deadline D, more than 0. It is longer than T only with [`Overrun::RunOn`]: then a job may wait for
     /// the previous one.
     pub deadline: Duration,
@@ -94,35 +94,6 @@ pub struct BestEffort {
     /// The name of the server in which it runs, on a real-time core; none for an ordinary thread on a housekeeping
     /// core.
     pub server: Option<String>,
-}
-
-/// When jobs arrive.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Arrival {
-    /// At `offset + k · period` after release 0.
-    Periodic {
-        /// T.
-        period: Duration,
-        /// The first arrival.
-        offset: Duration,
-    },
-    /// At most one per `min_gap`, which the runtime enforces; the task is a receiver.
-    Sporadic {
-        /// T: the least time between two releases.
-        min_gap: Duration,
-        /// The channel whose values release the task.
-        trigger: ChannelId,
-    },
-}
-
-impl Arrival {
-    /// T: the period, or the least time between two releases.
-    pub fn period(&self) -> Duration {
-        match self {
-            Self::Periodic { period, .. } => *period,
-            Self::Sporadic { min_gap, .. } => *min_gap,
-        }
-    }
 }
 
 /// An execution time with its source.

@@ -8,12 +8,12 @@
 //! so its release counts and not its response. If tasks lock, the writer may wait for others, and this is not used.
 
 use taut_analysis::chain::data_age::data_age;
-use taut_analysis::chain::end_to_end::{self, Arrivals, Hop, Reading};
+use taut_analysis::chain::end_to_end::{self, Hop, Reading};
 use taut_analysis::chain::reaction::reaction;
 use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{
-    Arrival, Chain, ChannelId, ChannelKind, Class, Fault, Flow, Model, Party, Place, RealTime,
-    SchedulingPolicy, Step, TaskId, codes,
+    Arrival, ArrivalPattern, Chain, ChannelId, ChannelKind, Class, Fault, Flow, Model, Party, Place,
+    RealTime, SchedulingPolicy, Step, TaskId, codes,
 };
 use taut_time::Duration;
 
@@ -138,8 +138,8 @@ impl Known<'_> {
         let release = self.model.platform().overheads.release;
         Some(end_to_end::Task {
             arrivals: match task.arrival {
-                Arrival::Periodic { .. } => Arrivals::Periodic,
-                Arrival::Sporadic { .. } => Arrivals::Sporadic,
+                Arrival::Periodic { .. } => ArrivalPattern::Periodic,
+                Arrival::Sporadic { .. } => ArrivalPattern::Sporadic,
             },
             period: task.arrival.period(),
             response,

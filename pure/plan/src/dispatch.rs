@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use taut_model::{Executor, Flow, LockingProtocol, Model, Overrun, SchedulingPolicy};
 
 use crate::placement::{Placements, Who};
-use crate::{ArrivalPlan, ClassPlan, CorePlan, Plan, TaskPlan};
+use crate::{Arrival, ClassPlan, CorePlan, Plan, TaskPlan};
 
 /// Why a dispatcher decides on a core; none if Linux does. `model` is the decided one, in which a state under a
 /// lock is a resource.
@@ -75,7 +75,7 @@ impl Plan {
             let reads = channel.readers.iter().any(|reader| reader.name == task.name);
             reads || channel.writer.name == task.name
         });
-        matches!(arrival, ArrivalPlan::Periodic { .. })
+        matches!(arrival, Arrival::Periodic { .. })
             && budget.is_none()
             && !matches!(on_overrun, Overrun::KillJob | Overrun::Demote)
             && !self.resources.iter().any(locks)

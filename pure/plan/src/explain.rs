@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::{ArrivalPlan, ChannelPlan, ClassPlan, Plan, StepPlan, Term};
+use crate::{Arrival, ChannelPlan, ClassPlan, Plan, StepPlan, Term};
 
 /// Rows of (what, detail, time), columns aligned, a rule and the sum below.
 fn table(rows: &[[String; 3]], sum: &[String; 3]) -> String {
@@ -30,8 +30,8 @@ pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
         return Some(best_effort(plan, name));
     };
     let arrival = match arrival {
-        ArrivalPlan::Periodic { periodic, .. } => format!("every {periodic}"),
-        ArrivalPlan::Sporadic { sporadic, trigger } => format!("by `{trigger}`, at most every {sporadic}"),
+        Arrival::Periodic { period, .. } => format!("every {period}"),
+        Arrival::Sporadic { min_gap, trigger } => format!("by `{trigger}`, at most every {min_gap}"),
     };
     let place = match priority {
         0 => "EDF".to_owned(),

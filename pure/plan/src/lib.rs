@@ -51,13 +51,13 @@ pub use make::Planned;
 pub use overrides::{OverrideError, Overrides, Pin};
 pub use serve::ServerPlan;
 pub use shape::{
-    ArrivalPlan, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, DecisionPlan, Input, MemoryPlan,
-    OtherPlan, Place, Plan, ReaderPlan, Region, ResourcePlan, ScopePlan, ServicePlan, StepPlan, TaskPlan,
-    Term, WriterPlan,
+    ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, DecisionPlan, Input, MemoryPlan, OtherPlan,
+    Place, Plan, ReaderPlan, Region, ResourcePlan, ScopePlan, ServicePlan, StepPlan, TaskPlan, Term,
+    WriterPlan,
 };
 /// The model's types that occur in a plan, so that a reader of plans need not know the model.
 pub use taut_model::{
-    Aim, ChannelKind, Evidence, Flow, LockingProtocol, Mechanism, OnMissingPrivilege, OverflowPolicy,
-    Overrun, STAMP_BYTES, SchedulingPolicy, ServerPolicy, Size, Way,
+    Aim, Arrival, ChannelKind, Evidence, Flow, LockingProtocol, Mechanism, OnMissingPrivilege,
+    OverflowPolicy, Overrun, STAMP_BYTES, SchedulingPolicy, ServerPolicy, Size, Way,
 };
 pub use valid::{Invalid, ValidPlan};

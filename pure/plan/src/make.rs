@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use taut_analysis::{Bound, BoundTerm, Verdict, Why};
-use taut_model::{Arrival, ChannelId, Class, Fault, Model, Party, Place, RealTime, Severity, codes};
+use taut_model::{ChannelId, Class, Fault, Model, Party, Place, RealTime, Severity, codes};
 use taut_time::Duration;
 
 use crate::basis;
@@ -15,7 +15,7 @@ use crate::placement::{Placement, Placements, Who};
 use crate::proof::{Effort, Proof};
 use crate::shared::Shared;
 use crate::{
-    ArrivalPlan, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, Input, MemoryPlan, OverrideError,
+    Arrival, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, Input, MemoryPlan, OverrideError,
     Overrides, Plan, ReaderPlan, Region, ServicePlan, TaskPlan, Term, WriterPlan, serve, timing, waits,
 };
 
@@ -243,11 +243,9 @@ fn class(
         priority: placement.priority,
         priority_reason: served.or_else(|| placement.priority_reason.clone()),
         arrival: match &task.arrival {
-            Arrival::Periodic { period, offset } => {
-                ArrivalPlan::Periodic { periodic: *period, offset: *offset }
-            }
+            Arrival::Periodic { period, offset } => Arrival::Periodic { period: *period, offset: *offset },
             Arrival::Sporadic { min_gap, trigger } => {
-                ArrivalPlan::Sporadic { sporadic: *min_gap, trigger: model.channel(*trigger).name.clone() }
+                Arrival::Sporadic { min_gap: *min_gap, trigger: model.channel(*trigger).name.clone() }
             }
         },
         deadline: task.deadline,

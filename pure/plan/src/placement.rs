@@ -6,10 +6,9 @@
 use std::cmp::Ordering;
 
 use taut_analysis::uni::fp::assignment::{self, Candidate};
-use taut_analysis::uni::fp::preemptive::Release;
 use taut_analysis::uni::utilisation::AtLeast;
 use taut_analysis::{Bound, Core, CoreTask, Overflow, PROBE_COST, PROBE_PERIOD, Verdict};
-use taut_model::{Arrival, Model, Place, RealTime, SchedulingPolicy, Server, TaskId};
+use taut_model::{Arrival, ArrivalPattern, Model, Place, RealTime, SchedulingPolicy, Server, TaskId};
 use taut_time::Duration;
 
 use crate::{budget, shared, waits};
@@ -249,7 +248,11 @@ fn analysis(
             non_preemptive: placement.task.non_preemptive,
             priority,
             // A server uses its budget when there is work for it.
-            release: if placement.is_server() { Release::Driven } else { release(model, placement.task) },
+            arrivals: if placement.is_server() {
+                ArrivalPattern::Driven
+            } else {
+                arrivals(model, placement.task)
+            },
         }
     };
     Core::new(members.iter().zip(priorities).map(task).collect(), model.platform().overheads)
@@ -257,15 +260,15 @@ fn analysis(
 
 /// What a task's arrivals follow: a task that a real-time task triggers follows that task, and so does a task that
 /// waits for another.
-fn release(model: &Model, task: &RealTime) -> Release {
+fn arrivals(model: &Model, task: &RealTime) -> ArrivalPattern {
     match &task.arrival {
         // How long it waits for other tasks depends on those.
-        Arrival::Periodic { .. } if task.waits.by > task.jitter => Release::Driven,
-        Arrival::Periodic { offset, .. } => Release::Phase(*offset),
+        Arrival::Periodic { .. } if task.waits.by > task.jitter => ArrivalPattern::Driven,
+        Arrival::Periodic { offset, .. } => ArrivalPattern::Phased(*offset),
         Arrival::Sporadic { trigger, .. } if model.is_real_time(model.channel(*trigger).writer) => {
-            Release::Driven
+            ArrivalPattern::Driven
         }
-        Arrival::Sporadic { .. } => Release::Free,
+        Arrival::Sporadic { .. } => ArrivalPattern::Sporadic,
     }
 }
 

@@ -3,7 +3,7 @@
 
 //! The decisions of a plan as a task set, for simulation.
 
-use taut_model::{Arrivals, Body, Model, Request, Resource, Segment, SetFault, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Model, Request, Resource, Segment, SetFault, SetTask, TaskSet};
 use taut_time::Duration;
 
 use crate::placement::{Placement, Placements};
@@ -42,13 +42,13 @@ impl crate::Plan {
                 core: placement.core,
                 priority: placement.priority.into(),
                 arrivals: match &placement.task.arrival {
-                    _ if placement.is_server() => Arrivals::Sporadic,
+                    _ if placement.is_server() => ArrivalPattern::Sporadic,
                     // An offset of a period or more gives the same phase as its remainder.
                     taut_model::Arrival::Periodic { offset, period } => {
                         let phase = offset.as_ns().checked_rem(period.as_ns()).unwrap_or(0);
-                        Arrivals::Phased(Duration::from_ns(phase))
+                        ArrivalPattern::Phased(Duration::from_ns(phase))
                     }
-                    taut_model::Arrival::Sporadic { .. } => Arrivals::Sporadic,
+                    taut_model::Arrival::Sporadic { .. } => ArrivalPattern::Sporadic,
                 },
                 period: placement.task.arrival.period(),
                 deadline: placement

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 use taut_model::{
-    Aim, ChannelKind, Evidence, Flow, LockingProtocol, Mechanism, OnMissingPrivilege, OverflowPolicy,
-    Overrun, SchedulingPolicy, Size, Way,
+    Aim, Arrival, ChannelKind, Evidence, Flow, LockingProtocol, Mechanism, OnMissingPrivilege,
+    OverflowPolicy, Overrun, SchedulingPolicy, Size, Way,
 };
 use taut_time::Duration;
 
@@ -208,7 +208,7 @@ pub enum ClassPlan {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         priority_reason: Option<String>,
         /// When jobs arrive.
-        arrival: ArrivalPlan,
+        arrival: Arrival<String>,
         /// D.
         deadline: Duration,
         /// C: execution time with its margin.
@@ -243,26 +243,6 @@ fn is_newest(flow: &Flow) -> bool {
 
 fn is_zero(priority: &u8) -> bool {
     *priority == 0
-}
-
-/// When jobs arrive.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged, rename_all_fields = "kebab-case", deny_unknown_fields)]
-pub enum ArrivalPlan {
-    /// At `offset + k · periodic` after release 0.
-    Periodic {
-        /// T.
-        periodic: Duration,
-        /// The first arrival, after release 0.
-        offset: Duration,
-    },
-    /// By a channel, at most one per `sporadic`.
-    Sporadic {
-        /// T.
-        sporadic: Duration,
-        /// The channel's name.
-        trigger: String,
-    },
 }
 
 /// A term of a bound.

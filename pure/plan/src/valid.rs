@@ -36,7 +36,7 @@ use taut_model::{
 use taut_time::Duration;
 
 use crate::map::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, file_of};
-use crate::{ArrivalPlan, ChannelPlan, ClassPlan, CorePlan, Place, Plan, Region, TaskPlan};
+use crate::{Arrival, ChannelPlan, ClassPlan, CorePlan, Place, Plan, Region, TaskPlan};
 
 /// A plan that keeps rules V1 to V8.
 ///
@@ -288,8 +288,8 @@ fn task_of(plan: &Plan, known: &Known<'_>, task: &TaskPlan) -> Result<(), Invali
     };
     require!(priorities.contains(priority), "task `{name}` cannot have priority {priority}");
     let period = match arrival {
-        ArrivalPlan::Periodic { periodic, .. } => periodic,
-        ArrivalPlan::Sporadic { sporadic, trigger } => {
+        Arrival::Periodic { period, .. } => period,
+        Arrival::Sporadic { min_gap, trigger } => {
             let channel = known.channels.get(trigger.as_str());
             let wakes = channel.is_some_and(|channel| {
                 channel
@@ -298,7 +298,7 @@ fn task_of(plan: &Plan, known: &Known<'_>, task: &TaskPlan) -> Result<(), Invali
                     .any(|reader| !reader.client && reader.triggered && reader.name == *name)
             });
             require!(wakes, "task `{name}` waits for `{trigger}`, which does not release it");
-            sporadic
+            min_gap
         }
     };
     for (what, time) in [("period", period), ("deadline", deadline), ("execution time", wcet)] {
@@ -367,7 +367,7 @@ fn channel_of(plan: &Plan, known: &Known<'_>, channel: &ChannelPlan) -> Result<(
         if reader.triggered {
             let by = known.tasks.get(reads.as_str()).map(|task| &task.class);
             let waits = matches!(by, Some(ClassPlan::RealTime {
-                arrival: ArrivalPlan::Sporadic { trigger, .. }, ..
+                arrival: Arrival::Sporadic { trigger, .. }, ..
             }) if trigger == name);
             require!(
                 waits && !reader.client,
@@ -382,7 +382,7 @@ fn channel_of(plan: &Plan, known: &Known<'_>, channel: &ChannelPlan) -> Result<(
     if parties.synchronous {
         let periodic = |party: &str| {
             let class = known.tasks.get(party).map(|task| &task.class);
-            matches!(class, Some(ClassPlan::RealTime { arrival: ArrivalPlan::Periodic { .. }, .. }))
+            matches!(class, Some(ClassPlan::RealTime { arrival: Arrival::Periodic { .. }, .. }))
         };
         let all = std::iter::once(writer).chain(readers()).all(|(party, _)| periodic(party));
         require!(all, "channel `{name}` is a synchronous flow, and a task of it is not periodic");

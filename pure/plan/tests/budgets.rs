@@ -188,7 +188,7 @@ fn a_late_section_blocks_all_under_edf() {
         name: name.into(),
         core: 0,
         priority: 0,
-        arrivals: taut_model::Arrivals::Periodic,
+        arrivals: taut_model::ArrivalPattern::Periodic,
         period: s(period),
         deadline: s(deadline),
         jitter: Duration::ZERO,

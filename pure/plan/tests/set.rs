@@ -7,7 +7,7 @@ mod drafts;
 
 use drafts::{Edit, empty, hold, model, periodic, run, time};
 use taut_model::{
-    ArrivalDraft, Arrivals, BestEffort, Body, ClassDraft, Segment, ServerDraft, ServerPolicy, Shared,
+    ArrivalDraft, ArrivalPattern, BestEffort, Body, ClassDraft, Segment, ServerDraft, ServerPolicy, Shared,
     TaskDraft,
 };
 use taut_plan::Plan;
@@ -55,8 +55,8 @@ fn a_phase_is_that_of_a_periodic_task() {
     }];
     let set = Plan::task_set(&model(&draft)).expect("a set");
     let arrivals = |at: usize| (set.tasks()[at].name.as_str(), set.tasks()[at].arrivals);
-    assert_eq!(arrivals(0), ("own", Arrivals::Phased(time("3ms"))));
-    assert_eq!(arrivals(1), ("server share", Arrivals::Sporadic));
+    assert_eq!(arrivals(0), ("own", ArrivalPattern::Phased(time("3ms"))));
+    assert_eq!(arrivals(1), ("server share", ArrivalPattern::Sporadic));
 }
 
 /// A task that is in no server and not real-time has no processor of its own; a server is on the processor of its

@@ -321,13 +321,13 @@ fn nobody_waits_longer_than_was_said() {
         let position = |name: &str| names.iter().position(|known| known == name).expect("a task");
         let ticking = |(at, task): (usize, &taut_plan::TaskPlan)| {
             let ClassPlan::RealTime { cpu, priority, ref arrival, wcet, .. } = task.class else { panic!() };
-            let taut_plan::ArrivalPlan::Periodic { periodic, offset } = arrival else { panic!() };
+            let taut_plan::Arrival::Periodic { period, offset } = arrival else { panic!() };
             let ticks = |time: Duration| time.as_ns() / 100_000;
             let writers = draft.channels.iter().filter(|channel| channel.to.contains(&names[at]));
             Ticking {
                 core: usize::from(cpu),
                 priority,
-                period: ticks(*periodic),
+                period: ticks(*period),
                 offset: ticks(*offset),
                 cost: ticks(wcet),
                 writers: writers.map(|channel| position(&channel.from[0])).collect(),

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Scheduling and locking rules as state machines: events in, decisions out.
+//! Scheduling and locking rules as state machines: events in, decisions out. And what both sides of a plan call them:
+//! [`SchedulingPolicy`], [`LocalRule`], [`GlobalRule`], [`LockingProtocol`], [`Overrun`], [`ServerPolicy`],
+//! [`Arrival`], [`ArrivalPattern`], [`Mechanism`].
 //!
 //! A rule knows no clock, no thread and no heap. The caller, a simulator or a dispatcher, reports events and calls
 //! [`Scheduler::decide`] to learn which task runs. All storage is passed in at construction and never grows. There is
@@ -52,6 +54,7 @@
 extern crate alloc;
 
 mod any;
+mod arrival;
 mod attribute;
 mod background;
 mod budget;
@@ -79,6 +82,7 @@ mod store;
 
 pub use crate::core::Core;
 pub use any::{AnyCore, AnyLocal, AnyQueue, Attributes, queue as any_queue};
+pub use arrival::{Arrival, ArrivalPattern};
 pub use attribute::Attribute;
 pub use background::Background;
 pub use budget::{Budget, Overrun, Remedy, Trouble};

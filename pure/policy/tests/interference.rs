@@ -3,10 +3,11 @@
 
 //! What servers take from other tasks, over all small cases: never more than `taut_analysis::uni::server` says.
 
+use taut_policy::ArrivalPattern;
 mod core_units;
 
 use core_units::{AnyServer, Driver, Task, at, ns, run};
-use taut_analysis::uni::fp::preemptive::{self, Release, Subject};
+use taut_analysis::uni::fp::preemptive::{self, Subject};
 use taut_analysis::uni::server as bounds;
 use taut_policy::server::{Any, Deferrable, Polling, Replenishment, Sporadic};
 use taut_time::Duration;
@@ -58,7 +59,12 @@ fn response(own: preemptive::Task, higher: &[preemptive::Task]) -> Option<u64> {
 }
 
 fn plain(cost: u64, period: u64) -> preemptive::Task {
-    preemptive::Task { cost: ns(cost), period: ns(period), jitter: Duration::ZERO, release: Release::Free }
+    preemptive::Task {
+        cost: ns(cost),
+        period: ns(period),
+        jitter: Duration::ZERO,
+        arrivals: ArrivalPattern::Periodic,
+    }
 }
 
 /// Requests of one length, at those of eight units whose bits are set.
@@ -156,7 +162,7 @@ fn requests_take_no_longer_than_the_analysis_says() {
         let high = (1 + below(2), 4 + below(6), below(4));
         let (period, gap, cost) = (5 + below(12), 2 + below(20), 1 + below(4));
         let (budget, jitter) = (1 + below(period / 2), gap * below(3));
-        let own = preemptive::Task { release: Release::Driven, ..plain(budget, period) };
+        let own = preemptive::Task { arrivals: ArrivalPattern::Driven, ..plain(budget, period) };
         let Some(response) = response(own, &[plain(high.0, high.1)]) else { continue };
         let served = bounds::Server { budget: ns(budget), period: ns(period), response: ns(response) };
         let asked =

@@ -25,7 +25,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use taut_event::{Kind, Record};
-use taut_plan::{ArrivalPlan, ChainPlan, ChannelKind, ClassPlan, Plan};
+use taut_plan::{Arrival, ChainPlan, ChannelKind, ClassPlan, Plan};
 
 use crate::pauses::Pauses;
 
@@ -55,7 +55,7 @@ pub(crate) fn reactions(
     let Some(first) = chain.path.first().and_then(|step| plan.tasks.get(plan.task(&step.name)?)) else {
         return Vec::new();
     };
-    let sampled = matches!(&first.class, ClassPlan::RealTime { arrival: ArrivalPlan::Periodic { .. }, .. });
+    let sampled = matches!(&first.class, ClassPlan::RealTime { arrival: Arrival::Periodic { .. }, .. });
     history.reactions(&links, sampled, pauses)
 }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use taut_event::file::{Damage, Run};
 use taut_event::{Count, Kind, Record};
-use taut_plan::{ArrivalPlan, ClassPlan, Plan, Term};
+use taut_plan::{Arrival, ClassPlan, Plan, Term};
 use taut_time::Duration;
 
 use crate::Ending;
@@ -44,10 +44,7 @@ impl PlannedTiming {
         else {
             return None;
         };
-        let (period, periodic) = match arrival {
-            ArrivalPlan::Periodic { periodic, .. } => (*periodic, true),
-            ArrivalPlan::Sporadic { sporadic, .. } => (*sporadic, false),
-        };
+        let (period, periodic) = (arrival.period(), matches!(arrival, Arrival::Periodic { .. }));
         let release = |term: &&Term| term.kind == "overhead" && term.of.as_deref() == Some("release");
         Some(Self {
             release_overhead: terms.iter().filter(release).map(|term| term.time.as_ns()).sum(),
@@ -310,8 +307,7 @@ impl Judge<'_> {
                 let of = self.plan.services.iter().position(|other| other.name == *service);
                 of.is_some_and(|of| self.of(Kind::Service, of).any(|record| record.value == STOPPED))
             });
-            let ClassPlan::RealTime { arrival: ArrivalPlan::Periodic { offset, .. }, .. } = &task.class
-            else {
+            let ClassPlan::RealTime { arrival: Arrival::Periodic { offset, .. }, .. } = &task.class else {
                 continue;
             };
             let due = match (found.newest, self.since) {

@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 
 use taut_event::{Kind, Record};
-use taut_plan::{ArrivalPlan, ClassPlan, Plan};
+use taut_plan::{Arrival, ClassPlan, Plan};
 
 /// `State::Running` of `taut_run`, as recorded.
 const RUNNING: u64 = 1;
@@ -88,8 +88,8 @@ impl Queue {
 fn queues(plan: &Plan, records: &[Record], task: usize) -> Vec<Queue> {
     let of = &plan.tasks[task];
     let trigger = match &of.class {
-        ClassPlan::RealTime { arrival: ArrivalPlan::Sporadic { sporadic, trigger }, .. } => {
-            Some((trigger, sporadic.as_ns()))
+        ClassPlan::RealTime { arrival: Arrival::Sporadic { min_gap, trigger }, .. } => {
+            Some((trigger, min_gap.as_ns()))
         }
         _ => None,
     };

@@ -12,7 +12,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use recorded::{MS, Script, plan, run};
-use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_report::{Focus, Report, Simulated, Window};
 use taut_sim::{GlobalRule, Rules, Scenario, Simulation};
 use taut_time::{Duration, Instant};
@@ -56,7 +56,7 @@ fn simulated() -> Vec<u8> {
         name: name.into(),
         core,
         priority,
-        arrivals: Arrivals::Periodic,
+        arrivals: ArrivalPattern::Periodic,
         period: Duration::from_ms(10),
         deadline: Duration::from_ms(4),
         jitter: Duration::ZERO,

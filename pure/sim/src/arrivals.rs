@@ -3,7 +3,7 @@
 
 //! The arrivals and releases of a task's jobs.
 
-use taut_model::{Arrivals, SetTask};
+use taut_model::{ArrivalPattern, SetTask};
 
 use crate::calendar::NEVER;
 use crate::random::Random;
@@ -46,13 +46,13 @@ impl Source {
         let (period, jitter) = (task.period.as_ns(), task.jitter.as_ns());
         let first = match (&scenario.start, task.arrivals) {
             (Start::At(times), _) => times.get(at).map_or(0, |time| time.as_ns()),
-            (_, Arrivals::Phased(offset)) => offset.as_ns(),
+            (_, ArrivalPattern::Phased(offset)) => offset.as_ns(),
             (Start::Synchronous, _) => 0,
             (Start::Critical, _) => latest - jitter,
             (Start::Random, _) => random.up_to(period - 1),
         };
         let spread = match scenario.gaps {
-            Gaps::UpTo { percent } if task.arrivals == Arrivals::Sporadic => {
+            Gaps::UpTo { percent } if task.arrivals.is_sporadic() => {
                 u64::try_from(u128::from(period) * u128::from(percent) / 100).unwrap_or(u64::MAX)
             }
             _ => 0,
@@ -65,9 +65,9 @@ impl Source {
             horizon: scenario.horizon.as_ns(),
             list: place(&scenario.exactly, at),
             delays: place(&scenario.delays, at),
-            lengthened: place(&scenario.lengthened, at).filter(|_| task.arrivals == Arrivals::Sporadic),
+            lengthened: place(&scenario.lengthened, at).filter(|_| task.arrivals.is_sporadic()),
             count: 0,
-            soonest: (task.arrivals == Arrivals::Sporadic).then_some(0),
+            soonest: (task.arrivals.is_sporadic()).then_some(0),
             arrival: first,
             release: 0,
         };

@@ -7,7 +7,7 @@
 //! if no run does, it may still be wrong. [`Hunt`] searches for such runs.
 //!
 //! ```
-//! use taut_model::{Arrivals, Body, SchedulingPolicy, SetTask, TaskSet};
+//! use taut_model::{ArrivalPattern, Body, SchedulingPolicy, SetTask, TaskSet};
 //! use taut_sim::{GlobalRule, Rules, Scenario, Simulation};
 //! use taut_time::Duration;
 //!
@@ -15,13 +15,14 @@
 //!     name: name.into(),
 //!     core: 0,
 //!     priority,
-//!     arrivals: Arrivals::Periodic,
+//!     arrivals: ArrivalPattern::Periodic,
 //!     period: Duration::from_ms(period),
 //!     deadline: Duration::from_ms(period),
 //!     jitter: Duration::ZERO,
 //!     body: Body::Anywhere { cost: Duration::from_ms(cost), requests: Vec::new() },
 //! };
-//! let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority], vec![], vec![task("a", 2, 1, 4), task("b", 1, 3, 8)]).unwrap();
+//! let tasks = vec![task("a", 2, 1, 4), task("b", 1, 3, 8)];
+//! let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority], vec![], tasks).unwrap();
 //! let mut simulation = Simulation::new(&set, &Rules::of(&set, GlobalRule::Mpcp)).unwrap();
 //! let outcome = simulation.run(&Scenario::worst(Duration::from_ms(8)), &mut ()).unwrap();
 //! assert_eq!(outcome.tasks[1].response_max, Duration::from_ms(4));

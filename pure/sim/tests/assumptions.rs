@@ -4,7 +4,7 @@
 //! An assumption of an analysis, and a run that violates it and exceeds the bound.
 
 use taut_analysis::multi::msrp_gai01;
-use taut_model::{Arrivals, Body, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
 use taut_sim::{GlobalRule, LocalRule, Rules, Scenario, Simulation, Start};
 use taut_time::Duration;
 
@@ -22,7 +22,7 @@ fn msrp_needs_immediate_ceilings() {
         name: name.into(),
         core,
         priority,
-        arrivals: Arrivals::Sporadic,
+        arrivals: ArrivalPattern::Sporadic,
         period: ns(100),
         deadline: ns(100),
         jitter: Duration::ZERO,

@@ -11,7 +11,7 @@ mod random;
 use std::collections::BTreeMap;
 
 use random::Random;
-use taut_model::{Arrivals, Body, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
 use taut_sim::{End, Event, GlobalRule, Kind, LocalRule, Rules, Scenario, Simulation};
 use taut_time::Duration;
 
@@ -40,7 +40,7 @@ fn set(random: &mut Random, scheduler: SchedulingPolicy) -> TaskSet {
             name: format!("t{at}"),
             core: 0,
             priority: u32::try_from(at).expect("small") + 1,
-            arrivals: Arrivals::Sporadic,
+            arrivals: ArrivalPattern::Sporadic,
             period: ns(period),
             deadline: ns(period),
             jitter: Duration::ZERO,

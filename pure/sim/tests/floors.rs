@@ -6,7 +6,7 @@
 mod random;
 
 use random::Random;
-use taut_model::{Arrivals, Body, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
 use taut_sim::{End, Event, GlobalRule, Kind, LocalRule, Outcome, Rules, Scenario, Simulation};
 use taut_time::Duration;
 
@@ -27,7 +27,7 @@ fn task(deadline: Duration, period: Duration, jitter: Duration, body: Vec<Segmen
         name: String::new(),
         core: 0,
         priority: 1,
-        arrivals: Arrivals::Periodic,
+        arrivals: ArrivalPattern::Periodic,
         period,
         deadline,
         jitter,
@@ -68,7 +68,7 @@ fn late(random: &mut Random) -> TaskSet {
             vec![Segment::Normal(us(cost)), section(resource, inside)],
         );
         if random.below(3) == 0 {
-            task.arrivals = Arrivals::Sporadic;
+            task.arrivals = ArrivalPattern::Sporadic;
         }
         task
     });

@@ -10,10 +10,10 @@ use random::Random;
 use taut_analysis::chain::data_age::data_age;
 use taut_analysis::chain::end_to_end::{self, Reading};
 use taut_analysis::chain::reaction::{davare07, reaction};
-use taut_analysis::uni::fp::preemptive::{self, Release, Subject};
+use taut_analysis::uni::fp::preemptive::{self, Subject};
 use taut_analysis::wait_free::{flow as preserving, lifetime, reader_instances, writes_during_read};
 use taut_analysis::{chain, queue};
-use taut_model::{Arrivals, Body, SchedulingPolicy, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::flow::{
     Channel, Delivery, Fill, FlowFault, Flows, Full, Got, Path, Queue, Read, SamplingPoint, Until,
 };
@@ -29,7 +29,7 @@ fn task(core: usize, priority: u32, cost: u64, period: u64) -> SetTask {
         name: format!("t{priority}"),
         core,
         priority,
-        arrivals: Arrivals::Periodic,
+        arrivals: ArrivalPattern::Periodic,
         period: ns(period),
         deadline: ns(period),
         jitter: Duration::ZERO,
@@ -94,9 +94,9 @@ fn han14_figure_1() {
 #[test]
 fn a_more_urgent_reader_reads_the_one_before() {
     let mut fast = task(0, 2, 100, 1000);
-    fast.arrivals = Arrivals::Phased(ns(700));
+    fast.arrivals = ArrivalPattern::Phased(ns(700));
     let mut slow = task(0, 1, 500, 2000);
-    slow.arrivals = Arrivals::Phased(Duration::ZERO);
+    slow.arrivals = ArrivalPattern::Phased(Duration::ZERO);
     let set = set(vec![fast, slow]);
     let channels = [NEWEST, Delivery::Newest(SamplingPoint::Activation), Delivery::Dbp];
     let flows = run(&set, channels.map(|how| channel(1, &[0], how)).to_vec(), &Scenario::worst(ns(5000)));
@@ -139,7 +139,7 @@ fn case(random: &mut Random, cores: u64, count: u64, jitter: bool) -> Case {
             cost: set.cost(at),
             period: set.tasks()[at].period,
             jitter: set.tasks()[at].jitter,
-            release: Release::Free,
+            arrivals: ArrivalPattern::Periodic,
         };
         let responses: Option<Vec<_>> = (0..set.tasks().len())
             .map(|at| {
@@ -377,7 +377,7 @@ fn chains_never_exceed_their_bounds() {
             }
         }
         let of = |at: usize| end_to_end::Task {
-            arrivals: end_to_end::Arrivals::Periodic,
+            arrivals: ArrivalPattern::Periodic,
             period: tasks[at].period,
             response: case.response[at],
             jitter: tasks[at].jitter,
@@ -516,7 +516,7 @@ fn queues_are_never_fuller_than_their_capacity() {
         assert_eq!(fill.lost, 0, "{fill:?} of {capacity} in {:?}", case.set);
         attained += u64::from(fill.most as u64 == capacity);
         let of = |at: usize| end_to_end::Task {
-            arrivals: end_to_end::Arrivals::Periodic,
+            arrivals: ArrivalPattern::Periodic,
             period: tasks[at].period,
             response: case.response[at],
             jitter: tasks[at].jitter,

@@ -4,7 +4,7 @@
 //! Random sets under all rules, with the invariants asserted at every event.
 
 use proptest::prelude::*;
-use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
 use taut_sim::{
     End, Event, Execution, Gaps, GlobalRule, Jitter, Kind, LocalRule, Placement, Rules, Scenario, Simulation,
     Sink, Start,
@@ -172,9 +172,9 @@ fn task(core: usize) -> impl Strategy<Value = SetTask> {
     });
     let body = prop_oneof![segments, anywhere];
     let arrivals = prop_oneof![
-        Just(Arrivals::Periodic),
-        Just(Arrivals::Sporadic),
-        (0_u64..10).prop_map(|offset| Arrivals::Phased(ns(offset))),
+        Just(ArrivalPattern::Periodic),
+        Just(ArrivalPattern::Sporadic),
+        (0_u64..10).prop_map(|offset| ArrivalPattern::Phased(ns(offset))),
     ];
     (body, arrivals, 1_u32..8, 10_u64..80, 5_u64..100, 0_u64..6).prop_map(
         move |(body, arrivals, priority, period, deadline, jitter)| SetTask {
@@ -269,7 +269,7 @@ fn independent() -> impl Strategy<Value = TaskSet> {
             name: String::new(),
             core: at % 2,
             priority: at as u32,
-            arrivals: Arrivals::Sporadic,
+            arrivals: ArrivalPattern::Sporadic,
             period: ns(period),
             deadline: ns(period),
             jitter: ns(jitter),

@@ -3,7 +3,7 @@
 
 //! Runs whose every instant is known.
 
-use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
 use taut_sim::{
     End, Event, Fault, GlobalRule, Kind, LocalRule, Outcome, Rules, Scenario, Shares, Simulation, Start,
 };
@@ -19,7 +19,7 @@ fn task(core: usize, priority: u32, period: u64, body: Body) -> SetTask {
         name: format!("{core}/{priority}"),
         core,
         priority,
-        arrivals: Arrivals::Sporadic,
+        arrivals: ArrivalPattern::Sporadic,
         period: units(period),
         deadline: units(period),
         jitter: Duration::ZERO,
@@ -352,8 +352,9 @@ fn recorded_and_distributed_times() {
         body: Body::Segments(vec![Segment::Normal(ns(20)), Segment::Normal(ns(20))]),
     };
     let run = |scenario: &Scenario| {
-        let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority], vec![], vec![task(Arrivals::Sporadic)])
-            .expect("valid");
+        let set =
+            TaskSet::new(vec![SchedulingPolicy::FixedPriority], vec![], vec![task(ArrivalPattern::Sporadic)])
+                .expect("valid");
         let mut simulation = Simulation::new(&set, &Rules::of(&set, GlobalRule::Msrp)).expect("fits");
         let (mut arrivals, mut responses) = (Vec::new(), Vec::new());
         let mut sink = |event: Event| match event.kind {

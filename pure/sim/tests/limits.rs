@@ -7,8 +7,8 @@
 mod random;
 
 use random::Random;
-use taut_analysis::uni::fp::preemptive::{self, Release, Subject};
-use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
+use taut_analysis::uni::fp::preemptive::{self, Subject};
+use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
 use taut_sim::{
     End, Event, Execution, Fault, GlobalRule, Kind, Limit, LocalRule, Outcome, Overrun, Placement, Rules,
     Scenario, Simulation,
@@ -27,7 +27,7 @@ fn task(priority: u32, period: u64, body: Body) -> SetTask {
         name: format!("t{priority}"),
         core: 0,
         priority,
-        arrivals: Arrivals::Periodic,
+        arrivals: ArrivalPattern::Periodic,
         period: ns(period),
         deadline: ns(period),
         jitter: Duration::ZERO,
@@ -159,8 +159,8 @@ fn sections_are_not_cut() {
         task(1, 60, parts(&[(Some(0), 2)])),
         task(3, 60, plain(1)),
     ];
-    tasks[1].arrivals = Arrivals::Phased(ns(6));
-    tasks[2].arrivals = Arrivals::Phased(ns(7));
+    tasks[1].arrivals = ArrivalPattern::Phased(ns(6));
+    tasks[2].arrivals = ArrivalPattern::Phased(ns(7));
     let set = set(SchedulingPolicy::FixedPriority, tasks);
     let first = "0 a0 start, 1 a0 locks 0, 2 a0 exhausted, 4 a0 unlock(0), ";
     let (found, _) = ran(&set, &[(0, limit(Overrun::Demote, 2))], &Scenario::worst(ns(60)));
@@ -190,7 +190,7 @@ fn drawn(random: &mut Random, scheduler: SchedulingPolicy, sections: bool) -> Ta
         }
         let mut task = task(u32::try_from(at).expect("small") + 1, period, plain(cost));
         task.body = Body::Anywhere { cost: ns(cost), requests };
-        task.arrivals = Arrivals::Sporadic;
+        task.arrivals = ArrivalPattern::Sporadic;
         task.jitter = ns(random.below(4) * random.below(3));
         task
     });
@@ -235,7 +235,7 @@ fn bound(set: &TaskSet, task: usize, budgets: &[Option<u64>], more: u64) -> Opti
         cost: budgets[at].map_or(set.cost(at), |budget| ns(budget + more * longest(at))),
         period: set.tasks()[at].period,
         jitter: set.tasks()[at].jitter,
-        release: Release::Free,
+        arrivals: ArrivalPattern::Periodic,
     };
     let others = || (0..set.tasks().len()).filter(|at| *at != task);
     let higher: Vec<_> = others().filter(|at| set.tasks()[*at].priority > own.priority).map(of).collect();

@@ -4,7 +4,7 @@
 //! The search refutes wrong claims, and no right ones.
 
 use proptest::prelude::*;
-use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
 use taut_sim::{GlobalRule, Hunt, LocalRule, Rules, Simulation, Witness, is_legal};
 use taut_time::Duration;
 
@@ -23,7 +23,7 @@ fn task(core: usize, priority: u32, cost: u64, period: u64, sections: &[(usize, 
         name: format!("{core}/{priority}"),
         core,
         priority,
-        arrivals: Arrivals::Sporadic,
+        arrivals: ArrivalPattern::Sporadic,
         period: us(period),
         deadline: us(period),
         jitter: Duration::ZERO,
@@ -221,9 +221,9 @@ proptest! {
                 let mut task = task(core, at as u32, cost + 10, period, &sections);
                 task.jitter = us(jitter);
                 task.arrivals = match kind {
-                    0 => Arrivals::Periodic,
-                    1 => Arrivals::Phased(us(period / 3)),
-                    _ => Arrivals::Sporadic,
+                    0 => ArrivalPattern::Periodic,
+                    1 => ArrivalPattern::Phased(us(period / 3)),
+                    _ => ArrivalPattern::Sporadic,
                 };
                 if fixed {
                     let section = |resource| Segment::Section { resource, inside: vec![Segment::Normal(us(5))] };

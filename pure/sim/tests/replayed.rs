@@ -9,7 +9,7 @@ mod random;
 use machine::{Case, Machine, case, change, counts, instant, of_core};
 use random::Random;
 use taut_event::{Kind, Record};
-use taut_model::{Arrivals, Body, SchedulingPolicy, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::replay::{Flaw, Names, Replay, Replayed, Why};
 use taut_sim::{End, LocalRule, Rules, Served, ServerPolicy};
 use taut_time::{Duration, Instant};
@@ -76,7 +76,7 @@ fn a_server_is_charged_up_to_where_others_began() {
         name: name.to_owned(),
         core: 0,
         priority,
-        arrivals: Arrivals::Sporadic,
+        arrivals: ArrivalPattern::Sporadic,
         period: us(10_000),
         deadline: us(10_000),
         jitter: Duration::ZERO,
@@ -369,14 +369,14 @@ fn nonsense_is_answered() {
 /// the replay says so.
 #[test]
 fn a_clock_that_knows_nothing_of_lateness_breaks() {
-    use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
+    use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
     use taut_sim::{GlobalRule, Rules};
     let ns = Duration::from_ns;
     let task = |deadline| SetTask {
         name: String::new(),
         core: 0,
         priority: 1,
-        arrivals: Arrivals::Periodic,
+        arrivals: ArrivalPattern::Periodic,
         period: ns(1_000),
         deadline: ns(deadline),
         jitter: ns(0),
@@ -414,14 +414,14 @@ fn a_clock_that_knows_nothing_of_lateness_breaks() {
 /// urgent and gets it. Within the slack this is what happened; 1 ns further apart, there was no task to wait for.
 #[test]
 fn who_waits_for_a_rival_is_as_close_as_the_slack() {
-    use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
+    use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
     use taut_sim::{GlobalRule, Rules};
     let ns = Duration::from_ns;
     let task = |core: usize| SetTask {
         name: String::new(),
         core,
         priority: 1 + core as u32,
-        arrivals: Arrivals::Periodic,
+        arrivals: ArrivalPattern::Periodic,
         period: ns(1_000),
         deadline: ns(1_000),
         jitter: ns(0),

@@ -6,9 +6,9 @@
 mod random;
 
 use random::Random;
-use taut_analysis::uni::fp::preemptive::{self, Release, Subject};
+use taut_analysis::uni::fp::preemptive::{self, Subject};
 use taut_analysis::uni::server as bounds;
-use taut_model::{Arrivals, Body, SchedulingPolicy, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::ServerPolicy;
 use taut_sim::server::{Request, Server, ServerFault, run};
 use taut_sim::{Execution, Scenario, Start};
@@ -23,7 +23,7 @@ fn task(priority: u32, cost: u64, period: u64) -> SetTask {
         name: format!("t{priority}"),
         core: 0,
         priority,
-        arrivals: Arrivals::Periodic,
+        arrivals: ArrivalPattern::Periodic,
         period: ns(period),
         deadline: ns(period),
         jitter: Duration::ZERO,
@@ -102,7 +102,7 @@ fn requests_and_tasks_never_exceed_their_bounds() {
             cost: set.cost(at),
             period: set.tasks()[at].period,
             jitter: Duration::ZERO,
-            release: Release::Free,
+            arrivals: ArrivalPattern::Periodic,
         };
         let period = 6 + random.below(20);
         let mut server = server(POLICIES[which], 2, 1 + random.below(period / 3), period);
@@ -111,7 +111,7 @@ fn requests_and_tasks_never_exceed_their_bounds() {
             cost: server.budget,
             period: server.period,
             jitter: Duration::ZERO,
-            release: Release::Driven,
+            arrivals: ArrivalPattern::Driven,
         };
         let Some(of_budget) = response(own, &[of(0)]) else { continue };
         let bounded = bounds::Server { budget: server.budget, period: server.period, response: of_budget };

@@ -7,7 +7,7 @@
 mod random;
 
 use random::Random;
-use taut_model::{Arrivals, Body, Request as Section, Resource, SchedulingPolicy, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Request as Section, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::server::{self, Request, Server};
 use taut_sim::{Event, Execution, GlobalRule, LocalRule, Rules, Scenario, ServerPolicy, Simulation};
 use taut_time::Duration;
@@ -34,7 +34,7 @@ fn task(core: usize, priority: u32, cost: u64, period: u64, jitter: u64) -> SetT
         name: format!("t{priority}"),
         core,
         priority,
-        arrivals: Arrivals::Sporadic,
+        arrivals: ArrivalPattern::Sporadic,
         period: ns(period),
         deadline: ns(period),
         jitter: ns(jitter),

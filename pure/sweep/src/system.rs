@@ -13,7 +13,7 @@
 //! What is drawn, and in which order, is part of what a file means: the same file gives the same rows in every
 //! version that reads it.
 
-use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_time::Duration;
 
 use crate::draw::Draw;
@@ -165,7 +165,7 @@ impl Generator {
                 name: format!("t{at}"),
                 core: task.core,
                 priority: priorities[at],
-                arrivals: Arrivals::Periodic,
+                arrivals: ArrivalPattern::Periodic,
                 period: Duration::from_ns(task.period),
                 deadline: Duration::from_ns(task.deadline),
                 jitter: Duration::ZERO,

@@ -11,7 +11,7 @@ use taut_analysis::uni::fp::ceiling::Ceilings;
 use taut_analysis::uni::fp::offsets::{self, Activity, Method, Position, Transaction};
 use taut_analysis::uni::fp::{local_locks, sweep};
 use taut_analysis::{Assumption, Overflow, Verdict, Why};
-use taut_model::{Arrivals, TaskSet};
+use taut_model::{ArrivalPattern, TaskSet};
 use taut_sim::{GlobalRule, LocalRule, Rules};
 use taut_time::Duration;
 
@@ -198,8 +198,8 @@ fn with_offsets(set: &TaskSet, canary: Option<&str>) -> Result<Vec<Claim>, Strin
             for at in set.on_core(core) {
                 let task = &set.tasks()[at];
                 let (offset, is_phased) = match task.arrivals {
-                    Arrivals::Phased(offset) => (offset, true),
-                    Arrivals::Periodic | Arrivals::Sporadic => (Duration::ZERO, false),
+                    ArrivalPattern::Phased(offset) => (offset, true),
+                    _ => (Duration::ZERO, false),
                 };
                 let blocking = ceilings.blocking(set, at).time;
                 let activity = Activity {
@@ -220,7 +220,7 @@ fn with_offsets(set: &TaskSet, canary: Option<&str>) -> Result<Vec<Claim>, Strin
                 if is_phased {
                     phased.push(transactions.len());
                 }
-                let periodic = task.arrivals != Arrivals::Sporadic;
+                let periodic = task.arrivals != ArrivalPattern::Sporadic;
                 transactions.push(Transaction { period: task.period, periodic, activities: vec![activity] });
                 places.push(vec![at]);
             }

@@ -10,7 +10,7 @@ mod regions;
 use core::fmt;
 
 use taut_analysis::{Overflow, Verdict};
-use taut_model::{Arrivals, SchedulingPolicy, TaskSet};
+use taut_model::{ArrivalPattern, SchedulingPolicy, TaskSet};
 use taut_sim::Rules;
 use taut_time::Duration;
 
@@ -135,7 +135,7 @@ pub(crate) fn of(set: &TaskSet, shares: Shares) -> Result<Vec<Protocol>, String>
 
 /// Whether a task of a core begins at a given offset.
 fn is_phased(set: &TaskSet, core: usize) -> bool {
-    set.on_core(core).any(|at| matches!(set.tasks()[at].arrivals, Arrivals::Phased(_)))
+    set.on_core(core).any(|at| matches!(set.tasks()[at].arrivals, ArrivalPattern::Phased(_)))
 }
 
 /// The verdict about a set that the generator made for this analysis. An analysis that does not apply is an error.

@@ -3,9 +3,10 @@
 
 //! Non-preemptible regions: sections of a resource that all tasks of the core use, under immediate ceilings.
 
-use taut_analysis::uni::fp::preemptive::{Release, Subject, Task};
+use taut_analysis::uni::fp::preemptive::{Subject, Task};
 use taut_analysis::uni::fp::{limited_preemption, non_preemptive};
 use taut_analysis::{Overflow, Verdict};
+use taut_model::ArrivalPattern;
 use taut_model::{Body, SchedulingPolicy, Segment, SetTask, TaskSet};
 use taut_sim::{GlobalRule, LocalRule, Rules};
 use taut_time::Duration;
@@ -57,7 +58,7 @@ fn response(
 ) -> Result<Verdict<limited_preemption::Response>, Overflow> {
     let task = |at: usize| {
         let SetTask { period, jitter, .. } = set.tasks()[at];
-        Task { cost: set.cost(at), period, jitter, release: Release::Driven }
+        Task { cost: set.cost(at), period, jitter, arrivals: ArrivalPattern::Driven }
     };
     let own = &set.tasks()[at];
     let others = || set.on_core(own.core).filter(|&other| other != at);

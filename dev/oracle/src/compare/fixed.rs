@@ -5,8 +5,9 @@
 
 use serde_json::Value;
 use taut_analysis::uni::edf::demand;
-use taut_analysis::uni::fp::preemptive::{Release, Subject, Task};
+use taut_analysis::uni::fp::preemptive::{Subject, Task};
 use taut_analysis::uni::fp::{arbitrary, local_locks, non_preemptive};
+use taut_model::ArrivalPattern;
 use taut_model::{SchedulingPolicy, SetTask, TaskSet};
 use taut_time::Duration;
 
@@ -93,7 +94,7 @@ fn each(
         cost: set.cost(at),
         period: set.tasks()[at].period,
         jitter: set.tasks()[at].jitter,
-        release: Release::Free,
+        arrivals: ArrivalPattern::Periodic,
     };
     let of_task = |at: usize| {
         let own = &set.tasks()[at];

@@ -176,7 +176,7 @@ fn length(segment: &Segment) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use taut_model::{Arrivals, Resource, SchedulingPolicy};
+    use taut_model::{ArrivalPattern, Resource, SchedulingPolicy};
 
     use super::*;
 
@@ -185,7 +185,7 @@ mod tests {
             name: "a".into(),
             core: 0,
             priority: 1,
-            arrivals: Arrivals::Sporadic,
+            arrivals: ArrivalPattern::Sporadic,
             period: Duration::from_ms(10),
             deadline: Duration::from_ms(10),
             jitter: Duration::ZERO,

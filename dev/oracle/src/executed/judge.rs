@@ -149,7 +149,7 @@ fn goes_before(set: &TaskSet, one: usize, other: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use taut_model::{Arrivals, Body, SetTask};
+    use taut_model::{ArrivalPattern, Body, SetTask};
     use taut_sim::Rules;
     use taut_time::{Duration, Instant};
 
@@ -161,7 +161,7 @@ mod tests {
             name: name.into(),
             core,
             priority,
-            arrivals: Arrivals::Sporadic,
+            arrivals: ArrivalPattern::Sporadic,
             period: Duration::from_us(1),
             deadline: Duration::from_ns(1000 - u64::from(priority)),
             jitter: Duration::ZERO,

@@ -3,7 +3,7 @@
 
 //! The kinds of sets that are executed: a rule for the cores, and rules for global resources.
 
-use taut_model::{Arrivals, SchedulingPolicy, TaskSet};
+use taut_model::{ArrivalPattern, SchedulingPolicy, TaskSet};
 use taut_sim::{GlobalRule, LocalRule, Rules};
 use taut_time::Duration;
 
@@ -148,7 +148,7 @@ impl Kind {
         };
         let (mut tasks, resources) = draw::tasks(draw, &requirements);
         // The executor releases tasks from a calendar, so a deadline floor counts from these instants.
-        tasks.iter_mut().for_each(|task| task.arrivals = Arrivals::Periodic);
+        tasks.iter_mut().for_each(|task| task.arrivals = ArrivalPattern::Periodic);
         let set = draw::set(cores, self.scheduler, &tasks, resources)?;
         if !self.is_of(&set) {
             return Ok(None);

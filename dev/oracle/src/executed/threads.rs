@@ -232,7 +232,7 @@ pub(crate) fn run(
     let mut calendars = vec![Vec::new(); cores.len()];
     for (at, task) in set.tasks().iter().enumerate() {
         let offset = match task.arrivals {
-            taut_model::Arrivals::Phased(offset) => offset,
+            taut_model::ArrivalPattern::Phased(offset) => offset,
             _ if together => Duration::ZERO,
             _ => Duration::from_ns(draw.pick(0, task.period.as_ns() - 1)),
         };

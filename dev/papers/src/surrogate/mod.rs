@@ -17,7 +17,7 @@ mod fuel_injection;
 mod manifest;
 pub(crate) mod search;
 
-use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetFault, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetFault, SetTask, TaskSet};
 use taut_sweep::{Object, System};
 use taut_time::Duration;
 
@@ -95,7 +95,7 @@ impl Case {
                 name: task.name.clone(),
                 core: task.core,
                 priority,
-                arrivals: Arrivals::Periodic,
+                arrivals: ArrivalPattern::Periodic,
                 period: task.period,
                 deadline: task.deadline,
                 jitter: Duration::ZERO,

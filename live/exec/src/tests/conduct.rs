@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration as Time;
 
 use taut_event::{Count, Kind, Record};
-use taut_model::{Arrivals, Body, SchedulingPolicy, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::replay::Replay;
 use taut_sim::{Rules, Served};
 use taut_sys::{clock, thread};
@@ -318,8 +318,9 @@ fn is_replayed(policy: ServerPolicy, donates: bool, records: &[Record]) -> bool 
         jitter: Duration::ZERO,
         body: Body::Anywhere { cost: Duration::from_us(1), requests: Vec::new() },
     };
-    let served = task("t", 5, if donates { Arrivals::Sporadic } else { Arrivals::Periodic });
-    let tasks = vec![served, task("below", 1, Arrivals::Periodic), task("s", 5, Arrivals::Sporadic)];
+    let served = task("t", 5, if donates { ArrivalPattern::Sporadic } else { ArrivalPattern::Periodic });
+    let tasks =
+        vec![served, task("below", 1, ArrivalPattern::Periodic), task("s", 5, ArrivalPattern::Sporadic)];
     let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority], Vec::new(), tasks).unwrap();
     let served = [Served { task: 2, policy, budget: SHARE.0, period: SHARE.1, serves: vec![0] }];
     let rules = Rules { cores: vec![LocalRule::Immediate], resources: Vec::new() };

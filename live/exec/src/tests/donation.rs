@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::time::Duration as Time;
 
 use taut_event::{Kind, Record};
-use taut_model::{Arrivals, Body, SchedulingPolicy, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::replay::Replay;
 use taut_sim::{GlobalRule, Rules, Served};
 use taut_sys::{clock, thread};
@@ -126,9 +126,10 @@ fn is_replayed(policy: ServerPolicy, budget: Duration, records: &[Record]) -> bo
         jitter: Duration::ZERO,
         body: Body::Anywhere { cost: Duration::from_us(1), requests: Vec::new() },
     };
-    let own = TASKS
-        .map(|(name, priority, period)| task(name, priority, Duration::from_us(period), Arrivals::Periodic));
-    let donee = ["lends 0", "lends 1", "share"].map(|name| task(name, 5, PERIOD, Arrivals::Sporadic));
+    let own = TASKS.map(|(name, priority, period)| {
+        task(name, priority, Duration::from_us(period), ArrivalPattern::Periodic)
+    });
+    let donee = ["lends 0", "lends 1", "share"].map(|name| task(name, 5, PERIOD, ArrivalPattern::Sporadic));
     let set =
         TaskSet::new(vec![SchedulingPolicy::FixedPriority], Vec::new(), [&own[..], &donee].concat()).unwrap();
     let served = [Served { task: 4, policy, budget, period: PERIOD, serves: vec![2, 3] }];

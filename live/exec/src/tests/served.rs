@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration as Time;
 
 use taut_event::{Kind, Record};
-use taut_model::{Arrivals, Body, Request, SchedulingPolicy, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Request, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::replay::{Names, Replay};
 use taut_sim::{GlobalRule, Limit, Rules, Served};
 use taut_time::Duration;
@@ -92,10 +92,10 @@ fn model(
     let request = Request { resource: 0, count: 1, length: Duration::from_ns(1), outermost: true };
     let uses = |task: &Task| if task.section_ns > 0 { vec![request] } else { Vec::new() };
     let own = tasks.iter().enumerate().map(|(at, task)| {
-        set_task(format!("t{at}"), task.priority, task.period, Arrivals::Periodic, uses(task))
+        set_task(format!("t{at}"), task.priority, task.period, ArrivalPattern::Periodic, uses(task))
     });
     let theirs = servers.iter().enumerate().map(|(at, server)| {
-        set_task(format!("s{at}"), server.priority, server.period, Arrivals::Sporadic, Vec::new())
+        set_task(format!("s{at}"), server.priority, server.period, ArrivalPattern::Sporadic, Vec::new())
     });
     let resource = taut_model::Resource { name: "r".into() };
     let set =

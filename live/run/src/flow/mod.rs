@@ -30,7 +30,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use taut_lock::{EventCount, Listener, Notifier, Refused, Serial};
-use taut_plan::{ArrivalPlan, ClassPlan, Flow, Mechanism, Plan};
+use taut_plan::{Arrival, ClassPlan, Flow, Mechanism, Plan};
 use taut_share::state::flow::Shape;
 use taut_share::state::{dbp, tccp};
 use taut_share::{LayoutError, Memory};
@@ -185,12 +185,11 @@ impl<'p> Flows<'p> {
 
 fn member(plan: &Plan, name: &str) -> Option<Member> {
     let task = plan.task(name)?;
-    let ClassPlan::RealTime { arrival: ArrivalPlan::Periodic { periodic, offset }, .. } =
-        &plan.tasks[task].class
+    let ClassPlan::RealTime { arrival: Arrival::Periodic { period, offset }, .. } = &plan.tasks[task].class
     else {
         return None;
     };
-    Some(Member { task, next_ns: offset.as_ns(), period_ns: periodic.as_ns(), gone: false })
+    Some(Member { task, next_ns: offset.as_ns(), period_ns: period.as_ns(), gone: false })
 }
 
 /// Why a job cannot begin yet.

@@ -39,7 +39,7 @@
 
 use taut_time::Duration;
 
-use super::end_to_end::{Arrivals, Channel, Hop, Reading, Task, ends};
+use super::end_to_end::{Channel, Hop, Reading, Task, ends};
 use crate::wide::{duration, ns};
 use crate::{Assumption, Overflow, Verdict, queue};
 
@@ -93,7 +93,7 @@ pub fn data_age(first: &Task, hops: &[Hop]) -> Result<Verdict<DataAge>, Overflow
 
 /// E of a task that takes in something new in every job: its period, if it is periodic.
 fn renewal(task: &Task) -> Option<Duration> {
-    (task.arrivals == Arrivals::Periodic).then_some(task.period)
+    task.arrivals.is_periodic().then_some(task.period)
 }
 
 /// W: from the arrival of the writer's job to that of the reader's.
@@ -110,7 +110,7 @@ fn between(writer: &Task, renewed: Option<Duration>, hop: &Hop) -> Result<Verdic
         }
         Channel::State(reading) => reading,
     };
-    let periodic = writer.arrivals == Arrivals::Periodic || reading != Reading::PreservedDelayed;
+    let periodic = writer.arrivals.is_periodic() || reading != Reading::PreservedDelayed;
     let Some(renewed) = renewed.filter(|_| periodic) else {
         return Ok(Verdict::NotApplicable(Assumption::PeriodicWriter));
     };

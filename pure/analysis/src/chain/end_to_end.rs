@@ -7,6 +7,7 @@
 //! A task is described by when its jobs arrive and how long they take at most, however that was proven. A job that
 //! has nothing to write leaves the old value in place.
 
+use taut_model::ArrivalPattern;
 use taut_time::Duration;
 
 use crate::queue;
@@ -15,7 +16,7 @@ use crate::queue;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task {
     /// When its jobs arrive.
-    pub arrivals: Arrivals,
+    pub arrivals: ArrivalPattern,
     /// T: the period, or the least time between arrivals.
     pub period: Duration,
     /// R: the longest time from an arrival to the completion, release jitter and all waiting included.
@@ -23,15 +24,6 @@ pub struct Task {
     /// J: the longest time from an arrival to the release; in a preserved flow the release fixes what a job reads. At
     /// most R.
     pub jitter: Duration,
-}
-
-/// When a task's jobs arrive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrivals {
-    /// Exactly every T.
-    Periodic,
-    /// T or more apart: released by a queue, or, for the first task of a chain, by the event under analysis.
-    Sporadic,
 }
 
 /// The channel between two tasks of a chain.

@@ -30,7 +30,7 @@
 
 use taut_time::Duration;
 
-use super::end_to_end::{Arrivals, Channel, Hop, Reading, Task, ends};
+use super::end_to_end::{Channel, Hop, Reading, Task, ends};
 use crate::wide::{duration, ns};
 use crate::{Assumption, Overflow, Verdict, queue};
 
@@ -52,10 +52,7 @@ pub struct Reaction {
 /// # Errors
 /// [`Overflow`].
 pub fn reaction(first: &Task, hops: &[Hop]) -> Result<Verdict<Reaction>, Overflow> {
-    let sampling = match first.arrivals {
-        Arrivals::Periodic => first.period,
-        Arrivals::Sporadic => Duration::ZERO,
-    };
+    let sampling = if first.arrivals.is_periodic() { first.period } else { Duration::ZERO };
     let mut waits = Vec::with_capacity(hops.len());
     let mut total = ns(sampling);
     let mut writer = first;
@@ -103,10 +100,10 @@ fn between(writer: &Task, hop: &Hop) -> Result<Verdict<Duration>, Overflow> {
                 other => Ok(other),
             }
         }
-        Channel::State(_) if reader.arrivals != Arrivals::Periodic => {
+        Channel::State(_) if !reader.arrivals.is_periodic() => {
             Ok(Verdict::NotApplicable(Assumption::PeriodicReader))
         }
-        Channel::State(Reading::PreservedDelayed) if writer.arrivals != Arrivals::Periodic => {
+        Channel::State(Reading::PreservedDelayed) if !writer.arrivals.is_periodic() => {
             Ok(Verdict::NotApplicable(Assumption::PeriodicWriter))
         }
         Channel::State(reading) => {

@@ -3,17 +3,17 @@
 
 //! Response times with known phases: the tasks of a core that have a common start become transactions with offsets.
 //!
-//! Tasks of [`Release::Phase`] keep the distances that their offsets give them, for ever. They form one transaction
+//! Tasks of [`ArrivalPattern::Phased`] keep the distances that their offsets give them, for ever. They form one transaction
 //! of the length of their hyperperiod, with an activity for each job in it. That loses only one thing: two jobs of
 //! one task count against each other as equally urgent. If the hyperperiod holds more than `ACTIVITIES_MAX` jobs, the
 //! tasks of each period form a transaction, as if the phases between transactions were free. Every other task, and
 //! the platform probe, is a transaction of its own: its phase is free.
 
+use taut_model::ArrivalPattern;
 use taut_time::Duration;
 
 use super::{Bound, BoundTerm, Core, Term};
 use crate::uni::fp::offsets::{self, Activity, Method, Position, Transaction};
-use crate::uni::fp::preemptive::Release;
 use crate::{Assumption, Overflow, Verdict, Why};
 
 /// The most jobs of a hyperperiod that are analysed one by one.
@@ -68,7 +68,7 @@ impl Core {
 
     /// Whether phases can make a difference on this core: at least two tasks have known ones.
     pub fn has_phases(&self) -> bool {
-        self.tasks.iter().filter(|task| matches!(task.release, Release::Phase(_))).count() > 1
+        self.tasks.iter().filter(|task| matches!(task.arrivals, ArrivalPattern::Phased(_))).count() > 1
     }
 
     fn phases(&self) -> Result<Phases, Overflow> {
@@ -76,9 +76,11 @@ impl Core {
         let mut phases = Phases { transactions: Vec::new(), jobs: Vec::with_capacity(self.charged.len()) };
         for (at, charged) in self.charged.iter().enumerate() {
             let priority = self.tasks.get(at).map_or(u32::MAX, |task| task.priority.into());
-            let offset = match charged.release {
-                Release::Phase(offset) => Some(Duration::from_ns(offset.as_ns() % charged.period.as_ns())),
-                Release::Free | Release::Driven => None,
+            let offset = match charged.arrivals {
+                ArrivalPattern::Phased(offset) => {
+                    Some(Duration::from_ns(offset.as_ns() % charged.period.as_ns()))
+                }
+                ArrivalPattern::Periodic | ArrivalPattern::Sporadic | ArrivalPattern::Driven => None,
             };
             // 1. Its transaction: one per period.
             let period = common.filter(|_| offset.is_some()).unwrap_or(charged.period);
@@ -119,7 +121,7 @@ impl Core {
 
     /// The hyperperiod of all tasks with known phases, and the number of jobs in it, if those are few enough.
     fn common_period(&self) -> Option<(Duration, u64)> {
-        let phased = || self.charged.iter().filter(|task| matches!(task.release, Release::Phase(_)));
+        let phased = || self.charged.iter().filter(|task| matches!(task.arrivals, ArrivalPattern::Phased(_)));
         let mut common = 1u64;
         for task in phased() {
             let (mut a, mut b) = (common, task.period.as_ns());

@@ -3,7 +3,7 @@
 
 //! Random sets, for tests that compare two forms of one analysis.
 
-use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_time::Duration;
 
 /// Numbers that look random and are the same in every run.
@@ -49,7 +49,7 @@ pub(super) fn set(draw: &mut Draw, cores: usize, each: usize, resources: usize) 
                 core,
                 // Some tasks are equally urgent.
                 priority: (rank / 2 * 2 + draw.below(2)) as u32 + 1,
-                arrivals: Arrivals::Sporadic,
+                arrivals: ArrivalPattern::Sporadic,
                 period: ns(period),
                 deadline: ns(period - draw.up_to(period / 4)),
                 jitter: ns(draw.up_to(period / 20)),

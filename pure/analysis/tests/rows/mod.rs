@@ -5,7 +5,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its part")]
 
 use taut_analysis::Verdict;
-use taut_analysis::uni::fp::preemptive::{Release, Response, Subject, Task, response};
+use taut_analysis::uni::fp::preemptive::{Response, Subject, Task, response};
+use taut_model::ArrivalPattern;
 use taut_time::Duration;
 
 /// (C, T, D, J, B), the most urgent first, in microseconds.
@@ -14,8 +15,12 @@ pub type Row = (u64, u64, u64, u64, u64);
 /// The verdict on each task.
 pub fn verdicts(rows: &[Row]) -> Vec<Verdict<Response>> {
     let us = Duration::from_us;
-    let task =
-        |&(c, t, _, j, _): &Row| Task { cost: us(c), period: us(t), jitter: us(j), release: Release::Free };
+    let task = |&(c, t, _, j, _): &Row| Task {
+        cost: us(c),
+        period: us(t),
+        jitter: us(j),
+        arrivals: ArrivalPattern::Periodic,
+    };
     let tasks: Vec<Task> = rows.iter().map(task).collect();
     let one = |(i, row): (usize, &Row)| {
         let subject = Subject {
@@ -39,7 +44,7 @@ pub fn responses(rows: &[Row]) -> Vec<Option<u64>> {
 /// A task of free arrivals, as one that interferes and as the task under analysis.
 pub fn free((c, t, d, j, b): Row) -> (Task, Subject) {
     let us = Duration::from_us;
-    let task = Task { cost: us(c), period: us(t), jitter: us(j), release: Release::Free };
+    let task = Task { cost: us(c), period: us(t), jitter: us(j), arrivals: ArrivalPattern::Periodic };
     let (deadline, blocking) = (us(d), us(b));
     (task, Subject { task, deadline, blocking, blocking_attained: true, preemptible: true })
 }

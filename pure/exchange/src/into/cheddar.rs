@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use taut_model::{Arrivals, SchedulingPolicy};
+use taut_model::SchedulingPolicy;
 use taut_time::Duration;
 
 use super::{Export, Step, offset};
@@ -33,7 +33,7 @@ pub(crate) fn write(export: &mut Export<'_>) {
     cores(export, edf);
     export.line(" <tasks>");
     for (at, task) in export.tasks() {
-        let sporadic = task.arrivals == Arrivals::Sporadic;
+        let sporadic = task.arrivals.is_sporadic();
         let (tag, kind) =
             if sporadic { ("sporadic_task", "SPORADIC_TYPE") } else { ("periodic_task", "PERIODIC_TYPE") };
         export.line(format!("  <{tag} id=\"task_{at}\">"));

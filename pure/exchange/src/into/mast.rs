@@ -6,7 +6,7 @@
 //! MAST's parser refuses long lines, so every argument has its own line. The transaction of a task runs one operation
 //! that encloses its critical sections, or several in order if the task places its sections.
 
-use taut_model::{Arrivals, Body, SchedulingPolicy};
+use taut_model::{ArrivalPattern, Body, SchedulingPolicy};
 use taut_time::Duration;
 
 use super::{Export, Step, number, offset};
@@ -77,13 +77,13 @@ pub(crate) fn write(export: &mut Export<'_>) {
         );
         let (period, jitter) = (number(task.period, US), number(task.jitter, US));
         let event = match task.arrivals {
-            Arrivals::Sporadic if task.jitter.is_zero() => {
+            ArrivalPattern::Sporadic | ArrivalPattern::Driven if task.jitter.is_zero() => {
                 format!(
                     "( Type => Sporadic,\n          Name => \"{name}_arrives\",\n          Min_Interarrival => {period} )"
                 )
             }
             other => {
-                if other == Arrivals::Sporadic {
+                if other.is_sporadic() {
                     export.lose_of(at, "arrival", "sporadic with jitter, written as periodic");
                 }
                 format!(

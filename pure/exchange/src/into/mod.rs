@@ -10,7 +10,7 @@ pub(crate) mod simso;
 
 use std::collections::BTreeSet;
 
-use taut_model::{Arrivals, Body, Class, Model, Request, Segment, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Class, Model, Request, Segment, SetTask, TaskSet};
 use taut_time::Duration;
 
 use crate::{ExportOptions, Lost, Target};
@@ -147,7 +147,7 @@ impl<'m> Export<'m> {
     /// Reports that sporadic tasks become periodic, and that jitter is left out.
     pub(crate) fn plain_periods(&mut self) {
         for (at, task) in self.tasks() {
-            if task.arrivals == Arrivals::Sporadic {
+            if task.arrivals.is_sporadic() {
                 self.lose_of(at, "arrival", "sporadic, written as periodic");
             }
             if !task.jitter.is_zero() {
@@ -237,7 +237,7 @@ pub(crate) fn number(time: Duration, places: u32) -> String {
 /// The offset of a task's first arrival.
 pub(crate) fn offset(task: &SetTask) -> Duration {
     match task.arrivals {
-        Arrivals::Phased(offset) => offset,
-        Arrivals::Periodic | Arrivals::Sporadic => Duration::ZERO,
+        ArrivalPattern::Phased(offset) => offset,
+        ArrivalPattern::Periodic | ArrivalPattern::Sporadic | ArrivalPattern::Driven => Duration::ZERO,
     }
 }

@@ -3,7 +3,7 @@
 
 //! The facts of a task in any language, and readers of languages that we only write.
 
-use taut_model::{Arrivals, Body, Segment, TaskSet};
+use taut_model::{ArrivalPattern, Body, Segment, TaskSet};
 
 /// A task, in ns; what a language does not say has that language's default.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,9 +27,9 @@ impl Facts {
             core: Some(task.core),
             priority: task.priority,
             arrival: match task.arrivals {
-                Arrivals::Phased(offset) => Some(offset.as_ns()),
-                Arrivals::Periodic => Some(0),
-                Arrivals::Sporadic => None,
+                ArrivalPattern::Phased(offset) => Some(offset.as_ns()),
+                ArrivalPattern::Periodic => Some(0),
+                ArrivalPattern::Sporadic | ArrivalPattern::Driven => None,
             },
             period: task.period.as_ns(),
             deadline: task.deadline.as_ns(),

@@ -23,7 +23,7 @@
 //! core, so its length is scaled once more.
 
 use taut_analysis::{Overflow, PROBE_COST, PROBE_PERIOD};
-use taut_model::{Arrivals, Model, Overheads, Resource, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Model, Overheads, Resource, SetTask, TaskSet};
 use taut_time::Duration;
 
 use super::work::Charges;
@@ -121,7 +121,7 @@ pub(super) fn charged(
             name: placement.name.to_owned(),
             core: placement.core,
             priority: placement.priority.into(),
-            arrivals: Arrivals::Sporadic,
+            arrivals: ArrivalPattern::Sporadic,
             period: placement.task.arrival.period(),
             deadline: placement.task.deadline,
             jitter: probe.late(&overheads, placement.task.delay())?,

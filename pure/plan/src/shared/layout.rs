@@ -6,7 +6,7 @@
 //! except for roundings, which are on the safe side.
 
 use taut_analysis::Overflow;
-use taut_model::{Arrivals, Body, Model, Request, Resource, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Model, Request, Resource, SetTask, TaskSet};
 use taut_time::Duration;
 
 use super::charge::Probe;
@@ -78,7 +78,7 @@ impl Layout {
                 name: placement.name.to_owned(),
                 core: placement.core,
                 priority: placement.priority.into(),
-                arrivals: Arrivals::Sporadic,
+                arrivals: ArrivalPattern::Sporadic,
                 period: placement.task.arrival.period(),
                 deadline: placement.task.deadline,
                 jitter: probe.late(&overheads, placement.task.delay())?,

@@ -4,7 +4,7 @@
 //! Random systems with offers, from a seed.
 
 use taut_analysis::multi::Guard;
-use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_plan::select::{Buffers, Count, Equations, Memory, Object, Offer, Problem};
 use taut_time::Duration;
 
@@ -74,7 +74,7 @@ impl System {
                 name: format!("t{at}"),
                 core: row.core,
                 priority: row.priority,
-                arrivals: Arrivals::Periodic,
+                arrivals: ArrivalPattern::Periodic,
                 period: ns(row.period),
                 deadline: ns(row.deadline),
                 jitter: ns(row.jitter),

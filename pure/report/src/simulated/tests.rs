@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use taut_model::{Arrivals, Body, Resource, SchedulingPolicy, Segment, SetTask};
+use taut_model::{ArrivalPattern, Body, Resource, SchedulingPolicy, Segment, SetTask};
 use taut_sim::flow::{Channel, Delivery, Flows, Full, Queue};
 use taut_sim::{Event, GlobalRule, LocalRule, Outcome, Rules, Scenario, Simulation};
 
@@ -29,7 +29,7 @@ fn task(name: &str, core: usize, priority: u32, period: u64, body: Body) -> SetT
         name: name.into(),
         core,
         priority,
-        arrivals: Arrivals::Periodic,
+        arrivals: ArrivalPattern::Periodic,
         period: Duration::from_ms(period),
         deadline: Duration::from_ms(period),
         jitter: Duration::ZERO,

@@ -5,7 +5,7 @@ use taut_model::{
     ChannelKind, Evidence, Mechanism, OnMissingPrivilege, OverflowPolicy, Overrun, SchedulingPolicy, Size,
 };
 use taut_plan::{
-    ArrivalPlan, ChainPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryPlan, Overrides, Place, Plan,
+    Arrival, ChainPlan, ChannelPlan, ClassPlan, CorePlan, Input, MemoryPlan, Overrides, Place, Plan,
     ReaderPlan, Region, ServicePlan, StepPlan, TaskPlan, Term, WriterPlan, digest,
 };
 use taut_time::Duration;
@@ -26,7 +26,7 @@ struct Task {
     name: &'static str,
     service: Option<&'static str>,
     priority: u8,
-    arrival: ArrivalPlan,
+    arrival: Arrival<String>,
     deadline: Duration,
     wcet: Duration,
     response: Duration,
@@ -108,8 +108,8 @@ fn step(name: &str, adds: &str, time: Duration) -> StepPlan {
 
 /// The plan of the cochlear application, written by hand.
 pub(crate) fn plan() -> Plan {
-    let periodic = |offset| ArrivalPlan::Periodic { periodic: us(8_000), offset };
-    let sporadic = ArrivalPlan::Sporadic { sporadic: us(4_000), trigger: "electrodes".to_owned() };
+    let periodic = |offset| Arrival::Periodic { period: us(8_000), offset };
+    let sporadic = Arrival::Sporadic { min_gap: us(4_000), trigger: "electrodes".to_owned() };
     let tasks = vec![
         task(Task {
             name: "recording",

@@ -3,7 +3,7 @@
 
 //! What a set leaves open, and which tasks affect which.
 
-use taut_model::{Arrivals, Body, Segment, TaskSet};
+use taut_model::{ArrivalPattern, Body, Segment, TaskSet};
 use taut_time::Duration;
 
 use crate::program::{self, Guard};
@@ -17,7 +17,7 @@ const ARRIVALS_MAX: usize = 4096;
 #[derive(Clone, Debug)]
 pub(super) struct Fact {
     pub(super) core: usize,
-    pub(super) arrivals: Arrivals,
+    pub(super) arrivals: ArrivalPattern,
     /// T.
     pub(super) period: u64,
     /// J.
@@ -204,9 +204,11 @@ impl Facts {
         }
         let list = &mut scenario.exactly[task].1;
         match arrivals {
-            Arrivals::Phased(_) => {}
-            Arrivals::Periodic => fill(list, if move_others { at } else { at % period }, period, horizon),
-            Arrivals::Sporadic if move_others => {
+            ArrivalPattern::Phased(_) => {}
+            ArrivalPattern::Periodic => {
+                fill(list, if move_others { at } else { at % period }, period, horizon)
+            }
+            ArrivalPattern::Sporadic | ArrivalPattern::Driven if move_others => {
                 let place = list.partition_point(|time| time.as_ns() < at);
                 // The next arrival moves here, and pushes the others.
                 if place < list.len() {
@@ -227,7 +229,7 @@ impl Facts {
                 list.drain(..first);
                 list.retain(|time| time.as_ns() < horizon);
             }
-            Arrivals::Sporadic => {
+            ArrivalPattern::Sporadic | ArrivalPattern::Driven => {
                 list.retain(|time| time.as_ns().abs_diff(at) >= period);
                 let place = list.partition_point(|time| time.as_ns() < at);
                 if list.len() < ARRIVALS_MAX {
@@ -243,9 +245,9 @@ impl Facts {
         let horizon = scenario.horizon.as_ns();
         let list = &mut scenario.exactly[task].1;
         match arrivals {
-            Arrivals::Phased(offset) => fill(list, offset.as_ns(), period, horizon),
-            Arrivals::Periodic => fill(list, from, period, horizon),
-            Arrivals::Sporadic => {
+            ArrivalPattern::Phased(offset) => fill(list, offset.as_ns(), period, horizon),
+            ArrivalPattern::Periodic => fill(list, from, period, horizon),
+            ArrivalPattern::Sporadic | ArrivalPattern::Driven => {
                 let keep = from.checked_sub(period);
                 list.retain(|time| keep.is_some_and(|keep| time.as_ns() <= keep));
                 let mut at = from;
@@ -261,9 +263,11 @@ impl Facts {
     pub(super) fn silence(&self, task: usize, from: u64, to: u64, scenario: &mut Scenario) {
         let list = &mut scenario.exactly[task].1;
         match self.tasks[task].arrivals {
-            Arrivals::Phased(_) => {}
-            Arrivals::Periodic => list.clear(),
-            Arrivals::Sporadic => list.retain(|time| !(from..=to).contains(&time.as_ns())),
+            ArrivalPattern::Phased(_) => {}
+            ArrivalPattern::Periodic => list.clear(),
+            ArrivalPattern::Sporadic | ArrivalPattern::Driven => {
+                list.retain(|time| !(from..=to).contains(&time.as_ns()))
+            }
         }
     }
 
@@ -275,7 +279,7 @@ impl Facts {
             scenario.delays.push((at, Vec::new()));
             let place = |(resource, _): &(usize, u64)| Place { resource: *resource, before: Duration::ZERO };
             scenario.placed.push((at, fact.open.iter().map(place).collect()));
-            if matches!(fact.arrivals, Arrivals::Phased(_)) {
+            if matches!(fact.arrivals, ArrivalPattern::Phased(_)) {
                 self.dense(at, 0, &mut scenario);
             }
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_model::{Arrivals, Body, TaskSet};
+use taut_model::{ArrivalPattern, Body, TaskSet};
 use taut_time::Duration;
 
 use crate::{Place, Scenario};
@@ -16,9 +16,9 @@ pub fn is_legal(set: &TaskSet, scenario: &Scenario) -> bool {
     let task = |at: usize| set.tasks().get(at);
     let arrivals = |(at, times): &(usize, Vec<Duration>)| {
         task(*at).is_some_and(|task| match task.arrivals {
-            Arrivals::Sporadic => apart(times, |gap| gap >= task.period),
-            Arrivals::Periodic => apart(times, |gap| gap == task.period),
-            Arrivals::Phased(offset) => {
+            ArrivalPattern::Sporadic | ArrivalPattern::Driven => apart(times, |gap| gap >= task.period),
+            ArrivalPattern::Periodic => apart(times, |gap| gap == task.period),
+            ArrivalPattern::Phased(offset) => {
                 apart(times, |gap| gap == task.period) && times.first().is_none_or(|first| *first == offset)
             }
         })

@@ -93,7 +93,7 @@ pub struct Progress {
 /// A search. The caller decides when it ends: it has no clock.
 ///
 /// ```
-/// use taut_model::{Arrivals, Body, SchedulingPolicy, SetTask, TaskSet};
+/// use taut_model::{ArrivalPattern, Body, SchedulingPolicy, SetTask, TaskSet};
 /// use taut_sim::{GlobalRule, Hunt, Rules};
 /// use taut_time::Duration;
 ///
@@ -101,13 +101,14 @@ pub struct Progress {
 ///     name: name.into(),
 ///     core: 0,
 ///     priority,
-///     arrivals: Arrivals::Sporadic,
+///     arrivals: ArrivalPattern::Sporadic,
 ///     period: Duration::from_ms(period),
 ///     deadline: Duration::from_ms(period),
 ///     jitter: Duration::ZERO,
 ///     body: Body::Anywhere { cost: Duration::from_ms(cost), requests: Vec::new() },
 /// };
-/// let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority], vec![], vec![task("a", 2, 1, 4), task("b", 1, 3, 8)]).unwrap();
+/// let tasks = vec![task("a", 2, 1, 4), task("b", 1, 3, 8)];
+/// let set = TaskSet::new(vec![SchedulingPolicy::FixedPriority], vec![], tasks).unwrap();
 /// let claims = [None, Some(Duration::from_us(3_999))];
 /// let mut hunt = Hunt::new(&set, &Rules::of(&set, GlobalRule::Mpcp), &claims, 1).unwrap();
 /// while hunt.progress().witnesses.is_empty() && hunt.progress().runs < 10_000 {

@@ -3,7 +3,7 @@
 
 //! Small changes of a scenario, each based on an idea of what makes a response longer.
 
-use taut_model::Arrivals;
+use taut_model::ArrivalPattern;
 use taut_time::Duration;
 
 use super::facts::{Facts, Way};
@@ -86,7 +86,7 @@ fn victim(facts: &Facts, focus: usize, log: &Log, scenario: &mut Scenario, rando
     } else {
         facts.tasks[focus].jitter
     });
-    if facts.tasks[focus].arrivals == Arrivals::Sporadic && random.up_to(1) == 0 {
+    if facts.tasks[focus].arrivals.is_sporadic() && random.up_to(1) == 0 {
         scenario.exactly[focus].1.clear();
     }
     facts.put(focus, at, random.up_to(1) == 0, scenario);
@@ -170,13 +170,13 @@ fn shift(facts: &Facts, scenario: &mut Scenario, random: &mut Random) {
     let horizon = scenario.horizon.as_ns();
     let list = &mut scenario.exactly[task].1;
     match facts.tasks[task].arrivals {
-        Arrivals::Phased(_) => {}
-        Arrivals::Periodic => {
+        ArrivalPattern::Phased(_) => {}
+        ArrivalPattern::Periodic => {
             let Some(start) = list.first().map(|time| time.as_ns()) else { return };
             let start = if random.up_to(1) == 0 { start + by } else { start.saturating_sub(by) };
             facts.dense(task, start, scenario);
         }
-        Arrivals::Sporadic => {
+        ArrivalPattern::Sporadic | ArrivalPattern::Driven => {
             let by = Duration::from_ns(by);
             if random.up_to(1) == 0 {
                 list.iter_mut().for_each(|time| *time = Duration::from_ns(time.as_ns() + by.as_ns()));

@@ -3,7 +3,7 @@
 
 //! The beginnings of rounds.
 
-use taut_model::Arrivals;
+use taut_model::ArrivalPattern;
 use taut_time::Duration;
 
 use super::Hunt;
@@ -120,7 +120,7 @@ impl Hunt {
         for at in self.facts.rivals(task) {
             let jitter = tasks[*at].jitter;
             self.facts.dense(*at, start - jitter, &mut scenario);
-            if jitter > 0 && !matches!(tasks[*at].arrivals, Arrivals::Phased(_)) {
+            if jitter > 0 && !matches!(tasks[*at].arrivals, ArrivalPattern::Phased(_)) {
                 scenario.delays[*at].1.push(Duration::from_ns(jitter));
             }
         }

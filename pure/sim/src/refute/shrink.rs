@@ -3,7 +3,7 @@
 
 //! Reduces a run to what matters to its excess.
 
-use taut_model::{Arrivals, TaskSet};
+use taut_model::{ArrivalPattern, TaskSet};
 use taut_time::{Duration, Instant};
 
 use super::{Witness, is_legal};
@@ -51,7 +51,7 @@ pub(super) fn shrink(
     for at in 0..best.exactly.len() {
         let mut less = best.clone();
         less.exactly[at].1.clear();
-        if !matches!(set.tasks()[at].arrivals, Arrivals::Phased(_)) {
+        if !matches!(set.tasks()[at].arrivals, ArrivalPattern::Phased(_)) {
             shrink.keep(&mut best, &mut worst, less);
         }
         let mut less = best.clone();
@@ -64,7 +64,7 @@ pub(super) fn shrink(
     }
     // 3. Without some arrivals of sporadic tasks: ever smaller parts of the list.
     for at in 0..best.exactly.len() {
-        if set.tasks()[at].arrivals != Arrivals::Sporadic {
+        if !set.tasks()[at].arrivals.is_sporadic() {
             continue;
         }
         let mut part = best.exactly[at].1.len().div_ceil(2);
@@ -86,7 +86,7 @@ pub(super) fn shrink(
     }
     // 4. Shifted to begin at 0, if no task has a fixed offset.
     let first = best.exactly.iter().filter_map(|(_, times)| times.first()).min().copied();
-    let phased = set.tasks().iter().any(|task| matches!(task.arrivals, Arrivals::Phased(_)));
+    let phased = set.tasks().iter().any(|task| matches!(task.arrivals, ArrivalPattern::Phased(_)));
     if let Some(first) = first.filter(|_| !phased) {
         let mut less = best.clone();
         less.exactly
@@ -134,8 +134,10 @@ impl Shrink<'_> {
         scenario.exactly.iter().all(|(at, times)| {
             let task = &self.set.tasks()[*at];
             let next = match (task.arrivals, times.last()) {
-                (Arrivals::Sporadic, _) | (Arrivals::Periodic, None) => return true,
-                (Arrivals::Phased(offset), None) => offset.as_ns(),
+                (ArrivalPattern::Sporadic | ArrivalPattern::Driven, _) | (ArrivalPattern::Periodic, None) => {
+                    return true;
+                }
+                (ArrivalPattern::Phased(offset), None) => offset.as_ns(),
                 (_, Some(last)) => last.as_ns().saturating_add(task.period.as_ns()),
             };
             next >= end.as_ns()

@@ -7,7 +7,7 @@ use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
 
 use taut_event::{Kind, Record};
-use taut_model::{Arrivals, TaskSet};
+use taut_model::TaskSet;
 
 use super::Why;
 use super::notes::components;
@@ -187,7 +187,7 @@ impl Log {
             items: vec![Vec::new(); cores],
             dispatched: (0..cores).map(|core| dispatched.contains(&core)).collect(),
             before: vec![0; cores],
-            timed: set.tasks().iter().map(|task| task.arrivals != Arrivals::Sporadic).collect(),
+            timed: set.tasks().iter().map(|task| !task.arrivals.is_sporadic()).collect(),
             arrivals: vec![Vec::new(); set.tasks().len()],
             arrived: vec![0; set.tasks().len()],
             looked: vec![0; cores],

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use taut_model::{Arrivals, TaskSet};
+use taut_model::TaskSet;
 
 use super::Why;
 use super::log::{Item, Log, What};
@@ -125,7 +125,7 @@ impl Log {
         }
         // The arrival that would have come next: a driver that knows it counts from there.
         for (task, arrivals) in set.tasks().iter().zip(&mut self.arrivals) {
-            if task.arrivals != Arrivals::Sporadic {
+            if !task.arrivals.is_sporadic() {
                 let next = arrivals.last().map(|last| last.saturating_add(task.period.as_ns()));
                 arrivals.extend(next);
             }

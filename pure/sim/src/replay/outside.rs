@@ -3,7 +3,6 @@
 
 //! Gives inputs to a simulation: releases, requests, grants, completions.
 
-use taut_model::Arrivals;
 use taut_time::Duration;
 
 use super::Why;
@@ -221,7 +220,7 @@ impl<S: Sink> Replayer<'_, S> {
     /// Sets what a task's core knows about the task's next arrival.
     pub(super) fn foresee(&mut self, task: usize) {
         let of = &self.set.tasks()[task];
-        if self.rules.cores[of.core] == LocalRule::Dfp && of.arrivals != Arrivals::Sporadic {
+        if self.rules.cores[of.core] == LocalRule::Dfp && !of.arrivals.is_sporadic() {
             let next = self.log.arrivals[task].get(self.arrived[task]);
             self.simulation.comes_next(task, next.copied());
         }
@@ -239,7 +238,7 @@ impl<S: Sink> Replayer<'_, S> {
             for task in self.set.on_core(core) {
                 // A server never arrives: it locks nothing.
                 let server = self.servers.contains(&task);
-                if !server && self.set.tasks()[task].arrivals == Arrivals::Sporadic {
+                if !server && self.set.tasks()[task].arrivals.is_sporadic() {
                     self.simulation.comes_next(task, Some(self.looked[core]));
                 }
             }

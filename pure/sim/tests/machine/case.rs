@@ -3,7 +3,7 @@
 
 //! Random sets and rules.
 
-use taut_model::{Arrivals, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
+use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_sim::{GlobalRule, LocalRule, Rules};
 use taut_time::Duration;
 
@@ -44,7 +44,11 @@ pub fn case(random: &mut Random) -> Case {
                     name: format!("t{}", tasks.len()),
                     core,
                     priority: 1 + random.below(6) as u32,
-                    arrivals: if random.below(3) == 0 { Arrivals::Sporadic } else { Arrivals::Periodic },
+                    arrivals: if random.below(3) == 0 {
+                        ArrivalPattern::Sporadic
+                    } else {
+                        ArrivalPattern::Periodic
+                    },
                     period: ns(period),
                     deadline: ns(period / 2 + random.below(period)),
                     jitter: ns(late),

@@ -4,7 +4,7 @@
 //! Requests and unlocks of jobs.
 
 use taut_event::Kind;
-use taut_model::Arrivals;
+use taut_model::ArrivalPattern;
 use taut_policy::{Answer, Party};
 use taut_sim::LocalRule;
 use taut_time::Instant;
@@ -17,7 +17,7 @@ impl Machine<'_> {
         if self.case.rules.cores[core] == LocalRule::Dfp {
             // For a task outside the calendar: when its core last looked.
             let next = |task: &usize| match self.case.set.tasks()[*task].arrivals {
-                Arrivals::Sporadic => self.reported[core],
+                ArrivalPattern::Sporadic => self.reported[core],
                 _ => self.tasks[*task].arrival,
             };
             self.members[core].iter().map(next).min().expect("some")

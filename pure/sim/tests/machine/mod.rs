@@ -15,7 +15,7 @@ mod steps;
 use std::collections::VecDeque;
 
 use taut_event::{Kind, Record};
-use taut_model::Arrivals;
+use taut_model::ArrivalPattern;
 use taut_sim::BACKLOG_MAX;
 use taut_time::Instant;
 
@@ -211,7 +211,7 @@ impl<'a> Machine<'a> {
         for task in self.members[core].clone() {
             while self.tasks[task].arrival < self.now && (all || self.random.below(2) == 0) {
                 let (mut arrival, number) = (self.tasks[task].arrival, self.tasks[task].number);
-                if self.case.set.tasks()[task].arrivals == Arrivals::Sporadic {
+                if self.case.set.tasks()[task].arrivals == ArrivalPattern::Sporadic {
                     // A job outside the calendar arrives when it is delivered, or a while before: not before the last
                     // look.
                     let asked = self.random.below(2) == 0;
@@ -262,7 +262,7 @@ impl<'a> Machine<'a> {
 
     fn next(&mut self, task: usize) {
         let of = &self.case.set.tasks()[task];
-        let more = if of.arrivals == Arrivals::Sporadic { self.random.below(200) } else { 0 };
+        let more = if of.arrivals == ArrivalPattern::Sporadic { self.random.below(200) } else { 0 };
         self.tasks[task].arrival += of.period.as_ns() + more;
         self.tasks[task].number += 1;
     }

@@ -18,7 +18,7 @@
 //! **It ends.** t falls by at least 1 ns a step. Where that would take too long, [`STEPS_MAX`] and [`TERMS_MAX`] end
 //! the search sooner, with an answer that says so.
 
-use taut_model::{Arrivals, SchedulingPolicy, TaskSet};
+use taut_model::{ArrivalPattern, SchedulingPolicy, TaskSet};
 use taut_time::Duration;
 
 use super::horizon::{Horizon, horizon};
@@ -117,11 +117,12 @@ fn is_exact(set: &TaskSet, core: usize) -> bool {
     let (mut free, mut together, mut common) = (true, true, None);
     for task in set.on_core(core).map(|at| &set.tasks()[at]) {
         match task.arrivals {
-            Arrivals::Phased(offset) => {
+            ArrivalPattern::Phased(offset) => {
                 free = false;
                 together &= *common.get_or_insert(offset) == offset && task.jitter.is_zero();
             }
-            Arrivals::Periodic | Arrivals::Sporadic => together = false,
+            ArrivalPattern::Periodic | ArrivalPattern::Sporadic => together = false,
+            ArrivalPattern::Driven => (free, together) = (false, false),
         }
     }
     free || together

@@ -27,7 +27,7 @@
 //! nothing blocks, L(a + H) ≤ L(a) + H, for U ≤ 1. So a below the longest D + H is enough if B is longer or does not
 //! exist.
 
-use taut_model::{Arrivals, TaskSet};
+use taut_model::{ArrivalPattern, TaskSet};
 use taut_time::Duration;
 
 use super::demand::{STEPS_MAX, TERMS_MAX, Task};
@@ -129,7 +129,7 @@ pub fn core(set: &TaskSet, core: usize, locks: Locks) -> Result<Verdict<Vec<Resp
     let blockers: Vec<Blocker> = sections.iter().map(Blocker::of).collect();
     // 2. Each task.
     let tasks: Vec<Task> = set.on_core(core).map(|at| Task::of(set, at)).collect();
-    let free = set.on_core(core).all(|at| !matches!(set.tasks()[at].arrivals, Arrivals::Phased(_)));
+    let free = set.on_core(core).all(|at| !matches!(set.tasks()[at].arrivals, ArrivalPattern::Phased(_)));
     Ok(match all(&tasks, &blockers)? {
         Verdict::NotShown(Why::Passes(found)) if free && blockers.is_empty() => Verdict::Unschedulable(found),
         found => found,

@@ -52,12 +52,13 @@ pub fn response(subject: &Subject, higher: &[Task]) -> Result<Verdict<Response>,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::uni::fp::preemptive::Release;
+    use taut_model::ArrivalPattern;
+
     use taut_time::Duration;
 
     fn task(c: u64, t: u64, j: u64) -> Task {
         let ns = Duration::from_ns;
-        Task { cost: ns(c), period: ns(t), jitter: ns(j), release: Release::Free }
+        Task { cost: ns(c), period: ns(t), jitter: ns(j), arrivals: ArrivalPattern::Periodic }
     }
 
     fn subject(task: Task, deadline: u64, blocking: u64) -> Subject {

@@ -15,11 +15,11 @@
 //!
 //! No overheads are charged: [`crate::Core`] does that.
 
-use taut_model::{Arrivals, SchedulingPolicy, TaskSet};
+use taut_model::{SchedulingPolicy, TaskSet};
 
 use super::arbitrary::{self, Response};
 use super::ceiling::{Ceilings, Section};
-use super::preemptive::{Release, Subject, Task};
+use super::preemptive::{Subject, Task};
 use crate::{Assumption, Overflow, Verdict};
 
 /// What was found for a task.
@@ -74,10 +74,7 @@ fn ask(
         cost: set.cost(i),
         period: set.tasks()[i].period,
         jitter: set.tasks()[i].jitter,
-        release: match set.tasks()[i].arrivals {
-            Arrivals::Periodic | Arrivals::Sporadic => Release::Free,
-            Arrivals::Phased(offset) => Release::Phase(offset),
-        },
+        arrivals: set.tasks()[i].arrivals,
     };
     let more_urgent = |&j: &usize| set.tasks()[j].priority > set.tasks()[task].priority;
     let subject = Subject {

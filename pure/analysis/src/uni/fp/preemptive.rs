@@ -22,7 +22,7 @@
 //!
 //! **When it is exact.** With A1 the worst job is the first of a busy window in which every more urgent task is
 //! released at once, after all of its jitter, and then as often as it may (critical instant). Some run does that if
-//! every task's phase is free ([`Release::Free`]). Tasks with a common start ([`Release::Phase`]) do it if all their
+//! every task's phase is free ([`ArrivalPattern::Periodic`]). Tasks with a common start ([`ArrivalPattern::Phased`]) do it if all their
 //! offsets and jitters are equal. Otherwise the instant may never come, so a bound past the deadline means "not
 //! shown". Ignoring offsets is sound in every case: it only adds runs. B must be attained as well; and a task with a
 //! non-preemptive section of its own may finish earlier than the equation says, because nothing interferes within the
@@ -37,23 +37,13 @@
 //! the equation's value for the window that ends at D: more than D, at most the true value, and made of all jobs that
 //! come before the deadline.
 
+use taut_model::ArrivalPattern;
 use taut_time::Duration;
 
 use crate::{Assumption, Overflow, Verdict, Why};
 
 /// Iterations after which the search gives up. Real sets need tens.
 pub const STEPS_MAX: u32 = 1_000_000;
-
-/// When a task's jobs arrive relative to those of other tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Release {
-    /// At any time, T or more apart: sporadic, or periodic from a start that nothing fixes.
-    Free,
-    /// At this offset after a start that all such tasks share, then every T.
-    Phase(Duration),
-    /// T or more apart, but driven by another task of the system.
-    Driven,
-}
 
 /// A task as the theorem needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +55,7 @@ pub struct Task {
     /// J.
     pub jitter: Duration,
     /// When its jobs arrive.
-    pub release: Release,
+    pub arrivals: ArrivalPattern,
 }
 
 /// The task under analysis.
@@ -191,10 +181,12 @@ fn verdict_past(subject: &Subject, higher: &[Task], past: Response) -> Verdict<R
 /// Whether some run attains the equation's value.
 pub fn is_exact(subject: &Subject, higher: &[Task]) -> bool {
     let mut common = None;
-    let together = higher.iter().chain([&subject.task]).all(|task| match task.release {
-        Release::Free => true,
-        Release::Driven => false,
-        Release::Phase(offset) => *common.get_or_insert((offset, task.jitter)) == (offset, task.jitter),
+    let together = higher.iter().chain([&subject.task]).all(|task| match task.arrivals {
+        ArrivalPattern::Periodic | ArrivalPattern::Sporadic => true,
+        ArrivalPattern::Driven => false,
+        ArrivalPattern::Phased(offset) => {
+            *common.get_or_insert((offset, task.jitter)) == (offset, task.jitter)
+        }
     });
     together && subject.preemptible && subject.blocking_attained
 }

@@ -19,9 +19,10 @@
 //! smaller. For every task the sweep keeps when the next job comes, so a step is a comparison and an addition per
 //! task.
 
+use taut_model::ArrivalPattern;
 use taut_time::Duration;
 
-use super::preemptive::{self, Release};
+use super::preemptive;
 use super::window::{self, Question};
 use crate::{Assumption, Overflow, Verdict, Why};
 
@@ -159,7 +160,7 @@ fn one_by_one(tasks: &[Task], at: usize, levels: &mut [Level]) -> Result<Verdict
         cost: t.cost,
         period: t.period,
         jitter: t.jitter,
-        release: Release::Free,
+        arrivals: ArrivalPattern::Periodic,
     };
     let mut higher: Vec<_> = tasks[..at].iter().map(plain).collect();
     for (i, (task, level)) in tasks.iter().zip(levels).enumerate().skip(at) {

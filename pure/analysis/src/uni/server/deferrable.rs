@@ -19,13 +19,14 @@
 //! within `first`, C_s has been served in any case.
 
 use super::{Requests, Response, Server};
-use crate::uni::fp::preemptive::{Release, Task};
+use crate::uni::fp::preemptive::Task;
 use crate::{Overflow, Verdict};
+use taut_model::ArrivalPattern;
 
 /// The server as less urgent tasks see it.
 pub fn interference(server: Server) -> Task {
     let jitter = server.period.saturating_sub(server.budget);
-    Task { cost: server.budget, period: server.period, jitter, release: Release::Driven }
+    Task { cost: server.budget, period: server.period, jitter, arrivals: ArrivalPattern::Driven }
 }
 
 /// Bounds how long a request takes.

@@ -14,13 +14,14 @@
 //! T_s, and that budget is used up R_s later. A server that looks late because it was delayed only finds more.
 
 use super::{Requests, Response, Server};
-use crate::uni::fp::preemptive::{Release, Task};
+use crate::uni::fp::preemptive::Task;
 use crate::{Overflow, Verdict};
+use taut_model::ArrivalPattern;
 
 /// The server as less urgent tasks see it.
 pub fn interference(server: Server) -> Task {
     let jitter = taut_time::Duration::ZERO;
-    Task { cost: server.budget, period: server.period, jitter, release: Release::Driven }
+    Task { cost: server.budget, period: server.period, jitter, arrivals: ArrivalPattern::Driven }
 }
 
 /// Bounds how long a request takes.

@@ -12,10 +12,11 @@
 //! Source      [TindellClark94], with O taken out of the jitter
 //! ```
 
+use taut_model::ArrivalPattern;
 use taut_time::Duration;
 
 use super::{Position, Response, Transaction};
-use crate::uni::fp::preemptive::{Release, Task};
+use crate::uni::fp::preemptive::Task;
 use crate::uni::fp::window::{self, Question};
 use crate::{Overflow, Verdict, Why};
 
@@ -31,7 +32,7 @@ pub fn response(transactions: &[Transaction], of: Position) -> Result<Verdict<Re
         cost: a.cost,
         period,
         jitter: a.jitter,
-        release: Release::Driven,
+        arrivals: ArrivalPattern::Driven,
     };
     let own = &transactions[of.transaction].activities[of.activity];
     let all = transactions
