@@ -44,7 +44,9 @@ fn records(ending: Ending) -> Vec<Record> {
 }
 
 fn taut(folder: &Path, line: &str) -> (Option<i32>, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_taut"))
+    // All signals have their default action: Python, for example, runs its children with SIGXFSZ ignored.
+    let output = Command::new("env")
+        .args(["--default-signal", env!("CARGO_BIN_EXE_taut")])
         .args(line.split_whitespace())
         .current_dir(folder)
         .env("NO_COLOR", "1")
