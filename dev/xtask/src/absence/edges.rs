@@ -32,9 +32,9 @@ const fn edge(folder: &'static str, ours: &'static [&'static str]) -> Room {
 pub(super) const ROOMS: &[Room] = &[
     room("pure/time", &[], &["serde"]),
     room("pure/event", &["time"], &[]),
+    room("pure/policy", &["time"], &["serde"]),
     room("pure/model", &["time", "policy"], &["serde", "strsim"]),
     room("pure/manifest", &["time", "model"], &["toml", "annotate-snippets", "serde_json"]),
-    room("pure/policy", &["time"], &["serde"]),
     room("pure/analysis", &["time", "model"], &["microlp"]),
     room("pure/sim", &["time", "event", "model", "policy"], &[]),
     room("pure/plan", &["time", "model", "analysis"], &["serde", "toml", "sha2"]),
