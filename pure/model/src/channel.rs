@@ -36,8 +36,6 @@ pub struct Channel {
     pub takes_per_release: u32,
 }
 
-/// The largest capacity of a queue, in values.
-pub const CAPACITY_MAX: u32 = 65_536;
 /// The largest size of a value, in bytes.
 pub const PAYLOAD_BYTES_MAX: u32 = 1 << 20;
 

@@ -26,12 +26,11 @@ mod resource;
 mod rules;
 mod server;
 mod set;
-mod size;
 mod system;
 mod task;
 mod what_if;
 
-pub use channel::{CAPACITY_MAX, Channel, PAYLOAD_BYTES_MAX, Payload, PayloadField, Scalar};
+pub use channel::{Channel, PAYLOAD_BYTES_MAX, Payload, PayloadField, Scalar};
 pub use decided::Decisions;
 pub use draft::{
     ArrivalDraft, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Draft, RealTimeDraft,
@@ -40,18 +39,18 @@ pub use draft::{
 pub use fault::{Code, Fault, Label, Place, Severity};
 pub use flow::{Link, Waits};
 pub use nearest::nearest;
-pub use platform::{Aim, Executor, OnMissingPrivilege, OverheadSources, Overheads, Platform};
+pub use platform::{Executor, OverheadSources, Overheads, Platform};
 pub use resource::{Section, Shared};
-pub use rules::is_name;
 pub use server::Server;
 pub use set::{Body, Request, Resource, Segment, SetFault, SetTask, TaskSet, Wrong};
-pub use size::{ParseSizeError, Size};
 pub use system::{
-    App, Chain, ChannelId, Client, ClientId, CoreId, Model, Party, ResourceId, SAFE_STATE_MAX, Service,
-    ServiceId, Step, TaskId,
+    App, Chain, ChannelId, Client, ClientId, CoreId, Model, Party, ResourceId, Service, ServiceId, Step,
+    TaskId,
 };
-pub use task::{BestEffort, Class, Cost, Evidence, PRIORITY_MAX, RealTime, Task};
+pub use task::{BestEffort, Class, Cost, RealTime, Task};
 pub use taut_policy::{
-    Arrival, ArrivalPattern, ChannelKind, Flow, LINE_BYTES, LockingProtocol, Mechanism, OverflowPolicy,
-    Overrun, Parties, STAMP_BYTES, SchedulingPolicy, ServerPolicy, Way,
+    Aim, Arrival, ArrivalPattern, CAPACITY_MAX, ChannelKind, Evidence, Flow, LINE_BYTES, LockingProtocol,
+    Mechanism, OnMissingPrivilege, OverflowPolicy, Overrun, PRIORITY_MAX, Parties, SAFE_STATE_MAX,
+    STAMP_BYTES, SchedulingPolicy, ServerPolicy, Way, is_name,
 };
+pub use taut_time::{ParseSizeError, Size};

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use serde::{Deserialize, Serialize};
-use taut_policy::SchedulingPolicy;
-use taut_time::Duration;
-
-use crate::{Evidence, Size};
+use taut_policy::{Aim, Evidence, OnMissingPrivilege, SchedulingPolicy};
+use taut_time::{Duration, Size};
 
 /// The machine as the application uses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,8 +28,7 @@ pub struct Platform {
 }
 
 /// What decides which job of a core runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Executor {
     /// Linux where it can enforce everything that the analysis assumes of the core, otherwise taut's dispatcher.
     #[default]
@@ -59,39 +55,6 @@ impl Executor {
     /// The executor with this word.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|executor| executor.word() == word)
-    }
-}
-
-/// The objective in choosing mechanisms, among those that meet every deadline and every chain's latency. The other
-/// objectives break ties.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Aim {
-    /// Least memory; then slack, then response.
-    #[default]
-    Memory,
-    /// Smallest sum of R / D over all tasks; then memory.
-    Response,
-    /// Largest minimum of (D − R) / D over all tasks; then memory.
-    Slack,
-}
-
-impl Aim {
-    /// All objectives.
-    pub const ALL: [Self; 3] = [Self::Memory, Self::Response, Self::Slack];
-
-    /// Its word in a manifest and on a command line.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Memory => "memory",
-            Self::Response => "response",
-            Self::Slack => "slack",
-        }
-    }
-
-    /// The objective with this word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|aim| aim.word() == word)
     }
 }
 
@@ -153,14 +116,4 @@ impl Overheads {
         let time = u128::from(self.copy.as_ns()) * u128::from(bytes);
         u64::try_from(time.div_ceil(1_024)).ok().map(|ns| Duration::from_ns(ns.max(1)))
     }
-}
-
-/// What to do without the privilege for real-time scheduling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OnMissingPrivilege {
-    /// Refuse to start.
-    Fail,
-    /// Start without the guarantee, and report which one is missing.
-    Degrade,
 }

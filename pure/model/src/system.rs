@@ -8,9 +8,6 @@ use crate::{
     Task,
 };
 
-/// The longest budget of a safe state: ending an application waits for it.
-pub const SAFE_STATE_MAX: Duration = Duration::from_ms(1_000);
-
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -81,7 +78,7 @@ pub struct App {
     /// The program to run instead of the Cargo package beside the manifest.
     pub exec: Option<String>,
     /// How long the code that brings the outputs to their safe state may take: above zero, at most
-    /// [`SAFE_STATE_MAX`]. `None` if there is no such code.
+    /// [`SAFE_STATE_MAX`](crate::SAFE_STATE_MAX). `None` if there is no such code.
     pub safe_state: Option<Duration>,
 }
 

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use serde::{Deserialize, Serialize};
-use taut_policy::{Arrival, Overrun};
+use taut_policy::{Arrival, Evidence, Overrun};
 use taut_time::Duration;
 
 use crate::{ChannelId, CoreId, Section, Segment, ServiceId, Size, Waits};
-
-/// The most urgent priority of a task. SCHED_FIFO on Linux has 1 to 99, sched(7). 99 is for the platform probe, which
-/// must be above every task to distinguish a stall of the machine from one of the application.
-pub const PRIORITY_MAX: u8 = 98;
 
 /// A recurring activity of the application: a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +50,7 @@ pub struct RealTime {
     pub server: Option<usize>,
     /// The core; `None` lets the plan choose.
     pub core: Option<CoreId>,
-    /// 1 to [`PRIORITY_MAX`], larger = more urgent; `None` lets the plan choose.
+    /// 1 to [`PRIORITY_MAX`](crate::PRIORITY_MAX), larger = more urgent; `None` lets the plan choose.
     pub priority: Option<u8>,
     /// Memory that lives as long as the task (or its service).
     pub persistent: Size,
@@ -119,16 +114,4 @@ impl Cost {
         let extra = u64::try_from(extra.div_ceil(1_000)).ok()?;
         part.checked_add(Duration::from_ns(extra))
     }
-}
-
-/// The source of an execution time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Evidence {
-    /// The largest of many measured runs.
-    Measured,
-    /// A static analysis.
-    Static,
-    /// An unmeasured estimate.
-    Guess,
 }

@@ -78,6 +78,7 @@ mod sections;
 pub mod server;
 mod srp;
 mod srp_list;
+mod stated;
 mod store;
 
 pub use crate::core::Core;
@@ -103,4 +104,5 @@ pub use sections::{LocalResource, Uncontended};
 pub use server::ServerPolicy;
 pub use srp::{Srp, SrpTask};
 pub use srp_list::{SrpList, SrpListResource, SrpListTask};
+pub use stated::{Aim, CAPACITY_MAX, Evidence, OnMissingPrivilege, PRIORITY_MAX, SAFE_STATE_MAX, is_name};
 pub use store::Store;

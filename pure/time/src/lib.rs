@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Instants and durations in integer nanoseconds, and how to show them to people.
+//! Instants and durations in integer nanoseconds, sizes in bytes, and how to show times to people.
 //!
 //! Nothing here wraps, rounds silently or reads a clock. Arithmetic that can overflow reports it: a bound that does
 //! not fit in 64 bits (584 years) is an error of its caller, never a small number.
@@ -21,6 +21,8 @@ extern crate alloc;
 mod duration;
 mod instant;
 pub mod shown;
+mod size;
 
 pub use duration::{Duration, ParseDurationError};
 pub use instant::Instant;
+pub use size::{ParseSizeError, Size};

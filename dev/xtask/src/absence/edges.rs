@@ -33,7 +33,7 @@ pub(super) const ROOMS: &[Room] = &[
     room("pure/time", &[], &["serde"]),
     room("pure/event", &["time"], &[]),
     room("pure/policy", &["time"], &["serde"]),
-    room("pure/model", &["time", "policy"], &["serde", "strsim"]),
+    room("pure/model", &["time", "policy"], &["strsim"]),
     room("pure/manifest", &["time", "model"], &["toml", "annotate-snippets", "serde_json"]),
     room("pure/analysis", &["time", "model"], &["microlp"]),
     room("pure/sim", &["time", "event", "model", "policy"], &[]),

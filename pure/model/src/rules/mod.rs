@@ -30,7 +30,6 @@ use crate::{
 use channels::Link;
 use faults::Faults;
 use names::Names;
-pub use names::is_name;
 
 /// The most entries of one table: positions are numbered with 16 bits.
 const ENTRIES_MAX: usize = u16::MAX as usize;

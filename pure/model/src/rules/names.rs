@@ -9,7 +9,7 @@ use super::channels::Link;
 use super::faults::Faults;
 use crate::{
     ChannelId, ChannelKind, ClassDraft, ClientId, Draft, Fault, Party, Place, ResourceId, ServiceId,
-    TaskDraft, TaskId, codes, nearest,
+    TaskDraft, TaskId, codes, is_name, nearest,
 };
 
 /// The entry of each name; of duplicates, the first.
@@ -345,16 +345,6 @@ fn duplicates<'n>(table: &str, names: impl Iterator<Item = &'n str>, faults: &mu
             );
         }
     }
-}
-
-/// Whether a name is well formed: lower-case letters, digits and single `-` between them, starting with a letter, at
-/// most 63 characters.
-pub fn is_name(name: &str) -> bool {
-    name.len() <= 63
-        && name.starts_with(|c: char| c.is_ascii_lowercase())
-        && !name.ends_with('-')
-        && !name.contains("--")
-        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
 fn is_type_name(name: &str) -> bool {

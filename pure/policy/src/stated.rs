@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What a manifest states and a plan repeats.
+
+use taut_time::Duration;
+
+/// The most urgent priority of a task. SCHED_FIFO on Linux has 1 to 99, sched(7). 99 is for the platform probe, which
+/// must be above every task to distinguish a stall of the machine from one of the application.
+pub const PRIORITY_MAX: u8 = 98;
+/// The longest budget of a safe state: ending an application waits for it.
+pub const SAFE_STATE_MAX: Duration = Duration::from_ms(1_000);
+/// The largest capacity of a queue, in values.
+pub const CAPACITY_MAX: u32 = 65_536;
+
+/// Whether a name is well formed: lower-case letters, digits and single `-` between them, starting with a letter, at
+/// most 63 characters.
+pub fn is_name(name: &str) -> bool {
+    name.len() <= 63
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && !name.ends_with('-')
+        && !name.contains("--")
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+/// The source of an execution time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum Evidence {
+    /// The largest of many measured runs.
+    Measured,
+    /// A static analysis.
+    Static,
+    /// An unmeasured estimate.
+    Guess,
+}
+
+/// The objective in choosing mechanisms, among those that meet every deadline and every chain's latency. The other
+/// objectives break ties.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum Aim {
+    /// Least memory; then slack, then response.
+    #[default]
+    Memory,
+    /// Smallest sum of R / D over all tasks; then memory.
+    Response,
+    /// Largest minimum of (D − R) / D over all tasks; then memory.
+    Slack,
+}
+
+impl Aim {
+    /// All objectives.
+    pub const ALL: [Self; 3] = [Self::Memory, Self::Response, Self::Slack];
+
+    /// Its word in a manifest and on a command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Response => "response",
+            Self::Slack => "slack",
+        }
+    }
+
+    /// The objective with this word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|aim| aim.word() == word)
+    }
+}
+
+/// What to do without the privilege for real-time scheduling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum OnMissingPrivilege {
+    /// Refuse to start.
+    Fail,
+    /// Start without the guarantee, and report which one is missing.
+    Degrade,
+}
