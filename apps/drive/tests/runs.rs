@@ -14,6 +14,7 @@ use taut_drive::BLOCKS;
 use taut_event::file::Run;
 use taut_manifest::{Source, load, render};
 use taut_plan::{Arrival, ClassPlan, Flow, Input, Plan, digest};
+use taut_planner::Planned;
 
 /// Only one application runs at a time: all want the same CPUs.
 static TURN: Mutex<()> = Mutex::new(());
@@ -42,7 +43,7 @@ fn plan(manifest: &str) -> Plan {
     let shown = render(&loaded.diagnostics, &[&source], false, 100);
     let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
     let input = Input { path: "taut.toml".to_owned(), hash: digest(manifest.as_bytes()) };
-    let planned = Plan::make(&model, vec![input]);
+    let planned = Planned::make(&model, vec![input]);
     assert!(planned.plan.proven, "{:#?}", planned.faults);
     planned.plan
 }

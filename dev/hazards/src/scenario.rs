@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use taut_manifest::{Source, load, render};
 use taut_model::{Arrival, Model, Segment};
 use taut_plan::{ClassPlan, Input, Plan, digest};
+use taut_planner::Planned;
 
 /// A step of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +53,7 @@ impl Scenario {
             return Err(render(&loaded.diagnostics, &[&source], false, 100));
         };
         let players = players(&model)?;
-        let planned = Plan::make(&model, vec![Input { path: "taut.toml".into(), hash }]);
+        let planned = Planned::make(&model, vec![Input { path: "taut.toml".into(), hash }]);
         if !planned.plan.proven {
             return Err(format!("{name} is not proven, so there is nothing to be shown of it"));
         }

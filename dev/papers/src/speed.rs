@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::json;
-use taut_plan::select::{Equations, Problem, best, paper};
+use taut_planner::select::{Equations, Problem, best, paper};
 
 use crate::han14::generators::{Drawn, problem};
 use crate::han14::speed::rate;

@@ -12,9 +12,10 @@ use crate::tally::Tally;
 use crate::toolchain;
 
 /// The areas that are mutated: a name, a package, and files of the package.
-const AREAS: [(&str, &str, &str); 5] = [
+const AREAS: [(&str, &str, &str); 6] = [
     ("judge", "taut-report", "pure/report/src/judge.rs"),
     ("plan", "taut-plan", "pure/plan/src/**/*.rs"),
+    ("planner", "taut-planner", "pure/planner/src/**/*.rs"),
     ("segment", "taut-segment", "live/segment/src/**/*.rs"),
     ("lock", "taut-lock", "live/lock/src/**/*.rs"),
     ("boot", "taut-boot", "live/boot/src/**/*.rs"),

@@ -295,7 +295,7 @@ pub(crate) fn soak(tree: &Tree, minutes: u64) -> ExitCode {
             Step::tests(
                 "selections of 10,000 systems",
                 Command::line(
-                    "cargo test --locked --release -p taut-plan --test select --test locks -- --ignored",
+                    "cargo test --locked --release -p taut-planner --test select --test locks -- --ignored",
                 )
                 .limit(Duration::from_secs(3600)),
             ),

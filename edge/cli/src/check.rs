@@ -20,7 +20,7 @@ pub(crate) fn check(arguments: &Check, screen: &Screen) -> Result<Outcome, Failu
     if let (Some(planned), Some(model)) = (&mut planned, text.model())
         && arguments.deny.contains(&Deny::Guesses)
     {
-        let guesses = Plan::guesses(model);
+        let guesses = taut_planner::guesses(model);
         denied = !guesses.is_empty();
         planned.faults.extend(guesses);
     }

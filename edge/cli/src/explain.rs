@@ -51,7 +51,7 @@ pub(crate) fn explain(arguments: &Explain, screen: &Screen) -> Result<Outcome, F
                 Failure::Usage(format!("{manifest} has no {what} `{name}`; it has: {there}"))
             };
             out!("{}", explain(plan, name).ok_or_else(missing)?);
-            let more = taut_plan::advise_task(&planned.model, name)
+            let more = taut_planner::advise_task(&planned.model, name)
                 .filter(|more| what == "task" && !more.is_empty());
             if let Some(more) = more {
                 out!("\n{more}");

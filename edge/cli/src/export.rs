@@ -6,7 +6,6 @@
 use serde_json::json;
 use taut_exchange::{ExportOptions, Exported, Target};
 use taut_model::{Fault, Model, Place, codes};
-use taut_plan::Plan;
 
 use crate::arguments::{Export, Format, Screen};
 use crate::import::{SCHEMA_VERSION, free, put};
@@ -32,7 +31,7 @@ pub(crate) fn export(arguments: &Export, screen: &Screen) -> Result<Outcome, Fai
     let output = arguments.output.as_deref();
     free(output, arguments.force)?;
     let planned = text.plan(model)?;
-    let set = Plan::task_set(&planned.model).map_err(|faults| {
+    let set = taut_planner::task_set(&planned.model).map_err(|faults| {
         let first = faults.first().map_or_else(String::new, |fault| fault.what.to_string());
         Failure::Usage(format!("this application is no set of tasks: {first}"))
     })?;

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use taut_manifest::{Diagnostic, Loaded, Source};
 use taut_model::{Fault, Model, Severity};
-use taut_plan::{Input, LockError, Overrides, Plan, Planned, digest};
+use taut_plan::{Input, LockError, Overrides, Plan, digest};
+use taut_planner::Planned;
 
 use crate::arguments::{Manifest, Screen};
 use crate::outcome::Failure;
@@ -154,7 +155,7 @@ impl Text {
     /// # Errors
     /// A request that cannot be met.
     pub(crate) fn plan(&self, model: &Model) -> Result<Planned, Failure> {
-        Plan::make_with(model, self.inputs.clone(), self.overrides.clone())
+        Planned::make_with(model, self.inputs.clone(), self.overrides.clone())
             .map_err(|error| Failure::Usage(error.to_string()))
     }
 

@@ -23,7 +23,7 @@ pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure
     let looks = (arguments.check || arguments.why.is_some()) && asked.is_empty();
     let text = if looks { text } else { text.with_overrides(asked) };
     if let (Some(name), Some(model)) = (&arguments.why, text.model()) {
-        let why = taut_plan::why_channel(model, text.overrides(), name);
+        let why = taut_planner::why_channel(model, text.overrides(), name);
         out!("{}", why.map_err(|error| Failure::Usage(error.to_string()))?);
         return Ok(Outcome::Yes);
     }
@@ -43,12 +43,12 @@ pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure
         outln!("{} is up to date", files.lock.display());
         return Ok(Outcome::Yes);
     }
-    let (mut code, mut state) = (codes::LOCK_STALE, "is out of date");
+    let (mut code, mut state) = (codes::LOCK_STALE.to_string(), "is out of date");
     let changes = match old.as_deref().map(taut_plan::Plan::from_lock) {
         Some(Ok(old)) => old.differences(&new),
         Some(Err(error)) => {
             if let Some(edited) = error.code() {
-                (code, state) = (edited, "is not what `taut plan` wrote");
+                (code, state) = (edited.to_owned(), "is not what `taut plan` wrote");
             }
             match error {
                 LockError::Edited(old) => old.differences(&new),

@@ -11,7 +11,8 @@ use taut_analysis::multi::{
 };
 use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{ArrivalPattern, TaskSet};
-use taut_plan::{ClassPlan, Planned};
+use taut_plan::ClassPlan;
+use taut_planner::Planned;
 use taut_sim::{GlobalRule, Hunt, Progress, Rules, Start, Witness};
 use taut_time::Duration;
 

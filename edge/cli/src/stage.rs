@@ -7,7 +7,8 @@ use std::path::Path;
 
 use taut_event::{Kind, Record};
 use taut_model::{ArrivalPattern, Body, Model, Request, Resource, SetTask, TaskSet};
-use taut_plan::{Arrival, ClassPlan, LockingProtocol, Overrun, Plan, Planned, SchedulingPolicy};
+use taut_plan::{Arrival, ClassPlan, LockingProtocol, Overrun, Plan, SchedulingPolicy};
+use taut_planner::Planned;
 use taut_sim::{GlobalRule, Limit, LocalRule, Rules, Served, Shares};
 use taut_time::Duration;
 
@@ -39,7 +40,7 @@ pub(crate) fn executions(path: &Path, set: &TaskSet) -> Result<Vec<(usize, Share
 
 /// The task set of a model, which must have a real-time task.
 pub(crate) fn set(model: &Model) -> Result<TaskSet, Failure> {
-    let set = Plan::task_set(model).map_err(|faults| {
+    let set = taut_planner::task_set(model).map_err(|faults| {
         let fault = faults.first().map(|fault| fault.what.to_string());
         Failure::Usage(format!("this cannot be simulated: {}", fault.unwrap_or_default()))
     })?;

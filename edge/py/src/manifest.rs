@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 use taut_exchange::{Options, Target};
 use taut_manifest::{Diagnostic, Loaded, Source};
 use taut_model::{Model, Severity};
-use taut_plan::{Input, Plan, Planned};
+use taut_plan::Input;
+use taut_planner::Planned;
 
 use crate::set::{Set, faults};
 use crate::work::{free, time};
@@ -111,7 +112,7 @@ impl Read {
     /// Its tasks with the cores and priorities of its plan.
     fn set(&self, py: Python<'_>) -> PyResult<Set> {
         let model = self.model()?;
-        let made = free(py, || Plan::task_set(model))?;
+        let made = free(py, || taut_planner::task_set(model))?;
         made.map(Set).map_err(|found| faults(found, |at| format!("number {at}")))
     }
 
@@ -119,7 +120,7 @@ impl Read {
     fn plan(&self, py: Python<'_>) -> PyResult<Made> {
         let model = self.model()?;
         free(py, || {
-            let planned = Plan::make(model, self.inputs.clone());
+            let planned = Planned::make(model, self.inputs.clone());
             let mut diagnostics = self.loaded.diagnostics.clone();
             diagnostics.extend(self.loaded.diagnose(&planned.faults));
             Made { planned, diagnostics }
@@ -129,7 +130,7 @@ impl Read {
     /// What would help a task of it; empty if nothing is known.
     fn advice(&self, py: Python<'_>, task: &str) -> PyResult<String> {
         let model = self.model()?;
-        Ok(free(py, || taut_plan::advise_task(model, task))?.unwrap_or_default())
+        Ok(free(py, || taut_planner::advise_task(model, task))?.unwrap_or_default())
     }
 
     /// Its task set in another tool's language, and what that lacks.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use taut_analysis::Overflow;
-use taut_plan::select::{
+use taut_planner::select::{
     Aim, Alone, Alternative, Buffers, Count, Equations, Judged, Memory, Miss, Object, Offer, Problem,
     ProblemFault, Selection, best, exhaustive, paper, why,
 };

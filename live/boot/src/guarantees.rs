@@ -312,7 +312,7 @@ core = 1
         let loaded = taut_manifest::load(&source, &[]);
         let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
         let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
-        Plan::make(&model, Vec::new()).plan
+        taut_planner::Planned::make(&model, Vec::new()).plan
     }
 
     /// A task in a server counts within the server. Beyond the share comes one job of each task or server that runs

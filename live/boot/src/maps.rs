@@ -222,7 +222,7 @@ payload = "Word"
         let loaded = taut_manifest::load(&source, &[]);
         let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
         let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
-        ValidPlan::new(Plan::make(&model, Vec::new()).plan).unwrap()
+        ValidPlan::new(taut_planner::Planned::make(&model, Vec::new()).plan).unwrap()
     }
 
     /// A client's directory lists the channels that it writes or reads, and no others.

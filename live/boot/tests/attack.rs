@@ -14,6 +14,7 @@ use std::time::Duration;
 use taut_boot::thread::{StartBarrier, ThreadPlacement, place_thread};
 use taut_boot::{Guarantee, Guarantees, LoadError, Loaded, MapError, Maps};
 use taut_plan::{ChannelPlan, Input, LockError, Place, Plan, Region, Size, ValidPlan, digest};
+use taut_planner::Planned;
 
 const MANIFEST: &str = r#"manifest = 1
 app.name = "boot-attack"
@@ -58,7 +59,7 @@ fn planned() -> Plan {
     let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
     let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
     let input = Input { path: "taut.toml".to_owned(), hash: digest(MANIFEST.as_bytes()) };
-    Plan::make(&model, vec![input]).plan
+    Planned::make(&model, vec![input]).plan
 }
 
 /// Regions with numbers of any size: an accepted region lies in the map, and every other one is refused.

@@ -5,7 +5,6 @@
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use taut_exchange::{Exported, Target, export};
-use taut_plan::Plan;
 
 const MANIFEST: &str = r#"
 manifest = 1
@@ -58,7 +57,7 @@ payload = "Byte"
 fn exported(target: Target) -> Exported {
     let source = taut_manifest::Source { name: "taut.toml".into(), text: MANIFEST.into() };
     let model = taut_manifest::load(&source, &[]).model.unwrap();
-    export(&model, &Plan::task_set(&model).unwrap(), target)
+    export(&model, &taut_planner::task_set(&model).unwrap(), target)
 }
 
 fn lost(exported: &Exported) -> Vec<String> {
@@ -166,11 +165,11 @@ fn load(text: &str) -> taut_model::Model {
 /// Exports a manifest and imports it again: the task set is the same.
 fn round_trip(manifest: &str, target: Target) {
     let model = load(manifest);
-    let set = Plan::task_set(&model).unwrap();
+    let set = taut_planner::task_set(&model).unwrap();
     let text = export(&model, &set, target).text;
     let imported = taut_exchange::import(&text, &taut_exchange::Options::default()).unwrap();
     assert!(!imported.lost.iter().any(|lost| lost.what.contains("no unit")), "{:?}", imported.lost);
-    let again = Plan::task_set(&load(&imported.manifest)).unwrap();
+    let again = taut_planner::task_set(&load(&imported.manifest)).unwrap();
     assert_eq!(figures(&again), figures(&set), "{text}\n{:?}", imported.lost);
     assert_eq!(again.cores(), set.cores());
 }

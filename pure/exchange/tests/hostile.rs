@@ -7,7 +7,6 @@
 
 use taut_exchange::{Options, Source, import};
 use taut_model::Severity;
-use taut_plan::Plan;
 
 const SAMPLES: [(Source, &str); 8] = [
     (Source::Cheddar, include_str!("../samples/flight.xmlv3")),
@@ -29,7 +28,7 @@ fn said(text: &str) -> Result<Vec<String>, String> {
             let faults = loaded.diagnostics.iter().filter(|fault| fault.severity == Severity::Error);
             let faults: Vec<_> = faults.map(|fault| fault.message.clone()).collect();
             let model = loaded.model.unwrap_or_else(|| panic!("{faults:#?}\n{}", imported.manifest));
-            Plan::task_set(&model).unwrap();
+            taut_planner::task_set(&model).unwrap();
             Ok(imported.lost.iter().map(ToString::to_string).collect())
         }
         Err(error) => Err(error.to_string()),

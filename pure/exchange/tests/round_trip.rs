@@ -13,7 +13,6 @@ use proptest::prelude::*;
 use read_back::{Facts, rt_app, simso};
 use taut_exchange::{Exported, Options, Target, export, import};
 use taut_model::{Model, SchedulingPolicy, Severity, TaskSet};
-use taut_plan::Plan;
 
 fn load(text: &str) -> Model {
     let source = taut_manifest::Source { name: "taut.toml".into(), text: text.into() };
@@ -208,7 +207,7 @@ fn again(model: &Model, set: &TaskSet, target: Target) {
         }
         Target::Mast | Target::Cheddar => {
             let imported = import(&exported.text, &Options::default()).unwrap();
-            let back = Plan::task_set(&load(&imported.manifest)).unwrap();
+            let back = taut_planner::task_set(&load(&imported.manifest)).unwrap();
             assert_eq!(back.cores(), set.cores());
             Facts::all(&back)
         }
@@ -229,7 +228,7 @@ proptest! {
         tasks in prop::collection::vec(task(), 1..6),
     ) {
         let model = load(&manifest(cores, edf, unit, overhead * unit, server, &tasks));
-        let set = Plan::task_set(&model).unwrap();
+        let set = taut_planner::task_set(&model).unwrap();
         for (_, target) in Target::ALL {
             again(&model, &set, target);
         }

@@ -4,7 +4,7 @@
 //! What a proof rests on: execution times, costs of the machine, and assumptions about the machine.
 
 use serde::{Deserialize, Serialize};
-use taut_model::{Class, Evidence, Fault, Model, Place, codes};
+use taut_policy::Evidence;
 use taut_time::Duration;
 
 use crate::{ClassPlan, Plan};
@@ -65,20 +65,6 @@ fn word(source: Evidence) -> &'static str {
     }
 }
 
-/// The costs that the proof of a model includes: `lock` only if a task has sections, `copy` only if a lock guards a
-/// state.
-pub(crate) fn overheads(model: &Model) -> Vec<OverheadPlan> {
-    let sections = model.real_time().any(|(_, _, task)| !task.sections.is_empty());
-    let states = (0..model.resources().len()).any(|at| model.guarding(at).is_some());
-    let counts = |name: &str| match name {
-        "lock" => sections,
-        "copy" => states,
-        _ => true,
-    };
-    let all = model.platform().overheads.each().into_iter().filter(|(name, ..)| counts(name));
-    all.map(|(name, time, source)| OverheadPlan { name: name.to_owned(), time, source }).collect()
-}
-
 impl Plan {
     /// What the proof of the plan rests on; none if there is no real-time task, so that there is nothing to prove.
     pub fn basis(&self) -> Option<Basis> {
@@ -113,46 +99,6 @@ impl Plan {
             ],
             guesses: guessed + defaults,
         })
-    }
-
-    /// A fault at each place where a manifest states a guess, or states nothing so that a default applies.
-    pub fn guesses(model: &Model) -> Vec<Fault> {
-        let mut faults = Vec::new();
-        for task in model.tasks() {
-            let Class::RealTime(of) = &task.class else { continue };
-            if of.wcet.source == Evidence::Guess {
-                let message = format!("the execution time of task `{}` is a guess", task.name);
-                let place = Place::value(format!("tasks.{}.wcet.source", task.name));
-                let help = "measure it, as `taut report` does in a run, and write `source = \"measured\"`";
-                faults.push(Fault::error(codes::GUESSED, message, place, "nobody measured it").help(help));
-            }
-        }
-        if model.real_time().next().is_none() {
-            return faults;
-        }
-        let all = overheads(model);
-        let names = |source: Option<Evidence>| {
-            let of = all.iter().filter(|overhead| overhead.source == source);
-            of.map(|overhead| format!("`{}`", overhead.name)).collect::<Vec<_>>().join(", ")
-        };
-        let bench = "let `taut bench --out machine.toml` measure them, and give that with `--overlay`";
-        let (defaults, guessed) = (names(None), names(Some(Evidence::Guess)));
-        if !defaults.is_empty() {
-            let message = format!("costs of the machine are not stated: {defaults}");
-            let place = Place::key("platform.overheads");
-            faults.push(
-                Fault::error(codes::GUESSED, message, place, "defaults stand for them, which are guesses")
-                    .help(bench),
-            );
-        }
-        if !guessed.is_empty() {
-            let message = format!("costs of the machine are guesses: {guessed}");
-            let place = Place::value("platform.overheads.source");
-            let text = "`source` is `\"guess\"`, or left out";
-            let help = format!("{bench}; or write `source = \"measured\"` if they were");
-            faults.push(Fault::error(codes::GUESSED, message, place, text).help(help));
-        }
-        faults
     }
 }
 

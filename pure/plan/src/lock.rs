@@ -5,7 +5,7 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use taut_model::{Code, LockingProtocol, SchedulingPolicy, codes};
+use taut_policy::{LockingProtocol, SchedulingPolicy};
 
 use crate::{ClassPlan, CorePlan, Invalid, Plan, ResourcePlan, TaskPlan, ValidPlan, text};
 
@@ -35,9 +35,9 @@ pub enum LockError {
 
 impl LockError {
     /// The code under which `taut explain` describes it; none where the text is no plan at all.
-    pub fn code(&self) -> Option<Code> {
+    pub fn code(&self) -> Option<&'static str> {
         match self {
-            Self::Edited(_) | Self::Invalid(_) => Some(codes::LOCK_EDITED),
+            Self::Edited(_) | Self::Invalid(_) => Some("TAUT0602"),
             Self::Version(_) | Self::Malformed(_) => None,
         }
     }

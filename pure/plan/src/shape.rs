@@ -2,11 +2,11 @@
 // SPDX-FileCopyrightText: The taut authors
 
 use serde::{Deserialize, Serialize};
-use taut_model::{
+use taut_policy::{
     Aim, Arrival, ChannelKind, Evidence, Flow, LockingProtocol, Mechanism, OnMissingPrivilege,
-    OverflowPolicy, Overrun, SchedulingPolicy, Size, Way,
+    OverflowPolicy, Overrun, SchedulingPolicy, Way,
 };
-use taut_time::Duration;
+use taut_time::{Duration, Size};
 
 use crate::{OverheadPlan, Overrides, ServerPlan};
 
@@ -418,5 +418,14 @@ impl Plan {
     /// The position of a channel.
     pub fn channel(&self, name: &str) -> Option<usize> {
         self.channels.iter().position(|channel| channel.name == name)
+    }
+}
+
+impl ChainPlan {
+    /// Whether all bounds that the manifest limits are shown and within their limits.
+    pub fn kept(&self) -> bool {
+        let within = |bound: Option<Duration>, limit| bound.is_some_and(|bound| bound <= limit);
+        within(self.latency, self.max_latency)
+            && self.max_reaction.is_none_or(|limit| within(self.reaction, limit))
     }
 }

@@ -29,13 +29,13 @@ use std::fmt;
 use std::hash::Hash;
 use std::ops::Deref;
 
-use taut_model::{
+use taut_policy::{
     CAPACITY_MAX, ChannelKind, Flow, LINE_BYTES, LockingProtocol, Mechanism, Overrun, PRIORITY_MAX, Parties,
     SAFE_STATE_MAX, STAMP_BYTES, SchedulingPolicy, Way, is_name,
 };
 use taut_time::Duration;
 
-use crate::map::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, file_of};
+use crate::layout::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, file_of};
 use crate::{Arrival, ChannelPlan, ClassPlan, CorePlan, Place, Plan, Region, TaskPlan};
 
 /// A plan that keeps rules V1 to V8.

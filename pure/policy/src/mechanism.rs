@@ -51,6 +51,14 @@ pub enum Way {
     LooksOn,
 }
 
+impl Way {
+    /// How many of these readers have a place of their own.
+    pub fn claims(ways: impl IntoIterator<Item = Self>) -> u32 {
+        let claims = ways.into_iter().filter(|way| *way == Self::Claims).count();
+        u32::try_from(claims).unwrap_or(u32::MAX)
+    }
+}
+
 /// The numbers of a channel's parties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parties {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_plan::select::Equations;
+use taut_planner::select::Equations;
 
 use crate::method::Method;
 

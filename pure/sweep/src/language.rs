@@ -6,7 +6,7 @@
 use std::ops::{Range, RangeInclusive};
 
 use taut_model::codes;
-use taut_plan::select::Equations;
+use taut_planner::select::Equations;
 
 use crate::fault::{Fault, Faults};
 use crate::generator::{Cut, Generator, Objects, Periods, Point, Scheme, Sections, Tasks};

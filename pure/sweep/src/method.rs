@@ -5,7 +5,7 @@
 
 use taut_analysis::Overflow;
 use taut_model::Mechanism;
-use taut_plan::select::{Judged, Problem, best, exhaustive, paper};
+use taut_planner::select::{Judged, Problem, best, exhaustive, paper};
 use taut_time::Duration;
 
 use crate::system::System;

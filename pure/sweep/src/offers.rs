@@ -12,7 +12,7 @@
 
 use taut_analysis::multi::Guard;
 use taut_model::Mechanism;
-use taut_plan::select::{self, Buffers, Count, Memory, Offer, Problem};
+use taut_planner::select::{self, Buffers, Count, Memory, Offer, Problem};
 use taut_time::Duration;
 
 use crate::generator::{Buffered, Generator, Lock};

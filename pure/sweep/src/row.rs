@@ -4,7 +4,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use taut_plan::select::ProblemFault;
+use taut_planner::select::ProblemFault;
 
 use crate::generator::Generator;
 use crate::method::Answer;

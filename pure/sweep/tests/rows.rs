@@ -4,7 +4,7 @@
 //! Rows are reproducible, in any order and split, and their results are consistent.
 
 use taut_model::Body;
-use taut_plan::select::Equations;
+use taut_planner::select::Equations;
 use taut_sweep::{Cell, Generator, Kind, Method, NoRow, Row, Shard, Summary, System};
 
 const HAN14: &str = include_str!("../../../examples/sweep/han14.toml");

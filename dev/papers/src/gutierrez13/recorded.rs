@@ -11,6 +11,7 @@ use taut_event::{Kind, Record};
 use taut_exec::{Job, Level, LocalRule, Release, Resource, Setup, TaskSetup, Wanted};
 use taut_manifest::Source;
 use taut_plan::{Input, Plan, digest};
+use taut_planner::Planned;
 use taut_report::Report;
 use taut_sys::{clock, thread};
 use taut_time::{Duration, Instant};
@@ -98,7 +99,7 @@ fn plan(cpu: u16, decides: Decides) -> Result<Plan, String> {
     let reported = || taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
     let model = loaded.model.as_ref().ok_or_else(reported)?;
     let input = Input { path: source.name.clone(), hash: digest(source.text.as_bytes()) };
-    Ok(Plan::make(model, vec![input]).plan)
+    Ok(Planned::make(model, vec![input]).plan)
 }
 
 /// Uses `count` units of processor time.

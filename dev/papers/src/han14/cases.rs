@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use taut_plan::select::Equations;
+use taut_planner::select::Equations;
 
 use super::scaled::{Needed, needed};
 use super::sweeps::word;

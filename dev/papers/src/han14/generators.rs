@@ -3,7 +3,7 @@
 
 //! The generator files of the figures: each figure's own part, followed by the systems, which are the same for all.
 
-use taut_plan::select::{Equations, Problem};
+use taut_planner::select::{Equations, Problem};
 use taut_sweep::{Generator, System};
 
 const SYSTEMS: &str = include_str!("../../han14/systems.toml");

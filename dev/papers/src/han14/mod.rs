@@ -25,7 +25,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::Args;
-use taut_plan::select::Equations;
+use taut_planner::select::Equations;
 
 use self::generators::Drawn;
 use self::rows::Rows;

@@ -6,7 +6,7 @@
 use std::fs;
 use std::time::Instant;
 
-use taut_plan::select::{Equations, Problem, best, paper};
+use taut_planner::select::{Equations, Problem, best, paper};
 use taut_sweep::System;
 
 use super::generators::{self, DBP, MPCP, MSRP, TCCP};

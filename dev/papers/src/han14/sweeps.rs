@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use taut_plan::select::Equations;
+use taut_planner::select::Equations;
 
 use super::generators::Drawn;
 use super::rows::Rows;

@@ -58,7 +58,7 @@ pub(crate) fn write(root: &Path) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use taut_manifest::{Source, load};
-    use taut_plan::Plan;
+    use taut_planner::Planned;
 
     use super::*;
 
@@ -77,7 +77,7 @@ mod tests {
             let source = Source { name: path.display().to_string(), text };
             let loaded = load(&source, &[]);
             assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
-            let planned = Plan::make(&loaded.model.expect("nothing is wrong"), Vec::new());
+            let planned = Planned::make(&loaded.model.expect("nothing is wrong"), Vec::new());
             assert!(planned.faults.is_empty(), "{}: {:?}", path.display(), planned.faults);
         }
     }

@@ -8,7 +8,7 @@
 
 use taut_analysis::wait_free::lifetime;
 use taut_analysis::wait_free::writes_during_read::Writer;
-use taut_plan::select::Equations;
+use taut_planner::select::Equations;
 use taut_sweep::Object;
 use taut_time::Duration;
 

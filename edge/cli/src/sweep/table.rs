@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use taut_plan::select::Equations;
+use taut_planner::select::Equations;
 use taut_sweep::{Generator, Summary};
 
 use crate::columns::share;

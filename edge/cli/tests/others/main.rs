@@ -17,7 +17,6 @@ use std::process::Command;
 
 use taut_exchange::{ExportOptions, export_with};
 use taut_model::{Model, TaskSet};
-use taut_plan::Plan;
 use taut_sim::{End, Event, GlobalRule, Kind, Rules, Scenario, Simulation};
 use taut_time::Duration;
 
@@ -31,7 +30,7 @@ fn system(manifest: &str) -> System {
     let source = taut_manifest::Source { name: "taut.toml".into(), text: manifest.into() };
     let loaded = taut_manifest::load(&source, &[]);
     let model = loaded.model.unwrap_or_else(|| panic!("{:#?}\n{manifest}", loaded.diagnostics));
-    let set = Plan::task_set(&model).unwrap();
+    let set = taut_planner::task_set(&model).unwrap();
     System { model, set }
 }
 

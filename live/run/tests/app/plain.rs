@@ -5,6 +5,7 @@
 
 use taut_boot::Guarantees;
 use taut_plan::{Input, Plan, digest};
+use taut_planner::Planned;
 use taut_run::{Observer, Reason};
 use taut_time::Duration;
 
@@ -31,7 +32,7 @@ pub fn planned(manifest: &str) -> Plan {
     let shown = taut_manifest::render(&loaded.diagnostics, &[&source], false, 100);
     let model = loaded.model.unwrap_or_else(|| panic!("{shown}"));
     let input = Input { path: "taut.toml".to_owned(), hash: digest(manifest.as_bytes()) };
-    let planned = Plan::make(&model, vec![input]);
+    let planned = Planned::make(&model, vec![input]);
     assert!(planned.plan.proven, "{:#?}", planned.faults);
     planned.plan
 }

@@ -11,7 +11,6 @@ mod mast;
 use proptest::prelude::*;
 use taut_exchange::{Imported, Options, Source, import};
 use taut_model::{Model, Severity, TaskSet};
-use taut_plan::Plan;
 
 const SAMPLES: [(Source, &str); 8] = [
     (Source::Cheddar, include_str!("../../samples/flight.xmlv3")),
@@ -37,7 +36,7 @@ fn load(manifest: &str) -> Model {
 
 fn imported(text: &str) -> (Imported, TaskSet) {
     let imported = import(text, &Options { name: "sample".into(), ..Options::default() }).unwrap();
-    let set = Plan::task_set(&load(&imported.manifest)).unwrap();
+    let set = taut_planner::task_set(&load(&imported.manifest)).unwrap();
     (imported, set)
 }
 
@@ -213,7 +212,7 @@ fn renumbered(text: &str, numbers: &[(usize, u64)]) -> String {
 fn sound(text: &str, source: Source) {
     let options = Options { source: Some(source), ..Options::default() };
     if let Ok(imported) = import(text, &options) {
-        Plan::task_set(&load(&imported.manifest)).unwrap();
+        taut_planner::task_set(&load(&imported.manifest)).unwrap();
     }
 }
 

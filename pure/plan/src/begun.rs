@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! How many jobs of a dispatched core can have begun at one time.
+
+use std::collections::BTreeSet;
+
+use taut_policy::{Arrival, Flow, LockingProtocol, Overrun, SchedulingPolicy};
+
+use crate::{ClassPlan, CorePlan, Plan, ResourcePlan, TaskPlan};
+
+impl Plan {
+    /// The most jobs of a dispatched core that may have begun and not be complete at one time, as its executor counts
+    /// them: one for each level of the periodic tasks that never leave the scheduling rule (a level is a priority,
+    /// under EDF a relative deadline), and one for each other task, tasks in servers included.
+    pub(crate) fn begun_at_once(&self, core: &CorePlan) -> usize {
+        let servers = self.servers.iter().filter(|server| server.cpu == core.cpu);
+        let served: BTreeSet<_> = servers.flat_map(|server| &server.tasks).collect();
+        let (mut levels, mut others) = (BTreeSet::new(), served.len());
+        for task in self.tasks.iter().filter(|task| !served.contains(&task.name)) {
+            let ClassPlan::RealTime { cpu, priority, deadline, .. } = &task.class else { continue };
+            if *cpu != core.cpu {
+                continue;
+            }
+            if self.stays(task) {
+                let by_deadline = core.scheduler == SchedulingPolicy::Edf;
+                levels.insert(if by_deadline { deadline.as_ns() } else { u64::from(*priority) });
+            } else {
+                others += 1;
+            }
+        }
+        levels.len() + others
+    }
+
+    /// Whether the task never leaves the scheduling rule: no two jobs of such tasks of one level have begun at once.
+    fn stays(&self, task: &TaskPlan) -> bool {
+        let ClassPlan::RealTime { arrival, on_overrun, budget, .. } = &task.class else { return false };
+        let across =
+            |protocol: LockingProtocol| !matches!(protocol, LockingProtocol::Srp | LockingProtocol::Dfp);
+        let locks = |at: &ResourcePlan| across(at.protocol) && at.users.contains(&task.name);
+        let channels = self.channels.iter().filter(|channel| {
+            let reads = channel.readers.iter().any(|reader| reader.name == task.name);
+            reads || channel.writer.name == task.name
+        });
+        matches!(arrival, Arrival::Periodic { .. })
+            && budget.is_none()
+            && !matches!(on_overrun, Overrun::KillJob | Overrun::Demote)
+            && !self.resources.iter().any(locks)
+            && channels.into_iter().all(|channel| {
+                channel.flow != Flow::Synchronous && !channel.mechanism.locking().is_some_and(across)
+            })
+    }
+}

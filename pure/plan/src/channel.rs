@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+use taut_policy::Way;
+
+use crate::ChannelPlan;
+
+impl ChannelPlan {
+    /// How many readers have an entry of their own in the object.
+    pub fn claims(&self) -> u32 {
+        if self.mechanism.preserves_flow() {
+            return u32::try_from(self.readers.len()).unwrap_or(u32::MAX);
+        }
+        Way::claims(self.readers.iter().filter_map(|reader| reader.way))
+    }
+
+    /// The index of the reader's entry, from 0; `None` if the reader has none.
+    pub fn claim(&self, reader: &str) -> Option<u32> {
+        let at =
+            self.readers.iter().position(|known| known.name == reader && known.way == Some(Way::Claims))?;
+        Some(Way::claims(self.readers[..at].iter().filter_map(|reader| reader.way)))
+    }
+
+    /// The index of a task among the readers of a synchronous flow, from 0: readers without a delay come first, then
+    /// readers with one, each in the manifest's order; `None` if it is no reader.
+    pub fn flow_reader(&self, name: &str) -> Option<u32> {
+        let of = |delayed: bool| self.readers.iter().filter(move |reader| reader.delayed == delayed);
+        let at = of(false).chain(of(true)).position(|reader| reader.name == name)?;
+        u32::try_from(at).ok()
+    }
+
+    /// How many readers of a synchronous flow read without a delay, and how many with one.
+    pub fn flow_readers(&self) -> (u32, u32) {
+        let count = |delayed: bool| self.readers.iter().filter(|reader| reader.delayed == delayed).count();
+        let [direct, delayed] =
+            [false, true].map(|delayed| u32::try_from(count(delayed)).unwrap_or(u32::MAX));
+        (direct, delayed)
+    }
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What lies where in a segment.
+
+use taut_policy::LINE_BYTES;
+
+/// Bytes of a segment's header, which lies at its start.
+pub const SEGMENT_HEADER_BYTES: u64 = LINE_BYTES;
+
+/// The part of the segment in each file begins at a multiple of this many bytes, and the segment ends at one.
+pub const PAGE_BYTES: u64 = 4096;
+
+/// The segment's file in which a channel lies. One file, `None`, holds all channels that no client writes. Each
+/// client has two files, which it alone may write: one for channels that no client reads and that release no task,
+/// so that this client alone maps it, and one for the rest.
+pub type File<'a> = Option<(&'a str, bool)>;
+
+/// The file of a channel that a client writes.
+pub fn file_of(client: &str, is_read_by_clients: bool, triggers: bool) -> File<'_> {
+    Some((client, is_read_by_clients || triggers))
+}

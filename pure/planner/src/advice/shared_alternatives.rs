@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What each analysis of whole applications says of a task, beside the analysis that was used.
+
+use taut_analysis::multi::{
+    Bounds, Status, fmlp_plus, mpcp_lnr09_sound, msrp_gai01, msrp_holistic, msrp_joint,
+};
+use taut_analysis::uni::edf::dfp::Floors;
+use taut_analysis::uni::edf::response::{self, Locks};
+use taut_analysis::uni::edf::srp::Levels;
+use taut_analysis::{Overflow, Verdict, Why};
+use taut_model::{LockingProtocol, Model, SchedulingPolicy, TaskSet};
+
+use crate::advice::alternatives::Row;
+use crate::placement::Placements;
+use crate::response::shared::Shared;
+use crate::response::shared::charge::charged;
+use crate::response::shared::choose::{Answer, is_global};
+
+/// An analysis with resources of several cores.
+struct Analysis {
+    name: &'static str,
+    locking: LockingProtocol,
+    suspends: bool,
+    /// Whether plans use it.
+    first: bool,
+    analysis: fn(&TaskSet) -> Result<Verdict<Bounds>, Overflow>,
+}
+
+const fn one(
+    name: &'static str,
+    locking: LockingProtocol,
+    first: bool,
+    analysis: fn(&TaskSet) -> Result<Verdict<Bounds>, Overflow>,
+) -> Analysis {
+    let suspends = matches!(locking, LockingProtocol::Mpcp | LockingProtocol::FmlpPlus);
+    Analysis { name, locking, suspends, first, analysis }
+}
+
+/// In the order in which protocols are tried.
+const ANALYSES: [Analysis; 5] = [
+    one("MSRP, requests of a core", LockingProtocol::Msrp, true, msrp_joint::response_times),
+    one("MSRP, requests of a job", LockingProtocol::Msrp, false, msrp_holistic::response_times),
+    one("MSRP, each request alone", LockingProtocol::Msrp, false, msrp_gai01::response_times),
+    one("MPCP", LockingProtocol::Mpcp, true, mpcp_lnr09_sound::response_times),
+    one("FMLP+", LockingProtocol::FmlpPlus, true, fmlp_plus::response_times),
+];
+
+impl Shared {
+    /// What each analysis says of a placement.
+    pub(crate) fn alternatives(
+        &self,
+        model: &Model,
+        placements: &Placements<'_>,
+        placement: usize,
+    ) -> Vec<Row> {
+        let global: Vec<bool> = (0..model.resources().len()).map(|at| is_global(placements, at)).collect();
+        let edf = model.platform().scheduler == SchedulingPolicy::Edf;
+        match (edf, global.contains(&true)) {
+            (true, any) => self.by_deadline(model, placements, placement, &global, any),
+            (false, true) => self.across(model, placements, placement, &global),
+            (false, false) => self.ceilings(model, placements, placement),
+        }
+    }
+
+    /// The rows for resources of one core each.
+    fn ceilings(&self, model: &Model, placements: &Placements<'_>, placement: usize) -> Vec<Row> {
+        let shared = "resources are shared";
+        let long = placements
+            .placements
+            .iter()
+            .find(|placement| placement.task.deadline > placement.task.arrival.period());
+        let several = match long {
+            Some(placement) => {
+                format!("used: the deadline of `{}` is longer than its period", placement.name)
+            }
+            None => "not needed: no deadline is longer than its period".to_owned(),
+        };
+        vec![
+            Row::new("immediate ceilings", self.says(model, placements, placement)),
+            Row::new("response time, several jobs", several),
+            Row::fails("response time, offsets", format!("{shared}, whose holders have no known phase")),
+            Row::fails("utilisation bounds", format!("{shared}, and a ceiling blocks")),
+            Row::fails("MSRP, MPCP, FMLP+", "each resource is used on one core only"),
+            Row::fails("processor demand, EDF response times, DFP", "the cores go by fixed priority"),
+        ]
+    }
+
+    /// The rows for resources of several cores, under fixed priorities.
+    fn across(
+        &self,
+        model: &Model,
+        placements: &Placements<'_>,
+        placement: usize,
+        global: &[bool],
+    ) -> Vec<Row> {
+        let chosen = self.chosen(global);
+        let pinned = (0..global.len()).any(|at| global[at] && model.protocol(at).is_some());
+        let response = self.response(placements, placement);
+        let keeps = placements.placements.iter().any(|placement| !placement.task.non_preemptive.is_zero());
+        let mut rows = Vec::new();
+        // Candidates are tried in order, up to the first that keeps all deadlines.
+        let place = |locking| ANALYSES.iter().position(|other| other.first && Some(other.locking) == locking);
+        let tried_before = |analysis: &Analysis| place(Some(analysis.locking)) < place(chosen);
+        let mut guards = global.iter().zip(&self.protocols).filter(|(global, _)| **global);
+        let mixed = guards.any(|(_, (locking, _))| Some(*locking) != chosen);
+        if mixed && !matches!(self.answer, Answer::Refused) {
+            rows.push(Row::new("MSRP beside MPCP", self.says(model, placements, placement)));
+        }
+        for analysis in &ANALYSES {
+            if matches!(self.answer, Answer::Refused) {
+                rows.push(Row::fails(analysis.name, "resources of several cores do not fit, as is said"));
+                continue;
+            }
+            if analysis.suspends && keeps {
+                let why = "a `non-preemptive` stretch would delay those who hold a resource";
+                rows.push(Row::fails(analysis.name, why));
+                continue;
+            }
+            let used = analysis.first && Some(analysis.locking) == chosen && !mixed;
+            let found = charged(model, placements, global, &vec![analysis.suspends; global.len()])
+                .and_then(|charged| (analysis.analysis)(&charged.set));
+            let says = match found {
+                Ok(Verdict::Schedulable(bounds)) => {
+                    let exact = bounds.tasks[placement].from_arrival;
+                    let found = exact.rounded();
+                    match response {
+                        _ if used => format!("used: R = {found}"),
+                        Some(_) if mixed => format!("not asked for: would give R = {found}"),
+                        Some(response) if response == exact && Some(analysis.locking) == chosen => {
+                            "not needed: would give the same R".to_owned()
+                        }
+                        // Of one protocol, the bound of the first analysis is never above those of the others.
+                        Some(_) if Some(analysis.locking) == chosen => {
+                            format!("weaker: would give R = {found}")
+                        }
+                        Some(_) if !pinned => format!("not needed: would give R = {found}"),
+                        Some(_) => format!("not asked for: would give R = {found}"),
+                        // A protocol that no pin excludes has been tried, and would have been taken.
+                        None => format!("not asked for: would give R = {found}, all deadlines kept"),
+                    }
+                }
+                Ok(Verdict::NotShown(Why::Passes(bounds)) | Verdict::Unschedulable(bounds)) => {
+                    let tried = match response {
+                        _ if used && response.is_none() => "used, says no",
+                        None if analysis.first && !pinned => "tried, says no",
+                        Some(_) if analysis.first && !pinned && tried_before(analysis) => "tried, says no",
+                        _ => "says no",
+                    };
+                    let late = bounds.tasks.iter().position(|task| task.status == Status::Passes);
+                    match late {
+                        Some(late) => {
+                            let (name, deadline) =
+                                (placements.placements[late].name, placements.placements[late].task.deadline);
+                            let past = bounds.tasks[late].from_arrival.rounded_above(deadline);
+                            format!("{tried}: R of `{name}` is at least {past}, due in {deadline}")
+                        }
+                        None => tried.to_owned(),
+                    }
+                }
+                Ok(Verdict::NotShown(Why::Rate)) => "no bound: more is asked for than there is".to_owned(),
+                Ok(Verdict::NotShown(Why::Steps(n))) => format!("no answer: given up after {n} steps"),
+                Ok(Verdict::NotApplicable(assumption)) => format!("does not apply: {assumption}"),
+                Err(overflow) => format!("no answer: {overflow}"),
+            };
+            rows.push(Row::new(analysis.name, says));
+        }
+        let at = (0..global.len()).find(|&at| global[at]).map_or("", |at| &model.resources()[at].name);
+        let several = format!("`{at}` is used on several cores");
+        rows.push(Row::fails("ceilings alone, response time, offsets, utilisation bounds", several));
+        rows.push(Row::fails("processor demand, EDF response times, DFP", "the cores go by fixed priority"));
+        rows
+    }
+
+    /// The rows for cores under EDF.
+    fn by_deadline(
+        &self,
+        model: &Model,
+        placements: &Placements<'_>,
+        placement: usize,
+        global: &[bool],
+        any: bool,
+    ) -> Vec<Row> {
+        let at = &placements.placements[placement];
+        let mut rows = vec![Row::new("processor demand", self.says(model, placements, placement))];
+        let times = match &self.answer {
+            Answer::Kept(Ok(found), _) => {
+                let (found, deadline) = (found[placement].response.from_arrival, at.task.deadline);
+                let shown = found.rounded();
+                match found <= deadline {
+                    true => format!("used for R = {shown}"),
+                    false => format!("weaker: would give R = {shown}, and the demand shows {deadline}"),
+                }
+            }
+            Answer::Kept(Err(why), _) => format!("no answer: {why}"),
+            _ => "not asked: some deadline is not shown to be kept".to_owned(),
+        };
+        rows.push(Row::new("EDF response times", times));
+        let local = !any && !model.resources().is_empty();
+        if local {
+            // The other of the two ways to guard resources of one core.
+            let floors = self.test.contains("floors");
+            let (name, locks) = match floors {
+                true => ("ceilings (SRP)", Locks::Srp(Levels::Deadline)),
+                false => ("deadline floors (DFP)", Locks::Dfp(Floors::Shared)),
+            };
+            let found = charged(model, placements, global, &vec![false; global.len()])
+                .and_then(|charged| response::core(&charged.set, at.core, locks));
+            let mine = placements.cores[at.core].members.iter().position(|&member| member == placement);
+            let says = match (found, mine) {
+                (Ok(Verdict::Schedulable(found)), Some(mine)) => {
+                    format!("not asked for: would give R = {}", found[mine].from_arrival.rounded())
+                }
+                _ => "not asked for: would show no bound on R".to_owned(),
+            };
+            rows.push(Row::new(name, says));
+        }
+        let used =
+            placements.cores[at.core].analysis.as_ref().ok().and_then(taut_analysis::Core::utilisation);
+        if let Some(used) = used {
+            let figure = crate::shown::percent(used.ppm());
+            rows.push(match used.fits() {
+                true => Row::new("utilisation, Liu & Layland", format!(
+                    "not enough: {figure} are within 100 %, which decides only with D = T, no jitter, no sections"
+                )),
+                false => Row::new("utilisation, Liu & Layland", format!("says no: {figure} are not within 100 %")),
+            });
+        }
+        match (any, model.resources().is_empty()) {
+            (true, _) => rows.push(Row::fails("MPCP, FMLP+", "the cores go by EDF")),
+            (false, false) => rows.push(Row::fails("MSRP", "each resource is used on one core only")),
+            (false, true) => rows.push(Row::fails("ceilings, DFP, MSRP", "there are no resources")),
+        }
+        rows.push(Row::fails("response times and offsets by priority", "the cores go by EDF"));
+        rows
+    }
+
+    /// The protocol of the resources of several cores.
+    fn chosen(&self, global: &[bool]) -> Option<LockingProtocol> {
+        global.iter().zip(&self.protocols).find_map(|(global, (locking, _))| global.then_some(*locking))
+    }
+
+    /// What the test that was used says.
+    fn says(&self, model: &Model, placements: &Placements<'_>, placement: usize) -> String {
+        let deadline = placements.placements[placement].task.deadline;
+        match &self.answer {
+            Answer::Bounds(bounds, ..) if bounds.tasks[placement].status == Status::Proven => {
+                "used".to_owned()
+            }
+            Answer::Bounds(bounds, ..) => {
+                let past = bounds.tasks[placement].from_arrival.rounded_above(deadline);
+                format!("used, says no: R is at least {past}")
+            }
+            Answer::Kept(..) => format!("used: shows that {deadline} are kept"),
+            Answer::Short(core, demand) => {
+                let cpu = model.platform().cores[*core];
+                match demand.short {
+                    Some(window) => {
+                        let asked = window.demand.checked_add(window.blocking).unwrap_or(window.demand);
+                        let (asked, length) = (asked.rounded_above(window.length), window.length.rounded());
+                        format!("used, says no: on core {cpu}, {asked} are asked for in {length}")
+                    }
+                    None => format!("used, says no: more is asked for on core {cpu} than there is"),
+                }
+            }
+            Answer::Nothing(why) => format!("no answer: {why}"),
+            Answer::Refused => "no answer: resources of several cores do not fit, as is said".to_owned(),
+        }
+    }
+}

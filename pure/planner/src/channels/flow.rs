@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Decides the mechanism, capacity and latency of each channel.
+
+use taut_analysis::queue::{self, Reader, Writer};
+use taut_model::{
+    Arrival, CAPACITY_MAX, Channel, ChannelId, ChannelKind, Class, Fault, Mechanism, Model, Party, Place,
+    STAMP_BYTES, Way, codes,
+};
+use taut_time::Duration;
+
+use crate::response::bounds::ResponseBounds;
+
+use crate::channels::buffers;
+use crate::channels::synchronous;
+
+/// How a channel is realised.
+pub(crate) struct Realisation {
+    pub(crate) mechanism: Mechanism,
+    pub(crate) reason: String,
+    /// Copies of the value, for a state whose mechanism counts them.
+    pub(crate) buffers: Option<u32>,
+    /// How each reader is kept from the writer, if the mechanism has several ways; else empty.
+    pub(crate) ways: Vec<Way>,
+    pub(crate) capacity: u32,
+    pub(crate) capacity_reason: Option<String>,
+    pub(crate) latency: Option<Duration>,
+}
+
+impl Realisation {
+    fn of(mechanism: Mechanism) -> Self {
+        let (reason, buffers, ways) = (String::new(), None, Vec::new());
+        Self { mechanism, reason, buffers, ways, capacity: 1, capacity_reason: None, latency: None }
+    }
+
+    /// A state under a lock.
+    fn locked(model: &Model, channel: &Channel, mechanism: Mechanism) -> Self {
+        let mut locked = Self::of(mechanism);
+        locked.buffers = Some(1);
+        if mechanism == Mechanism::Mpcp {
+            locked.ways = vec![Way::Claims; channel.readers.len()];
+        }
+        let by = if channel.mechanism.is_some() { "pinned; " } else { "" };
+        let waits = match mechanism {
+            Mechanism::Srp => "on one core, under a ceiling: who has it is preempted by nobody who wants it",
+            Mechanism::Msrp => "on several cores: who waits for it spins",
+            _ => "on several cores: who waits for it is suspended",
+        };
+        let copying = model.payloads()[channel.payload]
+            .size()
+            .and_then(|size| model.platform().overheads.copying(size.checked_add(STAMP_BYTES)?));
+        let held = copying.map_or_else(String::new, |time| format!(", held for {}", time.rounded()));
+        locked.reason = format!("{by}state of real-time tasks {waits}; one copy{held}");
+        locked
+    }
+
+    /// Bytes of the object.
+    pub(crate) fn bytes(&self, model: &Model, id: ChannelId) -> Option<u64> {
+        let slots = self.buffers.unwrap_or(self.capacity);
+        self.mechanism.bytes(model.value_bytes(id)?, slots, self.claims(model.channel(id)))
+    }
+
+    /// How many readers have an entry of their own in the object.
+    pub(crate) fn claims(&self, channel: &Channel) -> u32 {
+        match self.mechanism.preserves_flow() {
+            true => u32::try_from(channel.readers.len()).unwrap_or(u32::MAX),
+            false => Way::claims(self.ways.iter().copied()),
+        }
+    }
+}
+
+fn too_large(channel: &Channel) -> Fault {
+    let message = format!("no mechanism holds the state of channel `{}`", channel.name);
+    let place = Place::key(format!("channels.{}", channel.name));
+    Fault::error(codes::MEMORY_EXCEEDED, message, place, "its size does not fit in 64 bits")
+        .help("divide its readers among several channels, or shrink its payload")
+}
+
+/// The one reader of a queue in the form that the analysis takes, and whether its response is proven; none if
+/// nothing bounds when it looks at the queue.
+pub(crate) fn reader(model: &Model, id: ChannelId, bounds: &ResponseBounds) -> Option<(Reader, bool)> {
+    let channel = model.channel(id);
+    let [Party::Task(task)] = channel.readers[..] else { return None };
+    let (Class::RealTime(real_time), Some(bound)) = (&model.task(task).class, bounds[task.index()]) else {
+        return None;
+    };
+    let triggered = match &real_time.arrival {
+        Arrival::Periodic { .. } => false,
+        Arrival::Sporadic { trigger, .. } if *trigger == id => true,
+        Arrival::Sporadic { .. } => return None,
+    };
+    let period = real_time.arrival.period();
+    let takes = channel.takes_per_release;
+    Some((Reader { period, response: bound.response, takes, triggered }, bound.proven))
+}
+
+/// The writer of a queue in the form that the analysis takes, and whether its response is proven; none if nothing
+/// bounds how often it sends.
+pub(crate) fn writer(model: &Model, channel: &Channel, bounds: &ResponseBounds) -> Option<(Writer, bool)> {
+    let (period, response, proven) = match channel.writer {
+        Party::Task(task) => match &model.task(task).class {
+            Class::RealTime(real_time) => {
+                let bound = bounds[task.index()]?;
+                (real_time.arrival.period(), bound.response, bound.proven)
+            }
+            // An activation ends before the next one starts, so all that it sends comes within the gap.
+            Class::BestEffort(best_effort) => (best_effort.min_gap?, best_effort.min_gap?, true),
+        },
+        Party::Client(client) => (model.client(client).min_gap?, Duration::ZERO, true),
+    };
+    (!period.is_zero()).then_some((Writer { period, response, sends: channel.sends_per_release }, proven))
+}
+
+/// Decides everything about a channel except its place in memory.
+pub(crate) fn realise(
+    model: &Model,
+    id: ChannelId,
+    bounds: &ResponseBounds,
+    faults: &mut Vec<Fault>,
+) -> Realisation {
+    let channel = model.channel(id);
+    let from = model.is_real_time(channel.writer);
+    let serving = buffers::serving(model, id);
+    let pinned = channel.mechanism.filter(|pinned| serving.contains(pinned));
+    if let Some(lock) = channel.decided.or(pinned).filter(|decided| decided.locking().is_some()) {
+        return Realisation::locked(model, channel, lock);
+    }
+    // The model has refused channels that no mechanism serves; to read one as a state is then safest.
+    let decided = channel.decided.filter(|decided| serving.contains(decided));
+    let mechanism = pinned.or(decided).or(serving.first().copied()).unwrap_or(Mechanism::Sdrtw);
+    let mut realisation = Realisation::of(mechanism);
+    if mechanism.preserves_flow() {
+        match synchronous::choose(model, id, bounds, faults) {
+            Some((choice, reason)) => {
+                realisation.mechanism = choice.mechanism;
+                realisation.reason = reason;
+                realisation.buffers = Some(choice.buffers);
+            }
+            None => faults.push(too_large(channel)),
+        }
+        return realisation;
+    }
+    if mechanism.has_ways() {
+        match buffers::choose(model, id, &serving, bounds, faults) {
+            Some((choice, reason)) => {
+                realisation.mechanism = choice.mechanism;
+                realisation.reason = reason;
+                realisation.buffers = Some(choice.buffers);
+                realisation.ways = choice.ways;
+            }
+            None => faults.push(too_large(channel)),
+        }
+        return realisation;
+    }
+    let parties = match mechanism {
+        Mechanism::Sdrtr => "state of a writer that is not real-time, one real-time reader",
+        Mechanism::Sdrtw => "state of a real-time writer, no real-time reader",
+        _ if from => "queue between real-time tasks",
+        _ => "queue from a writer that is not real-time to a real-time reader",
+    };
+    let by = if pinned.is_some() { "pinned; " } else { "" };
+    realisation.reason = format!("{by}{parties}");
+    if channel.kind == ChannelKind::State {
+        return realisation;
+    }
+    let ends = writer(model, channel, bounds).zip(reader(model, id, bounds));
+    let needed = ends.and_then(|((writer, _), (reader, _))| {
+        let verdict = queue::capacity(&writer, &reader).ok()?;
+        verdict.bound().map(|needed| (*needed, sized(*needed, &writer, &reader)))
+    });
+    let at = |key: &str| format!("channels.{}.{key}", channel.name);
+    // A writer that is not real-time may find a queue full: the send reports it, and nothing that was proven depends
+    // on it.
+    let from_real_time = model.is_real_time(channel.writer);
+    match (channel.capacity, needed) {
+        (Some(capacity), Some((needed, how))) if u64::from(capacity) < needed && from_real_time => {
+            let fits = u32::try_from(needed).ok().filter(|needed| *needed <= CAPACITY_MAX);
+            // Ask for the memory of the capacity that is needed.
+            realisation.capacity = fits.unwrap_or(capacity);
+            let message = format!("queue `{}` can be full when its writer sends", channel.name);
+            let text = format!("holds {capacity}, {needed} can wait");
+            let help = match fits {
+                Some(needed) => format!("use `capacity = {needed}`, or \"auto\""),
+                None => format!("at most {CAPACITY_MAX} fit: let its reader run more often"),
+            };
+            faults.push(
+                Fault::error(codes::BAD_CAPACITY, message, Place::value(at("capacity")), text)
+                    .note(how)
+                    .help(help),
+            );
+        }
+        (Some(capacity), _) => realisation.capacity = capacity,
+        (None, Some((needed, how))) => match u32::try_from(needed).ok().filter(|n| *n <= CAPACITY_MAX) {
+            Some(capacity) => {
+                realisation.capacity = capacity.max(channel.sends_per_release);
+                realisation.capacity_reason = Some(how);
+            }
+            None => {
+                realisation.capacity = CAPACITY_MAX;
+                let message = format!("queue `{}` would have to hold {needed} values", channel.name);
+                let place = Place::value(at("capacity"));
+                faults.push(
+                    Fault::error(codes::BAD_CAPACITY, message, place, format!("at most {CAPACITY_MAX}"))
+                        .help("let its reader run more often"),
+                );
+            }
+        },
+        (None, None) => {
+            let twice = channel.takes_per_release.saturating_mul(2);
+            realisation.capacity = twice.max(channel.sends_per_release).min(CAPACITY_MAX);
+            let nothing =
+                "nothing bounds how much waits, so it can be full: twice what its reader takes at once";
+            realisation.capacity_reason = Some(nothing.into());
+        }
+    }
+    if let Some(((writer, true), (reader, true))) = ends.filter(|_| from_real_time) {
+        realisation.latency =
+            queue::latency(&writer, &reader).ok().and_then(|verdict| verdict.bound().copied());
+    }
+    realisation
+}
+
+fn sized(needed: u64, writer: &Writer, reader: &Reader) -> String {
+    let (n, tw, rw) = (writer.sends, writer.period, writer.response.rounded());
+    let (m, tr, rr) = (reader.takes, reader.period, reader.response.rounded());
+    format!("at most {needed} wait: {n} sent per {tw} within {rw}, {m} taken per {tr} within {rr}")
+}

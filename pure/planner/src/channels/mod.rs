@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! How channels are realised, and how long data takes along chains of them.
+
+pub(crate) mod buffers;
+pub(crate) mod chains;
+pub(crate) mod flow;
+pub(crate) mod synchronous;

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The memory map: what lies where in the process's own map and in the segment.
+
+use std::collections::BTreeMap;
+
+use taut_analysis::{Overflow, memory};
+use taut_model::{Channel, ChannelId, Class, Fault, Flow, Model, Party, Size, codes};
+
+use crate::channels::flow::Realisation;
+use crate::placement::{Placements, dispatch};
+use crate::response::shared::Shared;
+use taut_plan::layout::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, file_of};
+use taut_plan::{MemoryPlan, Place, Region, ScopePlan};
+
+/// Where everything lies.
+#[derive(Default)]
+pub(crate) struct Map {
+    /// By service.
+    pub(crate) services: Vec<(ScopePlan, Size)>,
+    /// By task: persistent, release; none for a best-effort task.
+    pub(crate) tasks: Vec<Option<(ScopePlan, ScopePlan)>>,
+    /// By channel.
+    pub(crate) channels: Vec<(Place, Region)>,
+    pub(crate) process: u64,
+    pub(crate) segment: u64,
+}
+
+/// Hands out regions from the start of a map.
+struct Cursor(u64);
+
+impl Cursor {
+    fn take(&mut self, size: u64) -> Result<Region, Overflow> {
+        let offset = self.0;
+        self.0 = memory::aligned(offset.checked_add(size).ok_or(Overflow)?)?;
+        Ok(Region { offset, size })
+    }
+
+    fn next_page(&mut self) -> Result<(), Overflow> {
+        self.0 = self.0.checked_next_multiple_of(PAGE_BYTES).ok_or(Overflow)?;
+        Ok(())
+    }
+}
+
+/// Lays out services, tasks and channels, each in the manifest's order; in the segment file by file.
+pub(crate) fn lay_out(model: &Model, channels: &[Realisation]) -> Result<Map, Overflow> {
+    let mut process = Cursor(0);
+    let mut files: BTreeMap<File<'_>, Vec<usize>> = BTreeMap::new();
+    let mut map = Map::default();
+    for service in model.services() {
+        let scope = process.take(service.persistent.as_bytes())?;
+        map.services.push((scope, Size::ZERO));
+    }
+    for task in model.tasks() {
+        map.tasks.push(match &task.class {
+            Class::RealTime(rt) => {
+                Some((process.take(rt.persistent.as_bytes())?, process.take(rt.release.as_bytes())?))
+            }
+            Class::BestEffort(_) => None,
+        });
+        if let Some(service) = task.service {
+            let memory = &mut map.services[service.index()].1;
+            *memory = Size::from_bytes(memory::sum([memory.as_bytes(), memory::task(task)?])?);
+        }
+    }
+    for (scope, memory) in &mut map.services {
+        *memory = Size::from_bytes(memory::sum([memory.as_bytes(), memory::aligned(scope.size)?])?);
+    }
+    for ((id, channel), realisation) in model.channel_ids().zip(model.channels()).zip(channels) {
+        let payload = &model.payloads()[channel.payload];
+        let triggers = releases(model, id, channel);
+        let slots = realisation.buffers.unwrap_or(realisation.capacity);
+        let claims = realisation.claims(channel);
+        let size = memory::channel(payload, realisation.mechanism, slots, claims, triggers)?;
+        let is_read_by_clients = channel.readers.iter().any(|party| matches!(party, Party::Client(_)));
+        let file = match channel.writer {
+            Party::Client(client) => {
+                file_of(&model.clients()[client.index()].name, is_read_by_clients, triggers)
+            }
+            Party::Task(_) if is_read_by_clients => None,
+            Party::Task(_) => {
+                map.channels.push((Place::Process, process.take(size)?));
+                continue;
+            }
+        };
+        files.entry(file).or_default().push(map.channels.len());
+        map.channels.push((Place::Segment, Region { offset: 0, size }));
+    }
+    map.process = process.0;
+    if !files.is_empty() {
+        let mut segment = Cursor(SEGMENT_HEADER_BYTES);
+        // The file that no client writes sorts first, and has the header.
+        for (file, channels) in files {
+            if file.is_some() {
+                segment.next_page()?;
+            }
+            for channel in channels {
+                let (_, region) = &mut map.channels[channel];
+                *region = segment.take(region.size)?;
+            }
+        }
+        segment.next_page()?;
+        map.segment = segment.0;
+    }
+    Ok(map)
+}
+
+/// Whether a channel releases one of its readers.
+pub(crate) fn releases(model: &Model, id: ChannelId, channel: &Channel) -> bool {
+    channel
+        .readers
+        .iter()
+        .any(|reader| matches!(reader, Party::Task(task) if model.trigger(*task) == Some(id)))
+}
+
+/// Sums up the memory and compares it with what the platform gives. `locks` is the number of bytes of locks between
+/// cores, `dispatched` the number of cores on which a dispatcher decides.
+pub(crate) fn totals(
+    model: &Model,
+    map: &Map,
+    locks: u64,
+    dispatched: usize,
+    faults: &mut Vec<Fault>,
+) -> Result<MemoryPlan, Overflow> {
+    let flows = model.channels().iter().filter(|channel| channel.flow == Flow::Synchronous);
+    let flows = flows.map(|channel| memory::flow(channel.readers.len() as u64));
+    let flows = memory::sum(flows.collect::<Result<Vec<_>, _>>()?)?;
+    let runtime =
+        Size::from_bytes(memory::sum([memory::runtime(model, dispatched)?.as_bytes(), locks, flows])?);
+    let total = memory::sum([map.process, map.segment, runtime.as_bytes()])?;
+    let limit = model.platform().memory;
+    let (process, segment) = (Size::from_bytes(map.process), Size::from_bytes(map.segment));
+    if total > limit.as_bytes() {
+        let message = "the plan needs more memory than the platform gives";
+        let place = taut_model::Place::value("platform.memory");
+        let text = format!("gives {limit}, {total} bytes are needed");
+        let mut fault = Fault::error(codes::MEMORY_EXCEEDED, message, place, text);
+        for (path, size) in largest(model) {
+            fault = fault.also(taut_model::Place::value(path), format!("takes {size}"));
+        }
+        faults.push(
+            fault
+                .note(format!(
+                    "scopes and channels {process}, segment {segment}, stacks and trace rings {runtime}"
+                ))
+                .help(format!("give at least \"{}\", or shrink a scope", whole(total))),
+        );
+    }
+    Ok(MemoryPlan { process, segment, runtime, total: Size::from_bytes(total), limit })
+}
+
+/// The least size in whole MiB that is enough; in bytes if that does not fit in 64 bits.
+fn whole(bytes: u64) -> String {
+    const MIB: u64 = 1 << 20;
+    match bytes.checked_next_multiple_of(MIB) {
+        Some(whole) => format!("{}MiB", whole / MIB),
+        None => format!("{bytes}B"),
+    }
+}
+
+/// The three largest scopes: their paths in the manifest.
+fn largest(model: &Model) -> Vec<(String, Size)> {
+    let mut scopes = Vec::new();
+    for service in model.services() {
+        scopes.push((format!("services.{}.persistent", service.name), service.persistent));
+    }
+    for (_, task, of) in model.real_time() {
+        scopes.push((format!("tasks.{}.memory.persistent", task.name), of.persistent));
+        scopes.push((format!("tasks.{}.memory.release", task.name), of.release));
+    }
+    scopes.retain(|(_, size)| *size > Size::ZERO);
+    scopes.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
+    scopes.truncate(3);
+    scopes
+}
+
+impl Map {
+    /// A map in which nothing has a place.
+    pub(crate) fn empty(model: &Model) -> Self {
+        let nowhere = Region { offset: 0, size: 0 };
+        Self {
+            services: model.services().iter().map(|_| (nowhere, Size::ZERO)).collect(),
+            tasks: model.tasks().iter().map(|_| Some((nowhere, nowhere))).collect(),
+            channels: model.channels().iter().map(|_| (Place::Process, nowhere)).collect(),
+            process: 0,
+            segment: 0,
+        }
+    }
+}
+
+/// The map and its sums; an empty one, with a fault, if they do not fit in 64 bits.
+pub(crate) fn memory(
+    model: &Model,
+    channels: &[Realisation],
+    placements: &Placements<'_>,
+    shared: Option<&Shared>,
+    faults: &mut Vec<Fault>,
+) -> (Map, MemoryPlan) {
+    let locks = Shared::locks(shared, placements);
+    let dispatched = (0..placements.cores.len())
+        .filter(|core| dispatch::reason(model, placements, *core).is_some())
+        .count();
+    let found = lay_out(model, channels)
+        .and_then(|map| totals(model, &map, locks, dispatched, faults).map(|memory| (map, memory)));
+    found.unwrap_or_else(|_| {
+        let place = taut_model::Place::value("platform.memory");
+        let message = "the memory map does not fit in 64 bits";
+        let fault = Fault::error(codes::MEMORY_EXCEEDED, message, place, "less than is needed");
+        faults.push(fault.help("shrink the largest scope"));
+        let zero = taut_model::Size::ZERO;
+        let limit = model.platform().memory;
+        let memory = MemoryPlan { process: zero, segment: zero, runtime: zero, total: zero, limit };
+        (Map::empty(model), memory)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_has_a_file_for_itself_alone() {
+        assert_eq!(file_of("ui", false, false), Some(("ui", false)));
+        for (is_read_by_clients, triggers) in [(true, false), (false, true), (true, true)] {
+            assert_eq!(file_of("ui", is_read_by_clients, triggers), Some(("ui", true)));
+        }
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! How long tasks wait for one another: a fixed point over proofs.
+
+use std::borrow::Cow;
+
+use taut_model::{Link, Model, TaskId, Waits};
+use taut_time::Duration;
+
+use super::proof::{Effort, Proof};
+use super::waits::needed;
+
+/// The number of rounds after which a wait that still grows counts as longer than every deadline.
+const ROUNDS_MAX: u32 = 1_000;
+
+/// The application with the waits of its tasks for one another; the application itself if no task waits.
+pub(crate) fn settle(model: &Model) -> Cow<'_, Model> {
+    let links: Vec<Link> = model.links().collect();
+    if links.is_empty() {
+        return Cow::Borrowed(model);
+    }
+    let mut waits = switching(model, &links);
+    for round in 0..=ROUNDS_MAX {
+        let now = model.waiting(&waits);
+        let bounds = Proof::find(&now, Effort::Quick, &mut Vec::new()).bounds;
+        let mut changed = false;
+        for link in &links {
+            let by = if round < ROUNDS_MAX { needed(&now, &bounds, link) } else { Duration::MAX };
+            let wait = &mut waits[link.reader.index()];
+            if by > wait.by {
+                (wait.by, wait.of) = (by, Some(link.channel));
+                changed = true;
+            }
+        }
+        if !changed {
+            return Cow::Owned(now);
+        }
+    }
+    Cow::Owned(model.waiting(&waits))
+}
+
+/// How long it takes each task to go to sleep, to wake up and to wake others.
+fn switching(model: &Model, links: &[Link]) -> Vec<Waits> {
+    let one = model.platform().overheads.context_switch;
+    let times = |count: u64| one.checked_mul(count).unwrap_or(Duration::MAX);
+    let count = |id: TaskId| {
+        // A job that looks too early sleeps once and wakes once, however many writers it waits for.
+        let waits = links.iter().any(|link| link.reader == id);
+        let wakes = links.iter().filter(|link| link.writer == id).count() as u64;
+        wakes + if waits { 2 } else { 0 }
+    };
+    model.task_ids().map(|id| Waits { switching: times(count(id)), ..Waits::default() }).collect()
+}

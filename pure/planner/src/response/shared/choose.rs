@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Chooses the protocols, and says what is proven with them.
+
+use taut_analysis::multi::Bounds;
+use taut_analysis::uni::edf::demand::Demand;
+use taut_analysis::{Assumption, Verdict, Why};
+use taut_model::{Fault, LockingProtocol, Model, Place, SchedulingPolicy, codes};
+
+use super::charge::{Charged, charged};
+use super::edf::Due;
+use super::protocols::Protocols;
+use crate::placement::{Placement, Placements};
+
+pub(crate) enum Answer {
+    /// By placement, under fixed priorities; and whether all keep their deadlines.
+    Bounds(Bounds, Charged, bool),
+    /// All keep their deadlines, under EDF; by placement, the response of a job, or why it is not known.
+    Kept(Result<Vec<Due>, String>, Charged),
+    /// Under EDF, a window on this core is too short for its demand.
+    Short(usize, Demand),
+    /// No bounds, and why.
+    Nothing(String),
+    /// No bounds, and a fault already says why.
+    Refused,
+}
+
+/// Whether tasks of several cores use a resource.
+pub(crate) fn is_global(placements: &Placements<'_>, resource: usize) -> bool {
+    let mut cores = users(placements, resource).map(|placement| placement.core);
+    let first = cores.next();
+    cores.any(|core| Some(core) != first)
+}
+
+pub(crate) fn users<'s, 'm>(
+    placements: &'s Placements<'m>,
+    resource: usize,
+) -> impl Iterator<Item = &'s Placement<'m>> {
+    let uses = move |placement: &&Placement<'_>| {
+        placement.task.sections.iter().any(|s| s.resource.index() == resource)
+    };
+    placements.placements.iter().filter(uses)
+}
+
+/// Reports protocols that do not fit. Returns whether resources of one core have deadline floors: if the manifest
+/// names them for one resource, all have them.
+pub(crate) fn fit(
+    model: &Model,
+    placements: &Placements<'_>,
+    global: &[bool],
+    faults: &mut Vec<Fault>,
+) -> bool {
+    let edf = model.platform().scheduler == SchedulingPolicy::Edf;
+    // The first protocol that the manifest names for resources of one core, and of several.
+    let mut firsts: [Option<(usize, LockingProtocol)>; 2] = [None, None];
+    for (at, resource) in model.resources().iter().enumerate() {
+        let Some(protocol) = resource.protocol else { continue };
+        let name = protocol.paper_name();
+        let state = model.guarding(at).is_some();
+        let what = if state { "state" } else { "resource" };
+        let place = |at: usize| match model.guarding(at) {
+            Some(id) => Place::value(format!("channels.{}.mechanism", model.channel(id).name)),
+            None => Place::value(format!("resources.{}.protocol", model.resources()[at].name)),
+        };
+        let mut refuse = |text: String, help: &str| {
+            let message = format!("{name} does not fit {what} `{}`", resource.name);
+            let mut fault = Fault::error(codes::LOCKING_MISFIT, message, place(at), text).help(help);
+            for placement in users(placements, at) {
+                let cpu = model.platform().cores[placement.core];
+                let core = Place::key(format!("tasks.{}", placement.name));
+                fault = fault.also(core, format!("uses it on core {cpu}"));
+            }
+            faults.push(fault);
+        };
+        let local = matches!(protocol, LockingProtocol::Srp | LockingProtocol::Dfp);
+        if local && global[at] {
+            refuse("for tasks of one core".into(), "use \"auto\", or \"msrp\"");
+        } else if !local && !global[at] {
+            refuse("for tasks of several cores".into(), "use \"auto\", or \"srp\"");
+        } else if protocol == LockingProtocol::Dfp && !edf {
+            refuse("for cores under EDF".into(), "use \"auto\", or \"srp\"");
+        } else if matches!(protocol, LockingProtocol::Mpcp | LockingProtocol::FmlpPlus) && edf {
+            refuse("for cores of fixed priority".into(), "use \"auto\", or \"msrp\"");
+        } else {
+            let first = &mut firsts[usize::from(!local)];
+            let (several, note) = match local {
+                true => ("one core", "ceilings and deadline floors do not know of each other"),
+                false => (
+                    "several cores",
+                    "no analysis here bounds how holders of the one delay holders of the other",
+                ),
+            };
+            // Spinning and suspending are analysed beside one another, under fixed priority.
+            let mixed = |named| {
+                let both = [named, protocol];
+                both.contains(&LockingProtocol::Msrp) && both.contains(&LockingProtocol::Mpcp)
+            };
+            match *first {
+                Some((other, named)) if named != protocol && !mixed(named) => {
+                    let message = format!("two protocols for resources of {several}");
+                    faults.push(
+                        Fault::error(codes::LOCKING_MISFIT, message, place(at), name)
+                            .also(place(other), named.paper_name())
+                            .note(note)
+                            .help("use the same for both, or \"auto\""),
+                    );
+                }
+                _ => *first = Some((at, protocol)),
+            }
+        }
+    }
+    let [local, _] = firsts.map(|first| first.map(|(_, named)| named));
+    local == Some(LockingProtocol::Dfp)
+}
+
+/// The first candidate that keeps all deadlines, else the first.
+pub(crate) fn by_priority(
+    model: &Model,
+    placements: &Placements<'_>,
+    global: &[bool],
+) -> (Vec<LockingProtocol>, &'static str, Answer) {
+    let mut first: Option<(Vec<LockingProtocol>, &'static str, Answer)> = None;
+    for candidate in Protocols::candidates(model, global) {
+        let suspending = candidate.suspending();
+        let answer = charged(model, placements, global, &suspending)
+            .and_then(|charged| candidate.response_times(&charged.set).map(|verdict| (charged, verdict)));
+        let answer = match answer {
+            Err(overflow) => Answer::Nothing(overflow.to_string()),
+            // A non-preemptive stretch delays holders, which the analyses of suspending protocols do not count.
+            Ok(_)
+                if suspending.contains(&true)
+                    && placements.placements.iter().any(|placement| !placement.task.non_preemptive.is_zero()) =>
+            {
+                Answer::Nothing("a non-preemptive stretch would delay those who hold a resource".into())
+            }
+            Ok((charged, Verdict::Schedulable(bounds))) => Answer::Bounds(bounds, charged, true),
+            Ok((charged, Verdict::NotShown(Why::Passes(bounds)) | Verdict::Unschedulable(bounds))) => {
+                Answer::Bounds(bounds, charged, false)
+            }
+            Ok((_, Verdict::NotShown(Why::Rate))) => Answer::Nothing("no bound".into()),
+            Ok((_, Verdict::NotShown(Why::Steps(n)))) => Answer::Nothing(format!("given up after {n} steps")),
+            Ok((_, Verdict::NotApplicable(Assumption::ConstrainedDeadline))) => Answer::Nothing(
+                "some deadline is longer than its period, which is not analysed with resources of several cores".into(),
+            ),
+            Ok((_, Verdict::NotApplicable(assumption))) => Answer::Nothing(assumption.to_string()),
+        };
+        let keeps = matches!(answer, Answer::Bounds(_, _, true));
+        let test = candidate.test();
+        let found = (candidate.of, test, answer);
+        if keeps {
+            return found;
+        }
+        first.get_or_insert(found);
+    }
+    // The protocols that the manifest names do not go together, which a fault already says.
+    first.unwrap_or_else(|| (vec![LockingProtocol::Msrp; global.len()], "none", Answer::Refused))
+}

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Decides all states and resources as one selection problem, for [`crate::select`].
+//!
+//! It applies to cores under fixed priorities, deadlines within periods, resources under neither FMLP+ nor DFP, and
+//! tasks without an order of segments, without non-preemptive stretches and outside servers. The caller proves the
+//! result anew.
+
+use std::sync::Arc;
+
+use taut_analysis::multi::Guard;
+use taut_analysis::{Overflow, memory};
+use taut_model::{
+    Aim, ChannelId, Decisions, LockingProtocol, Mechanism, Model, Party, SchedulingPolicy, TaskId,
+};
+use taut_time::Duration;
+
+use super::state::Candidate;
+use crate::channels::buffers;
+use crate::channels::chains::{Known, Places};
+use crate::placement::dispatch;
+use crate::placement::{Placement, Placements, Who};
+use crate::response::bounds::{ResponseBound, ResponseBounds};
+use crate::response::shared::{self, Layout, Shared};
+use crate::selection::select::{
+    self, Constraint, Equations, Footprint, Memory, Object, Offer, Problem, best,
+};
+
+/// The most judgements: about a second.
+const JUDGEMENTS: u64 = 100_000;
+
+/// What an offer stands for.
+#[derive(Clone, Copy)]
+enum Stands {
+    Mechanism(ChannelId, Mechanism),
+    Protocol(usize, LockingProtocol),
+}
+
+/// Decides all together, and says whether nothing is nearer to the aim; `None` if the application is of another
+/// kind, or the search found no selection that keeps everything.
+pub(super) fn select(
+    open: &Model,
+    candidates: &[Candidate],
+    aim: Aim,
+    decisions: &Decisions,
+) -> Option<(Decisions, bool)> {
+    if !is_of_this_kind(open) {
+        return None;
+    }
+    // Give every state a lock: then every access is a section.
+    let mut all = decisions.clone();
+    for candidate in candidates {
+        all.mechanisms[candidate.id.index()] = candidate.locks.first().copied();
+    }
+    let model = Arc::new(open.decided(&all)?);
+    let placements = Placements::choose(&model, None);
+    let (stands, tasks, mut problem) = laid_out(open, candidates, &model, &placements).ok()??;
+    problem.aim(match aim {
+        Aim::Memory => select::Aim::Memory,
+        Aim::Response => select::Aim::Response,
+        Aim::Slack => select::Aim::Slack,
+    });
+    dispatchers(&open.decided(decisions)?, &model, &placements, &mut problem);
+    chains(&model, &Places::of(&model, &placements), &tasks, &mut problem);
+    let answer = best::search(&mut problem, JUDGEMENTS, &mut |_| true).ok()?;
+    let proven = answer.is_proven();
+    let (selection, _) = answer.best?;
+    let mut selected = decisions.clone();
+    for (stands, offer) in stands.iter().zip(selection) {
+        match stands[offer] {
+            Stands::Mechanism(id, mechanism) => selected.mechanisms[id.index()] = Some(mechanism),
+            Stands::Protocol(resource, locking) => {
+                if let Some(protocol) = selected.protocols.get_mut(resource) {
+                    *protocol = Some(locking);
+                }
+            }
+        }
+    }
+    Some((selected, proven))
+}
+
+fn is_of_this_kind(model: &Model) -> bool {
+    let plain = |protocol: Option<LockingProtocol>| {
+        !matches!(protocol, Some(LockingProtocol::FmlpPlus | LockingProtocol::Dfp))
+    };
+    model.platform().scheduler == SchedulingPolicy::FixedPriority
+        && model.servers().is_empty()
+        && (0..model.resources().len()).all(|at| plain(model.protocol(at)))
+        && model.real_time().all(|(.., task)| {
+            task.segments.is_empty()
+                && task.non_preemptive.is_zero()
+                && task.deadline <= task.arrival.period()
+        })
+}
+
+/// Tasks by position in a set.
+type Tasks = Arc<Vec<TaskId>>;
+
+/// What each offer stands for, by object and offer; the tasks; and the problem.
+type LaidOut = (Vec<Vec<Stands>>, Tasks, Problem);
+
+fn laid_out(
+    open: &Model,
+    candidates: &[Candidate],
+    model: &Arc<Model>,
+    placements: &Placements<'_>,
+) -> Result<Option<LaidOut>, Overflow> {
+    let layout = Layout::of(model, placements)?;
+    let task = |placement: &Placement<'_>| match placement.who {
+        Who::Task(id) => Some(id),
+        Who::Server(_) => None,
+    };
+    let tasks: Tasks = Arc::new(placements.placements.iter().filter_map(task).collect());
+    let laid = Laid { open, model, placements, layout: &layout, tasks: tasks.clone() };
+    let (mut objects, mut stands) = (Vec::new(), Vec::new());
+    for (at, resource) in model.resources().iter().enumerate() {
+        let found = match model.guarding(at) {
+            Some(id) => {
+                let candidate = candidates.iter().find(|candidate| candidate.id == id);
+                laid.state(at, id, candidate)?
+            }
+            None => laid.resource(at)?,
+        };
+        let (offers, of): (Vec<Offer>, Vec<Stands>) = found.into_iter().unzip();
+        objects.push(Object { name: resource.name.clone(), resource: at, offers });
+        stands.push(of);
+    }
+    Ok(Problem::new(&layout.set, objects, |_| Guard::Spinning, Equations::Sound)
+        .ok()
+        .map(|problem| (stands, tasks, problem)))
+}
+
+/// What offers are made from.
+struct Laid<'l> {
+    open: &'l Model,
+    model: &'l Arc<Model>,
+    placements: &'l Placements<'l>,
+    layout: &'l Layout,
+    /// By position in the set.
+    tasks: Tasks,
+}
+
+impl Laid<'_> {
+    /// The offers of a resource of the manifest.
+    fn resource(&self, at: usize) -> Result<Vec<(Offer, Stands)>, Overflow> {
+        let protocols = match (self.open.protocol(at), self.layout.guards[at].global) {
+            (Some(protocol), _) => vec![protocol],
+            (None, false) => vec![LockingProtocol::Srp],
+            (None, true) => vec![LockingProtocol::Msrp, LockingProtocol::Mpcp],
+        };
+        let offer = |locking| Ok((self.lock(at, locking, 0)?, Stands::Protocol(at, locking)));
+        protocols.into_iter().map(offer).collect()
+    }
+
+    /// The offers of a state: every mechanism if it is open, else the lock that it has.
+    fn state(
+        &self,
+        at: usize,
+        id: ChannelId,
+        candidate: Option<&Candidate>,
+    ) -> Result<Vec<(Offer, Stands)>, Overflow> {
+        let given = || self.model.channel(id).decided.into_iter().collect();
+        let locks: Vec<Mechanism> = candidate.map_or_else(given, |candidate| candidate.locks.clone());
+        let mut offers = Vec::new();
+        if candidate.is_some() {
+            let serving = buffers::serving(self.open, id).into_iter();
+            for mechanism in serving.filter(|mechanism| mechanism.has_ways()) {
+                offers.push((self.copies(id, mechanism)?, Stands::Mechanism(id, mechanism)));
+            }
+        }
+        let readers = u32::try_from(self.model.channel(id).readers.len()).map_err(|_| Overflow)?;
+        let value = self.model.value_bytes(id).ok_or(Overflow)?;
+        for mechanism in locks {
+            let Some(locking) = mechanism.locking() else { continue };
+            let bytes = mechanism.bytes(value, 1, readers).ok_or(Overflow)?;
+            offers.push((self.lock(at, locking, bytes)?, Stands::Mechanism(id, mechanism)));
+        }
+        Ok(offers)
+    }
+
+    fn lock(&self, at: usize, locking: LockingProtocol, bytes: u64) -> Result<Offer, Overflow> {
+        let prices = self.layout.guards[at];
+        let suspends = locking == LockingProtocol::Mpcp;
+        let (guard, held) = match locking {
+            LockingProtocol::Mpcp => (Guard::Suspending, prices.suspending),
+            _ if prices.global => (Guard::Spinning, prices.spinning),
+            _ => (Guard::Spinning, prices.ceiling),
+        };
+        let mut added = Vec::new();
+        if suspends {
+            for (task, requests) in (0..self.tasks.len()).map(|task| (task, self.layout.set.requests(task))) {
+                let mut requests = requests.iter();
+                let count =
+                    requests.find(|request| request.resource == at).map_or(0, |request| request.count);
+                if count > 0 {
+                    let time = self.layout.switching.checked_mul(count.into()).ok_or(Overflow)?;
+                    added.push((task, time));
+                }
+            }
+        }
+        let name = locking.paper_name().to_owned();
+        let words = Shared::words(self.placements, at, locking)?;
+        let bytes = bytes.checked_add(words).ok_or(Overflow)?;
+        Ok(Offer { name, guard, added, held, memory: Memory::Fixed(bytes) })
+    }
+
+    /// The offer of a mechanism in which nobody waits.
+    fn copies(&self, id: ChannelId, mechanism: Mechanism) -> Result<Offer, Overflow> {
+        let channel = self.open.channel(id);
+        let value = self.model.value_bytes(id).ok_or(Overflow)?;
+        let copy = self.model.platform().overheads.copying(value).ok_or(Overflow)?;
+        let claims = u32::try_from(channel.readers.len()).map_err(|_| Overflow)?;
+        let (writes, reads) = mechanism.copies(claims);
+        let mut added = Vec::new();
+        let parties = [(channel.writer, channel.sends_per_release, writes)].into_iter();
+        let parties =
+            parties.chain(channel.readers.iter().map(|reader| (*reader, channel.takes_per_release, reads)));
+        for (party, count, copies) in parties.filter(|(.., copies)| *copies > 1) {
+            let Party::Task(task) = party else { continue };
+            let Some(at) = self.tasks.iter().position(|other| *other == task) else { continue };
+            let times = u64::from(count).checked_mul(u64::from(copies - 1)).ok_or(Overflow)?;
+            let time = copy.checked_mul(times).ok_or(Overflow)?;
+            added.push((at, self.layout.slower(time)?));
+        }
+        let timed = matches!(mechanism, Mechanism::ImprovedChen | Mechanism::Nbw);
+        let footprint = Counted { model: self.model.clone(), id, mechanism, tasks: self.tasks.clone() };
+        let memory = match timed {
+            true => Memory::Asked(Arc::new(footprint)),
+            // Times do not matter: any will do.
+            false => match footprint.bytes(&vec![Duration::ZERO; self.tasks.len()])? {
+                Some(bytes) => Memory::Fixed(bytes),
+                None => Memory::Asked(Arc::new(footprint)),
+            },
+        };
+        let name = mechanism.paper_name().to_owned();
+        Ok(Offer { name, guard: Guard::Absent, added, held: Duration::ZERO, memory })
+    }
+}
+
+/// Bytes of a state in a mechanism that counts its buffers.
+#[derive(Clone, Debug)]
+struct Counted {
+    model: Arc<Model>,
+    id: ChannelId,
+    mechanism: Mechanism,
+    tasks: Tasks,
+}
+
+impl Footprint for Counted {
+    fn bytes(&self, responses: &[Duration]) -> Result<Option<u64>, Overflow> {
+        let bounds = bounds(&self.model, &self.tasks, responses);
+        Ok(buffers::bytes(&self.model, self.id, &bounds, self.mechanism))
+    }
+}
+
+fn bounds(model: &Model, tasks: &[TaskId], responses: &[Duration]) -> ResponseBounds {
+    let mut bounds: ResponseBounds = vec![None; model.tasks().len()];
+    for (task, response) in tasks.iter().zip(responses) {
+        bounds[task.index()] = Some(ResponseBound { response: *response, proven: true, place: None });
+    }
+    bounds
+}
+
+/// Charges a dispatcher once for the first lock of a state on a core that Linux decides on while no state there has
+/// a lock.
+fn dispatchers(without: &Model, model: &Model, placements: &Placements<'_>, problem: &mut Problem) {
+    for core in 0..placements.cores.len() {
+        if dispatch::reason(without, &Placements::choose(without, None), core).is_none() {
+            let here = |at: &usize| shared::users(placements, *at).any(|placement| placement.core == core);
+            problem.charge(memory::DISPATCHER_BYTES, (0..model.resources().len()).filter(here).collect());
+        }
+    }
+}
+
+/// Adds the limits of chains as constraints.
+fn chains(model: &Arc<Model>, places: &Places, tasks: &Tasks, problem: &mut Problem) {
+    for (at, chain) in model.chains().iter().enumerate() {
+        let limits = [Some(chain.max_latency), chain.max_reaction];
+        for (which, limit) in limits.into_iter().enumerate() {
+            let Some(limit) = limit else { continue };
+            let (model, tasks, places) = (model.clone(), tasks.clone(), places.clone());
+            problem.constrain(Constraint::new(chain.name.clone(), limit, move |responses, guards| {
+                let waits = guards.iter().any(|guard| *guard != Guard::Absent);
+                let places = places.with_waits(waits);
+                let bounds = bounds(&model, &tasks, responses);
+                let known = Known { model: &model, places: &places, bounds: &bounds };
+                Ok(known.times(&model.chains()[at])?[which])
+            }));
+        }
+    }
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Random cores with a server, planned and run: no job and no request takes longer than the plan says.
+
+mod drafts;
+mod systems;
+
+use drafts::Edit;
+use systems::{Numbers, s, system, task, tasks};
+use taut_model::{BestEffort, ClassDraft, SchedulingPolicy, ServerDraft, ServerPolicy, TaskDraft, TaskSet};
+use taut_plan::ClassPlan;
+use taut_planner::Planned;
+use taut_sim::{Jitter, Scenario, server};
+use taut_time::Duration;
+
+#[test]
+fn servers() {
+    let mut numbers = Numbers(6);
+    let (mut proven, mut near, mut bounds) = (0, 0, 0);
+    for _ in 0..120 {
+        let tasks =
+            tasks(1, &mut numbers, |numbers, cost, period| numbers.next(cost.max(period / 2), period));
+        let mut draft = system(1, SchedulingPolicy::FixedPriority, tasks);
+        let policies = [ServerPolicy::Polling, ServerPolicy::Deferrable, ServerPolicy::Sporadic];
+        let policy = policies[numbers.next(0, 2) as usize];
+        let (budget, period) = (s(numbers.next(1, 4)), s(numbers.next(6, 20)));
+        draft.servers.push(ServerDraft {
+            name: "s".into(),
+            policy,
+            budget,
+            period,
+            core: None,
+            priority: None,
+        });
+        draft.tasks.push(TaskDraft {
+            name: "answers".into(),
+            service: None,
+            class: ClassDraft::BestEffort(BestEffort { min_gap: None, server: Some("s".into()) }),
+        });
+        let (Some(model), _) = draft.build() else { continue };
+        let plan = Planned::make(&model, Vec::new()).plan;
+        proven += u32::from(plan.proven);
+        let found = &plan.servers[0];
+        // The core without the task that stands for the server, and a server with more and more work beside it.
+        let set = taut_planner::task_set(&model).expect("small");
+        let mut tasks = set.tasks().to_vec();
+        assert_eq!(tasks.pop().map(|last| last.name), Some("server s".to_owned()));
+        let set = TaskSet::new(set.cores().to_vec(), Vec::new(), tasks).expect("a part of one");
+        let mut longest = vec![Duration::ZERO; set.tasks().len()];
+        for run in 0..12 {
+            let start = Duration::from_ns(numbers.next(0, period.as_ns()));
+            let priority = found.priority.into();
+            let one = server::Server { policy, priority, budget, period, start };
+            // Bursts; or requests of a whole budget, so far apart that none waits for the one before.
+            let alone = run % 3 == 0;
+            let mut requests = Vec::new();
+            let mut arrival = Duration::ZERO;
+            while arrival < s(300) {
+                let cost = if alone { budget } else { s(numbers.next(1, 3)) };
+                requests.push(server::Request { arrival, cost });
+                let gap = if alone { s(60) } else { Duration::from_ms(numbers.next(0, 15_000)) };
+                arrival = arrival.checked_add(gap).unwrap();
+            }
+            let jitter = if run % 2 == 0 { Jitter::Random } else { Jitter::First };
+            let scenario = Scenario { seed: numbers.next(0, 1 << 40), jitter, ..Scenario::worst(s(300)) };
+            let seen = server::run(&set, 0, &one, &requests, &scenario).expect("valid");
+            longest.iter_mut().zip(&seen.tasks).for_each(|(longest, task)| *longest = *task.max(longest));
+            if let (Some(served), true) = (found.served, alone) {
+                let most = seen.requests.iter().max().copied().unwrap_or_default();
+                assert!(most <= served, "{most} seen, {served} planned: {found:?} {set:#?}");
+            }
+        }
+        for (task, longest) in plan.tasks.iter().zip(longest) {
+            let ClassPlan::RealTime { response: Some(response), .. } = &task.class else { continue };
+            assert!(
+                longest <= *response,
+                "{}: {longest} seen, {response} planned {found:?} {set:#?}",
+                task.name
+            );
+            bounds += 1;
+            near += u32::from(longest.as_ns() / 100 * 102 >= response.as_ns());
+        }
+    }
+    assert!(proven > 25 && near * 3 > bounds, "{proven} proven, {near} of {bounds}");
+}
+
+/// A real-time task alone in a server: its requests arrive as its jobs do.
+#[test]
+fn a_task_in_a_server() {
+    let mut numbers = Numbers(7);
+    let (mut shown, mut near) = (0, 0);
+    for _ in 0..120 {
+        let tasks =
+            tasks(1, &mut numbers, |numbers, cost, period| numbers.next(cost.max(period / 2), period));
+        let mut draft = system(1, SchedulingPolicy::FixedPriority, tasks);
+        let policies = [ServerPolicy::Polling, ServerPolicy::Deferrable, ServerPolicy::Sporadic];
+        let policy = policies[numbers.next(0, 2) as usize];
+        let (budget, period) = (numbers.next(1, 4), numbers.next(6, 12));
+        let (name, all) = ("s".to_owned(), (s(budget), s(period)));
+        let priority = numbers.chance(50).then_some(98);
+        draft.servers.push(ServerDraft {
+            name,
+            policy,
+            budget: all.0,
+            period: all.1,
+            core: Some(0),
+            priority,
+        });
+        let (every, jitter) = (numbers.next(10, 60), numbers.next(0, 4));
+        draft.tasks.push(task(99, 0, numbers.next(1, 6), every, 80, jitter).with(|task| {
+            (task.core, task.server) = (None, Some("s".into()));
+        }));
+        let (Some(model), _) = draft.build() else { continue };
+        let plan = Planned::make(&model, Vec::new()).plan;
+        let served = &plan.tasks[plan.tasks.len() - 1];
+        let ClassPlan::RealTime { response: Some(response), wcet, terms, .. } = &served.class else {
+            continue;
+        };
+        let sum = terms.iter().try_fold(Duration::ZERO, |sum, term| sum.checked_add(term.time));
+        assert_eq!(sum, Some(*response), "{terms:?}");
+        let set = taut_planner::task_set(&model).expect("small");
+        let mut tasks = set.tasks().to_vec();
+        tasks.pop();
+        let set = TaskSet::new(set.cores().to_vec(), Vec::new(), tasks).expect("a part of one");
+        let mut longest = Duration::ZERO;
+        for run in 0..16 {
+            let start = Duration::from_ns(numbers.next(0, all.1.as_ns()));
+            let priority = plan.servers[0].priority.into();
+            let one = server::Server { policy, priority, budget: all.0, period: all.1, start };
+            let first = numbers.next(0, 20_000);
+            let delays: Vec<Duration> = (0..300 / every)
+                .map(|k| {
+                    Duration::from_ms(if k == 0 { jitter * 1_000 } else { numbers.next(0, jitter * 1_000) })
+                })
+                .collect();
+            let at = |(k, delay): (u64, &Duration)| server::Request {
+                arrival: Duration::from_ms(first + k * every * 1_000).checked_add(*delay).unwrap(),
+                cost: *wcet,
+            };
+            let requests: Vec<_> = (0..).zip(&delays).map(at).collect();
+            let jitter = if run % 2 == 0 { Jitter::Random } else { Jitter::First };
+            let scenario = Scenario { seed: numbers.next(0, 1 << 40), jitter, ..Scenario::worst(s(300)) };
+            let seen = server::run(&set, 0, &one, &requests, &scenario).expect("valid");
+            for (seen, delay) in seen.requests.iter().zip(&delays) {
+                longest = longest.max(seen.checked_add(*delay).unwrap());
+            }
+        }
+        assert!(longest <= *response, "{longest} seen, {response} planned {:?} {set:#?}", plan.servers);
+        shown += 1;
+        near += u32::from(longest.as_ns() / 100 * 125 >= response.as_ns());
+    }
+    assert!(shown > 25 && near * 5 > shown, "{near} of {shown}");
+}
