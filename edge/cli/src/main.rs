@@ -23,8 +23,8 @@ mod report;
 mod run;
 mod say;
 mod sim;
-mod stage;
 mod sweep;
+mod task_set;
 mod trace;
 
 use std::process::ExitCode;

@@ -22,8 +22,8 @@ use crate::columns::{columns, micros, share};
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
 use crate::say::{errln, out, outln};
-use crate::stage::rules;
 use crate::trace::{self, Shown, Trace};
+use taut_sim::planned::rules;
 
 /// The default name of a trace.
 const TRACE: &str = "refuted.perfetto-trace";
@@ -41,7 +41,7 @@ pub(crate) fn refute(arguments: &Refute, screen: &Screen) -> Result<Outcome, Fai
     arguments.trace.as_deref().map_or(Ok(()), trace::writable)?;
     let planned = text.plan(model)?;
     let plan = &planned.plan;
-    let set = crate::stage::set(&planned.model)?;
+    let set = crate::task_set::set(&planned.model)?;
     // An analysis makes its claims for jobs that arrive at any time, T or more apart; the plan's bounds are for
     // arrivals as planned.
     let set = match arguments.analysis {
@@ -166,11 +166,11 @@ fn claims(
                     ClassPlan::BestEffort {} => None,
                 }
             };
-            return Ok((set.tasks().iter().map(response).collect(), rules(planned, set)));
+            return Ok((set.tasks().iter().map(response).collect(), rules(&planned.plan, set)));
         }
         Analysis::Deadlines => {
             let deadlines = set.tasks().iter().map(|task| Some(task.deadline)).collect();
-            return Ok((deadlines, rules(planned, set)));
+            return Ok((deadlines, rules(&planned.plan, set)));
         }
         Analysis::MsrpGai01 => bounds(msrp_gai01::response_times(set))?,
         Analysis::MsrpHolistic => bounds(msrp_holistic::response_times(set))?,

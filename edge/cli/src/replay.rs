@@ -7,9 +7,10 @@ use std::fmt::Write;
 
 use taut_event::file::Damage;
 use taut_event::{Ending, Kind, Record};
-use taut_plan::{ClassPlan, Plan, TaskPlan};
+use taut_plan::Plan;
+use taut_sim::Event;
+use taut_sim::planned::Executed;
 use taut_sim::replay::{CoreState, Difference, Flaw, Names, Replay, Replayed, Stop, Why};
-use taut_sim::{Event, Limit};
 use taut_time::{Duration, Instant};
 
 use crate::arguments::{self, Format};
@@ -17,28 +18,26 @@ use crate::columns::{columns, micros};
 use crate::outcome::{Failure, Outcome};
 use crate::report;
 use crate::say::{out, outln};
-use crate::stage::staged;
 
 pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> {
     let recording = report::find(&arguments.path)?;
     let (run, plan) = report::read(&recording)?;
-    let staged = staged(&plan)?;
+    let executed = Executed::new(&plan).map_err(|damaged| Failure::Usage(damaged.to_string()))?;
     let (kept, records): (Vec<usize>, Vec<Record>) = run
         .records
         .iter()
         .enumerate()
-        .filter_map(|(at, record)| Some((at, of_set(record, &staged.subjects)?)))
+        .filter_map(|(at, record)| Some((at, of_set(record, &executed.subjects)?)))
         .unzip();
-    let limits = limits(&plan, &staged.subjects);
-    let replay = Replay::new(&staged.set, &staged.rules)
+    let replay = Replay::new(&executed.set, &executed.rules)
         .slack(arguments.slack)
         .patience(arguments.slack)
-        .limits(&limits)
-        .dispatched(&staged.dispatched)
-        .servers(&staged.served);
-    let tasks: Vec<String> = staged.set.tasks().iter().map(|task| task.name.clone()).collect();
+        .limits(&executed.limits)
+        .dispatched(&executed.dispatched)
+        .servers(&executed.served);
+    let tasks: Vec<String> = executed.set.tasks().iter().map(|task| task.name.clone()).collect();
     let resources: Vec<String> =
-        staged.set.resources().iter().map(|resource| resource.name.clone()).collect();
+        executed.set.resources().iter().map(|resource| resource.name.clone()).collect();
     let replayed = replay.run(&records, &mut ()).map_err(|fault| {
         let record = fault.record.and_then(|at| kept.get(at));
         let record = record.map_or_else(String::new, |at| format!("record {at}: "));
@@ -87,17 +86,6 @@ pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> 
         Format::Json => outln!("{:#}", seen.json()),
     }
     Ok(if seen.is_equal() { Outcome::Yes } else { Outcome::No })
-}
-
-/// What happens to jobs that use up their budgets, by position in the set.
-fn limits(plan: &Plan, subjects: &[Option<usize>]) -> Vec<(usize, Limit)> {
-    let limit = |(task, subject): (&TaskPlan, &Option<usize>)| match &task.class {
-        ClassPlan::RealTime { on_overrun, budget, .. } => {
-            Some(((*subject)?, Limit { overrun: *on_overrun, budget: *budget }))
-        }
-        ClassPlan::BestEffort {} => None,
-    };
-    plan.tasks.iter().zip(subjects).filter_map(limit).collect()
 }
 
 /// A record in the form in which a replay takes it, with its subject as a position in the set; `None` if it does not

@@ -5,6 +5,7 @@
 
 use taut_model::TaskSet;
 use taut_plan::{ClassPlan, Plan};
+use taut_sim::planned::{limits, rules};
 use taut_sim::{End, Event, Kind, Limit, Rules, Scenario, Simulation, TaskOutcome};
 use taut_time::Duration;
 
@@ -14,7 +15,7 @@ use crate::columns::{columns, micros, share};
 use crate::input::Files;
 use crate::outcome::{Failure, Outcome};
 use crate::say::{errln, out, outln};
-use crate::stage::{executions, limits, rules, set};
+use crate::task_set::{executions, set};
 use crate::trace::{self, Shown, Trace};
 
 pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> {
@@ -31,10 +32,10 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
     let plan = &planned.plan;
     let set = set(&planned.model)?;
     bearable(arguments, &set)?;
-    let rules = rules(&planned, &set);
+    let rules = rules(&planned.plan, &set);
     let recorded = arguments.like.as_deref().map_or(Ok(Vec::new()), |path| executions(path, &set))?;
     let scenario = |run: u32| Scenario { executions: recorded.clone(), ..scenario(arguments, run) };
-    let limits = limits(&planned, &set);
+    let limits = limits(&planned.plan, &set);
     let mut simulation = Simulation::new(&set, &rules).map_err(cannot)?;
     if !limits.is_empty() {
         simulation = simulation.limited(&rules, &limits).map_err(cannot)?;

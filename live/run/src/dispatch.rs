@@ -8,9 +8,9 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use taut_exec::{CoreId, GlobalRule, Level, LocalRule, Release, ServerSetup, Setup, TaskSetup, Work};
+use taut_exec::{CoreId, GlobalRule, Level, Release, ServerSetup, Setup, TaskSetup, Work};
 use taut_lock::Listener;
-use taut_plan::{Arrival, ChannelPlan, ClassPlan, Flow, LockingProtocol, Overrun, Plan, ResourcePlan};
+use taut_plan::{Arrival, ChannelPlan, ClassPlan, Flow, LockingProtocol, Overrun, Plan};
 use taut_time::Duration;
 use taut_trace::Drain;
 
@@ -59,11 +59,7 @@ impl Dispatch {
             .enumerate()
             .map(|(at, core)| {
                 core.dispatched.as_ref()?;
-                let here = |user: &String| on_cpu(plan, user) == Some(core.cpu);
-                let by_floor = |resource: &&ResourcePlan| resource.protocol == LockingProtocol::Dfp;
-                let mut floors = plan.resources.iter().filter(by_floor);
-                let floors = floors.any(|resource| resource.users.iter().any(here));
-                let id = setup.core(core.cpu, LocalRule::of(core.scheduler, floors));
+                let id = setup.core(core.cpu, plan.local_rule(core));
                 let number = u16::try_from(at).unwrap_or(u16::MAX);
                 drains.push(setup.record_as(id, number, Level::All, RING_RECORDS));
                 Some(id)

@@ -8,8 +8,8 @@
 #![forbid(unsafe_code)]
 
 mod basis;
-mod begun;
 mod channel;
+mod core;
 mod difference;
 mod explain;
 pub mod layout;

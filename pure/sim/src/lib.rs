@@ -42,6 +42,7 @@ mod calendar;
 mod event;
 pub mod flow;
 mod outcome;
+pub mod planned;
 mod program;
 mod random;
 mod refute;

@@ -10,9 +10,7 @@ use taut_model::{
 };
 use taut_plan::{ClassPlan, Plan};
 use taut_planner::Planned;
-use taut_sim::{
-    End, Execution, GlobalRule, Jitter, LocalRule, Placement, Rules, Scenario, Simulation, Start,
-};
+use taut_sim::{End, Execution, Jitter, LocalRule, Placement, Rules, Scenario, Simulation, Start};
 use taut_time::Duration;
 
 use crate::drafts::{Edit, empty, periodic, real_time};
@@ -84,18 +82,11 @@ pub fn share(
     }
 }
 
-/// The simulator's rules for a plan.
+/// The simulator's rules for a plan; floors count from the clock, as the analysis has them.
 pub fn rules(plan: &Plan, set: &TaskSet) -> Rules {
-    let mut rules = Rules::of(set, GlobalRule::Msrp);
-    let states = plan.channels.iter().filter_map(|channel| channel.mechanism.locking());
-    let protocols = plan.resources.iter().map(|resource| resource.protocol).chain(states);
-    for (rule, protocol) in rules.resources.iter_mut().zip(protocols) {
-        match protocol {
-            LockingProtocol::Mpcp => *rule = GlobalRule::Mpcp,
-            LockingProtocol::FmlpPlus => *rule = GlobalRule::FmlpLong,
-            LockingProtocol::Dfp => rules.cores.fill(LocalRule::DfpByClock { jitter: None }),
-            LockingProtocol::Srp | LockingProtocol::Msrp => {}
-        }
+    let mut rules = taut_sim::planned::rules(plan, set);
+    for rule in rules.cores.iter_mut().filter(|rule| **rule == LocalRule::Dfp) {
+        *rule = LocalRule::DfpByClock { jitter: None };
     }
     rules
 }

@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! How many jobs of a dispatched core can have begun at one time.
+//! What a dispatcher of a core needs: its rule, and how many jobs can have begun at one time.
 
 use std::collections::BTreeSet;
 
-use taut_policy::{Arrival, Flow, LockingProtocol, Overrun, SchedulingPolicy};
+use taut_policy::{Arrival, Flow, LocalRule, LockingProtocol, Overrun, SchedulingPolicy};
 
 use crate::{ClassPlan, CorePlan, Plan, ResourcePlan, TaskPlan};
 
 impl Plan {
+    /// The rule of a core: if one of its tasks uses a resource under deadline floors, all of its resources have them.
+    pub fn local_rule(&self, core: &CorePlan) -> LocalRule {
+        let here =
+            |user: &String| self.task(user).and_then(|task| self.cpu_of(&self.tasks[task])) == Some(core.cpu);
+        let floors = self.resources.iter().filter(|resource| resource.protocol == LockingProtocol::Dfp);
+        LocalRule::of(core.scheduler, floors.into_iter().any(|resource| resource.users.iter().any(here)))
+    }
+
     /// The most jobs of a dispatched core that may have begun and not be complete at one time, as its executor counts
     /// them: one for each level of the periodic tasks that never leave the scheduling rule (a level is a priority,
     /// under EDF a relative deadline), and one for each other task, tasks in servers included.
