@@ -253,6 +253,13 @@ fn other_targets() -> Vec<Step> {
         with(&[toolchain::THUMB, toolchain::ANDROID], "other targets", move |tree| {
             Outcome::of(Command::line(check).dir(tree.root()).run())
         }),
+        // What users build; a separate folder, as another compiler rebuilds everything.
+        with(&[toolchain::OLDEST_TOOLCHAIN], "oldest compiler", |tree| {
+            let check = Command::line("rustup run").args([toolchain::OLDEST]);
+            let check = check.args(["cargo", "check", "--locked", "-p", "taut", "-p", "taut-cli"]);
+            let check = check.args(["--target-dir".as_ref(), tree.target().join("oldest").as_os_str()]);
+            Outcome::of(check.dir(tree.root()).run())
+        }),
         with(&toolchain::AARCH64, "aarch64 under qemu", |tree| {
             let which = "--lib --test conformance --test behaviour* --test stress* --test processes*";
             let test = Command::line("cargo test --locked --release -p taut-atomic -p taut-share")

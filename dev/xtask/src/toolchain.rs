@@ -34,6 +34,16 @@ pub(crate) const LINTS: [Component; 2] = [
     Component { probe: &["cargo", "clippy", "--version"], from: Source::Toolchain(None), names: &["clippy"] },
 ];
 
+/// The oldest compiler that works: `rust-version` in Cargo.toml.
+pub(crate) const OLDEST: &str = "1.93.0";
+
+/// That compiler.
+pub(crate) const OLDEST_TOOLCHAIN: Component = Component {
+    probe: &["rustup", "run", OLDEST, "rustc", "--version"],
+    from: Source::Toolchain(Some(OLDEST)),
+    names: &["rustc"],
+};
+
 /// Nightly with Miri and the sources of the standard library.
 pub(crate) const MIRI: Component = Component {
     probe: &["cargo", "+nightly", "miri", "--version"],
@@ -198,6 +208,13 @@ mod tests {
                 assert!(why.contains("one-package and another missing") && why.contains("apt-get"), "{why}");
             }
         }
+    }
+
+    #[test]
+    fn the_oldest_compiler_is_that_of_the_manifest() {
+        let manifest = include_str!("../../../Cargo.toml");
+        let version = OLDEST.trim_end_matches(".0");
+        assert!(manifest.contains(&format!("rust-version = \"{version}\"")), "{OLDEST}");
     }
 
     #[test]
