@@ -508,8 +508,8 @@ impl Judge<'_> {
         let outside = self.outside_cause(planned, on_core, &late, (stolen_ns, wcet.is_some()), waits);
         let lateness = if outside.is_some() { Lateness::Outside } else { Lateness::Ours };
         *(if outside.is_some() { &mut figures.late_outside } else { &mut figures.late_ours }) += 1;
-        let ours = || match (wcet, planned.bound) {
-            (Some((of, used_ns)), _) => Cause::Wcet {
+        let ours = || match (wcet, planned.bound, open) {
+            (Some((of, used_ns)), ..) => Cause::Wcet {
                 of: self.plan.tasks[of].name.clone(),
                 wcet_ns: match &self.plan.tasks[of].class {
                     ClassPlan::RealTime { wcet, .. } => wcet.as_ns(),
@@ -517,9 +517,9 @@ impl Judge<'_> {
                 },
                 used_ns,
             },
-            (None, None) => Cause::NotProven,
-            (None, Some(_)) if let Some(open) = open => self.unfinished(job.task, planned, open, on_core),
-            (None, Some(_)) => {
+            (None, None, _) => Cause::NotProven,
+            (None, Some(_), Some(open)) => self.unfinished(job.task, planned, open, on_core),
+            (None, Some(_), None) => {
                 let (late_ns, planned_ns) =
                     (on_core.stood_free(&planned.pending(job)), planned.release_overhead);
                 if late_ns > planned_ns { Cause::Release { late_ns, planned_ns } } else { Cause::Unknown }
