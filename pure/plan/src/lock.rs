@@ -3,8 +3,6 @@
 
 use std::fmt;
 
-use sha2::{Digest, Sha256};
-
 use taut_policy::{LockingProtocol, SchedulingPolicy};
 
 use crate::{ClassPlan, CorePlan, Invalid, Plan, ResourcePlan, TaskPlan, ValidPlan, text};
@@ -13,7 +11,7 @@ use crate::{ClassPlan, CorePlan, Invalid, Plan, ResourcePlan, TaskPlan, ValidPla
 pub fn digest(bytes: &[u8]) -> String {
     use fmt::Write;
     let mut text = String::from("sha256:");
-    for byte in Sha256::digest(bytes) {
+    for byte in hmac_sha256::Hash::hash(bytes) {
         let _ = write!(text, "{byte:02x}");
     }
     text

@@ -36,7 +36,7 @@ pub(super) const ROOMS: &[Room] = &[
     room("pure/model", &["time", "policy"], &["strsim"]),
     room("pure/manifest", &["time", "model"], &["toml", "annotate-snippets", "serde_json"]),
     room("pure/analysis", &["time", "model"], &["microlp"]),
-    room("pure/plan", &["time", "policy"], &["serde", "toml", "sha2"]),
+    room("pure/plan", &["time", "policy"], &["serde", "toml", "hmac-sha256"]),
     room("pure/sim", &["time", "event", "model", "policy", "plan"], &[]),
     room("pure/planner", &["time", "model", "analysis", "plan"], &[]),
     room("pure/report", &["time", "event", "model", "plan", "sim"], &["hdrhistogram", "serde", "serde_json"]),
