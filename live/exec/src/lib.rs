@@ -32,7 +32,7 @@
 //!
 //! A [`LocalRule`] decides which job runs and guards the resources. [`Setup`] takes cores, resources and tasks, and checks
 //! them. [`Setup::run`] starts a dispatcher and a pool of worker threads per core, and returns the outcome of all
-//! jobs. docs/decisions/0016 explains how it works.
+//! jobs. docs/decisions/0039 explains how it works.
 
 mod across;
 mod admission;
