@@ -180,6 +180,31 @@ fn audsley_is_as_good_as_all_orders() {
     assert!(kept > 50 && lost > 50, "{kept} {lost}");
 }
 
+/// U is 1.0009: the backlog grows so slowly that the sweep reaches its limit before a job of the last task is late. Then
+/// it answers what the test of that task answers.
+#[test]
+fn a_sweep_that_gives_up_says_that_there_is_overload() {
+    let ns = Duration::from_ns;
+    let tasks = [
+        (2_810, 19_116, 5_734, 0),
+        (1_330, 8_526, 4_143, 0),
+        (4_798, 16_101, 30_173, 0),
+        (7_622, 47_943, 88_311, 0),
+        (12_192, 50_804, 140_015, 4_122),
+        (1, 1_000, 300, 0),
+    ];
+    let tasks = tasks.map(|(cost, period, deadline, blocking)| sweep::Task {
+        cost: ns(cost),
+        period: ns(period),
+        deadline: ns(deadline),
+        jitter: Duration::ZERO,
+        blocking: ns(blocking),
+    });
+    let mut levels = Vec::new();
+    assert_eq!(sweep::responses(&tasks, &mut levels), Ok(Verdict::NotShown(Why::Rate)));
+    assert_eq!(sweep::responses(&tasks[..5], &mut levels), Ok(Verdict::Schedulable(5)));
+}
+
 prop_compose! {
     fn some_task()(
         period in 1_000u64..200_000,
@@ -234,8 +259,11 @@ proptest! {
                     prop_assert!(bound.from_release <= bound.from_arrival);
                 }
                 None => {
-                    // The test reports overload before it looks for a late job; the sweep finds the late job.
-                    prop_assert_eq!(swept, Verdict::NotShown(Why::Passes(i)));
+                    // The test reports overload before it looks for a late job. The sweep finds the late job, unless
+                    // that takes so many steps that it asks the test.
+                    let overload = Verdict::NotShown(Why::Rate);
+                    let is_same = swept == overload && verdict == Verdict::NotShown(Why::Rate);
+                    prop_assert!(is_same || swept == Verdict::NotShown(Why::Passes(i)), "{swept:?} {verdict:?}");
                     return Ok(());
                 }
             }
