@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::worker_priorities::WORKERS_MAX;
+use crate::ready::worker_priorities::WORKERS_MAX;
 
 /// Whether Linux enforces the rule's decisions, or jobs give way at their next call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

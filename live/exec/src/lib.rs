@@ -34,59 +34,38 @@
 //! them. [`Setup::run`] starts a dispatcher and a pool of worker threads per core, and returns the outcome of all
 //! jobs. docs/decisions/0039 explains how it works.
 
-mod across;
-mod admission;
-mod ahead;
-mod between;
-mod change;
-mod depth;
-mod dispatcher;
-mod donation;
 mod error;
-mod exec;
-mod global;
-mod held;
 mod job;
-mod jobs;
 mod key;
-mod limits;
-mod listeners;
-mod local;
-mod log;
-mod outside;
-mod owned;
+mod locks;
+mod question;
+mod ready;
 mod resource;
-mod rule;
-mod serving;
-mod settle;
+mod run;
+mod server;
 mod setup;
 mod shared;
-mod start;
-mod state;
-mod stated;
 mod task;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod violation;
-mod worker;
-mod worker_priorities;
 
-pub use between::Between;
-pub use change::ChangeError;
 pub use error::{Enforcement, LockError, SetupError, Wanted};
-pub use exec::{Exec, Outcome, Reason};
-pub use global::Global;
 pub use job::{Job, Killed, Work};
-pub use jobs::TaskOutcome;
-pub use log::Level;
-pub use outside::{Outside, Who};
+pub use locks::global::Global;
+pub use question::ChangeError;
+pub use ready::jobs::TaskOutcome;
+pub use ready::log::Level;
+pub use ready::state::BACKLOG_MAX;
 pub use resource::Resource;
-pub use serving::{ServerId, ServerSetup};
+pub use run::exec::{Exec, Outcome, Reason};
+pub use server::{ServerId, ServerSetup};
 pub use setup::Setup;
-pub use state::BACKLOG_MAX;
+pub use setup::between::Between;
 pub use task::{CoreId, Release, TaskId, TaskSetup};
 pub use taut_policy::Attribute;
 /// What happens to a job that uses up its budget, or is late.
 pub use taut_policy::Overrun;
 pub use taut_policy::{GlobalRule, LocalRule, ServerPolicy};
-pub use violation::{Found, Handler, Violation};
+pub use violation::{Found, Handler, Outside, Violation, Who};

@@ -5,7 +5,7 @@ use taut_policy::Overrun;
 use taut_time::Duration;
 
 use crate::resource::Resource;
-use crate::serving::ServerId;
+use crate::server::ServerId;
 
 /// When jobs of a task are released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

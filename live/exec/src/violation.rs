@@ -7,8 +7,73 @@ use std::fmt::{self, Write};
 
 use taut_lock::preemption_control::WrongProcessor;
 use taut_policy::Misuse;
+use taut_sys::thread::Policy;
 
-use crate::outside::Outside;
+/// A thread of a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// The thread that decides.
+    Dispatcher,
+    /// A thread that runs jobs: its number, from 0.
+    Worker(u32),
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dispatcher => f.write_str("its dispatcher"),
+            Self::Worker(number) => write!(f, "its thread {}", number + 1),
+        }
+    }
+}
+
+/// What someone outside did to a thread of a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outside {
+    /// The thread no longer has the scheduling that the executor gave it.
+    Moved {
+        /// Which thread.
+        who: Who,
+        /// Its policy and priority now.
+        policy: Policy,
+        /// The `SCHED_FIFO` priority that the executor gave it.
+        given: u8,
+        /// Whether it is still limited to its core's CPU.
+        pinned: bool,
+    },
+    /// A tracer that stops threads one by one is attached: a debugger, `strace`.
+    Traced {
+        /// The tracer's process.
+        by: u32,
+    },
+    /// All threads were stopped and went on. The executor does not detect that by itself; an application that knows
+    /// of it may report it.
+    Stopped,
+}
+
+impl fmt::Display for Outside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Traced { by } => {
+                write!(f, "process {by} traces it (a debugger, strace), which stops its threads one by one")
+            }
+            Self::Stopped => f.write_str("it was stopped (SIGSTOP), and went on shortly before"),
+            Self::Moved { who, policy, given, pinned } => {
+                write!(f, "{who} was moved from outside: ")?;
+                match policy {
+                    Policy::Other => f.write_str("SCHED_OTHER")?,
+                    Policy::Fifo(priority) => write!(f, "SCHED_FIFO {priority}")?,
+                    Policy::Unknown(number) => write!(f, "policy {number}")?,
+                }
+                write!(f, " in place of SCHED_FIFO {given}")?;
+                if !pinned {
+                    f.write_str(", and it may run on other CPUs")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
 
 /// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use taut_time::{Duration, Instant};
 
 use super::random::run;
 use super::{Fault, alone, cpu, drained, postures};
-use crate::rule::Attributes;
+use crate::ready::rule::Attributes;
 use crate::{Job, Level, LocalRule, Release, Setup, TaskSetup, Wanted};
 
 #[test]

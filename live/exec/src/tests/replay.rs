@@ -10,7 +10,7 @@ use taut_policy::{Answer, AnyCore, Locking, Scheduler};
 use taut_time::{Duration, Instant};
 
 use crate::LocalRule;
-use crate::rule::Attributes;
+use crate::ready::rule::Attributes;
 
 /// What a replay has seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

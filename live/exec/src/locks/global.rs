@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Resources that tasks of several cores share.
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use taut_lock::life::{Alive, Lives};
+use taut_lock::queued::{self, Request};
+use taut_lock::{Entry, LayoutError, Memory, Place, spin};
+use taut_policy::GlobalRule;
+
+use crate::locks::lines::Lines;
+use crate::resource::Cell;
+
+/// A task that may ask.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct User {
+    pub(crate) brand: u64,
+    pub(crate) task: u32,
+    pub(crate) priority: u32,
+    pub(crate) party: u32,
+}
+
+/// The parties of the lock.
+pub(crate) enum Parties<'m> {
+    /// One per core: used by the job that is pinned there.
+    Spin(Box<[PartyCell<spin::Party<'m>>]>),
+    /// One per task: used by the task's job.
+    Queued(Box<[PartyCell<queued::Party<'m>>]>),
+}
+
+/// A party that several jobs use in turn.
+///
+/// Functions pass it on as this cell, never as a borrow. A borrow passed as an argument lasts until the function
+/// returns. But within the functions that ask and release, other jobs of the core run and borrow the same party (S4
+/// of [`crate::shared`]).
+pub(crate) struct PartyCell<P>(UnsafeCell<P>);
+
+impl<P: Asks> PartyCell<P> {
+    pub(crate) fn new(party: P) -> Self {
+        Self(UnsafeCell::new(party))
+    }
+
+    /// Asks for the lock. Returns how the party got the lock, if it got it at once.
+    ///
+    /// # Safety
+    /// From before the call until it has returned, no other job uses this party. With a spinning lock the caller is
+    /// pinned; with a suspending lock the caller is the job of the party's task.
+    #[inline]
+    pub(crate) unsafe fn ask(&self, urgency: u32) -> Option<Entry> {
+        // SAFETY: the caller's duty; the borrow ends here.
+        unsafe { (*self.0.get()).ask(urgency) }
+    }
+
+    /// Waits until the party has the lock.
+    ///
+    /// # Safety
+    /// As [`PartyCell::ask`].
+    #[inline]
+    pub(crate) unsafe fn have(&self) -> Entry {
+        // SAFETY: the caller's duty; the borrow ends here.
+        unsafe { (*self.0.get()).have() }
+    }
+
+    /// Releases the lock, and wakes the party that is next.
+    ///
+    /// # Safety
+    /// As [`PartyCell::ask`].
+    #[inline]
+    pub(crate) unsafe fn release(&self) {
+        // SAFETY: the caller's duty; the borrow ends here.
+        unsafe { (*self.0.get()).release() }
+    }
+}
+
+/// What all handles of a resource share.
+pub(crate) struct Inner<'m, T> {
+    pub(crate) parties: Parties<'m>,
+    users: Box<[OnceLock<User>]>,
+    /// Serialises the adding of users: a user's party follows from the users before it.
+    adds: Mutex<()>,
+    protocol: GlobalRule,
+    /// The number by which the resource is recorded.
+    pub(crate) number: u32,
+    value: Value<'m, T>,
+    /// The lock's memory, if it is our own. Declared after the parties, which are dropped before it.
+    _lines: Option<Lines>,
+}
+
+/// Where the value is.
+pub(crate) enum Value<'m, T> {
+    Own(Cell<T>),
+    /// In the memory behind the lock.
+    Between {
+        place: Place<'m, T>,
+        /// The lock's number of the first of this process's parties.
+        first_slot: u32,
+        /// The largest priority of its users in other processes.
+        priority_elsewhere: u32,
+        /// The liveness of all processes that use the resource, and below that of this one.
+        lives: Lives<'m>,
+        alive: &'m Alive,
+    },
+}
+
+// SAFETY: only the job that holds the lock touches the value, as in `Resource` and in `Place`. A party is touched
+// only through the unsafe functions of `PartyCell`, whose callers are one job at a time.
+unsafe impl<T: Send> Sync for Inner<'_, T> {}
+// SAFETY: nothing in it is bound to a thread.
+unsafe impl<T: Send> Send for Inner<'_, T> {}
+
+/// A value that tasks of several cores use, one at a time: see [`Job::lock_global`](crate::Job::lock_global). This is
+/// a handle; clones refer to the same resource.
+pub struct Global<'m, T> {
+    pub(crate) inner: Arc<Inner<'m, T>>,
+}
+
+impl<T> Clone for Global<'_, T> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner) }
+    }
+}
+
+impl<T> fmt::Debug for Global<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { protocol, number, .. } = &*self.inner;
+        f.debug_struct("Global").field("protocol", protocol).field("number", number).finish_non_exhaustive()
+    }
+}
+
+impl<'m, T: Send> Global<'m, T> {
+    pub(crate) fn new(
+        protocol: GlobalRule,
+        memory: Memory<'m>,
+        parties: u32,
+        number: u32,
+        value: T,
+        lines: Option<Lines>,
+    ) -> Result<Self, LayoutError> {
+        let made = match protocol {
+            GlobalRule::Msrp => Parties::Spin(spin::group(memory, parties)?.map(PartyCell::new).collect()),
+            GlobalRule::Mpcp | GlobalRule::FmlpLong => {
+                Parties::Queued(queued::group(memory, parties)?.map(PartyCell::new).collect())
+            }
+        };
+        Ok(Self::made(protocol, made, number, Value::Own(Cell::new(value)), lines))
+    }
+
+    pub(crate) fn made(
+        protocol: GlobalRule,
+        parties: Parties<'m>,
+        number: u32,
+        value: Value<'m, T>,
+        lines: Option<Lines>,
+    ) -> Self {
+        let users = (0..taut_lock::PARTIES_LIMIT).map(|_| OnceLock::new()).collect();
+        Self {
+            inner: Arc::new(Inner {
+                parties,
+                users,
+                adds: Mutex::new(()),
+                protocol,
+                number,
+                value,
+                _lines: lines,
+            }),
+        }
+    }
+
+    /// The value, if this is the last handle: no job can use it any more. `None` if several processes share it.
+    pub fn into_value(self) -> Option<T> {
+        match Arc::into_inner(self.inner)?.value {
+            Value::Own(cell) => Some(cell.into_inner()),
+            Value::Between { .. } => None,
+        }
+    }
+}
+
+impl<'m, T> Inner<'m, T> {
+    /// The liveness of all processes that use the resource, and of this one; `None` if one process uses it alone.
+    pub(crate) fn others(&self) -> Option<(Lives<'m>, &'m Alive)> {
+        if let Value::Between { lives, alive, .. } = self.value { Some((lives, alive)) } else { None }
+    }
+
+    /// Runs `work` with the value.
+    ///
+    /// # Safety
+    /// The caller holds the lock, and does not borrow the value yet.
+    #[inline]
+    pub(crate) unsafe fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        match &self.value {
+            // SAFETY: the caller's first duty, and its second.
+            Value::Own(cell) => work(unsafe { &mut *cell.get() }),
+            // SAFETY: the caller is inside the lock; all processes keep to it, and the value is a T
+            // (`global_between`).
+            Value::Between { place, .. } => unsafe { place.with(work) },
+        }
+    }
+
+    /// The party that left the value half changed; `None` if the value is whole. Only for the holder of the lock, as
+    /// are the next three functions.
+    pub(crate) fn torn_by(&self) -> Option<u32> {
+        match &self.value {
+            Value::Own(cell) => cell.poison.by(),
+            Value::Between { place, .. } => place.torn_by(),
+        }
+    }
+
+    /// `party` is the lock's number.
+    pub(crate) fn tear(&self, party: u32) {
+        match &self.value {
+            Value::Own(cell) => cell.poison.put(party),
+            Value::Between { place, .. } => place.tear(party),
+        }
+    }
+
+    /// `party` is the position among the parties of this process.
+    pub(crate) fn tear_own(&self, party: u32) {
+        match &self.value {
+            Value::Own(cell) => cell.poison.put(party),
+            Value::Between { place, first_slot, .. } => place.tear(first_slot + party),
+        }
+    }
+
+    pub(crate) fn mend(&self) {
+        match &self.value {
+            Value::Own(cell) => cell.poison.clear(),
+            Value::Between { place, .. } => place.mend(),
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &User> {
+        self.users.iter().map_while(OnceLock::get)
+    }
+
+    /// Whether tasks leave their cores while they wait.
+    pub(crate) fn suspends(&self) -> bool {
+        matches!(self.parties, Parties::Queued(_))
+    }
+
+    /// Adds a task as a user. Its party is that of its core, or its own. No other user gets that party, because users
+    /// are added one at a time.
+    pub(crate) fn add(&self, brand: u64, task: u32, priority: u32) -> Result<(), LayoutError> {
+        let _alone = self.adds.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = match &self.parties {
+            Parties::Spin(parties) => parties.len(),
+            Parties::Queued(parties) => parties.len(),
+        };
+        let same = self.all().find(|user| user.brand == brand && (!self.suspends() || user.task == task));
+        let next = self.all().map(|user| user.party + 1).max().unwrap_or(0);
+        let party = same.map_or(next, |user| user.party);
+        let place = self.users.iter().find(|place| place.get().is_none());
+        match place {
+            Some(place) if (party as usize) < count => {
+                place.set(User { brand, task, priority, party }).map_err(|_| LayoutError::Parties)
+            }
+            _ => Err(LayoutError::Parties),
+        }
+    }
+
+    /// The task's entry, if it may ask. At most [`taut_lock::PARTIES_LIMIT`] steps.
+    pub(crate) fn user(&self, brand: u64, task: u32) -> Option<&User> {
+        self.all().find(|user| user.brand == brand && user.task == task)
+    }
+
+    fn priority_elsewhere(&self) -> u32 {
+        if let Value::Between { priority_elsewhere, .. } = self.value { priority_elsewhere } else { 0 }
+    }
+
+    /// The rank of a holder among the boosted jobs of its core: the smaller runs first. `None`: the rank is the time
+    /// of the request.
+    pub(crate) fn rank(&self, user: &User) -> Option<u64> {
+        let elsewhere = self.all().filter(|other| other.brand != user.brand);
+        let most_urgent = elsewhere.map(|other| other.priority).fold(self.priority_elsewhere(), u32::max);
+        (self.protocol != GlobalRule::FmlpLong).then(|| u64::from(u32::MAX - most_urgent))
+    }
+
+    /// How urgent the user is among those that wait.
+    pub(crate) fn urgency(&self, user: &User) -> u32 {
+        if self.protocol == GlobalRule::Mpcp { user.priority } else { 0 }
+    }
+}
+
+/// A party, as the executor uses it.
+pub(crate) trait Asks {
+    /// Asks for the lock. Returns how the party got it, if it got it at once.
+    fn ask(&mut self, urgency: u32) -> Option<Entry>;
+    /// Waits until the party has the lock: spins, or sleeps.
+    fn have(&mut self) -> Entry;
+    /// Releases the lock, and wakes the party that is next.
+    fn release(&mut self);
+}
+
+impl Asks for spin::Party<'_> {
+    fn ask(&mut self, _: u32) -> Option<Entry> {
+        self.request();
+        // If another party asks at the same instant, it is decided within a moment which was first. Waiting for that
+        // avoids recording a spin for a party that does not wait.
+        loop {
+            let entry = self.granted();
+            if entry.is_some() || !self.is_undecided() {
+                return entry;
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    fn have(&mut self) -> Entry {
+        loop {
+            if let Some(entry) = self.granted() {
+                return entry;
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    fn release(&mut self) {
+        self.leave();
+    }
+}
+
+impl Asks for queued::Party<'_> {
+    fn ask(&mut self, urgency: u32) -> Option<Entry> {
+        match self.request(urgency) {
+            Request::Granted(entry) => Some(entry),
+            Request::Waits => None,
+        }
+    }
+
+    fn have(&mut self) -> Entry {
+        loop {
+            // With endless patience the wait is not refused.
+            if let Ok(entry) = self.wait(taut_lock::Patience::Endless) {
+                return entry;
+            }
+        }
+    }
+
+    fn release(&mut self) {
+        Self::release(self);
+    }
+}

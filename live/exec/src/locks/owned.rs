@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Locks between cores that own their memory.
+
+use taut_lock::{LayoutError, PARTIES_LIMIT, queued, spin};
+
+use crate::locks::global::Global;
+use crate::locks::lines::Lines;
+use taut_policy::GlobalRule;
+
+impl<T: Send> Global<'static, T> {
+    pub(crate) fn owned(
+        protocol: GlobalRule,
+        parties: u32,
+        number: u32,
+        value: T,
+    ) -> Result<Self, LayoutError> {
+        let most = parties.min(PARTIES_LIMIT);
+        let lines = Lines::new(match protocol {
+            GlobalRule::Msrp => spin::bytes(most),
+            GlobalRule::Mpcp | GlobalRule::FmlpLong => queued::bytes(most),
+        });
+        // SAFETY: taken once, for the parties of a `Global` that also gets the lines, and drops them after the
+        // parties.
+        let memory = unsafe { lines.memory() };
+        Self::new(protocol, memory, parties, number, value, Some(lines))
+    }
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Turns a set-up into threads, and stops them again.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::thread::Builder;
+
+use taut_lock::LayoutError;
+use taut_lock::life::{Alive, Cpu, Lives};
+use taut_policy::any_queue;
+use taut_sys::interrupt::ThreadSlot;
+use taut_sys::{clock, futex, signals, thread};
+
+use crate::error::{Enforcement, SetupError, Wanted};
+use crate::ready::jobs::Task;
+use crate::ready::log::{Level, Log};
+use crate::ready::serving::Serving;
+use crate::ready::state::State;
+use crate::ready::worker_priorities::{DISPATCHER, WorkerPriorities};
+use crate::run::exec::{Control, Exec, Outcome, Reason};
+use crate::setup::{CoreSetup, Setup};
+use crate::shared::{Parts, Shared, stop_all};
+use crate::threads::ahead::Ahead;
+use crate::threads::dispatcher::dispatch;
+use crate::threads::worker::{Works, work};
+
+/// Bytes of a thread's stack. A strict core prefaults all but 64 KiB before release 0.
+const STACK_BYTES: usize = 256 << 10;
+/// From the moment at which all threads are ready until release 0, ns.
+const LEAD_NS: u64 = 5_000_000;
+
+const WAIT: u32 = 0;
+const GO: u32 = 1;
+const CALLED_OFF: u32 = 2;
+
+/// Holds threads until all are ready.
+#[derive(Default)]
+struct Start {
+    ready: AtomicU32,
+    word: AtomicU32,
+    origin_ns: AtomicU64,
+    refused: OnceLock<taut_sys::Error>,
+}
+
+impl Start {
+    /// Waits for the start. Returns release 0, or `None` if the start is called off.
+    fn wait(&self) -> Option<u64> {
+        self.ready.fetch_add(1, Ordering::Release);
+        let _ = futex::wake(&self.ready, 1, false);
+        loop {
+            match self.word.load(Ordering::Acquire) {
+                WAIT => drop(futex::wait(&self.word, WAIT, None, false)),
+                GO => return Some(self.origin_ns.load(Ordering::Relaxed)),
+                _ => return None,
+            }
+        }
+    }
+
+    fn gathered(&self, threads: u32) {
+        loop {
+            let ready = self.ready.load(Ordering::Acquire);
+            if ready >= threads {
+                return;
+            }
+            let _ = futex::wait(&self.ready, ready, None, false);
+        }
+    }
+
+    fn say(&self, word: u32) {
+        self.word.store(word, Ordering::Release);
+        let _ = futex::wake(&self.word, u32::MAX, false);
+    }
+
+    /// Moves the calling thread to its processor and priority, prepares what it needs there, reports that it is
+    /// ready, and waits for the start.
+    fn at_station<P>(&self, placement: Option<(u32, u8)>, prepare: impl FnOnce() -> P) -> Option<(u64, P)> {
+        let there = || {
+            signals::block_all()?;
+            if let Some((cpu, priority)) = placement {
+                thread::set_affinity(&[cpu as u16])?;
+                thread::set_fifo(priority)?;
+                thread::timer_slack(1)?;
+                thread::prefault_stack(STACK_BYTES - (64 << 10));
+            }
+            Ok(())
+        };
+        if let Err(error) = there() {
+            let _ = self.refused.set(error);
+        }
+        let prepared = prepare();
+        self.wait().map(|origin_ns| (origin_ns, prepared))
+    }
+}
+
+/// Whether the system allows pinned threads at fixed priorities; tried with one thread.
+fn strict(cpus: &[u16]) -> Result<(), taut_sys::Error> {
+    let tried = std::thread::scope(|threads| {
+        let tried = threads.spawn(|| {
+            cpus.iter().try_for_each(|cpu| thread::set_affinity(&[*cpu]))?;
+            thread::set_fifo(DISPATCHER)?;
+            thread::set_other()
+        });
+        tried.join()
+    });
+    // That thread does nothing that panics.
+    tried.unwrap_or(Err(taut_sys::Error { call: "sched_setscheduler", errno: taut_sys::EPERM }))
+}
+
+impl Setup<'_> {
+    /// Starts everything, calls `main` on the calling thread meanwhile, and stops when `main` returns. Returns the
+    /// result of `main`, and the outcome of all jobs.
+    ///
+    /// # Errors
+    /// [`SetupError`]: nothing has run.
+    ///
+    /// # Panics
+    /// Once all threads have ended, if a job panicked, or a work panicked when it was asked for admission.
+    pub fn run<R>(
+        mut self,
+        wanted: Wanted,
+        main: impl FnOnce(&Exec<'_>) -> R,
+    ) -> Result<(R, Outcome), SetupError> {
+        self.check()?;
+        let cpus: Vec<_> = self.cores.iter().map(|core| core.cpu).collect();
+        let enforcement = match wanted {
+            Wanted::Loose => Enforcement::Loose { why: None },
+            Wanted::Strict => strict(&cpus).map(|()| Enforcement::Strict).map_err(SetupError::Enforcement)?,
+            Wanted::Best => strict(&cpus)
+                .map_or_else(|why| Enforcement::Loose { why: Some(why) }, |()| Enforcement::Strict),
+        };
+        let is_strict = enforcement == Enforcement::Strict;
+        // Held until all threads have ended.
+        let _cpus = if is_strict { self.take_cpus()? } else { Vec::new() };
+        let (mut shareds, mut bodies, mut listeners) = (Vec::new(), Vec::new(), Vec::new());
+        for core in &mut self.cores {
+            bodies.push(Works::new(std::mem::take(&mut core.works)));
+            listeners.push(std::mem::take(&mut core.listeners));
+            #[cfg(test)]
+            self.fault.put_in(core);
+            shareds.push(core.build(is_strict, self.handler, self.delay_ns)?);
+            #[cfg(test)]
+            self.fault.put_into(&mut shareds);
+        }
+        let (control, start) = (Control::default(), Start::default());
+        let indices: Vec<_> = self.cores.iter().map(|core| core.indices.clone()).collect();
+        let panicked = || {
+            control.panic();
+            stop_all(&shareds);
+        };
+        let on_stop = self.on_stop;
+        let result = std::thread::scope(|threads| {
+            let off = CalledOff(&start);
+            let mut count = 0;
+            for (at, ((shared, works), listeners)) in
+                shareds.iter().zip(&bodies).zip(&mut listeners).enumerate()
+            {
+                let priorities = WorkerPriorities::new(shared.parkers.len(), is_strict).priorities();
+                let placement = |priority| is_strict.then_some((shared.cpu, priority));
+                // The highest first: after a SIGSTOP they go on in the order of their levels.
+                for me in (0..shared.parkers.len() as u32).rev() {
+                    let (start, panicked) = (&start, &panicked);
+                    let placement = placement(priorities[me as usize]);
+                    let spawned = builder("worker", shared.cpu).spawn_scoped(threads, move || {
+                        shared.tids[me as usize].store(thread::tid(), Ordering::Release);
+                        if let Some((_, thread_slot)) = start.at_station(placement, ThreadSlot::take) {
+                            work(shared, works, (me, &thread_slot), panicked);
+                        }
+                    });
+                    spawned
+                        .map_err(|error| SetupError::Thread(format!("no thread for a worker: {error}")))?;
+                    count += 1;
+                }
+                let (start, control, indices, all) = (&start, &control, &indices[at], &shareds);
+                let panicked = &panicked;
+                let placement = placement(DISPATCHER);
+                let spawned = builder("dispatch", shared.cpu).spawn_scoped(threads, move || {
+                    let ahead = || if is_strict { Ahead::new() } else { None };
+                    shared.dispatcher.store(thread::tid(), Ordering::Release);
+                    if let Some((origin_ns, ahead)) = start.at_station(placement, ahead) {
+                        let stop = |task: u32| {
+                            control.overrun(indices[task as usize]);
+                            stop_all(all);
+                            if let Some(notify) = on_stop {
+                                let _ = works.call(panicked, || notify(indices[task as usize]));
+                            }
+                        };
+                        dispatch(shared, works, listeners, ahead, origin_ns, &stop, panicked);
+                    }
+                    shared.dispatcher.store(0, Ordering::Release);
+                });
+                spawned
+                    .map_err(|error| SetupError::Thread(format!("no thread for a dispatcher: {error}")))?;
+                count += 1;
+            }
+            start.gathered(count);
+            if let Some(error) = start.refused.get() {
+                return Err(SetupError::Enforcement(*error));
+            }
+            let origin_ns = clock::monotonic_ns() + LEAD_NS;
+            start.origin_ns.store(origin_ns, Ordering::Relaxed);
+            start.say(GO);
+            std::mem::forget(off);
+            let exec = Exec { cores: &shareds, control: &control, enforcement, origin_ns };
+            let stopped = Stopped(&exec);
+            let result = main(&exec);
+            drop(stopped);
+            Ok(result)
+        })?;
+        if let Some(panic) = bodies.iter().find_map(Works::panicked) {
+            std::panic::resume_unwind(panic);
+        }
+        shareds.iter_mut().for_each(Shared::record_counts);
+        let reason = control.reason().unwrap_or(Reason::Asked);
+        let mut tasks = vec![Default::default(); self.tasks];
+        for (shared, indices) in shareds.iter_mut().zip(indices) {
+            for (task, index) in shared.alone().tasks.iter().zip(indices) {
+                tasks[index] = task.outcome;
+            }
+        }
+        Ok((result, Outcome { tasks, enforcement, reason }))
+    }
+}
+
+impl<'w> Setup<'w> {
+    /// Claims the CPU of each strict core for this process, towards those that share resources with the core.
+    fn take_cpus(&self) -> Result<Vec<Cpu<'w>>, SetupError> {
+        let others = |core: &CoreSetup<'w>| core.others.clone().into_iter();
+        let all = self.cores.iter().flat_map(|core| others(core).map(|other| (core.cpu, other)));
+        let take = |(cpu, (lives, alive)): (u16, (Lives<'w>, &'w Alive))| {
+            alive.take_cpu(lives, cpu).map_err(|error| match error {
+                LayoutError::Taken => SetupError::CpuElsewhere(cpu),
+                error => SetupError::Thread(format!("CPU {cpu} cannot be said to be taken: {error}")),
+            })
+        };
+        all.map(take).collect()
+    }
+}
+
+impl CoreSetup<'_> {
+    fn build(&mut self, strict: bool, handler: crate::Handler, delay_ns: u64) -> Result<Shared, SetupError> {
+        let made = self.attributes().rule(self.rule);
+        // The attributes were made for exactly these tasks and resources.
+        let rule = made.map_err(|misuse| SetupError::Thread(format!("CPU {}: {misuse}", self.cpu)))?;
+        let tasks = self.tasks.iter().map(|task| Task::new(task, self.rule));
+        let recorder = self.recorder.take();
+        let (recorder, level, core) =
+            recorder.map_or((None, Level::None, 0), |(to, level, core)| (Some(to), level, core));
+        let log = Log {
+            recorder,
+            level,
+            cpu: u8::try_from(self.cpu).unwrap_or(u8::MAX),
+            core,
+            tasks: self.subjects(),
+            resources: self.resources.clone().into(),
+            stated: self.stated_values(),
+        };
+        let count = self.tasks.len();
+        let subjects = self.servers.iter().map(|server| server.recorded_as.unwrap_or(u16::MAX)).collect();
+        // The servers have been checked.
+        let serving = Serving::new(count, &self.servers, subjects)
+            .map_err(|unfit| SetupError::Thread(format!("CPU {}: {unfit}", self.cpu)))?;
+        let priorities = WorkerPriorities::new(self.threads(), strict);
+        let state = State::new((rule, serving), tasks.collect(), any_queue(count), priorities, log);
+        let by_hand = |task: &crate::TaskSetup| task.release == crate::Release::ByHand;
+        let (words, listed) = self.listed();
+        Ok(Shared::new(Parts {
+            state,
+            strict,
+            cpu: self.cpu.into(),
+            listed,
+            words,
+            resources: self.resources.len() as u32,
+            shares: self.tasks.iter().map(|task| task.shares).collect(),
+            brand: self.brand,
+            names: self.names(),
+            by_hand: self.tasks.iter().map(by_hand).collect(),
+            handler,
+            delay_ns,
+        }))
+    }
+}
+
+fn builder(what: &str, cpu: u32) -> Builder {
+    Builder::new().name(format!("{what}-{cpu}")).stack_size(STACK_BYTES)
+}
+
+/// Ends the threads that wait for the start, if the start does not come.
+struct CalledOff<'s>(&'s Start);
+
+impl Drop for CalledOff<'_> {
+    fn drop(&mut self) {
+        self.0.say(CALLED_OFF);
+    }
+}
+
+/// Stops the executor when `main` returns, or panics.
+struct Stopped<'e>(&'e Exec<'e>);
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
