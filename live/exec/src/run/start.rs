@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::thread::Builder;
+use std::thread::{Builder, Scope};
 
 use taut_lock::LayoutError;
 use taut_lock::life::{Alive, Cpu, Lives};
@@ -24,6 +24,7 @@ use crate::setup::{CoreSetup, Setup};
 use crate::shared::{Parts, Shared, stop_all};
 use crate::threads::ahead::Ahead;
 use crate::threads::dispatcher::dispatch;
+use crate::threads::listeners::Listeners;
 use crate::threads::worker::{Works, work};
 
 /// Bytes of a thread's stack. A strict core prefaults all but 64 KiB before release 0.
@@ -124,12 +125,7 @@ impl Setup<'_> {
     ) -> Result<(R, Outcome), SetupError> {
         self.check()?;
         let cpus: Vec<_> = self.cores.iter().map(|core| core.cpu).collect();
-        let enforcement = match wanted {
-            Wanted::Loose => Enforcement::Loose { why: None },
-            Wanted::Strict => strict(&cpus).map(|()| Enforcement::Strict).map_err(SetupError::Enforcement)?,
-            Wanted::Best => strict(&cpus)
-                .map_or_else(|why| Enforcement::Loose { why: Some(why) }, |()| Enforcement::Strict),
-        };
+        let enforcement = enforcement(wanted, &cpus)?;
         let is_strict = enforcement == Enforcement::Strict;
         // Held until all threads have ended.
         let _cpus = if is_strict { self.take_cpus()? } else { Vec::new() };
@@ -149,50 +145,20 @@ impl Setup<'_> {
             control.panic();
             stop_all(&shareds);
         };
-        let on_stop = self.on_stop;
+        let all = All {
+            cores: &shareds,
+            indices: &indices,
+            start: &start,
+            control: &control,
+            panicked: &panicked,
+            on_stop: self.on_stop,
+            is_strict,
+        };
         let result = std::thread::scope(|threads| {
             let off = CalledOff(&start);
             let mut count = 0;
-            for (at, ((shared, works), listeners)) in
-                shareds.iter().zip(&bodies).zip(&mut listeners).enumerate()
-            {
-                let priorities = WorkerPriorities::new(shared.parkers.len(), is_strict).priorities();
-                let placement = |priority| is_strict.then_some((shared.cpu, priority));
-                // The highest first: after a SIGSTOP they go on in the order of their levels.
-                for me in (0..shared.parkers.len() as u32).rev() {
-                    let (start, panicked) = (&start, &panicked);
-                    let placement = placement(priorities[me as usize]);
-                    let spawned = builder("worker", shared.cpu).spawn_scoped(threads, move || {
-                        shared.tids[me as usize].store(thread::tid(), Ordering::Release);
-                        if let Some((_, thread_slot)) = start.at_station(placement, ThreadSlot::take) {
-                            work(shared, works, (me, &thread_slot), panicked);
-                        }
-                    });
-                    spawned
-                        .map_err(|error| SetupError::Thread(format!("no thread for a worker: {error}")))?;
-                    count += 1;
-                }
-                let (start, control, indices, all) = (&start, &control, &indices[at], &shareds);
-                let panicked = &panicked;
-                let placement = placement(DISPATCHER);
-                let spawned = builder("dispatch", shared.cpu).spawn_scoped(threads, move || {
-                    let ahead = || if is_strict { Ahead::new() } else { None };
-                    shared.dispatcher.store(thread::tid(), Ordering::Release);
-                    if let Some((origin_ns, ahead)) = start.at_station(placement, ahead) {
-                        let stop = |task: u32| {
-                            control.overrun(indices[task as usize]);
-                            stop_all(all);
-                            if let Some(notify) = on_stop {
-                                let _ = works.call(panicked, || notify(indices[task as usize]));
-                            }
-                        };
-                        dispatch(shared, works, listeners, ahead, origin_ns, &stop, panicked);
-                    }
-                    shared.dispatcher.store(0, Ordering::Release);
-                });
-                spawned
-                    .map_err(|error| SetupError::Thread(format!("no thread for a dispatcher: {error}")))?;
-                count += 1;
+            for (at, (works, listeners)) in bodies.iter().zip(&mut listeners).enumerate() {
+                count += all.spawn(threads, at, works, listeners)?;
             }
             start.gathered(count);
             if let Some(error) = start.refused.get() {
@@ -220,6 +186,79 @@ impl Setup<'_> {
             }
         }
         Ok((result, Outcome { tasks, enforcement, reason }))
+    }
+}
+
+/// How Linux will enforce the decisions.
+fn enforcement(wanted: Wanted, cpus: &[u16]) -> Result<Enforcement, SetupError> {
+    let loose = |why| Enforcement::Loose { why: Some(why) };
+    match wanted {
+        Wanted::Loose => Ok(Enforcement::Loose { why: None }),
+        Wanted::Strict => strict(cpus).map(|()| Enforcement::Strict).map_err(SetupError::Enforcement),
+        Wanted::Best => Ok(strict(cpus).map_or_else(loose, |()| Enforcement::Strict)),
+    }
+}
+
+/// What the threads of all cores have in common.
+struct All<'a> {
+    cores: &'a [Shared],
+    /// By core and task: the task's position in the set-up.
+    indices: &'a [Vec<usize>],
+    start: &'a Start,
+    control: &'a Control,
+    panicked: &'a (dyn Fn() + Sync),
+    on_stop: Option<&'a (dyn Fn(usize) + Sync)>,
+    is_strict: bool,
+}
+
+impl All<'_> {
+    /// Spawns the threads of a core. Returns how many there are.
+    fn spawn<'scope>(
+        &'scope self,
+        threads: &'scope Scope<'scope, '_>,
+        at: usize,
+        works: &'scope Works<'_>,
+        listeners: &'scope mut Listeners<'_>,
+    ) -> Result<u32, SetupError> {
+        let shared = &self.cores[at];
+        let priorities = WorkerPriorities::new(shared.parkers.len(), self.is_strict).priorities();
+        let placement = |priority| self.is_strict.then_some((shared.cpu, priority));
+        let refused = |what: &str, error: std::io::Error| {
+            SetupError::Thread(format!("no thread for a {what}: {error}"))
+        };
+        let workers = shared.parkers.len() as u32;
+        // The highest first: after a SIGSTOP they go on in the order of their levels.
+        for me in (0..workers).rev() {
+            let placement = placement(priorities[me as usize]);
+            let spawned = builder("worker", shared.cpu).spawn_scoped(threads, move || {
+                shared.tids[me as usize].store(thread::tid(), Ordering::Release);
+                if let Some((_, thread_slot)) = self.start.at_station(placement, ThreadSlot::take) {
+                    work(shared, works, (me, &thread_slot), self.panicked);
+                }
+            });
+            spawned.map_err(|error| refused("worker", error))?;
+        }
+        let placement = placement(DISPATCHER);
+        let spawned = builder("dispatch", shared.cpu).spawn_scoped(threads, move || {
+            let ahead = || if self.is_strict { Ahead::new() } else { None };
+            shared.dispatcher.store(thread::tid(), Ordering::Release);
+            if let Some((origin_ns, ahead)) = self.start.at_station(placement, ahead) {
+                let stop = |task: u32| self.overrun(self.indices[at][task as usize], works);
+                dispatch(shared, works, listeners, ahead, origin_ns, &stop, self.panicked);
+            }
+            shared.dispatcher.store(0, Ordering::Release);
+        });
+        spawned.map_err(|error| refused("dispatcher", error))?;
+        Ok(workers + 1)
+    }
+
+    /// A task overran whose policy stops everything.
+    fn overrun(&self, task: usize, works: &Works<'_>) {
+        self.control.overrun(task);
+        stop_all(self.cores);
+        if let Some(notify) = self.on_stop {
+            let _ = works.call(self.panicked, || notify(task));
+        }
     }
 }
 

@@ -6,12 +6,14 @@
 
 use std::sync::atomic::Ordering;
 
+use taut_lock::request_slot::Responder;
 use taut_sys::clock;
 
+use crate::question::{Answer, Question};
 use crate::ready::settle::{Caller, Next};
 use crate::ready::state::NEVER;
 use crate::ready::worker_priorities::NONE;
-use crate::shared::Shared;
+use crate::shared::{Inside, Shared};
 use crate::threads::admissions::Admissions;
 use crate::threads::ahead::Ahead;
 use crate::threads::listeners::Listeners;
@@ -23,16 +25,18 @@ pub(crate) fn dispatch(
     shared: &Shared,
     works: &Works<'_>,
     listeners: &mut Listeners<'_>,
-    mut ahead: Option<Ahead>,
+    ahead: Option<Ahead>,
     origin_ns: u64,
     stop: &(dyn Fn(u32) + Sync),
     panicked: &(dyn Fn() + Sync),
 ) {
-    let mut admissions = Admissions::new(works.works.len());
     // There is only one dispatcher.
-    let Some(mut responder) = shared.requests.responder() else { return };
+    let Some(responder) = shared.requests.responder() else { return };
+    let admissions = Admissions::new(works.works.len());
     begin(shared, origin_ns);
     listeners.begin_at(origin_ns);
+    let mut dispatcher =
+        Dispatcher { shared, works, listeners, ahead, admissions, responder, stop, panicked };
     loop {
         let calls = shared.calls();
         if shared.delay_ns > 0 {
@@ -44,14 +48,72 @@ pub(crate) fn dispatch(
             continue;
         };
         let now_ns = clock::monotonic_ns();
+        let heard = dispatcher.collect(&mut inside, now_ns);
+        dispatcher.release(&mut inside, &heard, now_ns);
+        let decision = dispatcher.decide(&mut inside, now_ns);
+        shared.dispatcher_leave(inside, decision.next);
+        if !dispatcher.act(&heard, &decision, (calls, now_ns)) {
+            break;
+        }
+    }
+    drop(dispatcher);
+    shared.quit.store(true, Ordering::Release);
+    for parker in &shared.parkers {
+        parker.unpark();
+    }
+}
+
+struct Dispatcher<'d, 'w, 'l> {
+    shared: &'d Shared,
+    works: &'d Works<'w>,
+    listeners: &'d mut Listeners<'l>,
+    ahead: Option<Ahead>,
+    admissions: Admissions,
+    responder: Responder<'d, Question, Answer>,
+    stop: &'d (dyn Fn(u32) + Sync),
+    panicked: &'d (dyn Fn() + Sync),
+}
+
+/// What other threads asked of the core.
+struct Heard {
+    /// Whether a question was answered.
+    answered: bool,
+    /// The task that was resumed by it.
+    resumed: Option<u32>,
+}
+
+/// What follows from one scan.
+struct Decision {
+    next: Next,
+    /// Until when the dispatcher sleeps.
+    wake_ns: u64,
+    /// When it is due after that.
+    then_ns: u64,
+    /// Whether it was the last scan.
+    over: bool,
+    /// A task whose overrun stops the executor, or [`NONE`].
+    stopped_by: u32,
+}
+
+impl Dispatcher<'_, '_, '_> {
+    /// Collects what happened elsewhere: time that others used, events, grants of resources of several cores, and
+    /// questions.
+    fn collect(&mut self, inside: &mut Inside<'_>, now_ns: u64) -> Heard {
+        let shared = self.shared;
         shared.or_abort(NONE, inside.state().look_at_server(now_ns));
-        listeners.look();
-        shared.apply_grants(&mut inside, now_ns);
+        self.listeners.look();
+        shared.apply_grants(inside, now_ns);
         let mut resumed = None;
-        let answered = responder.answer(|question| {
+        let answered = self.responder.answer(|question| {
             resumed = question.resumed();
             shared.answer(inside.state(), question)
         });
+        Heard { answered, resumed }
+    }
+
+    /// Reports releases to the rule: those that were admitted, by hand, by the calendar, and by works.
+    fn release(&mut self, inside: &mut Inside<'_>, heard: &Heard, now_ns: u64) {
+        let Self { shared, works, admissions, .. } = self;
         let state = inside.state();
         shared.or_abort(NONE, admissions.apply(state, now_ns));
         // Releases by hand from before the stop still count.
@@ -69,44 +131,50 @@ pub(crate) fn dispatch(
         state.stopping |= stop_now;
         state.end_ns = shared.end_ns.load(Ordering::Relaxed);
         shared.or_abort(NONE, state.release_due(now_ns));
-        listeners.answer(shared, works, &mut inside, now_ns);
-        if let Some(task) = resumed {
+        self.listeners.answer(shared, works, inside, now_ns);
+        if let Some(task) = heard.resumed {
             // Its event counts may have been notified meanwhile.
-            shared.or_abort(task, works.poll(&mut inside, task, true, now_ns));
+            shared.or_abort(task, works.poll(inside, task, true, now_ns));
         }
+        admissions.collect(inside.state(), now_ns);
+    }
+
+    /// Decides which job runs, and until when the dispatcher may sleep.
+    fn decide(&mut self, inside: &mut Inside<'_>, now_ns: u64) -> Decision {
+        let shared = self.shared;
         let state = inside.state();
-        admissions.collect(state, now_ns);
         state.look_at_budget(now_ns);
         let chosen = shared.or_abort(NONE, state.decide(|| now_ns));
         state.log_turns(now_ns);
         let next = shared.settle(state, chosen, Caller::Dispatcher, now_ns);
         let (first, second) = state.next_two();
         let end = state.budget_end();
-        let (first, second) = (first.min(end), first.max(end).min(second));
-        state.wake_ns = first;
-        let over = state.stopping && state.open == 0;
-        let stopped_by = std::mem::replace(&mut state.stopped_by, NONE);
-        shared.dispatcher_leave(inside, next);
-        if let Some(ahead) = &mut ahead {
-            ahead.arm(second);
-        }
-        if answered {
-            responder.wake();
-        }
-        if stopped_by != NONE {
-            stop(stopped_by);
-        }
-        if over {
-            break;
-        }
-        if !admissions.ask(works, panicked) {
-            listeners.sleep(shared, calls, (first, now_ns), admissions.wait());
+        state.wake_ns = first.min(end);
+        Decision {
+            next,
+            wake_ns: state.wake_ns,
+            then_ns: first.max(end).min(second),
+            over: state.stopping && state.open == 0,
+            stopped_by: std::mem::replace(&mut state.stopped_by, NONE),
         }
     }
-    drop(responder);
-    shared.quit.store(true, Ordering::Release);
-    for parker in &shared.parkers {
-        parker.unpark();
+
+    /// Acts outside the state: arms the timer, answers who waits, asks works, and sleeps. Returns whether another
+    /// scan follows.
+    fn act(&mut self, heard: &Heard, decision: &Decision, (calls, now_ns): (u32, u64)) -> bool {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.arm(decision.then_ns);
+        }
+        if heard.answered {
+            self.responder.wake();
+        }
+        if decision.stopped_by != NONE {
+            (self.stop)(decision.stopped_by);
+        }
+        if !decision.over && !self.admissions.ask(self.works, self.panicked) {
+            self.listeners.sleep(self.shared, calls, (decision.wake_ns, now_ns), self.admissions.wait());
+        }
+        !decision.over
     }
 }
 
