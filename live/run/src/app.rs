@@ -17,6 +17,7 @@ use crate::create::Create;
 use crate::dispatch::Dispatch;
 use crate::flow::{Flows, TaskFlows};
 use crate::job_context::{Body, PeriodicBody, Timing};
+use crate::names::{no_such, position};
 use crate::receiver::ReceiverBody;
 use crate::safe_state::Hook;
 use crate::{Control, Error, Payload, Receiver, Task};
@@ -368,13 +369,4 @@ impl<'p> Service<'_, 'p> {
         let service = self.app.plan.services[self.position].name.as_str();
         self.app.add_receiver(name, Some(service), create)
     }
-}
-
-pub(crate) fn no_such(what: &'static str, name: &str) -> Error {
-    Error::NoSuch { what, name: name.to_owned() }
-}
-
-/// A position as records store it. The planner allows at most 65,535 of anything.
-pub(crate) fn position(index: usize) -> u16 {
-    u16::try_from(index).unwrap_or(u16::MAX)
 }

@@ -8,10 +8,11 @@ use taut_plan::{ChannelKind, ChannelPlan};
 use taut_scope::Scope;
 use taut_share::queue::qrtr;
 
-use crate::app::{App, no_such, position as index};
+use crate::app::App;
 use crate::endpoint::{QueueReader, QueueWriter, ReadingEnd, StateReader, StateWriter, WritingEnd};
 use crate::flow::Flows;
 use crate::locked::Locked;
+use crate::names::{no_such, position as index};
 use crate::payload::{Own, Stamped};
 use crate::resource::Resource;
 use crate::state::{Shape, StateSlot, StateView};

@@ -15,9 +15,9 @@ use taut_time::Duration;
 use taut_trace::Drain;
 
 use crate::Error;
-use crate::app::{no_such, position};
 use crate::control::{Control, Reason};
 use crate::job_context::{Body, JobContext};
+use crate::names::{no_such, position};
 use crate::outside;
 use crate::resource::{Guard, Resource};
 

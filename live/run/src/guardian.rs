@@ -16,6 +16,7 @@ use taut_sys::{clock, crash, process, signals, terminal, thread};
 use taut_time::Instant;
 
 use crate::control::{Control, RESORT_NS, Reason};
+use crate::heapless::Text;
 use crate::outside;
 use crate::safe_state::{Said, record};
 
@@ -194,7 +195,7 @@ impl<'c> Guardian<'c> {
         park(begun_ns.saturating_add(REST_NS));
         let rest = safe_state::bring_to_rest();
         park(begun_ns.saturating_add(PARK_NS));
-        let mut words = Words::new();
+        let mut words = Text::new();
         // Text that does not fit is cut off; text that stderr does not take is lost.
         let _ = self.explain(&mut words, cause, rest);
         let _ = terminal::write_error(words.text());
@@ -219,7 +220,7 @@ impl<'c> Guardian<'c> {
         }
     }
 
-    fn explain(&self, words: &mut Words, cause: Cause, rest: Option<Rest>) -> fmt::Result {
+    fn explain(&self, words: &mut Text, cause: Cause, rest: Option<Rest>) -> fmt::Result {
         write!(words, "taut: {} is ended where it stands: ", self.plan.app)?;
         match cause {
             Cause::Job(job) => write!(words, "task `{}` does not end after its limit", self.name(job.task))?,
@@ -315,31 +316,5 @@ impl Asked {
         let handed_on = taken.sender == process::parent();
         *(if handed_on { &mut self.handed_on } else { &mut self.direct }) += 1;
         self.handed_on.max(self.direct) > 1
-    }
-}
-
-/// Text that does not use the heap.
-pub(crate) struct Words {
-    bytes: [u8; 2048],
-    length: usize,
-}
-
-impl Words {
-    pub(crate) fn new() -> Self {
-        Self { bytes: [0; 2048], length: 0 }
-    }
-
-    pub(crate) fn text(&self) -> &str {
-        std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
-    }
-}
-
-impl Write for Words {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = self.bytes.len() - self.length;
-        let count = text.floor_char_boundary(room);
-        self.bytes[self.length..self.length + count].copy_from_slice(&text.as_bytes()[..count]);
-        self.length += count;
-        if count == text.len() { Ok(()) } else { Err(fmt::Error) }
     }
 }

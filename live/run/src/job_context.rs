@@ -259,7 +259,7 @@ impl<'s> JobContext<'s> {
         let (service, state) = (self.timing.service?, self.change()?);
         self.state = state;
         let now_ns = clock::monotonic_ns();
-        let (service, task) = (crate::app::position(service), u64::from(self.timing.task));
+        let (service, task) = (crate::names::position(service), u64::from(self.timing.task));
         self.event_recorder.other(now_ns, Kind::Service, service, task, state as u64);
         Some(state)
     }

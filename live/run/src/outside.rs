@@ -17,8 +17,8 @@ use taut_sys::thread::Policy;
 use taut_sys::{clock, process, thread};
 use taut_time::Instant;
 
-use crate::app::position;
-use crate::guardian::Words;
+use crate::heapless::Text;
+use crate::names::position;
 
 /// How often the main thread checks the placements of threads: three short system calls for each thread, two for
 /// itself.
@@ -86,7 +86,7 @@ pub(crate) fn violated(violation: &Violation<'_>) {
     } else if lately(&GAP_AT_NS) {
         // Nothing tells which of the two it was.
         let stood_ms = GAP_NS_LONG.load(Ordering::Relaxed) / 1_000_000;
-        let mut words = Words::new();
+        let mut words = Text::new();
         let _ = writeln!(
             words,
             "  note: shortly before, all stood still for {stood_ms} ms: the machine stalled, or somebody had stopped the threads \

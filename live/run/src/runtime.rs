@@ -22,13 +22,14 @@ use taut_sys::{clock, interrupt, process, thread};
 use taut_time::{Duration, Instant};
 use taut_trace::{Owner, Sink, Writer, ring};
 
-use crate::app::{Code, TaskCode, position};
+use crate::app::{Code, TaskCode};
 use crate::best_effort::Context;
 use crate::control::{Control, Reason};
 use crate::dispatch::{Dispatch, DispatchedTask, Donor};
 use crate::flow::TaskFlows;
 use crate::job::EventRecorder;
 use crate::job_context::{Body, JobContext, Timing};
+use crate::names::position;
 use crate::outside::{Lookout, moved_value};
 use crate::safe_state::{Said, record};
 use crate::supervisor::{Config, Observer, facts};
