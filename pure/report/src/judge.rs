@@ -16,11 +16,12 @@ use crate::blame::{self, CoreJobs, Finding, Pending, Stalls};
 use crate::decisions::Decisions;
 use crate::end;
 use crate::figures::{ChannelFigures, CoreFigures, Counts, ProbeFigures, ServiceChange, TaskFigures, Values};
+use crate::frame::{facts, frame};
 use crate::jobs::{self, Early, Job, Open, TaskJobs};
 use crate::notes::Notes;
 use crate::outside::Outside;
 use crate::pauses::Pauses;
-use crate::report::{Lateness, Report, facts, frame};
+use crate::report::{Lateness, Report};
 use crate::verdict::{Breach, Cause, Ended, MAIN, Verdict, Warning};
 use crate::waits::{Awaited, Waits};
 

@@ -10,7 +10,17 @@ use taut_plan::{ClassPlan, Plan};
 use taut_time::Duration;
 
 use crate::decisions;
-use crate::tracks::Note;
+
+/// A text at an instant, and a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Note {
+    pub(crate) at: u64,
+    pub(crate) text: String,
+    pub(crate) category: &'static str,
+    /// The meaning of the number.
+    pub(crate) what: &'static str,
+    pub(crate) value: u64,
+}
 
 /// The category of a requested change.
 const CHANGE: &str = "change";

@@ -13,8 +13,9 @@
 
 use taut_time::Duration;
 
+use crate::notes::Note;
 use crate::protobuf::Message;
-use crate::tracks::{InstantEvent, Note, Task, Track, Tracks, What};
+use crate::tracks::{InstantEvent, Task, Track, Tracks, What};
 
 const SEQUENCE: u64 = 1;
 const PROCESS: u64 = 1;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_event::file::Run;
-use taut_event::{Ending, Kind, Record};
+use taut_event::{Ending, Record};
 use taut_plan::Plan;
-use taut_time::Instant;
 
 use crate::decisions::Decisions;
 use crate::figures::{
@@ -12,9 +10,7 @@ use crate::figures::{
 };
 use crate::jobs::Job;
 use crate::notes::Notes;
-use crate::tracks::Tracks;
 use crate::verdict::{Verdict, Warning};
-use crate::{html, json, judge, perfetto, text};
 
 /// A plan and a recorded run of it.
 #[derive(Clone, Debug)]
@@ -72,11 +68,6 @@ pub struct About<'a> {
 }
 
 impl Report {
-    /// Joins the plan with a run of it, and judges. Ignores records whose subject the plan does not have.
-    pub fn new(plan: &Plan, run: &Run) -> Self {
-        judge::judge(plan, run)
-    }
-
     /// Whether the run kept every bound that the plan proves.
     pub fn verdict(&self) -> &Verdict {
         &self.verdict
@@ -136,42 +127,4 @@ impl Report {
         let chains = self.chains.iter().map(|chain| chain.late_machine + reaction(chain));
         tasks.chain(channels).chain(chains).sum()
     }
-
-    /// For a terminal of `width` columns, at least 60; with ANSI colours if `color`. Ends with a line break.
-    pub fn text(&self, width: usize, color: bool) -> String {
-        text::write(self, width, color)
-    }
-
-    /// For programs: a JSON object with `schema_version` 1. The name of every time states its unit, ns; times of
-    /// events count from release 0. Ends with a line break.
-    pub fn json(&self) -> String {
-        json::write(self)
-    }
-
-    /// For a browser: one file that loads nothing else.
-    pub fn html(&self, about: &About<'_>) -> String {
-        html::write(self, about)
-    }
-
-    /// For Perfetto: jobs per task, CPU tracks, response times, flows of values; Protobuf bytes.
-    pub fn perfetto(&self) -> Vec<u8> {
-        perfetto::write(&Tracks::of(self))
-    }
-}
-
-/// Parses `key = value` lines, without quotes around the values.
-pub(crate) fn facts(text: &str) -> Vec<(String, String)> {
-    let lines = text.lines().filter_map(|line| line.split_once('='));
-    let clean = |text: &str| text.trim().trim_matches('"').to_owned();
-    lines.map(|(key, value)| (clean(key), clean(value))).collect()
-}
-
-/// The begin of the run, its end if that is recorded, and the instant of the last record.
-pub(crate) fn frame(run: &Run, records: &[Record]) -> (u64, Option<u64>, u64) {
-    let of = |kind| records.iter().find(move |record| record.kind == kind);
-    let times = records.iter().filter(|record| record.kind != Kind::Counted).map(|record| record.at.as_ns());
-    let begin = of(Kind::Begin).map(|record| record.at).or(run.begin).map(Instant::as_ns);
-    let begin = begin.or_else(|| times.clone().min()).unwrap_or(0);
-    let end = records.iter().filter(|record| record.kind == Kind::End).map(|record| record.at.as_ns()).max();
-    (begin, end, end.or(times.max()).unwrap_or(begin))
 }

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use taut_event::Kind;
 
 use crate::jobs::Job;
+use crate::notes::Note;
 use crate::report::{Lateness, Report};
 use crate::schedule::slices;
 use crate::simulated::Simulated;
@@ -55,17 +56,6 @@ pub(crate) struct Task {
     pub(crate) sections: Vec<Section>,
     /// Its notable events, by time.
     pub(crate) notes: Vec<Note>,
-}
-
-/// A text at an instant, and a number.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Note {
-    pub(crate) at: u64,
-    pub(crate) text: String,
-    pub(crate) category: &'static str,
-    /// The meaning of the number.
-    pub(crate) what: &'static str,
-    pub(crate) value: u64,
 }
 
 /// A job as it is shown.

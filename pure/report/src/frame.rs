@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Facts and instants of a whole run.
+
+use taut_event::file::Run;
+use taut_event::{Kind, Record};
+use taut_time::Instant;
+
+/// Parses `key = value` lines, without quotes around the values.
+pub(crate) fn facts(text: &str) -> Vec<(String, String)> {
+    let lines = text.lines().filter_map(|line| line.split_once('='));
+    let clean = |text: &str| text.trim().trim_matches('"').to_owned();
+    lines.map(|(key, value)| (clean(key), clean(value))).collect()
+}
+
+/// The begin of the run, its end if that is recorded, and the instant of the last record.
+pub(crate) fn frame(run: &Run, records: &[Record]) -> (u64, Option<u64>, u64) {
+    let of = |kind| records.iter().find(move |record| record.kind == kind);
+    let times = records.iter().filter(|record| record.kind != Kind::Counted).map(|record| record.at.as_ns());
+    let begin = of(Kind::Begin).map(|record| record.at).or(run.begin).map(Instant::as_ns);
+    let begin = begin.or_else(|| times.clone().min()).unwrap_or(0);
+    let end = records.iter().filter(|record| record.kind == Kind::End).map(|record| record.at.as_ns()).max();
+    (begin, end, end.or(times.max()).unwrap_or(begin))
+}
