@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use taut_time::Duration;
 
 use crate::{
-    App, BestEffort, ChannelKind, Cost, Fault, Flow, Mechanism, Model, OverflowPolicy, Overrun, Payload,
-    Platform, ServerPolicy, Shared, Size, rules,
+    App, BestEffort, ChannelKind, ClientKind, Cost, Fault, Flow, Mechanism, Model, OverflowPolicy, Overrun,
+    Payload, Platform, ServerPolicy, Shared, Size, rules,
 };
 
 /// The input by name: everything from which a [`Model`] is made, before any rule was checked.
@@ -169,13 +169,6 @@ pub struct ClientDraft {
     pub kind: ClientKind,
     /// The least time between two of its sends, if it guarantees one.
     pub min_gap: Option<Duration>,
-}
-
-/// The kind of an outside party.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClientKind {
-    /// A process on the same machine.
-    Process,
 }
 
 /// A channel, by name. The fields mean what [`crate::Channel`] says.

@@ -3,9 +3,7 @@
 
 //! Synchronous flows: which tasks read from which without a delay, and the application with the waits that follow.
 
-use taut_time::Duration;
-
-use crate::{ChannelId, Flow, Model, Party, TaskId};
+use crate::{ChannelId, Flow, Model, Party, TaskId, Waits};
 
 /// A writer, and a reader of its value of the same instant: the reader's job starts after the writer's job completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,17 +14,6 @@ pub struct Link {
     pub writer: TaskId,
     /// The task that reads.
     pub reader: TaskId,
-}
-
-/// The waiting and the cost that synchronous flows add to a task.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Waits {
-    /// The longest time from an arrival until the job's input is there; the job starts no sooner.
-    pub by: Duration,
-    /// The channel that causes the longest wait; none without a wait.
-    pub of: Option<ChannelId>,
-    /// Added to the cost of each job: sleeping and waking up, and waking others.
-    pub switching: Duration,
 }
 
 impl Model {

@@ -20,6 +20,7 @@ mod decided;
 mod draft;
 mod fault;
 mod flow;
+mod id;
 mod nearest;
 mod platform;
 mod resource;
@@ -33,21 +34,19 @@ mod what_if;
 pub use channel::{Channel, PAYLOAD_BYTES_MAX, Payload, PayloadField, Scalar};
 pub use decided::Decisions;
 pub use draft::{
-    ArrivalDraft, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, ClientKind, Draft, RealTimeDraft,
-    SectionDraft, SegmentDraft, ServerDraft, ServiceDraft, TaskDraft,
+    ArrivalDraft, ChainDraft, ChannelDraft, ClassDraft, ClientDraft, Draft, RealTimeDraft, SectionDraft,
+    SegmentDraft, ServerDraft, ServiceDraft, TaskDraft,
 };
 pub use fault::{Code, Fault, Label, Place, Severity};
-pub use flow::{Link, Waits};
+pub use flow::Link;
+pub use id::{ChannelId, ClientId, CoreId, Party, ResourceId, ServiceId, TaskId};
 pub use nearest::nearest;
 pub use platform::{Executor, OverheadSources, Overheads, Platform};
 pub use resource::{Section, Shared};
 pub use server::Server;
 pub use set::{Body, Request, Resource, Segment, SetFault, SetTask, TaskSet, Wrong};
-pub use system::{
-    App, Chain, ChannelId, Client, ClientId, CoreId, Model, Party, ResourceId, Service, ServiceId, Step,
-    TaskId,
-};
-pub use task::{BestEffort, Class, Cost, RealTime, Task};
+pub use system::{App, Chain, Client, ClientKind, Model, Service, Step};
+pub use task::{BestEffort, Class, Cost, RealTime, Task, Waits};
 pub use taut_policy::{
     Aim, Arrival, ArrivalPattern, CAPACITY_MAX, ChannelKind, Evidence, Flow, LINE_BYTES, LockingProtocol,
     Mechanism, OnMissingPrivilege, OverflowPolicy, Overrun, PRIORITY_MAX, Parties, SAFE_STATE_MAX,

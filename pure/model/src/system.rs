@@ -4,49 +4,9 @@
 use taut_time::Duration;
 
 use crate::{
-    Arrival, Channel, Class, ClientKind, LockingProtocol, Payload, Platform, RealTime, Server, Shared, Size,
-    Task,
+    Arrival, Channel, ChannelId, Class, ClientId, CoreId, LockingProtocol, Party, Payload, Platform,
+    RealTime, ResourceId, Server, Shared, Size, Task, TaskId,
 };
-
-macro_rules! id {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub(crate) u16);
-
-        impl $name {
-            /// The position in the model's list.
-            pub const fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
-    };
-}
-
-id!(
-    /// A task of one model.
-    TaskId
-);
-id!(
-    /// A service of one model.
-    ServiceId
-);
-id!(
-    /// A client of one model.
-    ClientId
-);
-id!(
-    /// A channel of one model.
-    ChannelId
-);
-id!(
-    /// A resource of one model.
-    ResourceId
-);
-id!(
-    /// A core of one model: a position in [`Platform::cores`], not a CPU's number.
-    CoreId
-);
 
 /// A whole application on its machine. Holding a value proves that every rule of [`crate::Draft::build`] holds: names
 /// are unique, references resolve, parties fit their channels. The analysis decides whether deadlines hold.
@@ -102,13 +62,11 @@ pub struct Client {
     pub min_gap: Option<Duration>,
 }
 
-/// A reader or writer of channels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Party {
-    /// A task of the application.
-    Task(TaskId),
-    /// A process of its own.
-    Client(ClientId),
+/// The kind of an outside party.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientKind {
+    /// A process on the same machine.
+    Process,
 }
 
 /// A path of data from a first task to a last one, with a bound on its age at the end.

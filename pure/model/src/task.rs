@@ -4,7 +4,7 @@
 use taut_policy::{Arrival, Evidence, Overrun};
 use taut_time::Duration;
 
-use crate::{ChannelId, CoreId, Section, Segment, ServiceId, Size, Waits};
+use crate::{ChannelId, CoreId, Section, Segment, ServiceId, Size};
 
 /// A recurring activity of the application: a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,4 +114,15 @@ impl Cost {
         let extra = u64::try_from(extra.div_ceil(1_000)).ok()?;
         part.checked_add(Duration::from_ns(extra))
     }
+}
+
+/// The waiting and the cost that synchronous flows add to a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// The longest time from an arrival until the job's input is there; the job starts no sooner.
+    pub by: Duration,
+    /// The channel that causes the longest wait; none without a wait.
+    pub of: Option<ChannelId>,
+    /// Added to the cost of each job: sleeping and waking up, and waking others.
+    pub switching: Duration,
 }
