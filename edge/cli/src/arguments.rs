@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use taut_plan::Size;
+use taut_sweep::Shard;
 use taut_time::Duration;
 
 /// Real-time applications, proven before they run.
@@ -86,7 +87,7 @@ pub(crate) enum Command {
         taut sweep examples/sweep/han14.toml                             the table of all points\n  \
         taut sweep examples/sweep/han14.toml --out rows.parquet          and a row for each system\n  \
         taut sweep examples/sweep/han14.toml --out 2.csv --shard 2/3     the second third of the rows")]
-    Sweep(crate::sweep::Sweep),
+    Sweep(Sweep),
     /// Measures what this machine adds to every job, and prints it as an overlay for its manifests.
     #[command(after_help = "Examples:\n  \
         taut bench -o board.toml                     and then: taut check --overlay board.toml\n  \
@@ -483,4 +484,47 @@ mod tests {
         assert!(!with(false, &[("CLICOLOR_FORCE", "0")]) && with(true, &[("NO_COLOR", "")]));
         assert!(!with(true, &[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")]));
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Sweep {
+    /// The generator file; docs/sweep.md has its keys.
+    pub(crate) generator: PathBuf,
+    /// Where to write the rows: a .parquet, .csv or .jsonl [default: nowhere, only the table is shown].
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Which part of the rows, counted from 1.
+    #[arg(long, value_name = "PART/PARTS", default_value = "1/1", value_parser = shard)]
+    pub(crate) shard: Shard,
+    /// Instead of the file's seed.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Threads that make rows [default: one per processor].
+    #[arg(short, long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+    /// Go on where an interrupted run has stopped, if there was one.
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Make nothing: join these Parquet files, one for each part, to one as a single run would have written it.
+    #[arg(long, value_name = "FILES", num_args = 1.., requires = "out", conflicts_with_all = ["shard", "resume", "jobs"])]
+    pub(crate) merge: Vec<PathBuf>,
+    /// Replace files that exist.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// How to print what the rows come to.
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+/// `2/3`: the second of three parts.
+fn shard(text: &str) -> Result<Shard, String> {
+    let wrong = || "a part and how many there are, as in 1/2".to_owned();
+    let (part, of) = text.split_once('/').ok_or_else(wrong)?;
+    let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
+    let (part, of) = (number(part)?, number(of)?);
+    let shard = part.checked_sub(1).and_then(|index| Shard::new(index, of));
+    shard.ok_or_else(|| match part {
+        0 => format!("parts are counted from 1: 1/{of} is the first"),
+        _ => format!("there are {of} parts"),
+    })
 }

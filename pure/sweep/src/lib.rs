@@ -45,6 +45,7 @@
 //! | `row`, `summary` | a row, and the sums over the rows of a point |
 #![forbid(unsafe_code)]
 
+mod ask;
 mod draw;
 mod fault;
 mod generator;

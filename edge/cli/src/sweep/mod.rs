@@ -10,15 +10,14 @@ mod partial;
 mod table;
 mod work;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use clap::Args;
 use taut_manifest::{Diagnostic, Source, Span};
 use taut_model::Severity;
-use taut_sweep::{Generator, Row, Shard, Summary};
+use taut_sweep::{Generator, Row, Summary};
 
-use crate::arguments::{Format, Screen};
+use crate::arguments::{Format, Screen, Sweep};
 use crate::attend::Attendant;
 use crate::outcome::{Failure, Outcome};
 use crate::say::{err, errln, out, outln};
@@ -27,49 +26,6 @@ use crate::sweep::partial::{Origin, Partial};
 
 /// If the process is killed, it loses at most the rows of this interval.
 const FLUSHED: Duration = Duration::from_millis(200);
-
-#[derive(Debug, Args)]
-pub(crate) struct Sweep {
-    /// The generator file; docs/sweep.md has its keys.
-    generator: PathBuf,
-    /// Where to write the rows: a .parquet, .csv or .jsonl [default: nowhere, only the table is shown].
-    #[arg(short, long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Which part of the rows, counted from 1.
-    #[arg(long, value_name = "PART/PARTS", default_value = "1/1", value_parser = shard)]
-    shard: Shard,
-    /// Instead of the file's seed.
-    #[arg(long)]
-    seed: Option<u64>,
-    /// Threads that make rows [default: one per processor].
-    #[arg(short, long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
-    /// Go on where an interrupted run has stopped, if there was one.
-    #[arg(long)]
-    resume: bool,
-    /// Make nothing: join these Parquet files, one for each part, to one as a single run would have written it.
-    #[arg(long, value_name = "FILES", num_args = 1.., requires = "out", conflicts_with_all = ["shard", "resume", "jobs"])]
-    merge: Vec<PathBuf>,
-    /// Replace files that exist.
-    #[arg(long)]
-    force: bool,
-    /// How to print what the rows come to.
-    #[arg(long, value_enum, default_value_t = Format::Human)]
-    format: Format,
-}
-
-/// `2/3`: the second of three parts.
-fn shard(text: &str) -> Result<Shard, String> {
-    let wrong = || "a part and how many there are, as in 1/2".to_owned();
-    let (part, of) = text.split_once('/').ok_or_else(wrong)?;
-    let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
-    let (part, of) = (number(part)?, number(of)?);
-    let shard = part.checked_sub(1).and_then(|index| Shard::new(index, of));
-    shard.ok_or_else(|| match part {
-        0 => format!("parts are counted from 1: 1/{of} is the first"),
-        _ => format!("there are {of} parts"),
-    })
-}
 
 pub(crate) fn sweep(arguments: &Sweep, screen: &Screen) -> Result<Outcome, Failure> {
     let text = crate::input::read(&arguments.generator)?;

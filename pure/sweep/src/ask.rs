@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Applies methods to systems.
+
+use taut_analysis::Overflow;
+use taut_model::Mechanism;
+use taut_planner::select::{Judged, Problem, best, exhaustive, paper};
+use taut_time::Duration;
+
+use crate::method::{Answer, Method};
+use crate::system::System;
+
+impl Method {
+    /// Applies the method to a system and its problem, whose objects have these mechanisms on offer.
+    ///
+    /// # Errors
+    /// [`Overflow`] if times or bytes do not fit in 64 bits.
+    pub fn ask(
+        &self,
+        system: &System,
+        problem: &mut Problem,
+        offered: &[Mechanism],
+    ) -> Result<Answer, Overflow> {
+        let place = |mechanism| offered.iter().position(|offered| *offered == mechanism);
+        let all = |problem: &mut Problem, mechanism| {
+            let Some(place) = place(mechanism) else { return Ok(Answer::default()) };
+            let selection = vec![Some(place); problem.objects().len()];
+            Ok(Answer::of(problem.judge(&selection)?))
+        };
+        match *self {
+            Self::Msrp => all(problem, Mechanism::Msrp),
+            Self::Mpcp => all(problem, Mechanism::Mpcp),
+            Self::Dbp => all(problem, Mechanism::Dbp),
+            Self::Tccp => all(problem, Mechanism::Tccp),
+            Self::Locks => {
+                let locks = place(Mechanism::Msrp).zip(place(Mechanism::Mpcp));
+                locks.map_or(Ok(Answer::default()), |locks| split(system, problem, locks))
+            }
+            Self::Heuristic(depth) => {
+                Ok(Answer::of(paper::heuristic(problem, depth)?.map(|(_, judged)| judged)))
+            }
+            Self::Backtracking(depth) => {
+                Ok(Answer::of(paper::backtracking(problem, depth)?.map(|(_, judged)| judged)))
+            }
+            Self::Best(judgements) => {
+                let found = best::search(problem, judgements, &mut |_| true)?;
+                let proven = Some(found.is_proven());
+                let at_least = Some(found.at_least).filter(|least| *least < u64::MAX);
+                Ok(Answer { proven, at_least, ..Answer::of(found.best.map(|(_, judged)| judged)) })
+            }
+            Self::Exhaustive(most) if problem.objects().len() > most => Ok(Answer::default()),
+            Self::Exhaustive(_) => {
+                let answer = Answer::of(exhaustive::search(problem)?.map(|(_, judged)| judged));
+                Ok(Answer { proven: Some(true), at_least: answer.bytes, ..answer })
+            }
+        }
+    }
+}
+
+impl Answer {
+    fn of(judged: Option<Judged>) -> Self {
+        let bytes = judged.map(|judged| judged.bytes);
+        Self { schedulable: Some(bytes.is_some()), bytes, proven: None, at_least: None }
+    }
+}
+
+/// The division that needs the least memory; among equals, the one with the fewest suspending objects.
+fn split(
+    system: &System,
+    problem: &mut Problem,
+    (spin, suspend): (usize, usize),
+) -> Result<Answer, Overflow> {
+    let mut lengths = vec![Duration::ZERO; problem.objects().len()];
+    for request in (0..system.set.tasks().len()).flat_map(|task| system.set.requests(task)) {
+        lengths[request.resource] = lengths[request.resource].max(request.length);
+    }
+    let mut order: Vec<usize> = (0..lengths.len()).collect();
+    order.sort_by_key(|&at| std::cmp::Reverse(lengths[at]));
+    let mut selection = vec![Some(spin); order.len()];
+    let mut found: Option<Judged> = problem.judge(&selection)?;
+    for at in order {
+        selection[at] = Some(suspend);
+        let judged = problem.judge(&selection)?;
+        let better = |judged: &Judged| found.as_ref().is_none_or(|found| judged.bytes < found.bytes);
+        if judged.as_ref().is_some_and(better) {
+            found = judged;
+        }
+    }
+    Ok(Answer::of(found))
+}
