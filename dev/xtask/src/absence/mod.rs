@@ -3,6 +3,7 @@
 
 //! Checks the rules of absence, which say what code must not contain. ARCHITECTURE.md lists them by name.
 
+mod circles;
 mod edges;
 pub(crate) mod source;
 mod words;
@@ -33,13 +34,17 @@ pub(crate) fn steps() -> Vec<Step> {
     let forbid = Step::new("absence forbid-unsafe", |tree| Outcome::of_findings(&forbid_unsafe(tree)));
     let metaphor = Step::new("absence no-metaphor", |tree| Outcome::of_findings(&words::metaphors(tree)));
     let named = Step::new("absence named", |tree| Outcome::of_findings(&named(tree)));
-    edges.chain(words).chain([forbid, metaphor, named]).collect()
+    let circles = Step::new("absence circles", |tree| Outcome::of_findings(&circles::check(tree)));
+    edges.chain(words).chain([forbid, metaphor, circles, named]).collect()
 }
 
 /// The names of all rules.
 fn names() -> Vec<&'static str> {
     let edges = EDGE_RULES.iter().map(|(name, _)| *name);
-    edges.chain(words::WORDS.iter().map(|rule| rule.name)).chain(["forbid-unsafe", "no-metaphor"]).collect()
+    edges
+        .chain(words::WORDS.iter().map(|rule| rule.name))
+        .chain(["forbid-unsafe", "no-metaphor", "circles"])
+        .collect()
 }
 
 /// Rule `forbid-unsafe`: the compiler itself refuses `unsafe` in every crate of `pure/`.
