@@ -12,7 +12,7 @@ use crate::task::TaskId;
 
 /// For threads outside the executor. Each call waits until the core's dispatcher has answered.
 impl Exec<'_> {
-    /// A task's level: see [`Job::level`].
+    /// A task's level: see [`Job::level`](crate::Job::level).
     ///
     /// # Errors
     /// [`ChangeError::Foreign`], [`ChangeError::Served`], [`ChangeError::Stopped`].
@@ -20,7 +20,7 @@ impl Exec<'_> {
         read(self.ask(task.brand, Question::Level(task.task)))
     }
 
-    /// Changes a task's level: see [`Job::set_level`]. A paused task has no job after a while.
+    /// Changes a task's level: see [`Job::set_level`](crate::Job::set_level). A paused task has no job after a while.
     ///
     /// # Errors
     /// [`ChangeError`].
@@ -36,7 +36,7 @@ impl Exec<'_> {
         read(self.ask(resource.brand, Question::Ceiling(resource.index())))
     }
 
-    /// Changes a resource's ceiling, or floor: see [`Job::set_ceiling`].
+    /// Changes a resource's ceiling, or floor: see [`Job::set_ceiling`](crate::Job::set_ceiling).
     ///
     /// # Errors
     /// [`ChangeError`].
