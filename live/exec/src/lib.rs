@@ -30,8 +30,8 @@
 //! assert_eq!(count.into_value(), Some(jobs(0) + 100 * jobs(1)));
 //! ```
 //!
-//! A [`LocalRule`] decides which job runs and guards the resources. [`Setup`] takes cores, resources and tasks, and checks
-//! them. [`Setup::run`] starts a dispatcher and a pool of worker threads per core, and returns the outcome of all
+//! A [`LocalRule`] decides which job runs and guards the resources. [`Setup`] takes cores, resources and tasks, and
+//! checks them. [`Setup::run`] starts a dispatcher and a pool of worker threads per core, and returns the outcome of all
 //! jobs. docs/decisions/0039 explains how it works.
 
 mod error;

@@ -3,6 +3,10 @@
 
 use taut_analysis::{Bound, BoundTerm, Verdict, Why};
 use taut_model::{ChannelId, Class, Fault, Model, Party, RealTime, Severity};
+use taut_plan::{
+    Arrival, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, Input, Overrides, Plan, ReaderPlan,
+    Region, ServicePlan, TaskPlan, Term, WriterPlan,
+};
 use taut_time::Duration;
 
 use crate::advice::deadline;
@@ -20,10 +24,6 @@ use crate::response::serve;
 use crate::response::shared::Shared;
 use crate::response::waits;
 use crate::selection::decide;
-use taut_plan::{
-    Arrival, ChainPlan, ChannelPlan, ChoicePlan, ClassPlan, CorePlan, Input, Overrides, Plan, ReaderPlan,
-    Region, ServicePlan, TaskPlan, Term, WriterPlan,
-};
 
 /// The largest number that TOML can hold; stands for any utilisation above it.
 const PPM_MAX: u64 = i64::MAX as u64;

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 
 use taut_analysis::{Overflow, memory};
 use taut_model::{Channel, ChannelId, Class, Fault, Flow, Model, Party, Size, codes};
+use taut_plan::layout::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, file_of};
+use taut_plan::{MemoryPlan, Place, Region, ScopePlan};
 
 use crate::channels::flow::Realisation;
 use crate::placement::{Placements, dispatch};
 use crate::response::shared::Shared;
-use taut_plan::layout::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, file_of};
-use taut_plan::{MemoryPlan, Place, Region, ScopePlan};
 
 /// Where everything lies.
 #[derive(Default)]

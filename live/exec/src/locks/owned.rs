@@ -4,10 +4,10 @@
 //! Locks between cores that own their memory.
 
 use taut_lock::{LayoutError, PARTIES_LIMIT, queued, spin};
+use taut_policy::GlobalRule;
 
 use crate::locks::global::Global;
 use crate::locks::lines::Lines;
-use taut_policy::GlobalRule;
 
 impl<T: Send> Global<'static, T> {
     pub(crate) fn owned(

@@ -33,12 +33,12 @@
 //! *Levels that change* do so while their task has no job, so the level of a begun job is the level of its task.
 //! [`State::may_have_level`] preserves the bound.
 
+use taut_policy::LocalRule;
 use taut_policy::{Attribute, Overrun};
 
 use crate::ready::state::State;
 use crate::ready::worker_priorities::WORKERS_MAX;
 use crate::task::{Release, TaskSetup};
-use taut_policy::LocalRule;
 
 impl TaskSetup {
     /// Whether its jobs share a thread with those of other plain tasks of its level.

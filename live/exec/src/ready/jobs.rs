@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
+use taut_policy::LocalRule;
 use taut_policy::{Budget, Overrun};
 use taut_sys::account::Switches;
 use taut_time::Duration;
@@ -10,7 +11,6 @@ use crate::ready::limits::LOOKS;
 use crate::ready::state::{BACKLOG_MAX, NEVER};
 use crate::ready::worker_priorities::NONE;
 use crate::task::{Release, TaskSetup};
-use taut_policy::LocalRule;
 
 /// A released job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

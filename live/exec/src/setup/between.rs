@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use taut_lock::life::{Alive, Lives};
 use taut_lock::{LayoutError, Memory, Place, Plain, queued, spin};
+use taut_policy::GlobalRule;
 
 use crate::locks::global::{Global, Parties, PartyCell, Value};
 use crate::setup::Setup;
-use taut_policy::GlobalRule;
 
 /// The role of this process among those that use a resource.
 #[derive(Clone)]

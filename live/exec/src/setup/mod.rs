@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use taut_lock::Listener;
 use taut_lock::life::{Alive, Lives};
+use taut_policy::GlobalRule;
+use taut_policy::LocalRule;
 use taut_policy::{Attribute, Overrun};
 use taut_time::Duration;
 use taut_trace::{Drain, Owner, Recorder, ring};
@@ -26,8 +28,6 @@ use crate::server::{ServerId, ServerSetup};
 use crate::task::{CoreId, Release, TaskId, TaskSetup};
 use crate::threads::listeners::Listeners;
 use crate::violation::Handler;
-use taut_policy::GlobalRule;
-use taut_policy::LocalRule;
 
 /// A core of a set-up.
 pub(crate) struct CoreSetup<'w> {

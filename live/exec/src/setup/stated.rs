@@ -5,6 +5,7 @@
 //! states.
 
 use taut_policy::Attribute;
+use taut_policy::LocalRule;
 use taut_time::Duration;
 
 use crate::error::SetupError;
@@ -12,7 +13,6 @@ use crate::ready::rule::Attributes;
 use crate::resource::Resource;
 use crate::setup::{CoreSetup, Setup};
 use crate::task::{TaskId, TaskSetup};
-use taut_policy::LocalRule;
 
 impl Setup<'_> {
     /// A task's level: its priority, or under EDF the relative deadline that is its preemption level. `None` if the

@@ -10,16 +10,16 @@
 //! C3  A level changes only while the task has no job and no release that waits, and only to one that keeps C1.
 //! ```
 //!
-//! **Why locks still exclude.** At any instant, a held resource has the ceiling that it had at its lock (C2). A user
-//! with a job has the level that it had at the job's release (C3), and a user without a job has some level. By C1
-//! neither is above the ceiling. So the rule guarantees here what it guarantees with constant ceilings: see
+//! **Why locks still exclude.** At any instant, a held resource has the ceiling that it had at its lock (C2). A
+//! user with a job has the level that it had at the job's release (C3), and a user without a job has some level.
+//! By C1 neither is above the ceiling. So the rule guarantees here what it guarantees with constant ceilings: see
 //! `taut_policy::Attribute`.
 //!
-//! **Why a change needs no new decision.** The last decision was made from the levels of ready tasks and the ceilings
-//! of held resources, and none of these changes.
+//! **Why a change needs no new decision.** The last decision was made from the levels of ready tasks and the
+//! ceilings of held resources, and none of these changes.
 //!
-//! **Deadline floors.** A user that is reported later arrives at a ≥ N (see [`crate::ready::rule`]). It is due at a + D with
-//! the D that it has then, and D ≥ F by C1. F is the floor at the lock, by C2.
+//! **Deadline floors.** A user that is reported later arrives at a ≥ N (see [`crate::ready::rule`]). It is due at
+//! a + D with the D that it has then, and D ≥ F by C1. F is the floor at the lock, by C2.
 //!
 //! **Records.** A change is recorded before anything that follows from it, so a replay makes it at the same place.
 

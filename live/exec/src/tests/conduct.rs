@@ -363,7 +363,7 @@ fn what_others_had_is_not_the_servers() {
             assert!(is_replayed(policy, donates, &records), "{which}");
             let reported: Vec<Record> =
                 records.iter().filter(|record| record.kind != Kind::Beside).copied().collect();
-            assert!(!is_replayed(policy, donates, &reported), "told of nothing: {which}");
+            assert!(!is_replayed(policy, donates, &reported), "without its records of others: {which}");
         }
     }
 }

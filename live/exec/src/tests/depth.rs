@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! More tasks than threads. In these tests a core has only as many threads as [`crate::ready::depth`] counts, so every other
-//! test here checks that number as well.
+//! More tasks than threads. In these tests a core has only as many threads as [`crate::ready::depth`] counts, so
+//! every other test here checks that number as well.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration as Time;

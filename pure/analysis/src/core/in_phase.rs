@@ -3,11 +3,11 @@
 
 //! Response times with known phases: the tasks of a core that have a common start become transactions with offsets.
 //!
-//! Tasks of [`ArrivalPattern::Phased`] keep the distances that their offsets give them, for ever. They form one transaction
-//! of the length of their hyperperiod, with an activity for each job in it. That loses only one thing: two jobs of
-//! one task count against each other as equally urgent. If the hyperperiod holds more than `ACTIVITIES_MAX` jobs, the
-//! tasks of each period form a transaction, as if the phases between transactions were free. Every other task, and
-//! the platform probe, is a transaction of its own: its phase is free.
+//! Tasks of [`ArrivalPattern::Phased`] keep the distances that their offsets give them, for ever. They form one
+//! transaction of the length of their hyperperiod, with an activity for each job in it. That loses only one thing:
+//! two jobs of one task count against each other as equally urgent. If the hyperperiod holds more than
+//! `ACTIVITIES_MAX` jobs, the tasks of each period form a transaction, as if the phases between transactions were
+//! free. Every other task, and the platform probe, is a transaction of its own: its phase is free.
 
 use taut_model::ArrivalPattern;
 use taut_time::Duration;

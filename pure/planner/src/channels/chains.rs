@@ -15,11 +15,11 @@ use taut_model::{
     Arrival, ArrivalPattern, Chain, ChannelId, ChannelKind, Class, Fault, Flow, Model, Party, Place,
     RealTime, SchedulingPolicy, Step, TaskId, codes,
 };
+use taut_plan::{ChainPlan, StepPlan};
 use taut_time::Duration;
 
 use crate::placement::{Placements, Who};
 use crate::response::bounds::ResponseBounds;
-use taut_plan::{ChainPlan, StepPlan};
 
 /// What the bounds of chains rest on.
 pub(crate) struct Known<'a> {

@@ -14,11 +14,11 @@
 use taut_analysis::uni::server::{self, Requests, deferrable, polling, sporadic};
 use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{Class, Fault, Model, Place, RealTime, ServerPolicy, Task, codes};
+use taut_plan::{ServerPlan, Term};
 use taut_time::Duration;
 
 use crate::placement::{Placements, Who};
 use crate::response::shared::Shared;
-use taut_plan::{ServerPlan, Term};
 
 /// All servers, in the manifest's order.
 pub(crate) fn servers(

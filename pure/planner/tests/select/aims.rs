@@ -28,14 +28,14 @@ fn the_best_of_all() {
         let all = exhaustive::search(&mut problem).unwrap();
         let ours = best::search(&mut problem, u64::MAX, &mut |_| true).unwrap();
         assert!(ours.is_proven(), "seed {seed}");
-        let value = all.as_ref().map(|(_, judged)| aim.value(judged));
-        assert_eq!(ours.best.as_ref().map(|(_, judged)| aim.value(judged)), value, "seed {seed}");
+        let value = all.as_ref().map(|(_, judged)| judged.value(aim));
+        assert_eq!(ours.best.as_ref().map(|(_, judged)| judged.value(aim)), value, "seed {seed}");
         let (Some((selection, judged)), Some((_, all))) = (ours.best, all) else { continue };
         ended[0] += 1;
-        ended[1] += u32::from(aim.values(&judged) == aim.values(&all));
+        ended[1] += u32::from(judged.values(aim) == all.values(aim));
         if aim != Aim::Memory {
             // Then bytes are the least there are with that value, too.
-            assert_eq!(aim.values(&judged)[1], aim.values(&all)[1], "seed {seed}");
+            assert_eq!(judged.values(aim)[1], all.values(aim)[1], "seed {seed}");
         }
         assert!(judged.responses[0].as_ns() + judged.responses[judged.responses.len() - 1].as_ns() <= limit);
         for object in 0..selection.len() {
@@ -46,8 +46,8 @@ fn the_best_of_all() {
                 match other.alone {
                     // If it were better, the search would have taken it.
                     Alone::Kept(other) => {
-                        assert!(aim.value(&other) >= aim.value(&judged));
-                        next = next.min(aim.value(&other));
+                        assert!(other.value(aim) >= judged.value(aim));
+                        next = next.min(other.value(aim));
                         kept += 1;
                     }
                     Alone::Missed(Miss::Deadline { response, deadline, .. }) => assert!(response > deadline),

@@ -23,7 +23,7 @@ struct Tally {
 }
 
 fn value(aim: Aim, found: Option<&(Vec<usize>, Judged)>) -> Option<u64> {
-    found.map(|(_, judged)| aim.value(judged))
+    found.map(|(_, judged)| judged.value(aim))
 }
 
 /// All selections, each judged by a set made anew.

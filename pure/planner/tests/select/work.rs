@@ -18,10 +18,10 @@ fn work(systems: impl Iterator<Item = System>, equations: Equations, aim: Aim) -
         problem.aim(aim);
         let answer = best::search(&mut problem, 20_000, &mut |_| true).unwrap();
         judged += problem.judged();
-        sum += answer.best.as_ref().map_or(0, |(_, judged)| aim.values(judged).iter().sum());
+        sum += answer.best.as_ref().map_or(0, |(_, judged)| judged.values(aim).iter().sum());
         if let Some((selection, _)) = &answer.best {
             let second = best::runner_up(&mut problem, selection, 0, 2_000, &mut |_| true).unwrap();
-            sum += second.best.as_ref().map_or(0, |(_, judged)| aim.values(judged).iter().sum());
+            sum += second.best.as_ref().map_or(0, |(_, judged)| judged.values(aim).iter().sum());
         }
     }
     format!("{aim:?} {equations:?}: {judged} judgements, {sum}\n")
@@ -34,7 +34,7 @@ fn work_of_all(aim: Aim) -> String {
         let mut problem = small(&mut Draw(5_000 + seed), 6, 300).problem(Equations::Sound);
         problem.aim(aim);
         if let Some((selection, found)) = exhaustive::search(&mut problem).unwrap() {
-            sum += aim.values(&found).iter().sum::<u64>();
+            sum += found.values(aim).iter().sum::<u64>();
             digits = selection.iter().fold(digits, |digits, offer| (digits * 7 + offer) % 1_000_003);
         }
         judged += problem.judged();

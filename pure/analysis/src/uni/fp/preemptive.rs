@@ -22,20 +22,21 @@
 //!
 //! **When it is exact.** With A1 the worst job is the first of a busy window in which every more urgent task is
 //! released at once, after all of its jitter, and then as often as it may (critical instant). Some run does that if
-//! every task's phase is free ([`ArrivalPattern::Periodic`]). Tasks with a common start ([`ArrivalPattern::Phased`]) do it if all their
-//! offsets and jitters are equal. Otherwise the instant may never come, so a bound past the deadline means "not
-//! shown". Ignoring offsets is sound in every case: it only adds runs. B must be attained as well; and a task with a
-//! non-preemptive section of its own may finish earlier than the equation says, because nothing interferes within the
-//! section: both make the answer "not shown" too. So does an equally urgent task: the equation lets its later jobs
-//! interfere, and where equals are served in order of arrival they do not. `higher` has no priorities, so a caller
-//! that puts such a task into it sets [`Subject::blocking_attained`] = false. In dense time, B by a section that
-//! starts just before the release is a supremum; w, as the least fixed point, is continuous from the left in B, so if
-//! the bound is past the deadline, some run is, too.
+//! every task's phase is free ([`ArrivalPattern::is_free`]). Tasks with a common start
+//! ([`ArrivalPattern::Phased`]) do it if all their offsets and jitters are equal. Otherwise the instant may never
+//! come, so a bound past the deadline means "not shown". Ignoring offsets is sound in every case: it only adds
+//! runs. B must be attained as well; and a task with a non-preemptive section of its own may finish earlier than
+//! the equation says, because nothing interferes within the section: both make the answer "not shown" too. So does
+//! an equally urgent task: the equation lets its later jobs interfere, and where equals are served in order of
+//! arrival they do not. `higher` has no priorities, so a caller that puts such a task into it sets
+//! [`Subject::blocking_attained`] = false. In dense time, B by a section that starts just before the release is a
+//! supremum; w, as the least fixed point, is continuous from the left in B, so if the bound is past the deadline,
+//! some run is, too.
 //!
 //! **It ends.** w never falls and grows by at least 1 ns a step, and the first value with R > D ends the search.
 //! Where that would take too long, [`STEPS_MAX`] ends it sooner, with an answer that says so. Past D, the result is
-//! the equation's value for the window that ends at D: more than D, at most the true value, and made of all jobs that
-//! come before the deadline.
+//! the equation's value for the window that ends at D: more than D, at most the true value, and made of all jobs
+//! that come before the deadline.
 
 use taut_model::ArrivalPattern;
 use taut_time::Duration;
@@ -98,8 +99,8 @@ pub fn response(subject: &Subject, higher: &[Task]) -> Result<Verdict<Response>,
 
 /// The same, if w is known to be at least `least`: the iteration starts there, and finds the same bound sooner.
 ///
-/// Two such values, if nothing else changes: after a task is added above, the old w plus the C of that task; for the
-/// next task in order of urgency, the w of the task before plus the C of the next one, if B does not fall.
+/// Two such values, if nothing else changes: after a task is added above, the old w plus the C of that task; for
+/// the next task in order of urgency, the w of the task before plus the C of the next one, if B does not fall.
 ///
 /// # Errors
 /// As for [`response`].

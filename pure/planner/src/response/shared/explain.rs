@@ -5,13 +5,13 @@
 
 use taut_analysis::multi::{TaskBound, Witness};
 use taut_model::Model;
+use taut_plan::Term;
 use taut_time::Duration;
 
 use super::charge::Charged;
 use super::edf::Due;
 use crate::placement::Placements;
 use crate::response::waits;
-use taut_plan::Term;
 
 pub(crate) fn term(kind: &str, of: Option<&str>, time: Duration) -> Term {
     Term { kind: kind.to_owned(), of: of.map(str::to_owned), count: None, time }

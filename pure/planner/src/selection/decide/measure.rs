@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 
 use taut_model::{Aim, Fault, Model, Severity};
+use taut_plan::ChainPlan;
 use taut_time::Duration;
 
 use crate::channels::chains::{self, Known, Places};
@@ -13,7 +14,6 @@ use crate::response::bounds::ResponseBounds;
 use crate::response::proof::{Effort, Proof};
 use crate::response::settle;
 use crate::shown::percent;
-use taut_plan::ChainPlan;
 
 /// What a set of decisions results in.
 #[derive(Clone, Debug)]

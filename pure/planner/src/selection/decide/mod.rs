@@ -22,9 +22,9 @@ mod together;
 mod why;
 
 use taut_model::{Aim, ChannelId, Decisions, Fault, Mechanism, Model, Place, SchedulingPolicy, codes};
+use taut_plan::DecisionPlan;
 
 use crate::response::settle;
-use taut_plan::DecisionPlan;
 pub(crate) use why::choice;
 pub use why::why_channel;
 

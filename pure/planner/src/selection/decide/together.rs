@@ -23,9 +23,7 @@ use crate::placement::dispatch;
 use crate::placement::{Placement, Placements, Who};
 use crate::response::bounds::{ResponseBound, ResponseBounds};
 use crate::response::shared::{self, Layout, Shared};
-use crate::selection::select::{
-    self, Constraint, Equations, Footprint, Memory, Object, Offer, Problem, best,
-};
+use crate::selection::select::{Constraint, Equations, Footprint, Memory, Object, Offer, Problem, best};
 
 /// The most judgements: about a second.
 const JUDGEMENTS: u64 = 100_000;
@@ -56,11 +54,7 @@ pub(super) fn select(
     let model = Arc::new(open.decided(&all)?);
     let placements = Placements::choose(&model, None);
     let (stands, tasks, mut problem) = laid_out(open, candidates, &model, &placements).ok()??;
-    problem.aim(match aim {
-        Aim::Memory => select::Aim::Memory,
-        Aim::Response => select::Aim::Response,
-        Aim::Slack => select::Aim::Slack,
-    });
+    problem.aim(aim);
     dispatchers(&open.decided(decisions)?, &model, &placements, &mut problem);
     chains(&model, &Places::of(&model, &placements), &tasks, &mut problem);
     let answer = best::search(&mut problem, JUDGEMENTS, &mut |_| true).ok()?;

@@ -6,6 +6,7 @@
 use std::fmt::Write;
 
 use taut_model::{Aim, ChannelId, Executor, Mechanism, Model};
+use taut_plan::{ChoicePlan, OtherPlan, Overrides};
 use taut_time::Duration;
 
 use super::measure::Measure;
@@ -18,7 +19,6 @@ use crate::overrides::OverrideError;
 use crate::placement::Placements;
 use crate::response::bounds::ResponseBounds;
 use crate::response::proof::{Effort, Proof};
-use taut_plan::{ChoicePlan, OtherPlan, Overrides};
 
 /// A mechanism for a state, and its consequences.
 pub(super) struct Offer {

@@ -6,40 +6,27 @@ use std::sync::Arc;
 
 use taut_analysis::Overflow;
 use taut_analysis::multi::Guard;
+use taut_model::Aim;
 use taut_time::Duration;
 
 use super::problem::Judged;
 
-/// What to minimise. Among selections with the same value, the search also minimises bytes if it comes to its end;
-/// slack and response then decide only as far as exchanges of an object or two find something better.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Aim {
-    /// Bytes of all objects, and of what is charged once.
-    #[default]
-    Memory,
-    /// Σ R / D over all tasks, in millionths.
-    Response,
-    /// The largest R / D, in millionths: so the least slack (D − R) / D is largest.
-    Slack,
-}
-
-impl Aim {
-    /// The value of a selection that this aim minimises.
-    pub fn value(self, judged: &Judged) -> u64 {
-        match self {
-            Self::Memory => judged.bytes,
-            Self::Response => judged.response_ppm,
-            Self::Slack => judged.tightest_ppm,
-        }
+impl Judged {
+    /// The measure that an aim minimises: bytes of all objects and of what is charged once, Σ R / D over all tasks, or
+    /// the largest R / D, for which the least slack (D − R) / D is largest; the latter two in millionths.
+    pub fn value(&self, aim: Aim) -> u64 {
+        self.values(aim)[0]
     }
 
-    /// All measures, in the order in which they decide.
-    pub fn values(self, judged: &Judged) -> [u64; 3] {
-        let Judged { bytes, response_ppm, tightest_ppm, .. } = *judged;
-        match self {
-            Self::Memory => [bytes, tightest_ppm, response_ppm],
-            Self::Response => [response_ppm, bytes, tightest_ppm],
-            Self::Slack => [tightest_ppm, bytes, response_ppm],
+    /// All measures, in the order in which they decide. Among selections with the same value, the search also
+    /// minimises bytes if it comes to its end; slack and response then decide only as far as exchanges of an object or
+    /// two find something better.
+    pub fn values(&self, aim: Aim) -> [u64; 3] {
+        let &Self { bytes, response_ppm, tightest_ppm, .. } = self;
+        match aim {
+            Aim::Memory => [bytes, tightest_ppm, response_ppm],
+            Aim::Response => [response_ppm, bytes, tightest_ppm],
+            Aim::Slack => [tightest_ppm, bytes, response_ppm],
         }
     }
 }

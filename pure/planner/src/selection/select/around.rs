@@ -28,7 +28,7 @@ pub(super) fn around(
     let mut since = 0;
     for at in (0..near.len()).cycle() {
         let Some((selection, judged)) = &search.best else { return Ok(()) };
-        let before = search.goal.aim.value(judged);
+        let before = judged.value(search.goal.aim);
         let level = FREE.get(since / near.len());
         let Some(&(free, each)) = level.filter(|_| search.problem.judged < limit && before > at_least) else {
             return Ok(());
@@ -47,7 +47,7 @@ pub(super) fn around(
             !stopped
         })?;
         search.best = part.best;
-        let after = search.best.as_ref().map_or(before, |(_, judged)| search.goal.aim.value(judged));
+        let after = search.best.as_ref().map_or(before, |(_, judged)| judged.value(search.goal.aim));
         since = if after < before { 0 } else { since + 1 };
         if stopped {
             return Ok(());

@@ -30,13 +30,13 @@ use core::cell::Cell;
 
 use taut_analysis::Overflow;
 
-use super::aim::Aim;
 use super::around::around;
 use super::exchange::exchange;
 use super::judge::all;
 use super::paper;
 use super::problem::{Judged, Problem, Selection};
 use super::subtree::{Goal, Search};
+use taut_model::Aim;
 
 /// The depth of the published heuristic's refinement, whose answer the search starts from if a short search does
 /// not prove the best.
@@ -70,7 +70,7 @@ pub struct Answer {
 impl Answer {
     /// Whether the best selection is proven to be the best, or it is proven that there is none.
     pub fn is_proven(&self) -> bool {
-        self.at_least == self.best.as_ref().map_or(u64::MAX, |(_, judged)| self.aim.value(judged))
+        self.at_least == self.best.as_ref().map_or(u64::MAX, |(_, judged)| judged.value(self.aim))
     }
 }
 
@@ -147,7 +147,7 @@ pub(super) fn among(
     if let Some(found) = &mut best
         && problem.judged < limit
     {
-        if aim != Aim::Memory && aim.value(&found.1) == at_least {
+        if aim != Aim::Memory && found.1.value(aim) == at_least {
             let goal = Goal { aim: Aim::Memory, within: Some((aim, at_least)) };
             let mut search = Search::new(problem, ties, goal, Some(found.clone()));
             search.run(limit, &mut |progress| {

@@ -6,9 +6,9 @@
 use taut_analysis::Overflow;
 use taut_analysis::multi::Solution;
 
-use super::aim::Aim;
 use super::judge::offers;
 use super::subtree::{Above, Search};
+use taut_model::Aim;
 
 impl Search<'_> {
     /// Bytes of each possible offer, under the responses of the last judgement; 0 if the aim is not memory.

@@ -6,10 +6,10 @@
 use taut_analysis::Overflow;
 use taut_analysis::multi::Solution;
 
-use super::aim::Aim;
 use super::bound::spread;
 use super::judge::offers;
 use super::subtree::{Above, Search, Subtree};
+use taut_model::Aim;
 
 impl Search<'_> {
     /// Takes for one object after another the best offer that fits. Returns the first object that had to take an
@@ -50,8 +50,8 @@ impl Search<'_> {
         if self.problem.fits(&taken, Some(solution))?
             && let Some(judged) = self.problem.weigh(&taken)?
         {
-            let within = self.goal.within.is_none_or(|(aim, most)| aim.value(&judged) <= most);
-            if within && self.goal.aim.value(&judged) < self.known() {
+            let within = self.goal.within.is_none_or(|(aim, most)| judged.value(aim) <= most);
+            if within && judged.value(self.goal.aim) < self.known() {
                 let selection = taken.iter().map(|bits| bits.trailing_zeros() as usize).collect();
                 self.best = Some((selection, judged));
             }

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use taut_analysis::Overflow;
 use taut_time::Duration;
 
-use super::aim::Aim;
 use super::judge::{all, offers};
 use super::offer::{Memory, Offer};
 use super::problem::Problem;
+use taut_model::Aim;
 
 impl Problem {
     /// By object, a bit for each offer that a search for the least value of an aim must look at, ties aside. Of equal

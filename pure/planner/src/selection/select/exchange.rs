@@ -6,9 +6,9 @@
 use taut_analysis::Overflow;
 use taut_analysis::multi::Guard;
 
-use super::aim::Aim;
 use super::judge::offers;
 use super::problem::{Judged, Problem, Selection};
+use taut_model::Aim;
 
 /// Exchanges until none helps: an object gets another offer; if that is cheaper and does not fit, another object
 /// that has a guard gets its cheapest offer without one.
@@ -80,5 +80,5 @@ fn better(problem: &mut Problem, bits: &[u64], aim: Aim, than: &Judged) -> Resul
     if !problem.may_fit(bits, None)? || !problem.fits(bits, None)? {
         return Ok(None);
     }
-    Ok(problem.weigh(bits)?.filter(|found| aim.values(found) < aim.values(than)))
+    Ok(problem.weigh(bits)?.filter(|found| found.values(aim) < than.values(aim)))
 }

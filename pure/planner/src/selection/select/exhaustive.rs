@@ -9,8 +9,8 @@
 
 use taut_analysis::Overflow;
 
-use super::aim::Aim;
 use super::problem::{Judged, Problem, Selection};
+use taut_model::Aim;
 
 /// The best selection by [`Aim::values`] among those that keep everything, of equals the first in lexical order;
 /// `None` if none keeps everything.
@@ -54,7 +54,7 @@ impl Search<'_> {
         }
         if at == selection.len() {
             let better = |judged: &Judged, best: &Option<(Selection, Judged)>| {
-                best.as_ref().is_none_or(|(_, best)| aim.values(judged) < aim.values(best))
+                best.as_ref().is_none_or(|(_, best)| judged.values(aim) < best.values(aim))
             };
             if let Some(judged) = self.problem.judge(selection)?.filter(|judged| better(judged, &self.best)) {
                 self.best = Some((selection.iter().flatten().copied().collect(), judged));

@@ -38,8 +38,9 @@ mod subtree;
 mod tests;
 mod why;
 
-pub use aim::{Aim, Constraint};
+pub use aim::Constraint;
 pub use judge::{Miss, Outcome};
 pub use offer::{Buffers, Count, Footprint, Memory, Object, Offer};
 pub use problem::{Equations, Judged, Problem, ProblemFault, Selection};
+pub use taut_model::Aim;
 pub use why::{Alone, Alternative, why};

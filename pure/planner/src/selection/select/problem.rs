@@ -8,9 +8,10 @@ use taut_analysis::{Assumption, Overflow};
 use taut_model::TaskSet;
 use taut_time::Duration;
 
-use super::aim::{Aim, Constraint};
+use super::aim::Constraint;
 use super::judge::all;
 use super::offer::{Meet, Memory, Object, Offer};
+use taut_model::Aim;
 
 /// The equations that judge deadlines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,12 +8,13 @@ use std::rc::Rc;
 use taut_analysis::Overflow;
 use taut_analysis::multi::{Guard, Solution};
 
-use super::aim::{Aim, ppm};
+use super::aim::ppm;
 use super::best::Progress;
 use super::bound::{normal, spread};
 use super::judge::offers;
 use super::offer::{Memory, Object};
 use super::problem::{Judged, Problem, Selection};
+use taut_model::Aim;
 
 /// Every so many steps, the subtree with the least bound comes first.
 const TURN: u64 = 4;
@@ -70,7 +71,7 @@ impl<'p> Search<'p> {
 
     /// Takes a selection as the best, if it is better.
     pub(super) fn start_from(&mut self, found: Option<(Selection, Judged)>) {
-        let value = |(_, judged): &(Selection, Judged)| self.goal.aim.value(judged);
+        let value = |(_, judged): &(Selection, Judged)| judged.value(self.goal.aim);
         if found.as_ref().is_some_and(|found| value(found) < self.known()) {
             self.best = found;
         }
@@ -93,7 +94,7 @@ impl<'p> Search<'p> {
             let Some(next) = next else { break };
             let subtree = self.open.remove(next);
             let at_least = self.at_least().min(subtree.at_least).min(self.known());
-            let best = self.best.as_ref().map(|(_, judged)| self.goal.aim.value(judged));
+            let best = self.best.as_ref().map(|(_, judged)| judged.value(self.goal.aim));
             let progress = Progress { judged: self.problem.judged, best, at_least };
             if progress.judged >= limit || !go_on(&progress) {
                 self.open.push(subtree);
@@ -111,7 +112,7 @@ impl<'p> Search<'p> {
 
     /// The value of the best selection so far.
     pub(super) fn known(&self) -> u64 {
-        self.best.as_ref().map_or(u64::MAX, |(_, judged)| self.goal.aim.value(judged))
+        self.best.as_ref().map_or(u64::MAX, |(_, judged)| judged.value(self.goal.aim))
     }
 
     /// A lower bound on the value of all selections of these offers, memory aside; `None` if none of them can be

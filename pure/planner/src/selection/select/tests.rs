@@ -79,12 +79,12 @@ fn nothing_is_left_to_exchange() {
         exchange(&mut problem, &possible, aim, &mut found).unwrap();
         let (selection, judged) = found;
         started += 1;
-        better += u32::from(aim.values(&judged) < aim.values(&start.1));
-        assert!(aim.values(&judged) <= aim.values(&start.1), "seed {seed}");
+        better += u32::from(judged.values(aim) < start.1.values(aim));
+        assert!(judged.values(aim) <= start.1.values(aim), "seed {seed}");
         assert_eq!(judge(&mut problem, &selection).as_ref(), Some(&judged), "seed {seed}");
         assert!((0..selection.len()).all(|at| possible[at] >> selection[at] & 1 == 1), "seed {seed}");
         let mut is_better = |selection: &[usize]| {
-            judge(&mut problem, selection).is_some_and(|other| aim.values(&other) < aim.values(&judged))
+            judge(&mut problem, selection).is_some_and(|other| other.values(aim) < judged.values(aim))
         };
         for at in 0..selection.len() {
             for offer in offers(possible[at]).filter(|offer| *offer != selection[at]) {
@@ -155,12 +155,12 @@ fn around_a_few_objects_is_the_best() {
         let mut problem = small(&mut draw, 6, 200).problem(Equations::Sound);
         problem.aim(aim);
         let Some(start) = drawn(&mut problem, &mut draw) else { continue };
-        let least = aim.value(&exhaustive::search(&mut problem).unwrap().unwrap().1);
-        better += u32::from(least < aim.value(&start.1));
+        let least = exhaustive::search(&mut problem).unwrap().unwrap().1.value(aim);
+        better += u32::from(least < start.1.value(aim));
         let (mut search, possible) = from(&mut problem, aim, start);
         around(&mut search, &possible, u64::MAX, &mut ignore).unwrap();
         let (selection, judged) = search.best.unwrap();
-        assert_eq!(aim.value(&judged), least, "seed {seed}");
+        assert_eq!(judged.value(aim), least, "seed {seed}");
         assert_eq!(judge(&mut problem, &selection), Some(judged), "seed {seed}");
         tried += 1;
     }
