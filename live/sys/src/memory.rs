@@ -391,12 +391,23 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "calls mmap with MAP_POPULATE")]
+    #[cfg_attr(miri, ignore = "calls memfd_create")]
     fn mappings_end_with_their_owner() {
-        let map = map_anonymous(1 << 16).unwrap();
-        let (ptr, len) = (map.ptr(), map.len());
+        // By name: at the address, another thread of the process may have mapped something since.
+        let is_mapped =
+            || std::fs::read_to_string("/proc/self/maps").unwrap().contains("taut-ends-with-its-owner");
+        let fd = memfd(c"taut-ends-with-its-owner", 1 << 16, Seals::FIXED).unwrap();
+        let map = map_shared(fd.as_fd(), 1 << 16, true).unwrap();
+        assert!(is_mapped());
         drop(map);
-        assert_eq!(lock(ptr, len).unwrap_err().errno, libc::ENOMEM);
+        assert!(!is_mapped());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "mlock")]
+    fn what_is_not_mapped_cannot_be_locked() {
+        // The first page of a process is never mapped (`vm.mmap_min_addr`).
+        assert_eq!(lock(std::ptr::null(), 4096).unwrap_err().errno, libc::ENOMEM);
     }
 
     fn punch(fd: &OwnedFd, len: u64) -> Result {

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
-use taut_exec::{CoreId, Exec, Job, LockError, LocalRule, Setup, SetupError, TaskId, TaskSetup, Wanted};
+use taut_exec::{CoreId, Exec, Job, LocalRule, LockError, Setup, SetupError, TaskId, TaskSetup, Wanted};
 use taut_sys::clock;
 
 use super::partner::{Row, repeated};

@@ -11,7 +11,9 @@ use taut_time::Duration;
 use super::{alone, cpu, postures};
 use crate::{Job, LocalRule, Release, Setup, TaskSetup};
 
-const UNIT: u64 = 1_000_000;
+/// So long that no stall of the machine reaches the second unit: no release may arrive before a scan of the dispatcher
+/// that comes before it (see `crate::ready::rule`), and these arrive when the job says.
+const UNIT: u64 = 1_000_000_000_000;
 
 /// A unit of a job: its letter, with a star inside the section.
 fn unit(shown: &Mutex<Vec<String>>, letter: &str) {

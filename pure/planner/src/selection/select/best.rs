@@ -50,7 +50,7 @@ const SHORT: u64 = 20_000;
 pub struct Progress {
     /// Judgements so far.
     pub judged: u64,
-    /// [`Aim::value`] of the best selection so far.
+    /// [`Judged::value`] of the best selection so far.
     pub best: Option<u64>,
     /// No selection has a lower value.
     pub at_least: u64,
@@ -61,7 +61,7 @@ pub struct Progress {
 pub struct Answer {
     /// The best selection, if one was found that keeps everything.
     pub best: Option<(Selection, Judged)>,
-    /// No selection has a lower [`Aim::value`]; the greatest number if there is no selection at all.
+    /// No selection has a lower [`Judged::value`]; the greatest number if there is no selection at all.
     pub at_least: u64,
     /// What the search minimised.
     pub aim: Aim,

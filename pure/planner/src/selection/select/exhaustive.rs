@@ -12,7 +12,7 @@ use taut_analysis::Overflow;
 use super::problem::{Judged, Problem, Selection};
 use taut_model::Aim;
 
-/// The best selection by [`Aim::values`] among those that keep everything, of equals the first in lexical order;
+/// The best selection by [`Judged::values`] among those that keep everything, of equals the first in lexical order;
 /// `None` if none keeps everything.
 ///
 /// The work grows with the product of the numbers of offers: for small problems.
