@@ -7,16 +7,16 @@
 //! planner charges them to every task as interference.
 
 use taut_event::Kind;
+use taut_plan::PROBE_PERIOD;
+pub(crate) use taut_plan::PROBE_PRIORITY as PRIORITY;
 use taut_sys::{clock, interrupt};
 
 use crate::control::Control;
 use crate::job::EventRecorder;
 use crate::outside;
 
-/// Above every task.
-pub(crate) const PRIORITY: u8 = 99;
 /// Time between two looks.
-const PERIOD_NS: u64 = 1_000_000;
+const PERIOD_NS: u64 = PROBE_PERIOD.as_ns();
 /// Time from release 0 to the first look: off the phases that people choose for tasks, so that the probe seldom
 /// runs between a release and its job.
 const OFFSET_NS: u64 = 611_000;

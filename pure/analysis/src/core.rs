@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_model::ArrivalPattern;
+//! One core by itself: its tasks, the machine's overheads and the platform probe.
+
 mod in_phase;
 
-use taut_model::Overheads;
+use taut_model::{ArrivalPattern, Overheads};
 use taut_time::Duration;
 
+use crate::overheads::{Charges, probe};
 use crate::uni::fp::{arbitrary, blocking, preemptive};
 use crate::uni::utilisation::Utilisation;
 use crate::{Overflow, Verdict, Why};
-
-/// Execution time of the platform probe: a thread on every real-time core, more urgent than all tasks. It sleeps for
-/// [`PROBE_PERIOD`] and logs how late the machine wakes it. One clock read and one store in a ring; the two context
-/// switches are charged on top, as for every job.
-pub const PROBE_COST: Duration = Duration::from_us(10);
-/// How often the platform probe wakes.
-pub const PROBE_PERIOD: Duration = Duration::from_ms(1);
-/// The platform probe's priority.
-pub const PROBE_PRIORITY: u8 = 99;
 
 /// A task on a core, as its manifest states it: no overheads yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,18 +40,15 @@ pub struct CoreTask {
 ///
 /// | term | charged as |
 /// |---|---|
-/// | context switch x | C' = C + 2x, for every job: one switch to it, one from it |
-/// | release y | J' = J + y: timer expiry to first instruction |
-/// | kernel blocking k | B = S + k |
+/// | context switch x, release y, kernel blocking k | see [`crate::overheads`] |
 /// | back to back z | J'' = J' + z for a task that interferes, J' for the task under analysis |
-/// | probe | a task, C = [`PROBE_COST`], T = [`PROBE_PERIOD`], above all others |
+/// | probe | a task, C = [`probe::COST`], T = [`probe::PERIOD`], above all others |
 #[derive(Clone, Debug)]
 pub struct Core {
     tasks: Vec<CoreTask>,
     /// The same tasks with overheads charged; the probe is last.
     charged: Vec<preemptive::Task>,
-    overheads: Overheads,
-    switches: Duration,
+    charges: Charges,
 }
 
 /// What a term of a bound stands for.
@@ -117,10 +107,9 @@ impl Core {
     /// # Errors
     /// [`Overflow`] if a cost or jitter with its overhead does not fit in 64 bits.
     pub fn new(tasks: Vec<CoreTask>, overheads: Overheads) -> Result<Self, Overflow> {
-        let switches = overheads.context_switch.checked_mul(2).ok_or(Overflow)?;
+        let charges = Charges::of(&overheads);
         let charge = |cost: Duration, period, jitter: Duration, arrivals| {
-            let cost = cost.checked_add(switches).ok_or(Overflow)?;
-            let jitter = jitter.checked_add(overheads.release).ok_or(Overflow)?;
+            let (cost, jitter) = (charges.job(cost)?, charges.released(jitter)?);
             Ok(preemptive::Task { cost, period, jitter, arrivals })
         };
         let mut charged = tasks
@@ -130,13 +119,27 @@ impl Core {
                 charge(task.cost, task.period, jitter, task.arrivals)
             })
             .collect::<Result<Vec<_>, _>>()?;
-        charged.push(charge(PROBE_COST, PROBE_PERIOD, Duration::ZERO, ArrivalPattern::Periodic)?);
-        Ok(Self { tasks, charged, overheads, switches })
+        charged.push(charge(probe::COST, probe::PERIOD, Duration::ZERO, ArrivalPattern::Periodic)?);
+        Ok(Self { tasks, charged, charges })
     }
 
     /// The tasks, as given.
     pub fn tasks(&self) -> &[CoreTask] {
         &self.tasks
+    }
+
+    /// The same tasks with overheads charged; the probe is last.
+    pub fn charged(&self) -> &[preemptive::Task] {
+        &self.charged
+    }
+
+    /// B of a task: the longest section of a less urgent one, and kernel blocking.
+    ///
+    /// # Errors
+    /// [`Overflow`].
+    pub fn blocking(&self, task: usize) -> Result<Duration, Overflow> {
+        let higher: Vec<usize> = self.higher(task).collect();
+        Ok(self.question(task, &higher)?.0.blocking)
     }
 
     /// U of all tasks and the probe, context switches included; `None` if a period is zero.
@@ -287,12 +290,12 @@ impl Core {
         higher.iter().chain([&task]).for_each(|&j| below[j] = false);
         let others = self.tasks.iter().enumerate().filter(|&(j, _)| below[j]);
         let section = blocking::longest(others.map(|(j, other)| (j, other.non_preemptive)));
-        let blocking = section.time.checked_add(self.overheads.kernel_blocking).ok_or(Overflow)?;
+        let blocking = self.charges.blocking(section.time)?;
         // A section can begin just before the critical instant if its task's phase is free.
         let free = |j: usize| self.tasks[j].arrivals.is_free();
         // A tie counts against both tasks, but no run has to decide every tie against this one.
         let untied = higher.iter().all(|&j| self.tasks[j].priority > self.tasks[task].priority);
-        let late = self.tasks[task].jitter.checked_add(self.overheads.release).ok_or(Overflow)?;
+        let late = self.charges.released(self.tasks[task].jitter)?;
         let subject = preemptive::Subject {
             task: preemptive::Task { jitter: late, ..self.charged[task] },
             deadline: self.tasks[task].deadline,
@@ -317,19 +320,19 @@ impl Core {
         if let Some(of) = section.of {
             terms.push(Term { kind: BoundTerm::Section(of), count: Some(1), time: section.time });
         }
-        terms.push(Term { kind: BoundTerm::Kernel, count: None, time: self.overheads.kernel_blocking });
+        terms.push(Term { kind: BoundTerm::Kernel, count: None, time: self.charges.kernel_blocking() });
         let mut switched = 1u64;
         let tasks = higher.iter().map(|&j| (BoundTerm::Interference(j), self.tasks[j].cost));
-        for ((kind, cost), &count) in tasks.chain([(BoundTerm::Probe, PROBE_COST)]).zip(&response.jobs) {
+        for ((kind, cost), &count) in tasks.chain([(BoundTerm::Probe, probe::COST)]).zip(&response.jobs) {
             let time = cost.checked_mul(count).ok_or(Overflow)?;
             terms.push(Term { kind, count: Some(count), time });
             switched = switched.checked_add(count).ok_or(Overflow)?;
         }
-        let time = self.switches.checked_mul(switched).ok_or(Overflow)?;
         let count = switched.checked_mul(2).ok_or(Overflow)?;
+        let time = self.charges.switches(count)?;
         terms.push(Term { kind: BoundTerm::Switches, count: Some(count), time });
         terms.push(Term { kind: BoundTerm::Jitter, count: None, time: own.jitter });
-        terms.push(Term { kind: BoundTerm::Release, count: None, time: self.overheads.release });
+        terms.push(Term { kind: BoundTerm::Release, count: None, time: self.charges.release() });
         terms.retain(|term| !term.time.is_zero() || term.kind == BoundTerm::Own);
         Ok(terms)
     }

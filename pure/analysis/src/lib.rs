@@ -41,7 +41,7 @@
 //! | [`wait_free`] | buffers, retries | see there |
 //! | [`waiting`] | waiting in buffers: a bound, and means | sufficient; means |
 //!
-//! [`Core`] charges the machine's overheads and the platform probe, and names every term of a bound.
+//! [`overheads`] charges what the machine adds. [`Core`] is one core with these charges, and names every term of a bound.
 #![forbid(unsafe_code)]
 
 pub mod chain;
@@ -52,6 +52,7 @@ pub mod delivery;
 mod draw;
 pub mod memory;
 pub mod multi;
+pub mod overheads;
 pub mod queue;
 mod recurring;
 pub mod uni;
@@ -60,5 +61,5 @@ pub mod wait_free;
 pub mod waiting;
 mod wide;
 
-pub use crate::core::{Bound, BoundTerm, Core, CoreTask, PROBE_COST, PROBE_PERIOD, PROBE_PRIORITY, Term};
+pub use crate::core::{Bound, BoundTerm, Core, CoreTask, Term};
 pub use verdict::{Assumption, Overflow, Verdict, Why};

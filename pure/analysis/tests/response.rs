@@ -9,8 +9,9 @@ mod simulator;
 use draw::Draw;
 use proptest::prelude::*;
 use simulator::{Task as Simulated, run};
+use taut_analysis::overheads::probe;
 use taut_analysis::uni::fp::preemptive::{Response, Subject, Task, response};
-use taut_analysis::{Core, CoreTask, PROBE_COST, Verdict, Why};
+use taut_analysis::{Core, CoreTask, Verdict, Why};
 use taut_model::{ArrivalPattern, OverheadSources, Overheads};
 use taut_time::Duration;
 
@@ -315,7 +316,7 @@ fn a_task_alone_pays_for_the_machine() {
     let bound = response_on(&[task], 0);
     // Its 100 + 10, the kernel's 50, one probe of 10 + 10, and 60 from the timer to its first instruction.
     assert_eq!(length(&bound), 240_000);
-    assert_eq!(PROBE_COST, Duration::from_us(10));
+    assert_eq!(probe::COST, Duration::from_us(10));
     let core = Core::new(vec![task], OVERHEADS).unwrap();
     // 110 / 8000 + 20 / 1000
     assert_eq!(core.utilisation().map(|u| u.ppm()), Some(33_750));

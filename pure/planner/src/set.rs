@@ -3,7 +3,11 @@
 
 //! The decisions of a plan as a task set, for simulation.
 
-use taut_model::{ArrivalPattern, Body, Model, Request, Resource, Segment, SetFault, SetTask, TaskSet};
+use taut_analysis::Overflow;
+use taut_analysis::overheads::Charges;
+use taut_model::{
+    ArrivalPattern, Body, Model, Request, Resource, Segment, SetFault, SetTask, TaskSet, Wrong,
+};
 use taut_time::Duration;
 
 use crate::placement::{Placement, Placements};
@@ -20,78 +24,97 @@ use crate::placement::{Placement, Placements};
 /// What a set cannot hold. For a model that has a plan, that is at most a sum that does not fit in 64 bits.
 pub fn task_set(model: &Model) -> Result<TaskSet, Vec<SetFault>> {
     let placements = Placements::choose(model, None);
-    let overheads = model.platform().overheads;
-    let switches = overheads.context_switch.checked_mul(2).unwrap_or_default();
-    let tasks = placements.placements.iter().map(|placement| {
-        let own = placement.task.cost().unwrap_or(placement.cost);
-        let cost = own.checked_add(switches).unwrap_or(own);
-        let body = match placement.task.segments.as_slice() {
-            [] => anywhere(placement, cost),
-            segments => ordered(segments, placement, switches),
-        };
-        let jitter = placement.task.delay().checked_add(placement.back_to_back);
-        let jitter = jitter.and_then(|jitter| jitter.checked_add(overheads.release));
-        SetTask {
-            // This cannot be the name of a task, whatever the server's name is.
-            name: if placement.is_server() {
-                format!("server {}", placement.name)
-            } else {
-                placement.name.to_owned()
-            },
-            core: placement.core,
-            priority: placement.priority.into(),
-            arrivals: match &placement.task.arrival {
-                _ if placement.is_server() => ArrivalPattern::Sporadic,
-                // An offset of a period or more gives the same phase as its remainder.
-                taut_model::Arrival::Periodic { offset, period } => {
-                    let phase = offset.as_ns().checked_rem(period.as_ns()).unwrap_or(0);
-                    ArrivalPattern::Phased(Duration::from_ns(phase))
-                }
-                taut_model::Arrival::Sporadic { .. } => ArrivalPattern::Sporadic,
-            },
-            period: placement.task.arrival.period(),
-            deadline: placement
-                .task
-                .deadline
-                .checked_add(placement.back_to_back)
-                .unwrap_or(placement.task.deadline),
-            jitter: jitter.unwrap_or(placement.task.delay()),
-            body,
+    let charges = Charges::of(&model.platform().overheads);
+    let (mut tasks, mut faults) = (Vec::with_capacity(placements.placements.len()), Vec::new());
+    for (at, placement) in placements.placements.iter().enumerate() {
+        match task(placement, &charges) {
+            Ok(task) => tasks.push(task),
+            Err(Overflow) => faults.push(SetFault { task: at, what: Wrong::Overflow }),
         }
-    });
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
     let resources = model.resources().iter().map(|shared| Resource { name: shared.name.clone() });
     let schedulers = vec![model.platform().scheduler; model.platform().cores.len()];
-    TaskSet::new(schedulers, resources.collect(), tasks.collect())
+    TaskSet::new(schedulers, resources.collect(), tasks)
 }
 
-fn anywhere(placement: &Placement<'_>, cost: Duration) -> Body {
-    let request = |section: &taut_model::Section| Request {
-        resource: section.resource.index(),
-        count: section.count,
-        length: placement.task.wcet.with_margin(section.longest).unwrap_or(section.longest),
-        outermost: true,
+fn task(placement: &Placement<'_>, charges: &Charges) -> Result<SetTask, Overflow> {
+    let later = |time: Duration| time.checked_add(placement.back_to_back).ok_or(Overflow);
+    let body = match placement.task.segments.as_slice() {
+        [] => anywhere(placement, charges)?,
+        segments => ordered(segments, placement, charges)?,
     };
-    Body::Anywhere { cost, requests: placement.task.sections.iter().map(request).collect() }
+    Ok(SetTask {
+        // This cannot be the name of a task, whatever the server's name is.
+        name: if placement.is_server() {
+            format!("server {}", placement.name)
+        } else {
+            placement.name.to_owned()
+        },
+        core: placement.core,
+        priority: placement.priority.into(),
+        arrivals: match &placement.task.arrival {
+            _ if placement.is_server() => ArrivalPattern::Sporadic,
+            // An offset of a period or more gives the same phase as its remainder.
+            taut_model::Arrival::Periodic { offset, period } => {
+                let phase = offset.as_ns().checked_rem(period.as_ns()).unwrap_or(0);
+                ArrivalPattern::Phased(Duration::from_ns(phase))
+            }
+            taut_model::Arrival::Sporadic { .. } => ArrivalPattern::Sporadic,
+        },
+        period: placement.task.arrival.period(),
+        deadline: later(placement.task.deadline)?,
+        jitter: charges.released(later(placement.task.delay())?)?,
+        body,
+    })
+}
+
+/// The execution time of a job of its own, margin included.
+fn own(placement: &Placement<'_>) -> Result<Duration, Overflow> {
+    placement.task.cost().ok_or(Overflow)
+}
+
+fn margined(placement: &Placement<'_>, time: Duration) -> Result<Duration, Overflow> {
+    placement.task.wcet.with_margin(time).ok_or(Overflow)
+}
+
+fn anywhere(placement: &Placement<'_>, charges: &Charges) -> Result<Body, Overflow> {
+    let request = |section: &taut_model::Section| {
+        Ok(Request {
+            resource: section.resource.index(),
+            count: section.count,
+            length: margined(placement, section.longest)?,
+            outermost: true,
+        })
+    };
+    let requests = placement.task.sections.iter().map(request).collect::<Result<_, _>>()?;
+    Ok(Body::Anywhere { cost: charges.job(own(placement)?)?, requests })
 }
 
 /// Segments with their margins; the context switches come first, and the rest of the execution time last.
-fn ordered(segments: &[Segment], placement: &Placement<'_>, switches: Duration) -> Body {
-    fn parts(segments: &[Segment], placement: &Placement<'_>, left: &mut Duration) -> Vec<Segment> {
+fn ordered(segments: &[Segment], placement: &Placement<'_>, charges: &Charges) -> Result<Body, Overflow> {
+    fn parts(
+        segments: &[Segment],
+        placement: &Placement<'_>,
+        left: &mut Duration,
+    ) -> Result<Vec<Segment>, Overflow> {
         let part = |segment: &Segment| match segment {
             Segment::Normal(time) => {
-                let time = placement.task.wcet.with_margin(*time).unwrap_or(*time);
+                let time = margined(placement, *time)?;
                 *left = left.saturating_sub(time);
-                Segment::Normal(time)
+                Ok(Segment::Normal(time))
             }
             Segment::Section { resource, inside } => {
-                Segment::Section { resource: *resource, inside: parts(inside, placement, left) }
+                Ok(Segment::Section { resource: *resource, inside: parts(inside, placement, left)? })
             }
         };
         segments.iter().map(part).collect()
     }
-    let mut left = placement.task.cost().unwrap_or(placement.cost);
-    let mut all = vec![Segment::Normal(switches)];
-    all.extend(parts(segments, placement, &mut left));
+    let mut left = own(placement)?;
+    let mut all = vec![Segment::Normal(charges.to_and_from()?)];
+    all.extend(parts(segments, placement, &mut left)?);
     all.push(Segment::Normal(left));
-    Body::Segments(all)
+    Ok(Body::Segments(all))
 }

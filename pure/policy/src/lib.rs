@@ -104,5 +104,8 @@ pub use sections::{LocalResource, Uncontended};
 pub use server::ServerPolicy;
 pub use srp::{Srp, SrpTask};
 pub use srp_list::{SrpList, SrpListResource, SrpListTask};
-pub use stated::{Aim, CAPACITY_MAX, Evidence, OnMissingPrivilege, PRIORITY_MAX, SAFE_STATE_MAX, is_name};
+pub use stated::{
+    Aim, CAPACITY_MAX, Evidence, OnMissingPrivilege, PRIORITY_MAX, PROBE_PERIOD, PROBE_PRIORITY,
+    SAFE_STATE_MAX, is_name,
+};
 pub use store::Store;

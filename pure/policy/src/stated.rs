@@ -5,9 +5,13 @@
 
 use taut_time::Duration;
 
-/// The most urgent priority of a task. SCHED_FIFO on Linux has 1 to 99, sched(7). 99 is for the platform probe, which
-/// must be above every task to distinguish a stall of the machine from one of the application.
+/// The most urgent priority of a task. SCHED_FIFO on Linux has 1 to 99, sched(7).
 pub const PRIORITY_MAX: u8 = 98;
+/// The priority of the platform probe. It is above every task, to distinguish a stall of the machine from one of the
+/// application.
+pub const PROBE_PRIORITY: u8 = PRIORITY_MAX + 1;
+/// How often the platform probe wakes on each real-time core. The analysis charges it to every task.
+pub const PROBE_PERIOD: Duration = Duration::from_ms(1);
 /// The longest budget of a safe state: ending an application waits for it.
 pub const SAFE_STATE_MAX: Duration = Duration::from_ms(1_000);
 /// The largest capacity of a queue, in values.

@@ -58,7 +58,7 @@
 //! still.
 
 /// The platform probe's period.
-pub const PROBE_PERIOD_NS: u64 = 1_000_000;
+pub const PROBE_PERIOD_NS: u64 = taut_plan::PROBE_PERIOD.as_ns();
 
 /// How much longer than the seen part of a stall its unseen part may be.
 pub const UNSEEN_TIMES: u64 = 3;

@@ -138,7 +138,8 @@ impl Core {
     /// R in terms. They do not say whose jobs are in the worst window: each scenario has other ones.
     fn bound_in_phase(&self, task: usize, response: Duration) -> Bound {
         let cost = self.tasks[task].cost.min(response);
-        let switches = self.switches.min(response.saturating_sub(cost));
+        let switches = self.charged[task].cost.saturating_sub(self.tasks[task].cost);
+        let switches = switches.min(response.saturating_sub(cost));
         let rest = response.saturating_sub(cost).saturating_sub(switches);
         let mut terms = vec![
             Term { kind: BoundTerm::Own, count: None, time: cost },

@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 
 use taut_analysis::uni::utilisation::{Utilisation, hyperbolic, liu_layland};
-use taut_analysis::{Bound, Core, PROBE_COST, PROBE_PERIOD, Verdict, Why};
+use taut_analysis::{Bound, Core, Overflow, Verdict, Why};
 use taut_model::Model;
 use taut_time::Duration;
 
@@ -42,7 +42,7 @@ pub(crate) fn by_core(model: &Model, placements: &Placements<'_>, placement: usi
     };
     let [plain, long, phases] = responses(model, placements, placement, core);
     let mut rows = vec![plain, long, phases];
-    rows.extend(quick(model, placements, placement, core));
+    rows.extend(quick(placements, placement, core));
     let members = &placements.cores[at.core].members;
     let cpu = model.platform().cores[at.core];
     let keeps = members.iter().find(|&&i| !placements.placements[i].task.non_preemptive.is_zero());
@@ -124,34 +124,39 @@ fn responses(model: &Model, placements: &Placements<'_>, placement: usize, core:
     [plain, long, Row::new("response time, offsets", phases)]
 }
 
+/// A cost and a T'.
+type Share = (Duration, Duration);
+
 /// Utilisation bounds over the task and the tasks of higher priority.
 ///
 /// Let T' = min(T, D) − J for the task and T' = T − J for the tasks above it, and let its blocking count as
 /// execution. If no task above it has a longer T', the task is the last in rate order, and R ≤ D whatever the order
 /// of the others.
-fn quick(model: &Model, placements: &Placements<'_>, placement: usize, core: &Core) -> Vec<Row> {
+fn quick(placements: &Placements<'_>, placement: usize, core: &Core) -> Vec<Row> {
+    match level(core, placements.placements[placement].at) {
+        Ok(level) => within(placements, placement, core, level),
+        Err(overflow) => vec![Row::fails("utilisation bounds", overflow.to_string())],
+    }
+}
+
+/// The cost and T' of the task, of the tasks above it, and of the platform probe, overheads charged.
+fn level(core: &Core, own: usize) -> Result<Vec<Share>, Overflow> {
+    let (all, charged) = (core.tasks(), core.charged());
+    let shortened = |of: usize, time: Duration| time.saturating_sub(charged[of].jitter);
+    let cost = charged[own].cost.checked_add(core.blocking(own)?).ok_or(Overflow)?;
+    let mut level = vec![(cost, shortened(own, all[own].period.min(all[own].deadline)))];
+    let above = core.higher(own).chain([all.len()]);
+    level.extend(above.map(|task| (charged[task].cost, shortened(task, charged[task].period))));
+    Ok(level)
+}
+
+/// The utilisation bounds, or why they say nothing.
+fn within(placements: &Placements<'_>, placement: usize, core: &Core, mut level: Vec<Share>) -> Vec<Row> {
     let (layland, hyper) = ("utilisation, Liu & Layland", "utilisation, hyperbolic");
     let own = placements.placements[placement].at;
     let members = &placements.cores[placements.placements[placement].core].members;
     let name = |task: usize| placements.placements[members[task]].name;
-    let overheads = model.platform().overheads;
-    let switches = overheads.context_switch.checked_mul(2).unwrap_or(Duration::MAX);
-    let add = |a: Duration, b: Duration| a.checked_add(b).unwrap_or(Duration::MAX);
-    let late = |task: usize| {
-        let task = &core.tasks()[task];
-        add(add(task.jitter, task.back_to_back), overheads.release)
-    };
-    let all = core.tasks();
-    let lower = (0..all.len()).filter(|&j| all[j].priority < all[own].priority);
-    let section = lower.map(|j| all[j].non_preemptive).max().unwrap_or(Duration::ZERO);
-    let blocking = add(section, overheads.kernel_blocking);
-    let cost = |task: usize| add(all[task].cost, switches);
-    let least = all[own].period.min(all[own].deadline).saturating_sub(late(own));
-    let mut level = vec![(add(cost(own), blocking), least)];
-    for task in core.higher(own) {
-        level.push((cost(task), all[task].period.saturating_sub(late(task))));
-    }
-    level.push((add(PROBE_COST, switches), PROBE_PERIOD.saturating_sub(overheads.release)));
+    let least = level[0].1;
     let refused = core.higher(own).zip(&level[1..]).find(|(_, (_, period))| *period > least);
     let why = if least.is_zero() {
         Some(format!("`{}` may be released as late as its deadline", name(own)))

@@ -3,6 +3,7 @@
 
 //! Faults for deadlines that are not proven.
 
+use taut_analysis::overheads::Charges;
 use taut_analysis::uni::fp::largest_cost;
 use taut_analysis::{Bound, BoundTerm, Core, Verdict, Why};
 use taut_model::{Cost, Fault, Model, Place, Severity, TaskId, codes};
@@ -251,7 +252,8 @@ pub(crate) fn largest_value(
     let passes = |task: usize, value: u64| {
         let Some(cost) = cost(value) else { return false };
         let mut tasks = core.tasks().to_vec();
-        tasks[at.at].cost = budget::charged(at.task, &model.platform().overheads, cost);
+        let charges = Charges::of(&model.platform().overheads);
+        tasks[at.at].cost = budget::charged(at.task, &charges, cost);
         let changed = Core::new(tasks, model.platform().overheads);
         changed.is_ok_and(|core| shown(&core, task).is_some())
     };

@@ -10,6 +10,7 @@
 use taut_analysis::chain::data_age::data_age;
 use taut_analysis::chain::end_to_end::{self, Hop, Reading};
 use taut_analysis::chain::reaction::reaction;
+use taut_analysis::overheads::Charges;
 use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{
     Arrival, ArrivalPattern, Chain, ChannelId, ChannelKind, Class, Fault, Flow, Model, Party, Place,
@@ -135,7 +136,7 @@ impl Known<'_> {
     fn task(&self, id: TaskId) -> Option<end_to_end::Task> {
         let task = self.real_time(id)?;
         let response = self.bounds[id.index()].filter(|bound| bound.proven)?.response;
-        let release = self.model.platform().overheads.release;
+        let charges = Charges::of(&self.model.platform().overheads);
         Some(end_to_end::Task {
             arrivals: match task.arrival {
                 Arrival::Periodic { .. } => ArrivalPattern::Periodic,
@@ -143,7 +144,8 @@ impl Known<'_> {
             },
             period: task.arrival.period(),
             response,
-            jitter: task.delay().checked_add(release).unwrap_or(Duration::MAX).min(response),
+            // R includes the jitter.
+            jitter: charges.released(task.delay()).map_or(response, |jitter| jitter.min(response)),
         })
     }
 

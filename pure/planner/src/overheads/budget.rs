@@ -38,7 +38,9 @@
 //! **Where the budget does not count**: if the task uses a resource that tasks of several cores use. Its waiting
 //! then has no bound that is known before the charge is. C is charged instead, as for tasks without a budget.
 
-use taut_model::{Overheads, Overrun, RealTime, SchedulingPolicy};
+use taut_analysis::Overflow;
+use taut_analysis::overheads::Charges;
+use taut_model::{Overrun, RealTime, SchedulingPolicy};
 use taut_time::Duration;
 
 use crate::placement::Placement;
@@ -50,22 +52,18 @@ pub(crate) fn enforced(task: &RealTime) -> Option<Duration> {
 }
 
 /// The execution time that a job is charged: C'' if its budget is enforced, else `cost`, which it takes by itself.
-/// [`Duration::MAX`] if C'' does not fit in 64 bits.
-pub(crate) fn charged(task: &RealTime, overheads: &Overheads, cost: Duration) -> Duration {
+/// [`Duration::MAX`] if C'' does not fit in 64 bits: no analysis takes that.
+pub(crate) fn charged(task: &RealTime, charges: &Charges, cost: Duration) -> Duration {
     let Some(budget) = enforced(task) else { return cost };
-    let through = || {
-        let section = longest(task)?;
-        let locked = if section.is_zero() { section } else { section.checked_add(overheads.lock)? };
-        let late = overheads.release.checked_add(overheads.context_switch.checked_mul(2)?)?;
-        budget.checked_add(locked.max(task.non_preemptive))?.checked_add(late)
-    };
-    through().map_or(Duration::MAX, |through| through.max(cost))
+    let section = longest(task).ok_or(Overflow);
+    let through = section.and_then(|section| charges.budget(budget, section, task.non_preemptive));
+    through.map_or(Duration::MAX, |through| through.max(cost))
 }
 
 /// How long the task may keep all others of its core waiting: S, or under EDF a section of a late job.
-pub(crate) fn blocks_all(task: &RealTime, scheduler: SchedulingPolicy, overheads: &Overheads) -> Duration {
+pub(crate) fn blocks_all(task: &RealTime, scheduler: SchedulingPolicy, charges: &Charges) -> Duration {
     let sinks = scheduler == SchedulingPolicy::Edf && enforced(task).is_some() && !task.sections.is_empty();
-    let section = || longest(task)?.checked_add(overheads.lock);
+    let section = || charges.section(longest(task)?).ok();
     task.non_preemptive.max(if sinks { section().unwrap_or(Duration::MAX) } else { Duration::ZERO })
 }
 

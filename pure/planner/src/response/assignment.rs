@@ -8,9 +8,10 @@ use crate::placement::{CorePlacement, Placement, Placements, Who};
 use crate::response::shared;
 use crate::response::waits;
 use std::cmp::Ordering;
+use taut_analysis::overheads::{Charges, probe};
 use taut_analysis::uni::fp::assignment::{self, Candidate};
 use taut_analysis::uni::utilisation::AtLeast;
-use taut_analysis::{Core, CoreTask, Overflow, PROBE_COST, PROBE_PERIOD};
+use taut_analysis::{Core, CoreTask, Overflow};
 use taut_model::{Arrival, ArrivalPattern, Model, RealTime, SchedulingPolicy, Server};
 use taut_time::Duration;
 
@@ -21,13 +22,13 @@ impl<'m> Placements<'m> {
     /// Takes the placements that the manifest fixes and chooses the others. `instead` replaces the execution time of
     /// one task, by its position among the placements, to find out what would be with it.
     pub(crate) fn choose(model: &'m Model, instead: Option<(usize, Duration)>) -> Self {
-        let overheads = model.platform().overheads;
+        let charges = Charges::of(&model.platform().overheads);
         let placement = |who, name, task: &'m RealTime| Placement {
             who,
             name,
             task,
             back_to_back: Duration::ZERO,
-            cost: budget::charged(task, &overheads, task.cost().unwrap_or(Duration::MAX)),
+            cost: budget::charged(task, &charges, task.cost().unwrap_or(Duration::MAX)),
             core: 0,
             core_reason: None,
             priority: 0,
@@ -45,7 +46,7 @@ impl<'m> Placements<'m> {
         let mut placements: Vec<Placement<'m>> =
             tasks.chain(model.servers().iter().enumerate().map(server)).collect();
         if let Some((task, cost)) = instead {
-            placements[task].cost = budget::charged(placements[task].task, &overheads, cost);
+            placements[task].cost = budget::charged(placements[task].task, &charges, cost);
         }
         let members = place(model, &mut placements);
         let beyond: Vec<usize> =
@@ -63,13 +64,14 @@ impl<'m> Placements<'m> {
 /// deadlines are then kept.
 fn place(model: &Model, placements: &mut [Placement<'_>]) -> Vec<Vec<usize>> {
     let mut members: Vec<Vec<usize>> = vec![Vec::new(); model.platform().cores.len()];
-    let switches = model.platform().overheads.context_switch.checked_mul(2).unwrap_or(Duration::MAX);
+    let charges = Charges::of(&model.platform().overheads);
+    // A cost that does not fit in 64 bits leaves no core room for anything else.
     let add = |load: AtLeast, cost: Duration, period: Duration| {
-        load.and(cost.checked_add(switches).unwrap_or(Duration::MAX), period).unwrap_or(load)
+        load.and(charges.job(cost).unwrap_or(Duration::MAX), period).unwrap_or(load)
     };
     let with =
         |load: AtLeast, placement: &Placement<'_>| add(load, placement.cost, placement.task.arrival.period());
-    let mut loads = vec![add(AtLeast::default(), PROBE_COST, PROBE_PERIOD); members.len()];
+    let mut loads = vec![add(AtLeast::default(), probe::COST, probe::PERIOD); members.len()];
     let (fixed, mut open): (Vec<usize>, Vec<usize>) =
         (0..placements.len()).partition(|&i| placements[i].task.core.is_some());
     for i in fixed {

@@ -11,6 +11,7 @@
 //! A real-time task in a server is alone in it. Its jobs are the server's requests, C + 2x each; J and the release
 //! latency come before a request. [`taut_analysis::uni::server`] bounds how the budget serves them.
 
+use taut_analysis::overheads::Charges;
 use taut_analysis::uni::server::{self, Requests, deferrable, polling, sporadic};
 use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{Class, Fault, Model, Place, RealTime, ServerPolicy, Task, codes};
@@ -146,11 +147,11 @@ fn ask(
     used: Duration,
     task: &RealTime,
 ) -> Result<(Verdict<server::Response>, Duration, Duration), Overflow> {
-    let overheads = model.platform().overheads;
+    let charges = Charges::of(&model.platform().overheads);
     let server = &model.servers()[server];
-    let late = task.jitter.checked_add(overheads.release).ok_or(Overflow)?;
-    let switches = overheads.context_switch.checked_mul(2).ok_or(Overflow)?;
-    let cost = task.cost().and_then(|cost| cost.checked_add(switches)).ok_or(Overflow)?;
+    let late = charges.released(task.jitter)?;
+    let switches = charges.to_and_from()?;
+    let cost = charges.job(task.cost().ok_or(Overflow)?)?;
     let period = task.arrival.period();
     let requests = Requests { cost, period, jitter: late, deadline: task.deadline.saturating_sub(late) };
     let supply = server::Server { budget: server.budget(), period: server.period(), response: used };

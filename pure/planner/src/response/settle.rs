@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use taut_analysis::overheads::Charges;
 use taut_model::{Link, Model, TaskId, Waits};
 use taut_time::Duration;
 
@@ -42,8 +43,9 @@ pub(crate) fn settle(model: &Model) -> Cow<'_, Model> {
 
 /// How long it takes each task to go to sleep, to wake up and to wake others.
 fn switching(model: &Model, links: &[Link]) -> Vec<Waits> {
-    let one = model.platform().overheads.context_switch;
-    let times = |count: u64| one.checked_mul(count).unwrap_or(Duration::MAX);
+    let charges = Charges::of(&model.platform().overheads);
+    // A time that fits nowhere: the proof refuses it as an overflow.
+    let times = |count: u64| charges.switches(count).unwrap_or(Duration::MAX);
     let count = |id: TaskId| {
         // A job that looks too early sleeps once and wakes once, however many writers it waits for.
         let waits = links.iter().any(|link| link.reader == id);

@@ -8,6 +8,8 @@
 //! to be kept, R is D.
 
 use taut_analysis::multi::{Witness, edf_msrp};
+use taut_analysis::overheads::Charges;
+use taut_analysis::overheads::probe::Slowdown;
 use taut_analysis::uni::edf::demand::{self, Demand};
 use taut_analysis::uni::edf::dfp::{self, Floors};
 use taut_analysis::uni::edf::response::{self, Locks, Response};
@@ -16,7 +18,7 @@ use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{Model, TaskSet};
 use taut_time::Duration;
 
-use super::charge::{Probe, charged};
+use super::charge::charged;
 use super::choose::Answer;
 use crate::placement::{Placement, Placements};
 
@@ -148,22 +150,19 @@ fn responses(set: &TaskSet, guards: Guards) -> Result<Result<Vec<Due>, String>, 
     Ok(Ok(by_task.into_iter().flatten().collect()))
 }
 
-/// Whether tasks that share nothing would keep their deadlines on one core: for choosing cores. Overheads are
-/// charged as in [`super::charge`].
+/// Whether tasks that share nothing would keep their deadlines on one core: for choosing cores.
 pub(crate) fn fits<'s>(
     model: &Model,
     placements: impl Iterator<Item = &'s Placement<'s>>,
 ) -> Result<bool, Overflow> {
-    let overheads = model.platform().overheads;
-    let probe = Probe::new(&overheads)?;
-    let switches = overheads.context_switch.checked_mul(2).ok_or(Overflow)?;
+    let charges = Charges::of(&model.platform().overheads);
+    let slowdown = Slowdown::of(&charges)?;
     let task = |placement: &Placement<'_>| {
-        let cost = placement.cost.checked_add(switches).ok_or(Overflow)?;
         Ok(demand::Task {
-            cost: probe.slower(cost)?,
+            cost: slowdown.slower(charges.job(placement.cost)?)?,
             period: placement.task.arrival.period(),
             deadline: placement.task.deadline,
-            jitter: probe.late(&overheads, placement.task.delay())?,
+            jitter: slowdown.jitter(&charges, placement.task.delay())?,
         })
     };
     let tasks = placements.map(task).collect::<Result<Vec<_>, Overflow>>()?;

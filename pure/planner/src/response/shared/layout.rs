@@ -6,10 +6,11 @@
 //! except for roundings, which are on the safe side.
 
 use taut_analysis::Overflow;
+use taut_analysis::overheads::probe::Slowdown;
+use taut_analysis::overheads::{Charges, Waiting};
 use taut_model::{ArrivalPattern, Body, Model, Request, Resource, SetTask, TaskSet};
 use taut_time::Duration;
 
-use super::charge::Probe;
 use super::choose::is_global;
 use crate::placement::Placements;
 
@@ -20,8 +21,8 @@ pub(crate) struct Layout {
     pub(crate) guards: Vec<Prices>,
     /// What is added to a job for each request that may suspend it.
     pub(crate) switching: Duration,
-    /// The probe, which slows all execution.
-    probe: Probe,
+    /// What the platform probe does to all execution.
+    slowdown: Slowdown,
 }
 
 /// How much longer the sections of a resource are.
@@ -40,14 +41,13 @@ pub(crate) struct Prices {
 impl Layout {
     /// How long execution takes beside the platform probe.
     pub(crate) fn slower(&self, time: Duration) -> Result<Duration, Overflow> {
-        self.probe.slower(time)
+        self.slowdown.slower(time)
     }
 
     /// Lays out a model whose tasks have no order of segments and no non-preemptive stretch.
     pub(crate) fn of(model: &Model, placements: &Placements<'_>) -> Result<Self, Overflow> {
-        let overheads = model.platform().overheads;
-        let probe = Probe::new(&overheads)?;
-        let switches = overheads.context_switch.checked_mul(2).ok_or(Overflow)?;
+        let charges = Charges::of(&model.platform().overheads);
+        let slowdown = Slowdown::of(&charges)?;
         let rest = |at| Prices { global: is_global(placements, at), ..Prices::default() };
         let mut guards: Vec<Prices> = (0..model.resources().len()).map(rest).collect();
         let mut tasks = Vec::with_capacity(placements.placements.len());
@@ -56,24 +56,22 @@ impl Layout {
             for section in &placement.task.sections {
                 let (at, count) = (section.resource.index(), section.count);
                 let length = placement.task.wcet.with_margin(section.longest).ok_or(Overflow)?;
-                let plain = probe.slower(length)?;
-                let longer = |parts: &[Duration]| {
-                    parts.iter().try_fold(length, |sum, part| sum.checked_add(*part)).ok_or(Overflow)
-                };
+                let plain = slowdown.slower(length)?;
                 let beside = |held: Duration| held.saturating_sub(plain);
-                let (lock, kernel) = (overheads.lock, overheads.kernel_blocking);
+                let of_several = |waiting| {
+                    charges.section_of_several_cores(length, waiting).and_then(|held| slowdown.section(held))
+                };
                 let guard = &mut guards[at];
                 // Rounding up may add 1 ns for the lock and 1 ns for its scaling.
-                let ceiling = probe.slower(longer(&[lock, Duration::from_ns(2)])?)?;
-                guard.ceiling = guard.ceiling.max(beside(ceiling));
-                guard.spinning = guard.spinning.max(beside(probe.section(longer(&[lock, kernel])?)?));
-                let suspending = probe.section(longer(&[lock, kernel, overheads.release])?)?;
-                guard.suspending = guard.suspending.max(beside(suspending));
+                let rounded = charges.section(length)?.checked_add(Duration::from_ns(2)).ok_or(Overflow)?;
+                guard.ceiling = guard.ceiling.max(beside(slowdown.slower(rounded)?));
+                guard.spinning = guard.spinning.max(beside(of_several(Waiting::Spinning)?));
+                guard.suspending = guard.suspending.max(beside(of_several(Waiting::Suspended)?));
                 let all = plain.checked_mul(count.into()).ok_or(Overflow)?;
                 inside = inside.checked_add(all).ok_or(Overflow)?;
                 requests.push(Request { resource: at, count, length: plain, outermost: true });
             }
-            let cost = probe.slower(placement.cost.checked_add(switches).ok_or(Overflow)?)?;
+            let cost = slowdown.slower(charges.job(placement.cost)?)?;
             tasks.push(SetTask {
                 name: placement.name.to_owned(),
                 core: placement.core,
@@ -81,13 +79,13 @@ impl Layout {
                 arrivals: ArrivalPattern::Sporadic,
                 period: placement.task.arrival.period(),
                 deadline: placement.task.deadline,
-                jitter: probe.late(&overheads, placement.task.delay())?,
+                jitter: slowdown.jitter(&charges, placement.task.delay())?,
                 body: Body::Anywhere { cost: cost.max(inside), requests },
             });
         }
         let resources = model.resources().iter().map(|one| Resource { name: one.name.clone() });
         let schedulers = vec![model.platform().scheduler; model.platform().cores.len()];
         let set = TaskSet::new(schedulers, resources.collect(), tasks).map_err(|_| Overflow)?;
-        Ok(Self { set, guards, switching: probe.slower(switches)?, probe })
+        Ok(Self { set, guards, switching: slowdown.slower(charges.to_and_from()?)?, slowdown })
     }
 }

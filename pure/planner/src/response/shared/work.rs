@@ -4,25 +4,24 @@
 //! The work of a job, with the charges of [`super::charge`].
 
 use taut_analysis::Overflow;
-use taut_model::{Body, Cost, Overheads, Request, Segment};
+use taut_analysis::overheads::probe::Slowdown;
+use taut_analysis::overheads::{Charges, Waiting};
+use taut_model::{Body, Cost, Request, Segment};
 use taut_time::Duration;
 
-use super::charge::Probe;
 use crate::placement::Placement;
 
 /// The length of a section whose length does not matter: its holder only raises a ceiling.
 const INSTANT: Duration = Duration::from_ns(1);
 
-/// What is charged, and where.
-pub(crate) struct Charges<'a> {
-    pub(crate) overheads: Overheads,
-    pub(crate) probe: &'a Probe,
+/// Makes the work of jobs.
+pub(crate) struct Works<'a> {
+    pub(crate) charges: Charges,
+    pub(crate) slowdown: Slowdown,
     /// By resource, whether several cores use it.
     pub(crate) global: &'a [bool],
     /// By resource, whether its waiters are suspended; for resources of several cores.
     pub(crate) suspends: &'a [bool],
-    /// 2x.
-    pub(crate) switches: Duration,
 }
 
 /// A job, charged.
@@ -55,7 +54,7 @@ fn add(sum: &mut Duration, more: Duration, times: u32) -> Result<(), Overflow> {
     Ok(())
 }
 
-impl Charges<'_> {
+impl Works<'_> {
     /// The work of a placement's job. `kept` is the resource that stands for its core, if some task blocks the whole
     /// core, and how long this task blocks it.
     pub(crate) fn work(
@@ -80,9 +79,8 @@ impl Charges<'_> {
                 self.global(at, length, count, &mut sums)?
             } else {
                 // Scaled sections are rounded up one by one, but a scaled sum is not.
-                let lock = self.overheads.lock;
-                add(&mut sums.locking, lock.checked_add(INSTANT).ok_or(Overflow)?, count)?;
-                self.probe.slower(length.checked_add(lock).ok_or(Overflow)?)?
+                add(&mut sums.locking, self.charges.section(INSTANT)?, count)?;
+                self.slowdown.slower(self.charges.section(length)?)?
             };
             requests.push(Request { resource: at, count, length, outermost: true });
         }
@@ -98,11 +96,11 @@ impl Charges<'_> {
             let over = stretch.checked_mul(count.into()).ok_or(Overflow)?.saturating_sub(left);
             add(&mut sums.locking, over, 1)?;
             add(&mut sums.locking, INSTANT, count)?;
-            let length = self.probe.slower(stretch)?;
+            let length = self.slowdown.slower(stretch)?;
             requests.push(Request { resource: core, count, length, outermost: true });
         }
         let (switching, plain) = self.plain(own, &sums)?;
-        let slower = self.probe.slower(plain)?;
+        let slower = self.slowdown.slower(plain)?;
         let cost = slower.checked_add(sums.global_charged).ok_or(Overflow)?;
         let body = Body::Anywhere { cost, requests };
         Ok(Work { body, cost, switching, slowed: slower.saturating_sub(plain) })
@@ -113,24 +111,24 @@ impl Charges<'_> {
         let parts = self.parts(&placement.task.segments, &placement.task.wcet, &mut sums)?;
         let own = placement.cost.max(sums.inside);
         let (switching, plain) = self.plain(own, &sums)?;
-        let mut segments = vec![Segment::Normal(self.probe.slower(switching)?)];
+        let mut segments = vec![Segment::Normal(self.slowdown.slower(switching)?)];
         segments.extend(parts);
         // A stretch here is a section in the background; the last segment has room for it, since the budget's charge
         // includes it.
         let left = own.saturating_sub(sums.inside);
         let stretch = kept.map_or(Duration::ZERO, |(_, stretch)| stretch);
-        segments.push(Segment::Normal(self.probe.slower(left.saturating_sub(stretch))?));
+        segments.push(Segment::Normal(self.slowdown.slower(left.saturating_sub(stretch))?));
         if let Some((resource, _)) = kept {
-            let stretch = self.probe.slower(stretch)?.max(INSTANT);
+            let stretch = self.slowdown.slower(stretch)?.max(INSTANT);
             segments.push(Segment::Section { resource, inside: vec![Segment::Normal(stretch)] });
         }
-        let slowed = self.probe.slower(plain)?.saturating_sub(plain);
+        let slowed = self.slowdown.slower(plain)?.saturating_sub(plain);
         Ok(Work { cost: sum(&segments)?, body: Body::Segments(segments), switching, slowed })
     }
 
     /// Context switches, and all work outside global sections.
     fn plain(&self, own: Duration, sums: &Sums) -> Result<(Duration, Duration), Overflow> {
-        let switching = self.switches.checked_add(sums.switching).ok_or(Overflow)?;
+        let switching = self.charges.job(sums.switching)?;
         let plain = own.saturating_sub(sums.global_inside).checked_add(switching);
         Ok((switching, plain.and_then(|plain| plain.checked_add(sums.locking)).ok_or(Overflow)?))
     }
@@ -142,7 +140,7 @@ impl Charges<'_> {
                 Segment::Normal(time) => {
                     let time = wcet.with_margin(*time).ok_or(Overflow)?;
                     add(&mut sums.inside, time, 1)?;
-                    parts.push(Segment::Normal(self.probe.slower(time)?));
+                    parts.push(Segment::Normal(self.slowdown.slower(time)?));
                 }
                 Segment::Section { resource, inside } if self.global[*resource] => {
                     // No section is nested in it: `nested` has refused that.
@@ -152,9 +150,9 @@ impl Charges<'_> {
                     parts.push(Segment::Section { resource: *resource, inside });
                 }
                 Segment::Section { resource, inside } => {
-                    let lock = self.overheads.lock;
+                    let lock = self.charges.lock();
                     add(&mut sums.locking, lock, 1)?;
-                    let mut within = vec![Segment::Normal(self.probe.slower(lock)?)];
+                    let mut within = vec![Segment::Normal(self.slowdown.slower(lock)?)];
                     within.extend(self.parts(inside, wcet, sums)?);
                     parts.push(Segment::Section { resource: *resource, inside: within });
                 }
@@ -171,16 +169,13 @@ impl Charges<'_> {
         count: u32,
         sums: &mut Sums,
     ) -> Result<Duration, Overflow> {
-        let suspends = self.suspends[resource];
-        // A suspended waiter holds the resource from the moment of the hand-over, and wakes up later.
-        let wakes = if suspends { self.overheads.release } else { Duration::ZERO };
-        let late = [self.overheads.lock, self.overheads.kernel_blocking, wakes];
-        let held = late.into_iter().try_fold(length, Duration::checked_add).ok_or(Overflow)?;
-        let charged = self.probe.section(held)?;
+        let waiting = if self.suspends[resource] { Waiting::Suspended } else { Waiting::Spinning };
+        let held = self.charges.section_of_several_cores(length, waiting)?;
+        let charged = self.slowdown.section(held)?;
         add(&mut sums.global_inside, length, count)?;
         add(&mut sums.global_charged, charged, count)?;
-        if suspends {
-            add(&mut sums.switching, self.switches, count)?;
+        if waiting == Waiting::Suspended {
+            add(&mut sums.switching, self.charges.to_and_from()?, count)?;
         }
         Ok(charged)
     }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The platform probe: a thread on every real-time core that wakes once per period and records how late it was. It
+//! runs above all tasks, jobs that hold a lock and jobs that spin included, so no bound on it depends on them.
+//!
+//! On a core by itself it is a task of cost [`COST`] and period [`PERIOD`]. Where tasks lock, it makes time go slower.
+//! In a window w it takes at most C_p · ⌈(w + y) / T_p⌉ ≤ K + u · w, with u = C_p / T_p and K = C_p · (1 + y / T_p).
+//! Work that takes x of the core's time is over after (x + K) / (1 − u) at most. So all execution is scaled by
+//! 1 / (1 − u), and K / (1 − u) is added once to the demand of a window: once per job, as jitter, and once per section
+//! for which jobs on other cores wait. Jobs that spin for such a section are under the probe of their own core, so its
+//! length is scaled once more.
+
+pub use taut_model::PROBE_PERIOD as PERIOD;
+use taut_time::Duration;
+
+use super::Charges;
+use crate::Overflow;
+
+/// Execution time of the probe each time that it wakes: it reads the clock once and stores into a ring once. Context
+/// switches come on top, as for every job.
+pub const COST: Duration = Duration::from_us(10);
+
+/// What the probe does to the time of tasks that lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slowdown {
+    /// C_p, context switches included, in ns; less than T_p.
+    cost: u64,
+    /// T_p, in ns.
+    period: u64,
+    /// K / (1 − u).
+    once: Duration,
+}
+
+impl Slowdown {
+    /// The slowdown on a machine.
+    ///
+    /// # Errors
+    /// [`Overflow`] if a value does not fit in 64 bits, or if the probe leaves no time to others: then nothing has a
+    /// bound.
+    pub fn of(charges: &Charges) -> Result<Self, Overflow> {
+        let cost = charges.job(COST)?;
+        if cost >= PERIOD {
+            return Err(Overflow);
+        }
+        let mut slowdown = Self { cost: cost.as_ns(), period: PERIOD.as_ns(), once: Duration::ZERO };
+        let late = u128::from(slowdown.cost) * u128::from(charges.release().as_ns());
+        let late = u64::try_from(late.div_ceil(slowdown.period.into())).map_err(|_| Overflow)?;
+        slowdown.once = slowdown.slower(cost.checked_add(Duration::from_ns(late)).ok_or(Overflow)?)?;
+        Ok(slowdown)
+    }
+
+    /// x / (1 − u), rounded up: how long work takes beside the probe, the part K apart.
+    ///
+    /// # Errors
+    /// [`Overflow`].
+    pub fn slower(&self, time: Duration) -> Result<Duration, Overflow> {
+        let scaled = u128::from(time.as_ns()) * u128::from(self.period);
+        let scaled = scaled.div_ceil(u128::from(self.period - self.cost));
+        u64::try_from(scaled).map(Duration::from_ns).map_err(|_| Overflow)
+    }
+
+    /// K / (1 − u).
+    pub fn once(&self) -> Duration {
+        self.once
+    }
+
+    /// J' of a job: its jitter, what else comes before its first instruction, and the probe once.
+    ///
+    /// # Errors
+    /// [`Overflow`].
+    pub fn jitter(&self, charges: &Charges, jitter: Duration) -> Result<Duration, Overflow> {
+        charges.released_and_blocked(jitter)?.checked_add(self.once).ok_or(Overflow)
+    }
+
+    /// How long a section of a holder takes at most, as a job on another core that waits for it sees it.
+    ///
+    /// # Errors
+    /// [`Overflow`].
+    pub fn section(&self, held: Duration) -> Result<Duration, Overflow> {
+        let real = self.slower(held)?.checked_add(self.once).ok_or(Overflow)?;
+        self.slower(real)
+    }
+}
