@@ -72,14 +72,16 @@ fn servers() {
     let planned = plan(&draft);
     assert!(!planned.plan.proven && planned.plan.servers[0].response.is_none());
     assert_snapshot!(shown(&planned.faults));
-    // Beside resources, no analysis here covers servers.
+    // Beside a resource of one core.
     draft.resources = vec![Shared { name: "bus".into(), protocol: None }];
     let name = draft.tasks[0].name.clone();
     task(&mut draft, &name).sections =
         vec![SectionDraft { resource: "bus".into(), longest: time("1us"), count: 1 }];
+    assert_snapshot!(shown(&plan(&draft).faults));
+    let server = &mut draft.servers[0];
+    (server.budget, server.priority) = (time("2ms"), None);
     let planned = plan(&draft);
-    assert!(!planned.plan.proven);
-    assert_snapshot!(shown(&planned.faults));
+    assert!(planned.plan.proven && planned.plan.servers[0].response.is_some(), "{}", shown(&planned.faults));
     draft
         .tasks
         .iter_mut()
@@ -87,6 +89,41 @@ fn servers() {
         .for_each(|task| drafts::real_time(task).sections.clear());
     draft.resources.clear();
     draft.platform.scheduler = SchedulingPolicy::Edf;
+    let planned = plan(&draft);
+    assert!(!planned.plan.proven);
+    assert_snapshot!(shown(&planned.faults));
+}
+
+/// Beside a resource of several cores a server is shown to get its budget, unless it is deferrable.
+#[test]
+fn servers_beside_a_resource_of_several_cores() {
+    let mut draft = empty(&[0, 1]);
+    let section = || SectionDraft { resource: "bus".into(), longest: time("100us"), count: 1 };
+    let user = |name, core| {
+        periodic(name, "10ms", "10ms", "2ms").with(|task| {
+            task.sections.push(section());
+            task.core = Some(core);
+        })
+    };
+    draft.tasks = vec![user("left", 0), user("right", 1)];
+    draft.resources = vec![Shared { name: "bus".into(), protocol: None }];
+    draft.servers.push(ServerDraft {
+        name: "requests".into(),
+        policy: ServerPolicy::Sporadic,
+        budget: time("2ms"),
+        period: time("8ms"),
+        core: Some(0),
+        priority: None,
+    });
+    draft.tasks.push(TaskDraft {
+        name: "answers".into(),
+        service: None,
+        class: ClassDraft::BestEffort(BestEffort { min_gap: None, server: Some("requests".into()) }),
+    });
+    let planned = plan(&draft);
+    assert!(planned.plan.proven, "{}", shown(&planned.faults));
+    assert_snapshot!(["answers", "left"].map(|task| explain_task(&planned.plan, task).unwrap()).join("\n"));
+    draft.servers[0].policy = ServerPolicy::Deferrable;
     let planned = plan(&draft);
     assert!(!planned.plan.proven);
     assert_snapshot!(shown(&planned.faults));

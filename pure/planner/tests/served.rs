@@ -7,7 +7,7 @@ mod drafts;
 mod systems;
 
 use drafts::Edit;
-use systems::{Numbers, s, system, task, tasks};
+use systems::{Numbers, Seen, check, s, share, system, task, tasks};
 use taut_model::{BestEffort, ClassDraft, SchedulingPolicy, ServerDraft, ServerPolicy, TaskDraft, TaskSet};
 use taut_plan::ClassPlan;
 use taut_planner::Planned;
@@ -83,6 +83,44 @@ fn servers() {
         }
     }
     assert!(proven > 25 && near * 3 > bounds, "{proven} proven, {near} of {bounds}");
+}
+
+/// Servers beside tasks that lock. To those and to other servers, a server is a task that uses all of its budget.
+#[test]
+fn servers_beside_locks() {
+    let mut numbers = Numbers(11);
+    for (cores, policies) in [
+        (1, [ServerPolicy::Polling, ServerPolicy::Deferrable, ServerPolicy::Sporadic].as_slice()),
+        (2, &[ServerPolicy::Polling, ServerPolicy::Sporadic]),
+    ] {
+        let mut seen = Seen::default();
+        for _ in 0..100 {
+            let tasks = tasks(cores, &mut numbers, |numbers, cost, period| {
+                numbers.next(cost.max(period / 2), period)
+            });
+            let mut draft = system(cores, SchedulingPolicy::FixedPriority, tasks);
+            share(&mut draft, &mut numbers, |_| None);
+            for at in 0..numbers.next(1, 2) {
+                let name = format!("s{at}");
+                draft.servers.push(ServerDraft {
+                    name: name.clone(),
+                    policy: policies[numbers.next(0, policies.len() as u64 - 1) as usize],
+                    budget: s(numbers.next(1, 3)),
+                    period: s(numbers.next(8, 30)),
+                    core: Some(0),
+                    priority: None,
+                });
+                draft.tasks.push(TaskDraft {
+                    name: format!("answers-{at}"),
+                    service: None,
+                    class: ClassDraft::BestEffort(BestEffort { min_gap: None, server: Some(name) }),
+                });
+            }
+            check(&draft, 12, &mut numbers, &mut seen);
+        }
+        println!("{cores} cores: {seen:?}");
+        assert!(seen.proven > 10 && seen.served > 40 && seen.attained * 5 > seen.bounds, "{seen:?}");
+    }
 }
 
 /// A real-time task alone in a server: its requests arrive as its jobs do.

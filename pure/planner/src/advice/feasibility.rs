@@ -9,7 +9,7 @@ use taut_plan::ChainPlan;
 use crate::channels::chains;
 use crate::channels::flow::{self, Realisation};
 use crate::memory::memory;
-use crate::response::proof::{Effort, Proof};
+use crate::response::proof::{self, Effort, Proof};
 use crate::response::settle;
 
 /// What an application keeps, in a form that can be compared.
@@ -37,14 +37,11 @@ impl Feasibility {
         let known = chains::Known { model, places: &places, bounds: &proof.bounds };
         let follow = |(at, chain)| chains::follow(&known, at, chain, &mut faults);
         let chains: Vec<ChainPlan> = model.chains().iter().enumerate().map(follow).collect();
-        let server = |i: &usize| proof.shared.is_none() && proof.placements.bound(*i).is_some();
+        let server = |i: usize| proof::response(&proof.placements, proof.shared.as_ref(), i).is_some();
         let placements = &proof.placements.placements;
         Self {
             tasks: proof.bounds.iter().map(|bound| bound.is_none_or(|bound| bound.proven)).collect(),
-            servers: (0..placements.len())
-                .filter(|&i| placements[i].is_server())
-                .map(|i| server(&i))
-                .collect(),
+            servers: (0..placements.len()).filter(|&i| placements[i].is_server()).map(server).collect(),
             chains: chains.iter().map(ChainPlan::kept).collect(),
             errors: faults.iter().filter(|fault| fault.severity == Severity::Error).count(),
         }

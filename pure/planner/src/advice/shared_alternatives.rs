@@ -119,7 +119,7 @@ impl Shared {
                 continue;
             }
             let used = analysis.first && Some(analysis.locking) == chosen && !mixed;
-            let found = charged(model, placements, global, &vec![analysis.suspends; global.len()])
+            let found = charged(model, placements, global, &vec![analysis.suspends; global.len()], None)
                 .and_then(|charged| (analysis.analysis)(&charged.set));
             let says = match found {
                 Ok(Verdict::Schedulable(bounds)) => {
@@ -205,7 +205,7 @@ impl Shared {
                 true => ("ceilings (SRP)", Locks::Srp(Levels::Deadline)),
                 false => ("deadline floors (DFP)", Locks::Dfp(Floors::Shared)),
             };
-            let found = charged(model, placements, global, &vec![false; global.len()])
+            let found = charged(model, placements, global, &vec![false; global.len()], None)
                 .and_then(|charged| response::core(&charged.set, at.core, locks));
             let mine = placements.cores[at.core].members.iter().position(|&member| member == placement);
             let says = match (found, mine) {
@@ -265,6 +265,7 @@ impl Shared {
                 }
             }
             Answer::Nothing(why) => format!("no answer: {why}"),
+            Answer::Servers(why) => format!("no answer: {why}"),
             Answer::Refused => "no answer: resources of several cores do not fit, as is said".to_owned(),
         }
     }

@@ -4,14 +4,16 @@
 //! Faults for deadlines that are not proven where tasks share resources, or under EDF.
 
 use taut_analysis::Core;
-use taut_analysis::multi::{Status, Witness};
+use taut_analysis::multi::{Status, TaskBound, Witness};
+use taut_analysis::uni::edf::demand::Demand;
 use taut_model::{Fault, Model, Place, SchedulingPolicy, codes};
 use taut_time::Duration;
 
 use super::causes::{advised, longest_due};
 use crate::placement::{Placement, Placements};
 use crate::response::shared::Shared;
-use crate::response::shared::choose::Answer;
+use crate::response::shared::charge::Charged;
+use crate::response::shared::choose::{Answer, is_global, users};
 use crate::response::shared::explain::{parts, terms};
 
 impl Shared {
@@ -23,88 +25,122 @@ impl Shared {
         placement: usize,
         faults: &mut Vec<Fault>,
     ) {
-        let at = &placements.placements[placement];
-        let name = at.name;
-        let place = || at.place("deadline");
-        let cpu = model.platform().cores[at.core];
         match &self.answer {
-            Answer::Kept(..) | Answer::Refused => {}
-            Answer::Bounds(_, _, true) => {}
+            Answer::Kept(..) | Answer::Refused | Answer::Bounds(_, _, true) => {}
             Answer::Bounds(bounds, charged, false) => {
                 let bound = &bounds.tasks[placement];
-                if bound.status != Status::Passes {
-                    return;
+                if bound.status == Status::Passes {
+                    self.passes(model, placements, placement, (bound, charged), faults);
                 }
-                let message = format!("task `{name}` is not shown to keep its deadline on core {cpu}");
-                let past = bound.from_arrival.rounded_above(at.task.deadline);
-                let text = format!("{} passed: the bound is at least {past}", at.task.deadline);
-                let mut fault = Fault::error(codes::DEADLINE_MISSED, message, place(), text);
-                for (what, witness, part) in parts(bound) {
-                    fault = witnessed(fault, model, placements, what, witness, part);
-                }
-                for term in terms(model, placements, placement, bound, charged) {
-                    let of = term.of.map_or_else(String::new, |of| format!(", {of}"));
-                    fault = fault.note(format!("{}{of}: {}", term.kind, term.time.rounded()));
-                }
-                let most = parts(bound).into_iter().max_by_key(|(_, _, part)| *part);
-                let help = advised(model, at, faults).unwrap_or_else(|| match most {
-                    Some((what, _, part)) if part > bound.terms.own => {
-                        let part = part.rounded();
-                        format!("{what} is the longest part, {part}: shorten what causes it, or move a task")
-                    }
-                    _ => "its own execution is the longest part: shorten it, or give it more time".to_owned(),
-                });
-                faults.push(fault.note(format!("test: {}", self.test)).help(help));
             }
             // Report this once, at the first task of the core.
             Answer::Short(core, demand) => {
-                let first = placements.cores[*core].members.iter().min();
-                if first != Some(&placement) {
-                    return;
+                if placements.cores[*core].members.iter().min() == Some(&placement) {
+                    self.short(model, placements, *core, demand, faults);
                 }
-                let cpu = model.platform().cores[*core];
-                let message = format!("deadlines are not shown to be kept on core {cpu}");
-                let place = Place::value(format!("platform.cores.{core}"));
-                let Some(window) = demand.short else {
-                    return self.too_much(model, placements, *core, faults);
-                };
-                let (asked, length) = (window.demand.rounded_above(window.length), window.length.rounded());
-                let text = format!("{asked} are asked for in {length}");
-                let mut fault = Fault::error(codes::DEADLINE_MISSED, message, place, text);
-                for &member in &placements.cores[*core].members {
-                    let placement = &placements.placements[member];
-                    if placement.task.deadline <= window.length {
-                        let place = Place::value(format!("tasks.{}.deadline", placement.name));
-                        fault = fault.also(place, format!("due in time: {} each", placement.cost.rounded()));
-                    }
-                }
-                if !window.blocking.is_zero() {
-                    let blocking = window.blocking.rounded();
-                    fault = fault.note(format!("a critical section blocks for {blocking} more"));
-                }
-                // The task to shorten: the longest of those that are due in time.
-                let longest = longest_due(placements, *core, demand, None).map(|i| &placements.placements[i]);
-                let help = longest.and_then(|longest| {
-                    let help = advised(model, longest, faults)?;
-                    Some(format!("for `{}`: {help}", longest.name))
-                });
-                let help = help.unwrap_or_else(|| {
-                    "shorten executions or sections, or give more time to what is due first".into()
-                });
-                let test = format!("test: {}; overheads and the platform probe included", self.test);
-                faults.push(fault.note(test).help(help));
             }
-            Answer::Nothing(_) if placements.placements.iter().any(Placement::is_server) => {
-                beside(model, placements, placement, faults)
+            // Report this once, at the first server.
+            Answer::Servers(beside) => {
+                if placements.placements.iter().position(Placement::is_server) == Some(placement) {
+                    faults.push(servers(model, placements, placement, beside));
+                }
             }
             Answer::Nothing(why) => {
-                let message = format!("the response time of task `{name}` is not shown");
+                let at = &placements.placements[placement];
+                let message = format!("the response time of task `{}` is not shown", at.name);
                 faults.push(
-                    Fault::error(codes::NOT_SHOWN, message, place(), why.clone())
+                    Fault::error(codes::NOT_SHOWN, message, at.place("deadline"), why.clone())
                         .note(format!("test: {}", self.test)),
                 );
             }
         }
+    }
+
+    /// Reports a bound that passes the deadline.
+    fn passes(
+        &self,
+        model: &Model,
+        placements: &Placements<'_>,
+        placement: usize,
+        (bound, charged): (&TaskBound, &Charged),
+        faults: &mut Vec<Fault>,
+    ) {
+        let at = &placements.placements[placement];
+        let (name, cpu) = (at.name, model.platform().cores[at.core]);
+        let (code, message) = match at.is_server() {
+            true => {
+                (codes::SERVER_LATE, format!("server `{name}` is not shown to get its budget on core {cpu}"))
+            }
+            false => (
+                codes::DEADLINE_MISSED,
+                format!("task `{name}` is not shown to keep its deadline on core {cpu}"),
+            ),
+        };
+        let past = bound.from_arrival.rounded_above(at.task.deadline);
+        let text = format!("{} passed: the bound is at least {past}", at.task.deadline);
+        let mut fault = Fault::error(code, message, at.place("deadline"), text);
+        for (what, witness, part) in parts(bound) {
+            fault = witnessed(fault, model, placements, what, witness, part);
+        }
+        for term in terms(model, placements, placement, bound, charged) {
+            let of = term.of.map_or_else(String::new, |of| format!(", {of}"));
+            fault = fault.note(format!("{}{of}: {}", term.kind, term.time.rounded()));
+        }
+        let most = parts(bound).into_iter().max_by_key(|(_, _, part)| *part);
+        let advised = if at.is_server() { None } else { advised(model, at, faults) };
+        let help = advised.unwrap_or_else(|| match most {
+            _ if at.is_server() => {
+                "a smaller budget, a longer period, or a higher priority; or another core".to_owned()
+            }
+            Some((what, _, part)) if part > bound.terms.own => {
+                let part = part.rounded();
+                format!("{what} is the longest part, {part}: shorten what causes it, or move a task")
+            }
+            _ => "its own execution is the longest part: shorten it, or give it more time".to_owned(),
+        });
+        faults.push(fault.note(format!("test: {}", self.test)).help(help));
+    }
+
+    /// Reports a core that does not serve the demand of some window.
+    fn short(
+        &self,
+        model: &Model,
+        placements: &Placements<'_>,
+        core: usize,
+        demand: &Demand,
+        faults: &mut Vec<Fault>,
+    ) {
+        let cpu = model.platform().cores[core];
+        let message = format!("deadlines are not shown to be kept on core {cpu}");
+        let place = Place::value(format!("platform.cores.{core}"));
+        let Some(window) = demand.short else {
+            return self.too_much(model, placements, core, faults);
+        };
+        let (asked, length) = (window.demand.rounded_above(window.length), window.length.rounded());
+        let text = format!("{asked} are asked for in {length}");
+        let mut fault = Fault::error(codes::DEADLINE_MISSED, message, place, text);
+        for &member in &placements.cores[core].members {
+            let placement = &placements.placements[member];
+            if placement.task.deadline <= window.length {
+                let place = Place::value(format!("tasks.{}.deadline", placement.name));
+                fault = fault.also(place, format!("due in time: {} each", placement.cost.rounded()));
+            }
+        }
+        if !window.blocking.is_zero() {
+            let blocking = window.blocking.rounded();
+            fault = fault.note(format!("a critical section blocks for {blocking} more"));
+        }
+        // The task to shorten: the longest of those that are due in time.
+        let longest = longest_due(placements, core, demand, None).map(|i| &placements.placements[i]);
+        let help = longest.and_then(|longest| {
+            let help = advised(model, longest, faults)?;
+            Some(format!("for `{}`: {help}", longest.name))
+        });
+        let help = help.unwrap_or_else(|| {
+            "shorten executions or sections, or give more time to what is due first".into()
+        });
+        let test = format!("test: {}; overheads and the platform probe included", self.test);
+        faults.push(fault.note(test).help(help));
     }
 
     /// Reports that a core is asked for more than it has. If that is so before overheads are rounded up, another
@@ -133,29 +169,25 @@ impl Shared {
     }
 }
 
-/// Reports servers beside something that is not analysed with servers: once, at the first server.
-fn beside(model: &Model, placements: &Placements<'_>, placement: usize, faults: &mut Vec<Fault>) {
-    if placements.placements.iter().position(Placement::is_server) != Some(placement) {
-        return;
-    }
+/// A server that stands beside what is not analysed with servers; `beside` says what is.
+fn servers(model: &Model, placements: &Placements<'_>, placement: usize, beside: &str) -> Fault {
     let name = placements.placements[placement].name;
     let message =
         format!("server `{name}` is not shown to get its budget beside what is not analysed with servers");
-    let text = "servers are analysed beside tasks without resources, under fixed priority";
-    let fault = Fault::error(codes::SERVER_LATE, message, Place::key(format!("servers.{name}")), text);
-    let locks = placements
-        .placements
-        .iter()
-        .find_map(|placement| Some((placement.name, placement.task.sections.first()?)));
-    faults.push(match locks {
-        _ if model.platform().scheduler == SchedulingPolicy::Edf => fault
+    let fault = Fault::error(codes::SERVER_LATE, message, Place::key(format!("servers.{name}")), beside);
+    if model.platform().scheduler == SchedulingPolicy::Edf {
+        return fault
             .also(Place::value("platform.scheduler"), "deadlines decide")
-            .help("write `scheduler = \"fp\"`, or let its tasks run without a server"),
-        Some((task, section)) => fault
-            .note(format!("`{task}` locks `{}`", model.resources()[section.resource.index()].name))
-            .help("let its tasks run without a server, or others without locks: states have mechanisms that need none"),
+            .help("write `scheduler = \"fp\"`, or let its tasks run without a server");
+    }
+    let mut resources = (0..model.resources().len()).filter(|at| is_global(placements, *at));
+    let locks = resources.find_map(|at| Some((users(placements, at).next()?.name, at)));
+    match locks {
+        Some((task, at)) => fault
+            .note(format!("`{task}` locks `{}`, as tasks of other cores do", model.resources()[at].name))
+            .help("use a polling or a sporadic server, or let the users of the resource be on one core"),
         None => fault,
-    });
+    }
 }
 
 /// Adds a label at the cause of most of a part.

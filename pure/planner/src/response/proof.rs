@@ -34,6 +34,18 @@ pub(crate) enum Effort {
 /// number.
 pub(crate) const JOBS_ASKED_OFTEN: u64 = 12;
 
+/// R of a placement, if it is proven.
+pub(crate) fn response(
+    placements: &Placements<'_>,
+    shared: Option<&Shared>,
+    placement: usize,
+) -> Option<Duration> {
+    match shared {
+        Some(shared) => shared.response(placements, placement),
+        None => placements.bound(placement).map(|bound| bound.from_arrival),
+    }
+}
+
 impl<'m> Proof<'m> {
     pub(crate) fn find(model: &'m Model, effort: Effort, faults: &mut Vec<Fault>) -> Self {
         let mut placements = Placements::choose(model, None);
@@ -46,10 +58,7 @@ impl<'m> Proof<'m> {
         let mut served = true;
         let mut bounds: ResponseBounds = vec![None; model.tasks().len()];
         for (i, placement) in placements.placements.iter().enumerate() {
-            let bound = match &shared {
-                Some(shared) => shared.response(&placements, i),
-                None => placements.bound(i).map(|bound| bound.from_arrival),
-            };
+            let bound = response(&placements, shared.as_ref(), i);
             let response = bound.unwrap_or(placement.task.deadline);
             if let Who::Task(id) = placement.who {
                 let place = Some((placement.core, placement.priority));

@@ -19,6 +19,7 @@ use taut_plan::{ServerPlan, Term};
 use taut_time::Duration;
 
 use crate::placement::{Placements, Who};
+use crate::response::proof;
 use crate::response::shared::Shared;
 
 /// All servers, in the manifest's order.
@@ -68,8 +69,7 @@ fn served(server: &taut_model::Server, response: Duration, tasks: &[&Task]) -> O
 
 /// R_s, if it is shown.
 fn budget_used(placements: &Placements<'_>, shared: Option<&Shared>, placement: usize) -> Option<Duration> {
-    let bound = placements.bound(placement).filter(|_| shared.is_none())?;
-    Some(bound.from_arrival)
+    proof::response(placements, shared, placement)
         .filter(|response| *response <= placements.placements[placement].task.arrival.period())
 }
 

@@ -99,6 +99,8 @@ pub struct Seen {
     /// Bounds that some run attained, to within two percent, since runs have no probe.
     pub attained: u32,
     pub bounds: u32,
+    /// Servers that are shown to get their budget.
+    pub served: u32,
 }
 
 /// Plans a system, and runs it some times. Returns how many bounds are by offsets.
@@ -126,6 +128,14 @@ pub fn check(draft: &Draft, runs: u32, numbers: &mut Numbers, seen: &mut Seen) -
         outcome.tasks.iter().zip(&mut longest).for_each(|(task, longest)| {
             *longest = task.response_max.max(*longest);
         });
+    }
+    // The set has servers last, as tasks that may be released late by their back-to-back effect.
+    let first = set.tasks().len() - plan.servers.len();
+    for (server, at) in plan.servers.iter().zip(first..) {
+        let Some(response) = server.response else { continue };
+        let most = response.checked_add(set.tasks()[at].jitter).expect("small");
+        assert!(longest[at] <= most, "{}: {} seen, {most} planned\n{set:#?}", server.name, longest[at]);
+        seen.served += 1;
     }
     for (task, longest) in plan.tasks.iter().zip(longest) {
         let ClassPlan::RealTime { response: Some(response), terms, test, .. } = &task.class else { continue };

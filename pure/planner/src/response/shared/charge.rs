@@ -31,12 +31,14 @@ pub(crate) struct Charged {
     pub(crate) once: Duration,
 }
 
-/// The set to analyse: one task per placement, in their order.
+/// The set to analyse: one task per placement, in their order. A server's jitter includes its back-to-back effect, as
+/// other tasks see it; that of the server `own` does not, as the server itself sees it.
 pub(crate) fn charged(
     model: &Model,
     placements: &Placements<'_>,
     global: &[bool],
     suspends: &[bool],
+    own: Option<usize>,
 ) -> Result<Charged, Overflow> {
     let charges = Charges::of(&model.platform().overheads);
     let slowdown = Slowdown::of(&charges)?;
@@ -58,7 +60,9 @@ pub(crate) fn charged(
     let mut tasks = Vec::with_capacity(placements.placements.len());
     let (mut of_switches, mut of_locks, mut of_probe) = (Vec::new(), Vec::new(), Vec::new());
     let works = Works { charges, slowdown, global, suspends };
-    for placement in &placements.placements {
+    for (at, placement) in placements.placements.iter().enumerate() {
+        let back_to_back = if own == Some(at) { Duration::ZERO } else { placement.back_to_back };
+        let late = placement.task.delay().checked_add(back_to_back).ok_or(Overflow)?;
         let work = works.work(placement, kept[placement.core].map(|core| (core, blocks_all(placement))))?;
         tasks.push(SetTask {
             name: placement.name.to_owned(),
@@ -67,7 +71,7 @@ pub(crate) fn charged(
             arrivals: ArrivalPattern::Sporadic,
             period: placement.task.arrival.period(),
             deadline: placement.task.deadline,
-            jitter: slowdown.jitter(&charges, placement.task.delay())?,
+            jitter: slowdown.jitter(&charges, late)?,
             body: work.body,
         });
         // The rest of the cost is locks, and what is added to global sections.

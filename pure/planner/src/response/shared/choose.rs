@@ -3,15 +3,18 @@
 
 //! Chooses the protocols, and says what is proven with them.
 
-use taut_analysis::multi::Bounds;
+use taut_analysis::multi::{Bounds, Status};
 use taut_analysis::uni::edf::demand::Demand;
-use taut_analysis::{Assumption, Verdict, Why};
+use taut_analysis::{Assumption, Overflow, Verdict, Why};
 use taut_model::{Fault, LockingProtocol, Model, Place, SchedulingPolicy, codes};
 
 use super::charge::{Charged, charged};
 use super::edf::Due;
 use super::protocols::Protocols;
 use crate::placement::{Placement, Placements};
+
+/// What a deferrable server, which may use two budgets back to back, is analysed beside.
+const DEFERRABLE: &str = "deferrable servers are analysed beside resources of one core";
 
 pub(crate) enum Answer {
     /// By placement, under fixed priorities; and whether all keep their deadlines.
@@ -22,6 +25,8 @@ pub(crate) enum Answer {
     Short(usize, Demand),
     /// No bounds, and why.
     Nothing(String),
+    /// No bounds, because servers stand beside what is not analysed with them: what is.
+    Servers(&'static str),
     /// No bounds, and a fault already says why.
     Refused,
 }
@@ -122,29 +127,7 @@ pub(crate) fn by_priority(
 ) -> (Vec<LockingProtocol>, &'static str, Answer) {
     let mut first: Option<(Vec<LockingProtocol>, &'static str, Answer)> = None;
     for candidate in Protocols::candidates(model, global) {
-        let suspending = candidate.suspending();
-        let answer = charged(model, placements, global, &suspending)
-            .and_then(|charged| candidate.response_times(&charged.set).map(|verdict| (charged, verdict)));
-        let answer = match answer {
-            Err(overflow) => Answer::Nothing(overflow.to_string()),
-            // A non-preemptive stretch delays holders, which the analyses of suspending protocols do not count.
-            Ok(_)
-                if suspending.contains(&true)
-                    && placements.placements.iter().any(|placement| !placement.task.non_preemptive.is_zero()) =>
-            {
-                Answer::Nothing("a non-preemptive stretch would delay those who hold a resource".into())
-            }
-            Ok((charged, Verdict::Schedulable(bounds))) => Answer::Bounds(bounds, charged, true),
-            Ok((charged, Verdict::NotShown(Why::Passes(bounds)) | Verdict::Unschedulable(bounds))) => {
-                Answer::Bounds(bounds, charged, false)
-            }
-            Ok((_, Verdict::NotShown(Why::Rate))) => Answer::Nothing("no bound".into()),
-            Ok((_, Verdict::NotShown(Why::Steps(n)))) => Answer::Nothing(format!("given up after {n} steps")),
-            Ok((_, Verdict::NotApplicable(Assumption::ConstrainedDeadline))) => Answer::Nothing(
-                "some deadline is longer than its period, which is not analysed with resources of several cores".into(),
-            ),
-            Ok((_, Verdict::NotApplicable(assumption))) => Answer::Nothing(assumption.to_string()),
-        };
+        let answer = with(&candidate, model, placements, global);
         let keeps = matches!(answer, Answer::Bounds(_, _, true));
         let test = candidate.test();
         let found = (candidate.of, test, answer);
@@ -155,4 +138,54 @@ pub(crate) fn by_priority(
     }
     // The protocols that the manifest names do not go together, which a fault already says.
     first.unwrap_or_else(|| (vec![LockingProtocol::Msrp; global.len()], "none", Answer::Refused))
+}
+
+/// What the analysis says of these protocols.
+fn with(protocols: &Protocols, model: &Model, placements: &Placements<'_>, global: &[bool]) -> Answer {
+    let placed = &placements.placements;
+    let suspending = protocols.suspending();
+    // A non-preemptive stretch delays holders, which the analyses of suspending protocols do not count.
+    if suspending.contains(&true) && placed.iter().any(|placement| !placement.task.non_preemptive.is_zero()) {
+        return Answer::Nothing("a non-preemptive stretch would delay those who hold a resource".into());
+    }
+    // Those analyses take each deadline to be at most a period after the earliest instant of the release.
+    let is_deferrable = |placement: &Placement<'_>| !placement.back_to_back.is_zero();
+    if global.contains(&true) && placed.iter().any(is_deferrable) {
+        return Answer::Servers(DEFERRABLE);
+    }
+    let found = |own| {
+        let charged = charged(model, placements, global, &suspending, own)?;
+        let verdict = protocols.response_times(&charged.set)?;
+        Ok::<_, Overflow>((bounds(verdict), charged))
+    };
+    let (mut bounds, charged) = match found(None) {
+        Err(overflow) => return Answer::Nothing(overflow.to_string()),
+        Ok((Err(why), _)) => return Answer::Nothing(why),
+        Ok((Ok(bounds), charged)) => (bounds, charged),
+    };
+    for (at, _) in placed.iter().enumerate().filter(|(_, placement)| is_deferrable(placement)) {
+        match found(Some(at)) {
+            Err(overflow) => return Answer::Nothing(overflow.to_string()),
+            Ok((Err(why), _)) => return Answer::Nothing(why),
+            Ok((Ok(of_its_own), _)) => bounds.tasks[at] = of_its_own.tasks[at],
+        }
+    }
+    let keeps = bounds.tasks.iter().all(|task| task.status == Status::Proven);
+    Answer::Bounds(bounds, charged, keeps)
+}
+
+/// The bounds of a verdict, or why it has none.
+fn bounds(verdict: Verdict<Bounds>) -> Result<Bounds, String> {
+    match verdict {
+        Verdict::Schedulable(bounds)
+        | Verdict::Unschedulable(bounds)
+        | Verdict::NotShown(Why::Passes(bounds)) => Ok(bounds),
+        Verdict::NotShown(Why::Rate) => Err("no bound".into()),
+        Verdict::NotShown(Why::Steps(n)) => Err(format!("given up after {n} steps")),
+        Verdict::NotApplicable(Assumption::ConstrainedDeadline) => Err(
+            "some deadline is longer than its period, which is not analysed with resources of several cores"
+                .into(),
+        ),
+        Verdict::NotApplicable(assumption) => Err(assumption.to_string()),
+    }
 }

@@ -74,7 +74,7 @@ pub(crate) fn analyse(model: &Model, placements: &Placements<'_>, global: &[bool
     if guards == Guards::Mixed {
         return Answer::Nothing("deadline floors beside resources of several cores are not analysed".into());
     }
-    let found = charged(model, placements, global, &vec![false; global.len()])
+    let found = charged(model, placements, global, &vec![false; global.len()], None)
         .and_then(|charged| Ok((demands(&charged.set, guards)?, charged)));
     match found {
         Err(overflow) => Answer::Nothing(overflow.to_string()),

@@ -27,6 +27,9 @@ use explain::{due, term, terms};
 pub(crate) use layout::Layout;
 use taut_plan::{ResourcePlan, Term};
 
+/// What servers are analysed under.
+const UNDER_EDF: &str = "servers are analysed under fixed priority";
+
 /// What the analysis found about the whole.
 pub(crate) struct Shared {
     /// The protocol of each resource, and why that one.
@@ -61,9 +64,8 @@ impl Shared {
             };
             global.iter().enumerate().map(of).collect::<Vec<LockingProtocol>>()
         };
-        let (locking, test, answer) = if placements.placements.iter().any(Placement::is_server) {
-            let text = "servers are analysed beside tasks without resources, under fixed priority";
-            (open(LockingProtocol::Msrp), "none", Answer::Nothing(text.into()))
+        let (locking, test, answer) = if edf && placements.placements.iter().any(Placement::is_server) {
+            (open(LockingProtocol::Msrp), "none", Answer::Servers(UNDER_EDF))
         } else if nested::refuse(model, placements, &global, faults) {
             (open(LockingProtocol::Msrp), "none", Answer::Refused)
         } else if edf {
@@ -134,7 +136,7 @@ impl Shared {
                 let deadline = placements.placements[placement].task.deadline;
                 Some(due.as_ref().map_or(deadline, |due| due[placement].response.from_arrival.min(deadline)))
             }
-            Answer::Short(..) | Answer::Nothing(_) | Answer::Refused => None,
+            Answer::Short(..) | Answer::Nothing(_) | Answer::Servers(_) | Answer::Refused => None,
         }
     }
 
@@ -173,7 +175,7 @@ impl Shared {
                 test = format!("{test}; response times: {why}");
                 demanded()
             }
-            Answer::Short(..) | Answer::Nothing(_) | Answer::Refused => Vec::new(),
+            Answer::Short(..) | Answer::Nothing(_) | Answer::Servers(_) | Answer::Refused => Vec::new(),
         };
         (response, test, terms)
     }
