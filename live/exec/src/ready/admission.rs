@@ -136,7 +136,7 @@ impl State {
 
     /// The first arrival among the releases that wait for admission.
     pub(crate) fn first_waiting(&self) -> u64 {
-        if !self.admits {
+        if !self.needs.admission {
             return NEVER;
         }
         let waiting = self.tasks.iter().filter(|slot| slot.admission.asked);

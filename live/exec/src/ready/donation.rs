@@ -13,7 +13,7 @@ impl State {
     /// Donates the place of the running job, if the job has a budget. Returns whether it did.
     pub(crate) fn donate(&mut self, worker: u32, task: u32, tid: i32, now_ns: u64) -> bool {
         let slot = &mut self.tasks[task as usize];
-        let donates = slot.donates && !self.in_background && !self.stopping;
+        let donates = slot.donates && !self.running.in_background && !self.stopping;
         if donates {
             slot.donated_since_ns = now_ns;
             // From now on the server is charged for the donee's processor time.
@@ -36,7 +36,7 @@ impl State {
 
     /// Ends the donation of the running job, if the donee may not keep the place.
     pub(crate) fn check_donation(&mut self, caller: Caller, now_ns: u64) {
-        let Some(slot) = self.tasks.get(self.chosen as usize) else { return };
+        let Some(slot) = self.tasks.get(self.running.task as usize) else { return };
         if !slot.donates || slot.worker == NONE {
             return;
         }
@@ -44,8 +44,8 @@ impl State {
             let (_, period_ns) = self.serving.refill(slot.server);
             self.serving.has_others(slot.server) && slot.donated_since_ns.saturating_add(period_ns) <= now_ns
         };
-        if self.in_background || caller == Caller::Dispatcher && (self.stopping || others_wait()) {
-            self.end_donation(slot.worker, self.chosen);
+        if self.running.in_background || caller == Caller::Dispatcher && (self.stopping || others_wait()) {
+            self.end_donation(slot.worker, self.running.task);
         }
     }
 

@@ -19,7 +19,7 @@ pub(crate) const LOOKS: u8 = 32;
 impl State {
     /// The job that ran no longer has the core.
     pub(crate) fn account(&mut self, now_ns: u64) {
-        if let Some(task) = self.tasks.get_mut(self.chosen as usize) {
+        if let Some(task) = self.tasks.get_mut(self.running.task as usize) {
             task.budget.stop(Instant::from_ns(now_ns));
         }
     }
@@ -65,13 +65,13 @@ impl State {
 
     #[cold]
     fn decide_served(&mut self, now_ns: u64) -> Result<Option<usize>, Misuse> {
-        let Self { rule, background, tasks, serving, in_background, .. } = self;
-        *in_background = false;
+        let Self { rule, background, tasks, serving, running, .. } = self;
+        running.in_background = false;
         serving.note_turns(rule, now_ns);
         loop {
             serving.decide(rule, now_ns)?;
             let Some(chosen) = background.decide(rule) else {
-                *in_background = true;
+                running.in_background = true;
                 return Ok(serving.spare());
             };
             // Servers are numbered after the tasks.
@@ -102,7 +102,7 @@ impl State {
 
     /// The dispatcher checks whether the job that has run until now has used up its budget.
     pub(crate) fn look_at_budget(&mut self, now_ns: u64) {
-        let Some(slot) = self.tasks.get_mut(self.chosen as usize) else { return };
+        let Some(slot) = self.tasks.get_mut(self.running.task as usize) else { return };
         let now = Instant::from_ns(now_ns);
         if slot.exhausted || !slot.budget.is_used_up(now) {
             return;
@@ -125,16 +125,16 @@ impl State {
             Remedy::Tell | Remedy::Wait | Remedy::Drop => {}
             Remedy::End => (slot.killed, slot.sinks) = (true, true),
             Remedy::Demote => slot.sinks = true,
-            Remedy::Stop => self.stopped_by = self.chosen,
+            Remedy::Stop => self.dispatcher.stopped_by = self.running.task,
         }
         let (number, budget_ns) = (slot.job.number, slot.budget_ns);
-        self.log.job(now_ns, Kind::Exhausted, self.chosen, number, budget_ns);
+        self.log.job(now_ns, Kind::Exhausted, self.running.task, number, budget_ns);
         self.attend();
     }
 
     /// When the running job has used up its budget, or a server has one again, whichever comes first, ns.
     pub(crate) fn budget_end(&self) -> u64 {
-        let slot = self.tasks.get(self.chosen as usize).filter(|slot| !slot.exhausted);
+        let slot = self.tasks.get(self.running.task as usize).filter(|slot| !slot.exhausted);
         let end_ns = slot.and_then(|slot| slot.budget.used_up()).map_or(NEVER, |end| end.as_ns());
         end_ns.min(self.serving.next_ns(&self.rule).unwrap_or(NEVER))
     }
@@ -196,7 +196,7 @@ mod tests {
             now_ns += MS;
             state.look_at_server(now_ns).unwrap();
             assert_eq!(state.decide(|| now_ns), Ok(Some(0)), "nothing else wants to run");
-            in_background.push(state.in_background);
+            in_background.push(state.running.in_background);
         }
         let charged = usize::from(LOOKS) + 20;
         assert!(

@@ -4,6 +4,7 @@
 //! The state of a core: jobs, releases, budgets, servers, and which thread runs which job.
 
 pub(crate) mod admission;
+pub(crate) mod calendar;
 pub(crate) mod depth;
 pub(crate) mod donation;
 pub(crate) mod jobs;

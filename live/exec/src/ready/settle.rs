@@ -49,11 +49,11 @@ impl State {
         let next = self.place(chosen, caller, now_ns, begins);
         self.attend();
         self.check_donation(caller, now_ns);
-        if caller != Caller::Dispatcher && self.has_budgets {
+        if caller != Caller::Dispatcher && self.needs.budgets {
             // Only the dispatcher checks when a budget ends.
             let end_ns = self.budget_end();
-            self.call |= end_ns < self.wake_ns;
-            self.wake_ns = self.wake_ns.min(end_ns);
+            self.dispatcher.call |= end_ns < self.dispatcher.wake_ns;
+            self.dispatcher.wake_ns = self.dispatcher.wake_ns.min(end_ns);
         }
         #[cfg(test)]
         assert_eq!(self.check(), Ok(()), "{caller:?} {next:?}");
@@ -62,65 +62,76 @@ impl State {
 
     fn place(&mut self, chosen: Option<usize>, caller: Caller, now_ns: u64, begins: bool) -> Next {
         let chosen = chosen.map_or(NONE, |task| task as u32);
-        if chosen == self.chosen && chosen != NONE {
+        if chosen == self.running.task && chosen != NONE {
             return Next::Same;
         }
         self.account(now_ns);
-        if let Some(was) = self.tasks.get(self.chosen as usize) {
-            self.log.job(now_ns, Kind::Preempt, self.chosen, was.job.number, 0);
+        if let Some(was) = self.tasks.get(self.running.task as usize) {
+            self.log.job(now_ns, Kind::Preempt, self.running.task, was.job.number, 0);
             if caller == Caller::Dispatcher && was.sinks {
                 self.priorities.lower(was.worker);
             }
         }
-        self.chosen = chosen;
+        self.running.task = chosen;
         let Some(task) = self.tasks.get_mut(chosen as usize) else {
-            self.current = NONE;
+            self.running.thread = NONE;
             return Next::Below;
         };
         task.budget.start(Instant::from_ns(now_ns));
         if task.worker == NONE {
-            let (at, next) = match caller {
-                // It was the highest, and still is.
-                Caller::Done(me) => {
-                    self.priorities.workers[me as usize].task = chosen;
-                    (me, Next::Here)
-                }
-                _ => {
-                    let at = self.priorities.take(chosen);
-                    (at, Next::Wake(at))
-                }
-            };
-            (task.worker, self.current) = (at, at);
-            if !begins {
-                self.log.job(now_ns, Kind::Start, chosen, task.job.number, 0);
-            }
-            return next;
+            self.begin(chosen, caller, now_ns, begins)
+        } else {
+            self.resume(chosen, caller, now_ns)
         }
+    }
+
+    /// Gives the chosen job a thread: the caller's, if its own job is complete.
+    fn begin(&mut self, chosen: u32, caller: Caller, now_ns: u64, begins: bool) -> Next {
+        let (at, next) = match caller {
+            // It was the highest, and still is.
+            Caller::Done(me) => {
+                self.priorities.workers[me as usize].task = chosen;
+                (me, Next::Here)
+            }
+            _ => {
+                let at = self.priorities.take(chosen);
+                (at, Next::Wake(at))
+            }
+        };
+        let task = &mut self.tasks[chosen as usize];
+        (task.worker, self.running.thread) = (at, at);
+        if !begins {
+            self.log.job(now_ns, Kind::Start, chosen, task.job.number, 0);
+        }
+        next
+    }
+
+    /// Lets the thread of the chosen job go on.
+    fn resume(&mut self, chosen: u32, caller: Caller, now_ns: u64) -> Next {
+        let task = &mut self.tasks[chosen as usize];
         let at = task.worker;
-        self.current = at;
+        self.running.thread = at;
         self.log.job(now_ns, Kind::Resume, chosen, task.job.number, 0);
         if task.wants != NONE {
             let resource = std::mem::replace(&mut task.wants, NONE);
             self.log.lock(|| now_ns, Kind::Locked, chosen, task.job.number, resource);
         }
-        if self.priorities.workers[at as usize].parked {
-            let leaving = match caller {
-                Caller::Dispatcher | Caller::Running(_) => NONE,
-                Caller::Done(me) | Caller::Waiting(me) => me,
-            };
-            self.priorities.raise(at, leaving);
-            self.priorities.workers[at as usize].parked = false;
-            return Next::Wake(at);
-        }
+        let is_parked = self.priorities.workers[at as usize].parked;
         let leaving = match caller {
             Caller::Dispatcher => NONE,
             Caller::Done(me) | Caller::Waiting(me) => me,
+            // It parks in its job, unless it wakes the other thread first.
+            Caller::Running(_) if is_parked => NONE,
             Caller::Running(me) => {
                 self.priorities.workers[me as usize].parked = true;
                 me
             }
         };
         self.priorities.raise(at, leaving);
+        if is_parked {
+            self.priorities.workers[at as usize].parked = false;
+            return Next::Wake(at);
+        }
         Next::Below
     }
 
@@ -135,12 +146,12 @@ impl State {
     #[cfg(test)]
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         taut_policy::Locking::check_state(&self.rule)?;
-        self.priorities.check(self.current)?;
-        let worker = self.tasks.get(self.chosen as usize).map_or(NONE, |task| task.worker);
-        if worker != self.current {
+        self.priorities.check(self.running.thread)?;
+        let worker = self.tasks.get(self.running.task as usize).map_or(NONE, |task| task.worker);
+        if worker != self.running.thread {
             return Err("the current thread is not that of the chosen task");
         }
-        if self.fast_path_owner != NOBODY && self.fast_path_owner != self.current {
+        if self.running.fast_path_owner != NOBODY && self.running.fast_path_owner != self.running.thread {
             return Err("another thread than the current one may lock");
         }
         Ok(())

@@ -8,10 +8,12 @@
 
 use taut_event::Kind;
 use taut_lock::preemption_control::NOBODY;
-use taut_policy::queue::{End, List, Node, ReadyQueue};
+use taut_policy::queue::{List, Node};
 use taut_policy::{AnyCore, AnyLocal, AnyQueue, Background, Misuse, Remedy, Scheduler, Trouble};
 use taut_time::Instant;
 
+use crate::ready::calendar::Calendar;
+pub(crate) use crate::ready::calendar::NEVER;
 use crate::ready::jobs::{Arrived, Task};
 use crate::ready::log::{Level, Log};
 use crate::ready::serving::Serving;
@@ -25,8 +27,6 @@ pub const BACKLOG_MAX: usize = 8;
 pub(crate) const BEYOND_BACKLOG: u64 = 1;
 /// The most releases that one scan of the dispatcher reports. After a stall the dispatcher scans again at once.
 const RELEASES_PER_SCAN_MAX: u32 = 128;
-/// No release.
-pub(crate) const NEVER: u64 = u64::MAX;
 
 /// The whole state.
 #[derive(Debug)]
@@ -39,44 +39,64 @@ pub(crate) struct State {
     pub(crate) tasks: Box<[Task]>,
     pub(crate) priorities: WorkerPriorities,
     pub(crate) log: Log,
-    /// The thread that is to run.
-    pub(crate) current: u32,
-    /// Its task.
-    pub(crate) chosen: u32,
-    /// The thread that is to run, if its locks need only the local rule; else [`NOBODY`], because the job is killed,
-    /// demoted, or holds a resource of several cores, or because of `needs_slow_path`. A thread that leaves the state
-    /// writes this to the preemption control.
-    pub(crate) fast_path_owner: u32,
-    /// Whether time on the core is limited: there are budgets, or servers.
-    pub(crate) has_budgets: bool,
-    /// Whether every lock takes the slow path: locks are recorded, the rule has no fast path, there are servers, or
-    /// reading the processor's number takes a call.
-    pub(crate) needs_slow_path: bool,
-    /// A lower bound of the next arrival that the dispatcher has not reported: see [`crate::ready::rule`].
+    pub(crate) running: Running,
+    pub(crate) needs: Needs,
+    pub(crate) calendar: Calendar,
+    /// The calendar's bound of the next arrival, for locks: see [`Calendar::next_arrival_bound`].
     pub(crate) next_release_bound_ns: u64,
-    calendar: AnyQueue,
-    /// Whether there are releases that no calendar knows.
-    pub(crate) untimed: bool,
-    /// Whether each scan of the calendar must be recorded, because floors count from it.
-    shows_looks: bool,
-    /// Whether there are tasks whose jobs need admission.
-    pub(crate) admits: bool,
-    last_scan_ns: u64,
-    /// `last_scan_ns` before the dispatcher's current scan, or its last one.
-    scan_before_ns: u64,
-    /// The latest instant until which the dispatcher sleeps.
-    pub(crate) wake_ns: u64,
+    pub(crate) dispatcher: Dispatching,
     /// Jobs that the rule knows.
     pub(crate) open: u32,
     pub(crate) stopping: bool,
-    /// The dispatcher reports no calendar release from this instant on.
-    pub(crate) end_ns: u64,
-    /// Whether the thread that is about to run its next job must first call the dispatcher.
+}
+
+/// The job that runs.
+#[derive(Debug)]
+pub(crate) struct Running {
+    /// The thread that is to run.
+    pub(crate) thread: u32,
+    /// Its task.
+    pub(crate) task: u32,
+    /// That thread, if its locks need only the local rule; else [`NOBODY`], because the job is killed, demoted, or holds
+    /// a resource of several cores, or because of [`Needs::slow_path`]. A thread that leaves the state writes this to
+    /// the preemption control.
+    pub(crate) fast_path_owner: u32,
+    /// Whether the job runs without its server's budget, because no other job wants to run.
+    pub(crate) in_background: bool,
+}
+
+impl Running {
+    /// No job runs.
+    pub(crate) const NONE: Self =
+        Self { thread: NONE, task: NONE, fast_path_owner: NOBODY, in_background: false };
+
+    /// The job gives up the core. The owner of the fast path follows with the next decision.
+    fn give_up(&mut self) {
+        (self.thread, self.task) = (NONE, NONE);
+    }
+}
+
+/// What the set-up of the core makes necessary.
+#[derive(Debug)]
+pub(crate) struct Needs {
+    /// Time on the core is limited: there are budgets, or servers.
+    pub(crate) budgets: bool,
+    /// Every lock takes the slow path: locks are recorded, the rule has no fast path, there are servers, or reading
+    /// the processor's number takes a call.
+    pub(crate) slow_path: bool,
+    /// There are tasks whose jobs need admission.
+    pub(crate) admission: bool,
+}
+
+/// What is left for the dispatcher.
+#[derive(Debug)]
+pub(crate) struct Dispatching {
+    /// The latest instant until which it sleeps.
+    pub(crate) wake_ns: u64,
+    /// Whether the thread that is about to run its next job must first call it.
     pub(crate) call: bool,
     /// A task whose overrun stops the executor.
     pub(crate) stopped_by: u32,
-    /// Whether the running job runs without its server's budget, because no other job wants to run.
-    pub(crate) in_background: bool,
 }
 
 impl State {
@@ -87,12 +107,13 @@ impl State {
         priorities: WorkerPriorities,
         log: Log,
     ) -> Self {
-        let needs_slow_path = log.level == Level::All || !serving.is_empty() || !rule.local().has_fast_path();
-        let has_budgets = !serving.is_empty() || tasks.iter().any(Task::has_budget);
+        let needs = Needs {
+            budgets: !serving.is_empty() || tasks.iter().any(Task::has_budget),
+            slow_path: log.level == Level::All || !serving.is_empty() || !rule.local().has_fast_path(),
+            admission: tasks.iter().any(|task| task.admission.asked),
+        };
         let untimed = tasks.iter().any(|task| !matches!(task.release, Release::Periodic { .. }));
         let floors = matches!(rule.local(), AnyLocal::Dfp(_));
-        let shows_looks = untimed && floors && log.level >= Level::Jobs;
-        let admits = tasks.iter().any(|task| task.admission.asked);
         let background = Background::new(List::new(vec![Node::EMPTY; tasks.len()].into()));
         Self {
             rule,
@@ -100,50 +121,37 @@ impl State {
             background,
             tasks,
             priorities,
+            running: Running::NONE,
+            needs,
+            calendar: Calendar::new(calendar, untimed, floors && log.level >= Level::Jobs),
             log,
-            current: NONE,
-            chosen: NONE,
-            fast_path_owner: NOBODY,
-            has_budgets,
-            needs_slow_path,
             next_release_bound_ns: NEVER,
-            calendar,
-            untimed,
-            shows_looks,
-            admits,
-            last_scan_ns: 0,
-            scan_before_ns: 0,
-            wake_ns: NEVER,
+            dispatcher: Dispatching { wake_ns: NEVER, call: false, stopped_by: NONE },
             open: 0,
             stopping: false,
-            end_ns: NEVER,
-            call: false,
-            stopped_by: NONE,
-            in_background: false,
         }
     }
 
     /// Puts the first releases into the calendar.
     pub(crate) fn begin_at(&mut self, origin_ns: u64) {
-        self.last_scan_ns = origin_ns.saturating_sub(1);
-        self.log.begin(self.last_scan_ns);
+        let scanned_ns = self.calendar.begin_at(origin_ns);
+        self.log.begin(scanned_ns);
         self.serving.begin_at(origin_ns);
-        for at in 0..self.tasks.len() {
-            if self.tasks[at].donates {
-                self.tasks[at].put_off = true;
-                let _ = self.calendar.insert(at, origin_ns, End::Back);
+        for (at, task) in (0..).zip(&mut self.tasks) {
+            // The calendar is empty, and has a place for every task.
+            if task.donates {
+                task.put_off = true;
+                let _ = self.calendar.insert(at, origin_ns);
             }
-            if let Release::Periodic { offset, .. } = self.tasks[at].release {
-                // The calendar is empty, and has a place for every task.
-                let _ = self.calendar.insert(at, origin_ns.saturating_add(offset.as_ns()), End::Back);
+            if let Release::Periodic { offset, .. } = task.release {
+                let _ = self.calendar.insert(at, origin_ns.saturating_add(offset.as_ns()));
             }
         }
         self.update_next_release_bound();
     }
 
     pub(crate) fn update_next_release_bound(&mut self) {
-        let first = self.calendar.first().map_or(NEVER, |(_, at)| at).min(self.first_waiting());
-        self.next_release_bound_ns = if self.untimed { first.min(self.last_scan_ns) } else { first };
+        self.next_release_bound_ns = self.calendar.next_arrival_bound(self.first_waiting());
         self.rule.local_mut().expect(Instant::from_ns(self.next_release_bound_ns));
     }
 
@@ -152,37 +160,27 @@ impl State {
         if self.stopping {
             return (NEVER, NEVER);
         }
-        if self.calendar.first().is_some_and(|(_, first)| first >= self.end_ns) {
-            return (NEVER, NEVER);
-        }
-        let Some((task, first)) = self.calendar.take_first() else { return (NEVER, NEVER) };
-        let again = match self.tasks[task].release {
+        let tasks = &self.tasks;
+        self.calendar.next_two(|task, first| match tasks[task as usize].release {
             Release::Periodic { period, .. } => first.saturating_add(period.as_ns()),
             _ => NEVER,
-        };
-        let second = self.calendar.first().map_or(NEVER, |(_, at)| at).min(again);
-        // Its entry has just been taken out, so there is room.
-        let _ = self.calendar.insert(task, first, End::Front);
-        (first, second)
+        })
     }
 
     /// Reports all due releases to the rule, at most [`RELEASES_PER_SCAN_MAX`].
     pub(crate) fn release_due(&mut self, now_ns: u64) -> Result<(), Misuse> {
-        self.scan_before_ns = std::mem::replace(&mut self.last_scan_ns, now_ns);
-        let mut hidden = self.shows_looks;
+        let mut hidden = self.calendar.scan(now_ns);
         if !self.stopping {
             for _ in 0..RELEASES_PER_SCAN_MAX {
-                let due = |at: u64| at <= now_ns && at < self.end_ns;
-                let Some((task, at)) = self.calendar.first().filter(|(_, at)| due(*at)) else { break };
-                self.calendar.take_first();
-                let slot = &mut self.tasks[task];
+                let Some((task, at)) = self.calendar.take_due(now_ns) else { break };
+                let slot = &mut self.tasks[task as usize];
                 slot.put_off = false;
                 if let Release::Periodic { period, .. } = slot.release {
-                    self.calendar.insert(task, at.saturating_add(period.as_ns()), End::Back)?;
+                    self.calendar.insert(task, at.saturating_add(period.as_ns()))?;
                     // This release is recorded now, as a release or as an overrun.
                     hidden &= slot.paused || slot.admission.asked;
                 }
-                self.release(task as u32, at, now_ns)?;
+                self.release(task, at, now_ns)?;
             }
         }
         if hidden {
@@ -212,10 +210,10 @@ impl State {
                 Remedy::Drop => skip = true,
                 Remedy::End => slot.killed = true,
                 Remedy::Demote => (slot.sinks, skip) = (true, true),
-                Remedy::Stop => self.stopped_by = task,
+                Remedy::Stop => self.dispatcher.stopped_by = task,
             }
-            if task == self.chosen && slot.is_special() {
-                self.fast_path_owner = NOBODY;
+            if task == self.running.task && slot.is_special() {
+                self.running.fast_path_owner = NOBODY;
             }
         }
         let slot = &mut self.tasks[task as usize];
@@ -266,12 +264,12 @@ impl State {
     ) -> Result<bool, Misuse> {
         if arrival_ns <= now_ns {
             // The release does not arrive before the bound that locks rely on: see `crate::ready::rule`.
-            let least_ns = if above { self.scan_before_ns } else { self.last_scan_ns };
-            self.release(task, arrival_ns.max(least_ns), now_ns)?;
+            let arrival_ns = arrival_ns.max(self.calendar.earliest_arrival(above));
+            self.release(task, arrival_ns, now_ns)?;
             return Ok(false);
         }
         self.tasks[task as usize].put_off = true;
-        self.calendar.insert(task as usize, arrival_ns, End::Back)?;
+        self.calendar.insert(task, arrival_ns)?;
         self.update_next_release_bound();
         Ok(true)
     }
@@ -288,7 +286,7 @@ impl State {
 
     /// Completes the running job, which has used `used_ns` of processor time. Its thread is idle from now on.
     pub(crate) fn complete(&mut self, worker: u32, now_ns: u64, used_ns: u64) -> Result<(), Misuse> {
-        let task = match self.tasks.get(self.chosen as usize).map_or(NONE, |task| task.server) {
+        let task = match self.tasks.get(self.running.task as usize).map_or(NONE, |task| task.server) {
             NONE => self.background.complete(&mut self.rule)? as u32,
             server => {
                 self.look_at_server(now_ns)?;
@@ -297,7 +295,7 @@ impl State {
         };
         self.account(now_ns);
         self.priorities.workers[worker as usize].task = NONE;
-        (self.current, self.chosen) = (NONE, NONE);
+        self.running.give_up();
         self.open -= 1;
         let slot = &mut self.tasks[task as usize];
         (slot.active, slot.worker) = (false, NONE);
@@ -328,12 +326,12 @@ impl State {
     /// The running job waits for a local resource that the rule did not grant.
     pub(crate) fn wait(&mut self, worker: u32, resource: u32, now_ns: u64) {
         self.account(now_ns);
-        let task = self.chosen;
+        let task = self.running.task;
         let slot = &mut self.tasks[task as usize];
         slot.wants = resource;
         self.log.lock(|| now_ns, Kind::Suspend, task, slot.job.number, resource);
         self.priorities.workers[worker as usize].parked = true;
-        (self.current, self.chosen) = (NONE, NONE);
+        self.running.give_up();
     }
 
     /// A job now spins for or holds a resource of several cores, or no longer does.
@@ -342,10 +340,12 @@ impl State {
         self.attend();
     }
 
-    /// Updates `fast_path_owner` after the chosen job, or what is special about it, has changed.
+    /// Updates the owner of the fast path after the chosen job, or what is special about it, has changed.
     pub(crate) fn attend(&mut self) {
-        let care = self.needs_slow_path || self.tasks.get(self.chosen as usize).is_some_and(Task::is_special);
-        self.fast_path_owner = if care || self.current == NONE { NOBODY } else { self.current };
+        let care =
+            self.needs.slow_path || self.tasks.get(self.running.task as usize).is_some_and(Task::is_special);
+        self.running.fast_path_owner =
+            if care || self.running.thread == NONE { NOBODY } else { self.running.thread };
     }
 
     /// Records what a job does with a resource of several cores.
@@ -357,9 +357,9 @@ impl State {
     /// The running job, which the rule has suspended, goes to sleep until it gets a resource of several cores.
     pub(crate) fn go_away(&mut self, worker: u32, rank: u64, number: u32, now_ns: u64) {
         self.account(now_ns);
-        self.tasks[self.chosen as usize].away = (number, rank);
+        self.tasks[self.running.task as usize].away = (number, rank);
         self.priorities.go_above(worker);
-        (self.current, self.chosen) = (NONE, NONE);
+        self.running.give_up();
     }
 
     /// A sleeping job has been granted the resource of several cores that it waits for.

@@ -169,7 +169,7 @@ impl Inside<'_> {
     #[inline(always)]
     pub(crate) fn leave(mut self) {
         if self.shared.strict {
-            let fast_path_owner = self.state().fast_path_owner;
+            let fast_path_owner = self.state().running.fast_path_owner;
             self.shared.control.set_fast_path_owner(fast_path_owner);
             self.leave_fast();
         } else {
@@ -181,7 +181,7 @@ impl Inside<'_> {
     /// Leaves the state, and calls the dispatcher if it has to check a budget.
     pub(crate) fn leave_and_call(mut self) {
         let shared = self.shared;
-        let call = std::mem::take(&mut self.state().call);
+        let call = std::mem::take(&mut self.state().dispatcher.call);
         self.leave();
         if call {
             shared.call();
@@ -191,7 +191,7 @@ impl Inside<'_> {
     /// Leaves the state by waking a thread, which is inside then. On a strict core a thread of a higher priority runs
     /// at once.
     pub(crate) fn wake(mut self, worker: u32) {
-        let (shared, fast_path_owner) = (self.shared, self.state().fast_path_owner);
+        let (shared, fast_path_owner) = (self.shared, self.state().running.fast_path_owner);
         std::mem::forget(self);
         if shared.strict {
             shared.control.set_fast_path_owner(fast_path_owner);
@@ -218,7 +218,7 @@ impl Shared {
         let tids = state.priorities.workers.iter().map(|_| AtomicI32::new(0)).collect();
         let reader = CpuReader::new();
         let switched = SwitchMark::new();
-        state.needs_slow_path |= !reader.is_load();
+        state.needs.slow_path |= !reader.is_load();
         let back = state.priorities.workers.iter().map(|_| AtomicBool::new(false)).collect();
         Self {
             control: if strict { PreemptionControl::new() } else { PreemptionControl::always_in_section() },
@@ -408,7 +408,7 @@ impl Shared {
 
     /// Checks that the thread inside is the one that the rule runs, and that it is on the core's processor.
     pub(crate) fn check(&self, inside: &mut Inside<'_>, me: u32, task: u32) {
-        if inside.state().current != me {
+        if inside.state().running.thread != me {
             self.found(task, Found::NotChosen);
         }
         self.on_cpu(task);
@@ -434,7 +434,7 @@ impl Shared {
         loop {
             let mut inside = self.lock();
             let state = inside.state();
-            if state.current == me {
+            if state.running.thread == me {
                 return inside;
             }
             state.priorities.workers[me as usize].parked = true;
@@ -488,7 +488,7 @@ impl Shared {
 
     /// The dispatcher leaves the state after a decision.
     pub(crate) fn dispatcher_leave(&self, mut inside: Inside<'_>, next: Next) {
-        let fast_path_owner = inside.state().fast_path_owner;
+        let fast_path_owner = inside.state().running.fast_path_owner;
         match next {
             Next::Wake(worker) => {
                 if self.strict {
@@ -519,7 +519,7 @@ impl Shared {
     pub(crate) fn decided_at(&self, mut inside: Inside<'_>, me: u32, now: impl FnOnce() -> u64) {
         let state = inside.state();
         let chosen = self.or_abort(NONE, state.decide(now));
-        if chosen == Some(state.chosen as usize) {
+        if chosen == Some(state.running.task as usize) {
             inside.leave();
         } else {
             self.switch(inside, chosen, Caller::Running(me), me);
@@ -537,9 +537,9 @@ impl Shared {
         now_ns: u64,
     ) -> Next {
         let next = state.settle(chosen, caller, now_ns, self.strict);
-        self.seen.store(state.chosen, Ordering::Relaxed);
+        self.seen.store(state.running.task, Ordering::Relaxed);
         if let Some(error) = state.priorities.take_refused() {
-            self.found(state.chosen, Found::System(error));
+            self.found(state.running.task, Found::System(error));
         }
         next
     }

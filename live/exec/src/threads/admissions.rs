@@ -39,7 +39,7 @@ impl Admissions {
 
     /// Collects the next questions, once all admitted releases have been reported.
     pub(crate) fn collect(&mut self, state: &mut State, now_ns: u64) {
-        if !state.admits {
+        if !state.needs.admission {
             return;
         }
         for task in 0..state.tasks.len() as u32 {

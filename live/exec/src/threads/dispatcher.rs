@@ -118,7 +118,7 @@ impl Dispatcher<'_, '_, '_> {
         shared.or_abort(NONE, admissions.apply(state, now_ns));
         // Releases by hand from before the stop still count.
         let stop_now = shared.stop.load(Ordering::Acquire);
-        if state.untimed {
+        if state.calendar.untimed {
             for (task, trigger) in (0..).zip(&shared.triggers) {
                 if trigger.load(Ordering::Relaxed) > 0 {
                     // At most one more than can wait (`Exec::release`).
@@ -129,7 +129,7 @@ impl Dispatcher<'_, '_, '_> {
             }
         }
         state.stopping |= stop_now;
-        state.end_ns = shared.end_ns.load(Ordering::Relaxed);
+        state.calendar.end_ns = shared.end_ns.load(Ordering::Relaxed);
         shared.or_abort(NONE, state.release_due(now_ns));
         self.listeners.answer(shared, works, inside, now_ns);
         if let Some(task) = heard.resumed {
@@ -149,13 +149,13 @@ impl Dispatcher<'_, '_, '_> {
         let next = shared.settle(state, chosen, Caller::Dispatcher, now_ns);
         let (first, second) = state.next_two();
         let end = state.budget_end();
-        state.wake_ns = first.min(end);
+        state.dispatcher.wake_ns = first.min(end);
         Decision {
             next,
-            wake_ns: state.wake_ns,
+            wake_ns: state.dispatcher.wake_ns,
             then_ns: first.max(end).min(second),
             over: state.stopping && state.open == 0,
-            stopped_by: std::mem::replace(&mut state.stopped_by, NONE),
+            stopped_by: std::mem::replace(&mut state.dispatcher.stopped_by, NONE),
         }
     }
 

@@ -147,7 +147,7 @@ fn run<'c>(
                 state.started(me, now_ns);
             }
             // The call follows when this thread leaves the state to run its next job.
-            state.call |= call;
+            state.dispatcher.call |= call;
             return Some((inside, now_ns));
         }
         Next::Wake(worker) => inside.wake(worker),
