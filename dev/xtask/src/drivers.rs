@@ -61,7 +61,9 @@ fn ray(tree: &Tree) -> Result<PathBuf, String> {
 
 /// Compares a sweep by one process with a sweep by a driver. Both run the `taut` command as the tests build it.
 fn compare(tree: &Tree, name: &str, driver: Command, arguments: &[&str]) -> Outcome {
-    let build = Command::line("cargo build --workspace --locked --bin taut").dir(tree.root()).run();
+    let build = Command::line("cargo build --workspace --locked --features taut-cli/parquet --bin taut")
+        .dir(tree.root())
+        .run();
     if !build.success() {
         return Outcome::failed("no command to drive", build.text);
     }

@@ -139,7 +139,10 @@ fn main() -> ExitCode {
         Task::Test => closing(&tree, &suite::test()),
         Task::Fix => in_turn(
             &tree,
-            &["cargo clippy --workspace --all-targets --fix --allow-dirty --allow-staged", "cargo fmt --all"],
+            &[
+                "cargo clippy --workspace --all-targets --features taut-cli/parquet --fix --allow-dirty --allow-staged",
+                "cargo fmt --all",
+            ],
         ),
         Task::Doc => closing(&tree, &suite::documentation()),
         Task::Absence => closing(&tree, &absence::steps()),

@@ -59,7 +59,8 @@ enum Which {
 /// Builds the programs and runs them, with their output on the terminal.
 pub(crate) fn run(tree: &Tree, options: &Papers) -> ExitCode {
     // The experiments that sweep run the `taut` command.
-    let with = if options.which == Which::Mechanisms { " -p taut-cli" } else { "" };
+    let with =
+        if options.which == Which::Mechanisms { " -p taut-cli --features taut-cli/parquet" } else { "" };
     let build = format!("cargo build --release --locked -p taut-papers{with}");
     let build = Command::line(&build).dir(tree.root());
     if build.show() != End::Code(0) {

@@ -29,7 +29,9 @@ pub(crate) fn ci() -> Vec<Step> {
     steps.push(Step::command("formatting", Command::line("cargo fmt --all --check")));
     steps.push(Step::command(
         "clippy",
-        Command::line("cargo clippy --workspace --all-targets --locked -- -D warnings"),
+        Command::line(
+            "cargo clippy --workspace --all-targets --locked --features taut-cli/parquet -- -D warnings",
+        ),
     ));
     steps.extend(rules());
     steps.extend(tests());
@@ -105,11 +107,17 @@ fn tests() -> Vec<Step> {
     vec![
         Step::tests(
             "unit and integration tests",
-            tests("cargo test --workspace --locked --no-fail-fast --lib --bins --tests"),
+            tests(
+                "cargo test --workspace --locked --no-fail-fast --features taut-cli/parquet --lib --bins --tests",
+            ),
         ),
         Step::tests(
             "examples in documentation",
-            tests("cargo test --workspace --locked --no-fail-fast --doc"),
+            tests("cargo test --workspace --locked --no-fail-fast --features taut-cli/parquet --doc"),
+        ),
+        Step::tests(
+            "a command without Parquet",
+            tests("cargo test --workspace --locked --bin taut without_parquet"),
         ),
         Step::tests(
             "linear programs",
@@ -132,11 +140,16 @@ fn tests() -> Vec<Step> {
 pub(crate) fn documentation() -> Vec<Step> {
     let strict = |what: &str| Command::line(what).env("RUSTDOCFLAGS", "-D warnings");
     vec![
-        Step::command("documentation", strict("cargo doc --workspace --no-deps --locked --lib")),
+        Step::command(
+            "documentation",
+            strict("cargo doc --workspace --no-deps --locked --features taut-cli/parquet --lib"),
+        ),
         Step::new("documentation of commands", move |tree| {
-            let build = strict("cargo doc --workspace --no-deps --locked --bins --target-dir")
-                .args([tree.target().join("doc-commands")])
-                .env("CARGO_BUILD_BUILD_DIR", tree.target());
+            let build = strict(
+                "cargo doc --workspace --no-deps --locked --features taut-cli/parquet --bins --target-dir",
+            )
+            .args([tree.target().join("doc-commands")])
+            .env("CARGO_BUILD_BUILD_DIR", tree.target());
             Outcome::of(build.dir(tree.root()).run())
         }),
     ]
@@ -147,7 +160,10 @@ pub(crate) fn documentation() -> Vec<Step> {
 fn applications() -> Vec<Step> {
     let ask = |name: &str, question: &'static [&'static str]| {
         Step::new(name, move |tree| {
-            let build = Command::line("cargo build --workspace --locked --bin taut").dir(tree.root()).run();
+            let build =
+                Command::line("cargo build --workspace --locked --features taut-cli/parquet --bin taut")
+                    .dir(tree.root())
+                    .run();
             if !build.success() {
                 return Outcome::failed("no command to ask", build.text);
             }
@@ -288,7 +304,9 @@ pub(crate) fn soak(tree: &Tree, minutes: u64) -> ExitCode {
         round += 1;
         println!("round {round}");
         // Random tests draw a new seed in each run; more cases reach further.
-        let random = Command::line("cargo test --workspace --locked --release --no-fail-fast --lib --tests");
+        let random = Command::line(
+            "cargo test --workspace --locked --release --no-fail-fast --features taut-cli/parquet --lib --tests",
+        );
         let long = |what: &str, variable: &str, value: &str| {
             let test =
                 Command::line("cargo test --locked -p taut-share -p taut-lock --release --test").args([what]);

@@ -85,7 +85,7 @@ pub(crate) enum Command {
     /// many bytes.
     #[command(after_help = "Examples:\n  \
         taut sweep examples/sweep/han14.toml                             the table of all points\n  \
-        taut sweep examples/sweep/han14.toml --out rows.parquet          and a row for each system\n  \
+        taut sweep examples/sweep/han14.toml --out rows.csv              and a row for each system\n  \
         taut sweep examples/sweep/han14.toml --out 2.csv --shard 2/3     the second third of the rows")]
     Sweep(Sweep),
     /// Measures what this machine adds to every job, and prints it as an overlay for its manifests.
@@ -490,7 +490,7 @@ mod tests {
 pub(crate) struct Sweep {
     /// The generator file; docs/sweep.md has its keys.
     pub(crate) generator: PathBuf,
-    /// Where to write the rows: a .parquet, .csv or .jsonl [default: nowhere, only the table is shown].
+    /// Where to write the rows: a .csv or .jsonl, or a .parquet if built with that feature [default: nowhere, only the table is shown].
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Which part of the rows, counted from 1.

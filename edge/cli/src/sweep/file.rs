@@ -25,10 +25,10 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The format, by the extension of a file name.
+    /// The format, by the extension of a file name, if this build has it.
     pub(super) fn of(path: &Path) -> Result<Self, Failure> {
         match path.extension().and_then(|end| end.to_str()) {
-            Some("parquet") => Ok(Self::Parquet),
+            Some("parquet") => columnar::check().map(|()| Self::Parquet),
             Some("csv") => Ok(Self::Csv),
             Some("jsonl") => Ok(Self::JsonLines),
             _ => {
@@ -102,4 +102,16 @@ fn object(generator: &Generator, row: &Row) -> String {
     // Column names need no escapes; a map would reorder them.
     let entries = cells.map(|(column, cell)| format!("\"{}\":{}", column.name, value(cell)));
     format!("{{{}}}", entries.collect::<Vec<_>>().join(","))
+}
+
+#[cfg(all(test, not(feature = "parquet")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_without_parquet_says_what_to_do() {
+        let Err(Failure::Usage(why)) = Kind::of(Path::new("rows.parquet")) else { panic!("it was taken") };
+        assert!(why.contains("--features parquet"), "{why}");
+        assert_eq!(Kind::of(Path::new("rows.csv")).ok(), Some(Kind::Csv));
+    }
 }

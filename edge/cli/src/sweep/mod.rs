@@ -3,6 +3,7 @@
 
 //! `taut sweep`: draws random systems from a generator file, and computes a row for each.
 
+#[cfg_attr(not(feature = "parquet"), path = "no_columnar.rs")]
 mod columnar;
 mod file;
 mod merge;
