@@ -42,76 +42,23 @@ pub(crate) fn report(model: &Model, proof: &Proof<'_>, faults: &mut Vec<Fault>) 
 /// Reports a task whose deadline is not proven, on a core that is analysed by itself.
 fn deadline(model: &Model, placements: &Placements<'_>, placement: usize, faults: &mut Vec<Fault>) {
     let at = &placements.placements[placement];
-    let name = at.name;
-    let core = &placements.cores[at.core];
-    let other = |text: String| {
-        let message = format!("the response time of task `{name}` is not shown");
-        Fault::error(codes::NOT_SHOWN, message, at.place("deadline"), text)
-            .note(format!("test: {TEST} {SOURCE}"))
-    };
     if placements.bound(placement).is_some() {
         return;
     }
-    let (bound, exact) = match placements.verdict(placement) {
-        Ok(Verdict::Schedulable(_)) => return,
-        // A job need not take all that a budget lets through, so the miss may not occur.
-        Ok(Verdict::Unschedulable(past)) => {
-            let budgets = |&i: &usize| budget::enforced(placements.placements[i].task).is_some();
-            (past, !core.members.iter().any(budgets))
-        }
-        Ok(Verdict::NotShown(Why::Passes(past))) => (past, false),
-        Ok(Verdict::NotShown(Why::Steps(steps))) => {
-            let text = format!("given up after {steps} steps of the iteration");
-            faults.push(other(text).help("use a shorter deadline, or periods that are not so far apart"));
-            return;
-        }
-        Ok(Verdict::NotShown(Why::Rate)) => return faults.push(other("no bound".into())),
-        Ok(Verdict::NotApplicable(assumption)) => return faults.push(other(assumption.to_string())),
-        Err(overflow) => return faults.push(other(overflow.to_string())),
+    let (bound, exact) = match past(placements, placement) {
+        Ok(Some(found)) => found,
+        Ok(None) => return,
+        Err(fault) => return faults.push(*fault),
     };
-    let Ok(analysis) = &core.analysis else { return };
+    let Ok(analysis) = &placements.cores[at.core].analysis else { return };
     // If the core is overloaded up to this task, a fault says so already, and no deadline could be kept.
     if analysis.utilisation_at(at.at).is_some_and(|u| !u.fits()) {
         return;
     }
-    let passed = |bound: &Bound| {
-        let past = bound.from_arrival.rounded_above(at.task.deadline);
-        format!("{} passed: the bound is at least {past}", at.task.deadline)
-    };
-    let cpu = model.platform().cores[at.core];
     if at.is_server() {
-        let message = format!("server `{name}` is not shown to get its budget on core {cpu}");
-        let text = passed(&bound);
-        let fault = Fault::error(codes::SERVER_LATE, message, at.place("deadline"), text);
-        let help = "a smaller budget, a longer period, or a higher priority; or another core";
-        return faults.push(
-            terms(model, fault, placements, placement, &bound)
-                .note(format!("test: {TEST} {SOURCE}"))
-                .help(help),
-        );
+        return faults.push(server_late(model, placements, placement, &bound));
     }
-    let message = if exact {
-        format!("task `{name}` can miss its deadline on core {cpu}")
-    } else {
-        format!("task `{name}` is not shown to keep its deadline on core {cpu}")
-    };
-    let text = passed(&bound);
-    let mut fault = Fault::error(codes::DEADLINE_MISSED, message, task(name, "deadline"), text);
-    fault = terms(model, fault, placements, placement, &bound);
-    fault = fault.note(format!("test: {TEST} {SOURCE}"));
-    match &at.in_phase {
-        Some(Verdict::NotShown(Why::Passes(bound))) => {
-            let bound = bound.from_arrival.rounded_above(at.task.deadline);
-            let text = format!("with offsets the bound is at least {bound}");
-            fault = fault.note(format!("{text} (Tindell 1994; Palencia & González Harbour 1998)"));
-        }
-        _ if exact => {}
-        _ => {
-            fault = fault.note(
-                "the test takes all tasks to be at their worst together, which offsets and triggers may rule out",
-            );
-        }
-    }
+    let fault = missed(model, placements, placement, &bound, exact);
     // The task's own cost decides how long other tasks wait, and so what those may take: make the whole plan anew.
     let largest = match at.who {
         Who::Task(id) if model.links().next().is_some() => {
@@ -131,6 +78,75 @@ fn deadline(model: &Model, placements: &Placements<'_>, placement: usize, faults
             fault.help(other_help(model, placements, placement, &bound, figures))
         }
     });
+}
+
+/// The bound of a task that is past its deadline, and whether some run attains it; `None` if the task is shown.
+///
+/// # Errors
+/// The fault to report if there is no bound.
+fn past(placements: &Placements<'_>, placement: usize) -> Result<Option<(Bound, bool)>, Box<Fault>> {
+    let at = &placements.placements[placement];
+    let no_bound = |text: String| {
+        let message = format!("the response time of task `{}` is not shown", at.name);
+        Fault::error(codes::NOT_SHOWN, message, at.place("deadline"), text)
+            .note(format!("test: {TEST} {SOURCE}"))
+    };
+    Err(Box::new(match placements.verdict(placement) {
+        Ok(Verdict::Schedulable(_)) => return Ok(None),
+        // A job need not take all that a budget lets through, so the miss may not occur.
+        Ok(Verdict::Unschedulable(past)) => {
+            let budgets = |&i: &usize| budget::enforced(placements.placements[i].task).is_some();
+            return Ok(Some((past, !placements.cores[at.core].members.iter().any(budgets))));
+        }
+        Ok(Verdict::NotShown(Why::Passes(past))) => return Ok(Some((past, false))),
+        Ok(Verdict::NotShown(Why::Steps(steps))) => {
+            no_bound(format!("given up after {steps} steps of the iteration"))
+                .help("use a shorter deadline, or periods that are not so far apart")
+        }
+        Ok(Verdict::NotShown(Why::Rate)) => no_bound("no bound".into()),
+        Ok(Verdict::NotApplicable(assumption)) => no_bound(assumption.to_string()),
+        Err(overflow) => no_bound(overflow.to_string()),
+    }))
+}
+
+fn passed(deadline: Duration, bound: &Bound) -> String {
+    format!("{deadline} passed: the bound is at least {}", bound.from_arrival.rounded_above(deadline))
+}
+
+fn server_late(model: &Model, placements: &Placements<'_>, placement: usize, bound: &Bound) -> Fault {
+    let at = &placements.placements[placement];
+    let cpu = model.platform().cores[at.core];
+    let message = format!("server `{}` is not shown to get its budget on core {cpu}", at.name);
+    let fault =
+        Fault::error(codes::SERVER_LATE, message, at.place("deadline"), passed(at.task.deadline, bound));
+    terms(model, fault, placements, placement, bound)
+        .note(format!("test: {TEST} {SOURCE}"))
+        .help("a smaller budget, a longer period, or a higher priority; or another core")
+}
+
+/// A bound past the deadline, with its terms. `exact`: some run attains it.
+fn missed(model: &Model, placements: &Placements<'_>, placement: usize, bound: &Bound, exact: bool) -> Fault {
+    let at = &placements.placements[placement];
+    let (name, cpu) = (at.name, model.platform().cores[at.core]);
+    let message = if exact {
+        format!("task `{name}` can miss its deadline on core {cpu}")
+    } else {
+        format!("task `{name}` is not shown to keep its deadline on core {cpu}")
+    };
+    let text = passed(at.task.deadline, bound);
+    let fault = Fault::error(codes::DEADLINE_MISSED, message, task(name, "deadline"), text);
+    let fault = terms(model, fault, placements, placement, bound).note(format!("test: {TEST} {SOURCE}"));
+    match &at.in_phase {
+        Some(Verdict::NotShown(Why::Passes(bound))) => {
+            let bound = bound.from_arrival.rounded_above(at.task.deadline);
+            let text = format!("with offsets the bound is at least {bound}");
+            fault.note(format!("{text} (Tindell 1994; Palencia & González Harbour 1998)"))
+        }
+        _ if exact => fault,
+        _ => fault.note(
+            "the test takes all tasks to be at their worst together, which offsets and triggers may rule out",
+        ),
+    }
 }
 
 /// Adds an error if a plan is not proven and no error says why: at the first task without a bound, else at the

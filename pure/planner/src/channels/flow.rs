@@ -120,7 +120,6 @@ pub(crate) fn realise(
     faults: &mut Vec<Fault>,
 ) -> Realisation {
     let channel = model.channel(id);
-    let from = model.is_real_time(channel.writer);
     let serving = buffers::serving(model, id);
     let pinned = channel.mechanism.filter(|pinned| serving.contains(pinned));
     if let Some(lock) = channel.decided.or(pinned).filter(|decided| decided.locking().is_some()) {
@@ -129,81 +128,83 @@ pub(crate) fn realise(
     // The model has refused channels that no mechanism serves; to read one as a state is then safest.
     let decided = channel.decided.filter(|decided| serving.contains(decided));
     let mechanism = pinned.or(decided).or(serving.first().copied()).unwrap_or(Mechanism::Sdrtw);
+    if mechanism.preserves_flow() || mechanism.has_ways() {
+        return buffered(model, id, (mechanism, &serving), bounds, faults);
+    }
     let mut realisation = Realisation::of(mechanism);
-    if mechanism.preserves_flow() {
-        match synchronous::choose(model, id, bounds, faults) {
-            Some((choice, reason)) => {
-                realisation.mechanism = choice.mechanism;
-                realisation.reason = reason;
-                realisation.buffers = Some(choice.buffers);
-            }
-            None => faults.push(too_large(channel)),
-        }
-        return realisation;
-    }
-    if mechanism.has_ways() {
-        match buffers::choose(model, id, &serving, bounds, faults) {
-            Some((choice, reason)) => {
-                realisation.mechanism = choice.mechanism;
-                realisation.reason = reason;
-                realisation.buffers = Some(choice.buffers);
-                realisation.ways = choice.ways;
-            }
-            None => faults.push(too_large(channel)),
-        }
-        return realisation;
-    }
     let parties = match mechanism {
         Mechanism::Sdrtr => "state of a writer that is not real-time, one real-time reader",
         Mechanism::Sdrtw => "state of a real-time writer, no real-time reader",
-        _ if from => "queue between real-time tasks",
+        _ if model.is_real_time(channel.writer) => "queue between real-time tasks",
         _ => "queue from a writer that is not real-time to a real-time reader",
     };
     let by = if pinned.is_some() { "pinned; " } else { "" };
     realisation.reason = format!("{by}{parties}");
-    if channel.kind == ChannelKind::State {
-        return realisation;
+    if channel.kind == ChannelKind::Queue {
+        queued(model, id, bounds, &mut realisation, faults);
     }
+    realisation
+}
+
+/// A state in buffers, or a synchronous flow: the mechanism and its buffers follow from times.
+fn buffered(
+    model: &Model,
+    id: ChannelId,
+    (mechanism, serving): (Mechanism, &[Mechanism]),
+    bounds: &ResponseBounds,
+    faults: &mut Vec<Fault>,
+) -> Realisation {
+    let mut realisation = Realisation::of(mechanism);
+    let found = if mechanism.preserves_flow() {
+        let found = synchronous::choose(model, id, bounds, faults);
+        found.map(|(choice, reason)| (choice.mechanism, choice.buffers, Vec::new(), reason))
+    } else {
+        let found = buffers::choose(model, id, serving, bounds, faults);
+        found.map(|(choice, reason)| (choice.mechanism, choice.buffers, choice.ways, reason))
+    };
+    match found {
+        Some((mechanism, buffers, ways, reason)) => {
+            (realisation.mechanism, realisation.buffers) = (mechanism, Some(buffers));
+            (realisation.ways, realisation.reason) = (ways, reason);
+        }
+        None => faults.push(too_large(model.channel(id))),
+    }
+    realisation
+}
+
+/// The capacity of a queue, and its latency if both ends are proven.
+fn queued(
+    model: &Model,
+    id: ChannelId,
+    bounds: &ResponseBounds,
+    realisation: &mut Realisation,
+    faults: &mut Vec<Fault>,
+) {
+    let channel = model.channel(id);
     let ends = writer(model, channel, bounds).zip(reader(model, id, bounds));
     let needed = ends.and_then(|((writer, _), (reader, _))| {
         let verdict = queue::capacity(&writer, &reader).ok()?;
         verdict.bound().map(|needed| (*needed, sized(*needed, &writer, &reader)))
     });
-    let at = |key: &str| format!("channels.{}.{key}", channel.name);
     // A writer that is not real-time may find a queue full: the send reports it, and nothing that was proven depends
     // on it.
     let from_real_time = model.is_real_time(channel.writer);
+    let fits = |needed: u64| u32::try_from(needed).ok().filter(|needed| *needed <= CAPACITY_MAX);
     match (channel.capacity, needed) {
         (Some(capacity), Some((needed, how))) if u64::from(capacity) < needed && from_real_time => {
-            let fits = u32::try_from(needed).ok().filter(|needed| *needed <= CAPACITY_MAX);
             // Ask for the memory of the capacity that is needed.
-            realisation.capacity = fits.unwrap_or(capacity);
-            let message = format!("queue `{}` can be full when its writer sends", channel.name);
-            let text = format!("holds {capacity}, {needed} can wait");
-            let help = match fits {
-                Some(needed) => format!("use `capacity = {needed}`, or \"auto\""),
-                None => format!("at most {CAPACITY_MAX} fit: let its reader run more often"),
-            };
-            faults.push(
-                Fault::error(codes::BAD_CAPACITY, message, Place::value(at("capacity")), text)
-                    .note(how)
-                    .help(help),
-            );
+            realisation.capacity = fits(needed).unwrap_or(capacity);
+            faults.push(may_be_full(channel, (capacity, needed), fits(needed), how));
         }
         (Some(capacity), _) => realisation.capacity = capacity,
-        (None, Some((needed, how))) => match u32::try_from(needed).ok().filter(|n| *n <= CAPACITY_MAX) {
+        (None, Some((needed, how))) => match fits(needed) {
             Some(capacity) => {
                 realisation.capacity = capacity.max(channel.sends_per_release);
                 realisation.capacity_reason = Some(how);
             }
             None => {
                 realisation.capacity = CAPACITY_MAX;
-                let message = format!("queue `{}` would have to hold {needed} values", channel.name);
-                let place = Place::value(at("capacity"));
-                faults.push(
-                    Fault::error(codes::BAD_CAPACITY, message, place, format!("at most {CAPACITY_MAX}"))
-                        .help("let its reader run more often"),
-                );
+                faults.push(too_much(channel, needed));
             }
         },
         (None, None) => {
@@ -218,7 +219,28 @@ pub(crate) fn realise(
         realisation.latency =
             queue::latency(&writer, &reader).ok().and_then(|verdict| verdict.bound().copied());
     }
-    realisation
+}
+
+fn capacity(channel: &Channel) -> Place {
+    Place::value(format!("channels.{}.capacity", channel.name))
+}
+
+/// A stated capacity is less than what can wait.
+fn may_be_full(channel: &Channel, (stated, needed): (u32, u64), fits: Option<u32>, how: String) -> Fault {
+    let message = format!("queue `{}` can be full when its writer sends", channel.name);
+    let text = format!("holds {stated}, {needed} can wait");
+    let help = match fits {
+        Some(needed) => format!("use `capacity = {needed}`, or \"auto\""),
+        None => format!("at most {CAPACITY_MAX} fit: let its reader run more often"),
+    };
+    Fault::error(codes::BAD_CAPACITY, message, capacity(channel), text).note(how).help(help)
+}
+
+/// More can wait than any queue holds.
+fn too_much(channel: &Channel, needed: u64) -> Fault {
+    let message = format!("queue `{}` would have to hold {needed} values", channel.name);
+    let text = format!("at most {CAPACITY_MAX}");
+    Fault::error(codes::BAD_CAPACITY, message, capacity(channel), text).help("let its reader run more often")
 }
 
 fn sized(needed: u64, writer: &Writer, reader: &Reader) -> String {
