@@ -359,6 +359,64 @@ wcet = { value = "4ms", source = "guess" }
     }
 }
 
+/// A task in a server, on a core whose other tasks lock.
+#[test]
+fn a_server_beside_tasks_that_lock() {
+    let tables = r#"
+[servers.share]
+policy = "POLICY"
+budget = "2ms"
+period = "10ms"
+[resources.bus]
+[tasks.control]
+arrival = { periodic = "5ms" }
+deadline = "5ms"
+wcet = { value = "200us", source = "guess" }
+sections = [{ resource = "bus", longest = "20us" }]
+[tasks.bulk]
+arrival = { periodic = "100ms" }
+deadline = "100ms"
+wcet = { value = "6ms", source = "guess" }
+server = "share"
+[tasks.rest]
+arrival = { periodic = "20ms" }
+deadline = "20ms"
+wcet = { value = "2ms", source = "guess" }
+sections = [{ resource = "bus", longest = "500us" }]
+"#;
+    for policy in ["polling", "deferrable", "sporadic"] {
+        let outcome = run(&tables.replace("POLICY", policy), Some(Duration::from_ms(350)), |app| {
+            app.resource("bus", Halves::default())?;
+            for (name, value) in [("control", 1), ("rest", 1_000)] {
+                app.task(name, |create| {
+                    let bus = create.resource::<Halves>("bus")?;
+                    Ok(each(move |job| Ok(job.lock(&bus, |halves, _| halves.add(value))?)))
+                })?;
+            }
+            app.task("bulk", |_| {
+                Ok(each(|_| {
+                    let until = std::time::Instant::now() + std::time::Duration::from_millis(6);
+                    while std::time::Instant::now() < until {
+                        std::hint::spin_loop();
+                    }
+                    Ok(())
+                }))
+            })
+        });
+        assert!(outcome.ending.as_ref().unwrap().orderly, "{policy}");
+        for (task, least) in [(0, 50), (2, 15)] {
+            let jobs = outcome.of_task(Kind::Complete, task).len();
+            assert!(jobs >= least, "{policy}: {jobs} of task {task}");
+            assert_eq!(outcome.of_task(Kind::Unlock, task).len(), jobs, "{policy}");
+        }
+        assert!(
+            outcome.of_task(Kind::Complete, 1).len() >= 3 && outcome.of(Kind::Budget).len() > 5,
+            "{policy}"
+        );
+        in_order(&outcome.records);
+    }
+}
+
 /// Counts the values.
 struct Taker;
 
