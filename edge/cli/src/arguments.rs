@@ -29,24 +29,24 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Proves every rule and every deadline of a manifest, or shows the guilty line.
+    /// Proves every rule and every deadline of a manifest, or shows the line that breaks one.
     Check(Check),
     /// Decides cores, priorities, mechanisms and the memory map, and writes taut.lock.
     ///
-    /// What is asked for with --minimise and --pin holds until the manifest changes, or until a plan is made without.
+    /// A choice made with --minimise or --pin holds until the manifest changes, or until `taut plan` runs without it.
     #[command(after_help = "Examples:\n  \
         taut plan                                  decide, prove, write taut.lock\n  \
-        taut plan --why position                   what could carry it, at which price, and what is in the way?\n  \
-        taut plan --minimise slack                 leave the most room instead of the most memory\n  \
-        taut plan --pin position=msrp --check      what would change with that?")]
+        taut plan --why position                   which mechanisms can carry it, and what does each cost?\n  \
+        taut plan --minimise slack                 maximise slack instead of minimising memory\n  \
+        taut plan --pin position=msrp --check      what would change with this mechanism?")]
     Plan(Plan),
-    /// Runs the plan in virtual time, many times, and sets what was seen beside the bounds.
+    /// Simulates the plan in virtual time, many times, and prints the longest responses beside the bounds.
     #[command(after_help = "Examples:\n  \
         taut sim apps/cochlear                                  101 runs of 10s: what took longest?\n  \
-        taut sim apps/cochlear --trace near.perfetto-trace      and the one nearest to a bound, to look at\n  \
-        taut sim apps/cochlear --runs 10000 --for 1s --seed 7   other runs, and more of them")]
+        taut sim apps/cochlear --trace near.perfetto-trace      and write the run closest to a bound\n  \
+        taut sim apps/cochlear --runs 10000 --for 1s --seed 7   more runs, shorter, from another seed")]
     Sim(Sim),
-    /// Hunts for a run that exceeds a claimed bound, and shows it.
+    /// Searches for a run that exceeds a claimed bound, and shows it.
     #[command(after_help = "Examples:\n  \
         taut refute apps/cochlear                                        is a bound of the plan too short?\n  \
         taut refute examples/suspension --analysis mpcp-lnr09-paper      one that was published and is wrong\n  \
@@ -54,35 +54,36 @@ pub(crate) enum Command {
     Refute(Refute),
     /// Checks, plans, builds, boots and reports an application.
     Run(Run),
-    /// Sets bound and measured side by side, for a recorded run.
+    /// Prints what a recorded run measured beside the bounds.
     Report(Report),
-    /// Runs a recorded run of dispatched cores once more in virtual time: does the simulator decide as the machine did?
+    /// Simulates a recorded run of dispatched cores, and compares each decision with the machine's.
     ///
-    /// Exit codes: 0 every decision is the same, 1 one differs, or not all could be compared, 2 there is nothing to compare.
+    /// Exit codes: 0 every decision is the same, 1 a decision differs or could not be compared, 2 there is nothing to
+    /// compare.
     #[command(after_help = "Examples:\n  \
         taut replay apps/cochlear                 the last run of this folder\n  \
         taut replay run.taut --format json        and the first difference for programs")]
     Replay(Replay),
-    /// Says more about a code (TAUT0201), or breaks a bound into its terms.
+    /// Explains a code (TAUT0201), or splits a bound into its terms.
     Explain(Explain),
-    /// Reads a task set of another tool and writes it as a manifest.
+    /// Reads a task set of another tool, and writes it as a manifest.
     ///
-    /// What could not be carried over as it is, is told on stderr, item by item, with its line and column.
+    /// Stderr lists each item that a manifest cannot state as the other tool does, with its line and column.
     #[command(after_help = "Examples:\n  \
         taut import flight.xmlv3                              as a manifest on stdout\n  \
         taut import flight.xmlv3 --unit 100us -o taut.toml    where a time of 1 is 100us\n  \
         unzip -p sets.zip 7.xml | taut import - -o taut.toml  from another command")]
     Import(Import),
-    /// Writes cores, priorities and tasks of a plan in another tool's language, to have it looked at there.
+    /// Writes the cores, priorities and tasks of a plan in another tool's language.
     ///
-    /// What could not be carried over as it is, is told on stderr, with its place in the manifest.
+    /// Stderr lists each item that the other language cannot state, with its place in the manifest.
     #[command(after_help = "Examples:\n  \
         taut export apps/cochlear --to mast -o cochlear.txt        to have its response times computed there\n  \
         taut export . --to rt-app --for 2s -o load.json            to have its load run by `rt-app load.json`\n  \
         taut export . --to simso --core 1 -o one.xml               one core, for a simulator that has no others")]
     Export(Export),
-    /// Draws random systems as a generator file says, and tells of each which mechanisms keep its deadlines, for how
-    /// many bytes.
+    /// Draws random systems as a generator file says, and computes for each which mechanisms keep its deadlines and how
+    /// many bytes they take.
     #[command(after_help = "Examples:\n  \
         taut sweep examples/sweep/han14.toml                             the table of all points\n  \
         taut sweep examples/sweep/han14.toml --out rows.csv              and a row for each system\n  \
@@ -95,7 +96,7 @@ pub(crate) enum Command {
     Bench(Bench),
     /// Prints the JSON schema of taut.toml.
     Schema,
-    /// Says what this machine and this user can guarantee, and what would give the rest.
+    /// Lists what this machine and this user can guarantee, and how to get the rest.
     Doctor(Doctor),
 }
 
@@ -114,7 +115,7 @@ pub(crate) struct Manifest {
 pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) manifest: Manifest,
-    /// What the proof may not rest on: a guess makes the answer no, with a diagnostic at each.
+    /// What the proof must not rest on: each guess gets a diagnostic, and makes the answer no.
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) deny: Vec<Deny>,
     /// How to print the answer.
@@ -129,25 +130,25 @@ pub(crate) struct Plan {
     /// Write nothing; exit with 1 if taut.lock is out of date.
     #[arg(long)]
     pub(crate) check: bool,
-    /// What mechanisms are chosen for, instead of what the manifest says.
+    /// What the choice of mechanisms minimises, in place of what the manifest says.
     #[arg(long, value_enum, value_name = "AIM")]
     pub(crate) minimise: Option<Minimise>,
-    /// Let a channel have this mechanism; may be given several times.
+    /// Give a channel this mechanism; may be given several times.
     #[arg(long, value_name = "CHANNEL=MECHANISM", value_parser = pin)]
     pub(crate) pin: Vec<taut_plan::Pin>,
-    /// Write nothing; say which mechanisms could carry a channel, at which price, and what is in the way.
+    /// Write nothing; print which mechanisms can carry a channel, what each costs, and why the others cannot.
     #[arg(long, value_name = "CHANNEL", conflicts_with = "check")]
     pub(crate) why: Option<String>,
 }
 
-/// What mechanisms are chosen for.
+/// What the choice of mechanisms minimises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Minimise {
     /// Least memory.
     Memory,
-    /// The least sum of response times, each as a part of its deadline.
+    /// Least sum of response times, each divided by its deadline.
     Response,
-    /// The most room for the task that has least, as a part of its deadline.
+    /// Largest slack of the task that has least, divided by its deadline.
     Slack,
 }
 
@@ -164,22 +165,22 @@ fn pin(text: &str) -> Result<taut_plan::Pin, String> {
 pub(crate) struct Sim {
     #[command(flatten)]
     pub(crate) manifest: Manifest,
-    /// Virtual time of a run, with a unit; nothing arrives later.
+    /// Virtual time of each run, with a unit; no job arrives later.
     #[arg(long = "for", value_name = "DURATION", allow_hyphen_values = true, default_value = "10s")]
     pub(crate) duration: Duration,
-    /// Random runs, beside one in which all is at its worst.
+    /// Random runs, in addition to one in which every task is at its worst.
     #[arg(long, default_value_t = 100)]
     pub(crate) runs: u32,
-    /// Of all that is random; the same seed gives the same runs.
+    /// Seed of everything that is random; the same seed gives the same runs.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Let jobs execute as long as they did in this recorded run, or in the last one of this folder.
     #[arg(long, value_name = "RUN")]
     pub(crate) like: Option<PathBuf>,
-    /// Write the run that came nearest to a bound, for the viewer at ui.perfetto.dev.
+    /// Write the run that came closest to a bound, for the viewer at ui.perfetto.dev.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// Virtual time that a trace shows at most, with a unit.
+    /// The most virtual time that a trace shows, with a unit.
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     pub(crate) trace_for: Duration,
     /// How to print the answer.
@@ -191,20 +192,20 @@ pub(crate) struct Sim {
 pub(crate) struct Refute {
     #[command(flatten)]
     pub(crate) manifest: Manifest,
-    /// Whose claims.
+    /// Which claims to test.
     #[arg(long, value_enum, default_value_t = Analysis::Plan)]
     pub(crate) analysis: Analysis,
-    /// How long to hunt, with a unit.
+    /// How long to search, with a unit.
     #[arg(long = "for", value_name = "DURATION", allow_hyphen_values = true, default_value = "30s")]
     pub(crate) duration: Duration,
-    /// Of the hunt; the same seed goes the same way.
+    /// Seed of the search; the same seed searches in the same order.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Where to write the run that exceeds a claim, for the viewer at ui.perfetto.dev [default:
     /// target/taut/refuted.perfetto-trace beside the manifest].
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// Virtual time that a trace shows at most, with a unit.
+    /// The most virtual time that a trace shows, with a unit.
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     pub(crate) trace_for: Duration,
     /// How to print the answer.
@@ -212,12 +213,12 @@ pub(crate) struct Refute {
     pub(crate) format: Format,
 }
 
-/// Whose claims are hunted.
+/// Which claims a search tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Analysis {
     /// The plan's own bounds, overheads included.
     Plan,
-    /// That every deadline is kept.
+    /// Every deadline is kept.
     Deadlines,
     /// MSRP, each request by itself (Gai et al. 2001).
     MsrpGai01,
@@ -256,12 +257,12 @@ pub(crate) struct Run {
     /// Run until Ctrl-C.
     #[arg(long)]
     pub(crate) forever: bool,
-    /// How long the application may take to end once it was asked to; then it is killed [default: 15s]. The longest deadline
-    /// and 1ms for each MiB of its memory come to it.
+    /// How long the application may take to end after it is asked to; after that `taut` kills it [default: 15s]. The longest
+    /// deadline and 1ms for each MiB of memory are added.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) patience: Option<Duration>,
-    /// Bytes that the recording may take, as in 64MiB or 2GiB: the newest is kept, and judged [default: 256MiB with
-    /// --forever, else no limit].
+    /// The most bytes of the recording, as in 64MiB or 2GiB; it keeps the newest records, and the report judges those
+    /// [default: 256MiB with --forever, else no limit].
     #[arg(long, value_name = "SIZE")]
     pub(crate) record_limit: Option<Size>,
     /// The folder for the recording and the report [default: target/taut beside the manifest].
@@ -290,8 +291,8 @@ pub(crate) struct Replay {
     /// A recorded run (run.taut), the folder that has it, or an application's folder.
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
-    /// How close requests of several cores for one resource are that may have come in either order, or in either order with
-    /// an unlock, with a unit. A run without real-time privilege needs more.
+    /// Two cores' requests for a resource, or a request and an unlock, that are closer than this (with a unit) may have come
+    /// in either order. A run without real-time privilege needs more.
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, default_value_t = taut_sim::replay::Replay::SLACK)]
     pub(crate) slack: Duration,
     /// What to print.
@@ -304,13 +305,13 @@ pub(crate) struct Explain {
     /// A code, as in TAUT0201.
     #[arg(required_unless_present_any = ["task", "channel", "chain"])]
     pub(crate) code: Option<String>,
-    /// Break the response time of a task into its terms; say what other tests say, and what would fit.
+    /// Split the response time of a task into its terms; print what other tests find, and what would fit.
     #[arg(long, value_name = "NAME")]
     pub(crate) task: Option<String>,
-    /// Say how a channel is realised, and why.
+    /// Print how a channel is realised, and why.
     #[arg(long, value_name = "NAME")]
     pub(crate) channel: Option<String>,
-    /// Break the latency of a chain into its steps.
+    /// Split the latency of a chain into its steps.
     #[arg(long, value_name = "NAME")]
     pub(crate) chain: Option<String>,
     /// The taut.toml, or a folder that has one.
@@ -337,7 +338,7 @@ pub(crate) struct Import {
     /// Replace a file that exists.
     #[arg(long)]
     pub(crate) force: bool,
-    /// How to tell what was read and what was not carried over.
+    /// How to print what was read and what was not carried over.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 }
@@ -361,23 +362,23 @@ pub(crate) struct Export {
     /// Replace a file that exists.
     #[arg(long)]
     pub(crate) force: bool,
-    /// How to tell what was not carried over.
+    /// How to print what was not carried over.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
-    /// A CPU to measure; may be given several times. All that are online if none is.
+    /// A CPU to measure; may be given several times [default: all that are online].
     #[arg(long, value_name = "CPU")]
     pub(crate) core: Vec<u16>,
-    /// How long to measure each of them; above 0. Where others keep a CPU it gives up, at most 15s later for each.
+    /// How long to measure each CPU; above 0. If others occupy a CPU, the measurement gives up after at most 15s more.
     #[arg(long = "for", value_name = "DURATION", allow_hyphen_values = true, default_value = "10s")]
     pub(crate) duration: Duration,
-    /// The share of samples, in percent, that a figure must not be below; 100 takes the largest.
+    /// The share of samples, in percent, that a figure must cover; 100 takes the largest.
     #[arg(long, value_name = "PERCENT", default_value = "99.9", value_parser = permille)]
     pub(crate) quantile: u32,
-    /// Write the overlay to a file, too.
+    /// Also write the overlay to a file.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// How to print the figures.
@@ -400,7 +401,7 @@ fn permille(text: &str) -> Result<u32, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// A taut.toml, or a folder that has one: what it needs is looked at too.
+    /// A taut.toml, or a folder that has one: check what it needs, too.
     pub(crate) path: Option<PathBuf>,
 }
 
@@ -496,22 +497,22 @@ pub(crate) struct Sweep {
     /// Which part of the rows, counted from 1.
     #[arg(long, value_name = "PART/PARTS", default_value = "1/1", value_parser = shard)]
     pub(crate) shard: Shard,
-    /// Instead of the file's seed.
+    /// The seed, in place of the file's.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     /// Threads that make rows [default: one per processor].
     #[arg(short, long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
-    /// Go on where an interrupted run has stopped, if there was one.
+    /// Continue an interrupted run, if there was one.
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Make nothing: join these Parquet files, one for each part, to one as a single run would have written it.
+    /// Draw nothing: join these Parquet files, one for each part, into the file that a single run would have written.
     #[arg(long, value_name = "FILES", num_args = 1.., requires = "out", conflicts_with_all = ["shard", "resume", "jobs"])]
     pub(crate) merge: Vec<PathBuf>,
     /// Replace files that exist.
     #[arg(long)]
     pub(crate) force: bool,
-    /// How to print what the rows come to.
+    /// How to print the table.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 }

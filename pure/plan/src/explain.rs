@@ -45,7 +45,7 @@ pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
         None => writeln!(text, "NOT PROVEN: deadline {deadline}"),
     };
     if terms.is_empty() {
-        let _ = writeln!(text, "the test found no value");
+        let _ = writeln!(text, "the test found no bound");
     } else {
         let sum = terms.iter().fold(taut_time::Duration::ZERO, |sum, term| {
             sum.checked_add(term.time).unwrap_or(taut_time::Duration::MAX)
@@ -72,14 +72,17 @@ fn best_effort(plan: &Plan, name: &str) -> String {
     let _ = match server.response {
         Some(response) => {
             let (budget, period, response) = (server.budget, server.period, response.rounded());
-            writeln!(text, "gets up to {budget} every {period}, within {response} of when that begins")
+            writeln!(
+                text,
+                "receives up to {budget} of processor time every {period}, all of it within {response} of the start of the period"
+            )
         }
         None => writeln!(text, "NOT PROVEN: {} every {}", server.budget, server.period),
     };
     if let Some(served) = server.served {
         let _ = writeln!(
             text,
-            "{} of it are had within {} of when the thread could run, if no other is before it",
+            "a request for {} completes within {} of being ready, if no other request is ahead of it",
             server.budget,
             served.rounded()
         );
@@ -106,8 +109,9 @@ pub fn explain_chain(plan: &Plan, name: &str) -> Option<String> {
     };
     let verdict = if latency <= chain.max_latency { "" } else { "NOT KEPT: " };
     let latency = latency.rounded();
-    let mut text =
-        format!("{name}\n{verdict}data are at most {latency} old at the end, {allowed} allowed\n\n");
+    let mut text = format!(
+        "{name}\n{verdict}data are at most {latency} old at the end of the chain, {allowed} allowed\n\n"
+    );
     let cells = |step: &StepPlan| [step.name.clone(), step.adds.clone(), step.time.rounded()];
     let rows: Vec<_> = chain.path.iter().map(cells).collect();
     text += &table(&rows, &["bound".into(), "arrival to completion".into(), latency]);
@@ -119,7 +123,7 @@ pub fn explain_chain(plan: &Plan, name: &str) -> Option<String> {
                 let rows: Vec<_> = chain.reaction_path.iter().map(cells).collect();
                 let sum = ["bound".into(), "event to completion".into(), reaction.clone()];
                 format!(
-                    "\n{verdict}an event shows within {reaction}, {limit} allowed\n\n{}",
+                    "\n{verdict}an event takes effect within {reaction}, {limit} allowed\n\n{}",
                     table(&rows, &sum)
                 )
             }
@@ -137,12 +141,15 @@ pub fn explain_channel(plan: &Plan, name: &str) -> Option<String> {
     let _ = writeln!(text, "{}: {}", channel.mechanism.paper_name(), channel.reason);
     for other in channel.choice.iter().flat_map(|choice| &choice.cheaper) {
         let bytes = other.bytes.map_or_else(String::new, |bytes| format!(" with {bytes} bytes"));
-        let why = other.refused.as_deref().unwrap_or("all else would not do");
+        let why = other
+            .refused
+            .as_deref()
+            .unwrap_or("possible by itself, but not beside the mechanisms of the other channels");
         let _ = writeln!(text, "not {}{bytes}: {why}", other.mechanism.paper_name());
     }
     let _ = writeln!(text, "holds {}", holds(channel));
     if let Some(latency) = channel.latency {
-        let _ = writeln!(text, "a value is taken within {} of its sending", latency.rounded());
+        let _ = writeln!(text, "a value is received within {} of being sent", latency.rounded());
     }
     let region = channel.region;
     let _ = writeln!(
