@@ -49,8 +49,7 @@ const STRONG_TREE: &str = "-Zmiri-disable-isolation -Zmiri-tree-borrows -Zmiri-d
 const LEAKS: &str = "-Zmiri-disable-isolation -Zmiri-ignore-leaks";
 const LEAKS_TREE: &str = "-Zmiri-disable-isolation -Zmiri-ignore-leaks -Zmiri-tree-borrows";
 const VIRTUAL_TREE: &str = "-Zmiri-env-forward=TAUT_LOOSE -Zmiri-tree-borrows";
-const SHARE: &str = "-p taut-share --lib --test conformance --test attack --test behaviour --test behaviour_buffers \
-                     --test behaviour_bulk --test behaviour_flow --test behaviour_queues --test behaviour_temporal";
+const SHARE: &str = "-p taut-share --lib --test conformance --test attack --test behaviour";
 const OWNED: &str = "-p taut-share --test owned --test layout";
 const SMALL: &str = "-p taut-boot -p taut-gauge --lib --test attack";
 const DOCS: &str =
@@ -82,7 +81,7 @@ const LANES: [&[(&str, &str)]; 2] = [
 /// Too long for CI. `cargo xtask miri` runs these in addition to [`LANES`]: the other aliasing model, and more tests.
 const LONG: [&[(&str, &str)]; 2] = [
     &[
-        ("-p taut-share --test behaviour_chen", HOST),
+        ("-p taut-share --test behaviour_claims", HOST),
         ("-p taut-share --lib --test conformance --test behaviour*", TREE),
         ("-p taut-share --test stress*", HOST),
         ("-p taut-share --test printed* --test stress*", TREE),
@@ -157,25 +156,11 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("share/hostile_bulk", "other processes"),
     ("share/hostile_nonblocking", "other processes"),
     ("share/loom", "built for loom: `--cfg loom`"),
-    ("share/loom_buffers", "built for loom: `--cfg loom`"),
-    ("share/loom_bulk", "built for loom: `--cfg loom`"),
-    ("share/loom_chen", "built for loom: `--cfg loom`"),
-    ("share/loom_flow", "built for loom: `--cfg loom`"),
-    ("share/loom_nonblocking", "built for loom: `--cfg loom`"),
-    ("share/loom_queues", "built for loom: `--cfg loom`"),
-    ("share/loom_temporal", "built for loom: `--cfg loom`"),
     ("share/moves", "counts calls of the process's own `memcpy`"),
     ("share/processes", "other processes"),
     ("share/processes_bulk", "other processes"),
     ("share/shuttle", "built for shuttle: `--cfg shuttle`"),
     ("share/steps", "built for steps: `--cfg steps`"),
-    ("share/steps_buffers", "built for steps: `--cfg steps`"),
-    ("share/steps_bulk", "built for steps: `--cfg steps`"),
-    ("share/steps_chen", "built for steps: `--cfg steps`"),
-    ("share/steps_flow", "built for steps: `--cfg steps`"),
-    ("share/steps_nonblocking", "built for steps: `--cfg steps`"),
-    ("share/steps_queues", "built for steps: `--cfg steps`"),
-    ("share/steps_temporal", "built for steps: `--cfg steps`"),
     ("share/threads", "constants: the compiler decides"),
     ("sys/attack", "`sigaction`"),
     ("sys/locked", "`mallopt`"),
@@ -254,7 +239,7 @@ fn miri<const N: usize>(
 fn left_out_in_ci(tree: &Tree) -> Vec<(String, &'static str)> {
     let run = |target: &str| LANES.iter().copied().flatten().any(|(which, _)| covered::names(which, target));
     let why = |target: &str| LEFT_OUT.iter().find(|(name, _)| *name == target).map(|(_, why)| *why);
-    let others = covered::targets(tree).into_iter().filter(|target| !run(target));
+    let others = covered::targets(tree).into_keys().filter(|target| !run(target));
     let of = |target: String| {
         let why = why(&target).unwrap_or("too long: `cargo xtask miri` runs it");
         (target, why)
@@ -344,8 +329,7 @@ mod tests {
             .map(|(target, _)| target)
             .partition::<Vec<_>, _>(|target| LEFT_OUT.iter().all(|(name, _)| name != target));
         assert_eq!(never, LEFT_OUT.iter().map(|(name, _)| *name).collect::<Vec<_>>());
-        let expected = "share/behaviour_chen share/flow_reference share/stress share/stress_bulk \
-                        share/stress_flow trace/writer";
+        let expected = "share/behaviour_claims share/flow_reference share/stress trace/writer";
         assert_eq!(long.join(" "), expected);
     }
 }

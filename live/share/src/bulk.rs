@@ -230,22 +230,22 @@
 //!
 //! # Checked
 //!
-//! - `tests/behaviour_bulk.rs`: values, errors, policies, successors, corrupt words; also Miri
-//! - `tests/steps_bulk.rs`: the bounds above, counted
-//! - `tests/crashes_bulk.rs`: a model of the protocol, every interleaving with a death of either side at every step
-//! - `tests/deaths_bulk.rs`, `tests/processes_bulk.rs`: SIGKILL before every step of every operation, and at random
-//! - `tests/stress_bulk.rs`: threads, with blocks of 4 KiB that show tearing; also Miri
-//! - `tests/hostile_bulk.rs`: a process writes random data into the memory; `tests/fuzzed.rs`: garbage in each word,
+//! - `tests/bulk/behaviour.rs`: values, errors, policies, successors, corrupt words; also Miri
+//! - `tests/bulk/steps.rs`: the bounds above, counted
+//! - `tests/bulk/crashes.rs`: a model of the protocol, every interleaving with a death of either side at every step
+//! - `tests/bulk/deaths.rs`, `tests/bulk/processes.rs`: SIGKILL before every step of every operation, and at random
+//! - `tests/bulk/stress.rs`: threads, with blocks of 4 KiB that show tearing; also Miri
+//! - `tests/bulk/hostile.rs`: a process writes random data into the memory; `tests/fuzzed.rs`: garbage in each word,
 //!   at each step
 //!
-//! `tests/loom_bulk.rs`, payload of 2 words, without preemption bound: 1 block, 3 sendings × 3 receives: 793
+//! `tests/bulk/loom.rs`, payload of 2 words, without preemption bound: 1 block, 3 sendings × 3 receives: 793
 //! executions; 2 blocks: 2 449, with one held 722; recall with 2 blocks, 4 × 2: 82 506, with 3 and one held, 5 × 2:
 //! 29 030; the newest with recall, 3 blocks, 4 × 1: 73 604; its freshness: 8 478; a recall's refusal: 94 336; a
 //! sender that follows another: 7 549; with bound 3: 3 blocks, one held, 5 × 4: 2 955, with recall 5 × 3: 3 135, the
 //! newest 4 × 2: 1 779; a receiver that follows another: 1 645. The tests fail if any of the seven annotations is
 //! weakened.
 //!
-//! `tests/crashes_bulk.rs`: 2 blocks, 4 sendings, recall, one death of each side: 3 223 171 states; two deaths of the
+//! `tests/bulk/crashes.rs`: 2 blocks, 4 sendings, recall, one death of each side: 3 223 171 states; two deaths of the
 //! sender, of the receiver, 3 sendings: 352 337, 457 870; 3 blocks, 3 sendings, a death of the receiver: 369 409. The
 //! model finds six deliberate mistakes.
 //!

@@ -232,8 +232,8 @@
 //! # How it is checked
 //!
 //! Each protocol's file says what checks it, how far, and what is not covered. Most checks are programs that run all
-//! protocols, each through an adapter (`tests/objects`); test files with a longer name (`loom_nonblocking.rs`) cover
-//! some of the protocols. The commands, in addition to `cargo test -p taut-share`:
+//! protocols, each through an adapter (`tests/objects`); the folders beside (`tests/queues`) have what is
+//! only for a family of protocols, a file for each of these programs. The commands, in addition to `cargo test -p taut-share`:
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom"    cargo test -p taut-share --release --test 'loom*'      every execution of small runs

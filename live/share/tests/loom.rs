@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! Every execution of small runs of every protocol, by loom: `RUSTFLAGS="--cfg loom" cargo test -p taut-share --release
-//! --test loom`. Larger and special runs of single protocols are in `loom_*.rs`.
+//! --test loom`. Larger and special runs of single protocols are in the modules of their families.
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
@@ -12,6 +12,21 @@ mod objects;
 mod payload;
 mod place;
 mod runs;
+
+#[path = "buffers/loom.rs"]
+mod buffers;
+#[path = "bulk/loom.rs"]
+mod bulk;
+#[path = "claims/loom.rs"]
+mod claims;
+#[path = "flow/loom.rs"]
+mod flow;
+#[path = "nonblocking/loom.rs"]
+mod nonblocking;
+#[path = "queues/loom.rs"]
+mod queues;
+#[path = "temporal/loom.rs"]
+mod temporal;
 
 use explore::explore;
 use objects::{Queue, State, every_queue, every_state};

@@ -2,13 +2,29 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! No operation of any protocol takes more steps than its adapter says, whatever the shared memory holds:
-//! `RUSTFLAGS="--cfg steps" cargo test -p taut-share --test steps`. (`steps_*.rs` count exactly.)
+//! `RUSTFLAGS="--cfg steps" cargo test -p taut-share --test steps`. (The modules
+//! of the families count exactly.)
 #![cfg(steps)]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test: helpers too, and its figures")]
 
 mod objects;
 mod payload;
 mod place;
+
+#[path = "buffers/steps.rs"]
+mod buffers;
+#[path = "bulk/steps.rs"]
+mod bulk;
+#[path = "claims/steps.rs"]
+mod claims;
+#[path = "flow/steps.rs"]
+mod flow;
+#[path = "nonblocking/steps.rs"]
+mod nonblocking;
+#[path = "queues/steps.rs"]
+mod queues;
+#[path = "temporal/steps.rs"]
+mod temporal;
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

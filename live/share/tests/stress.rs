@@ -11,6 +11,11 @@ mod objects;
 mod payload;
 mod place;
 
+#[path = "bulk/stress.rs"]
+mod bulk;
+#[path = "flow/stress.rs"]
+mod flow;
+
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -106,16 +106,14 @@ fn steps(tree: &Tree) -> Row {
     Row::at_most("protocols beyond their steps", 0.0, "tests", Held::Max, failed)
 }
 
-/// The tests that SDrtR, SDrtW and QrtR take exactly the published number of steps (`steps_nonblocking`), and that no
-/// protocol takes more steps than its bound. Only these tests are compiled with step counting.
+/// The tests that SDrtR, SDrtW and QrtR take exactly the published number of steps, and that no protocol takes more
+/// steps than its bound. Only these tests are compiled with step counting.
 fn step_tests(tree: &Tree) -> Command {
-    Command::line(
-        "cargo test --locked --release -p taut-share --test steps_nonblocking --test steps --target-dir",
-    )
-    .args([tree.target().join("steps")])
-    .env("RUSTFLAGS", "--cfg steps")
-    .dir(tree.root())
-    .limit(Duration::from_secs(600))
+    Command::line("cargo test --locked --release -p taut-share --test steps --target-dir")
+        .args([tree.target().join("steps")])
+        .env("RUSTFLAGS", "--cfg steps")
+        .dir(tree.root())
+        .limit(Duration::from_secs(600))
 }
 
 /// Prints the cost of an operation beside that of a plain copy. It has no goal.

@@ -92,21 +92,21 @@
 //!
 //! # Checked
 //!
-//! - `tests/behaviour.rs`: values, errors, layout against the model, successors; also Miri
-//! - `tests/steps_nonblocking.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever the memory holds
+//! - `tests/nonblocking/behaviour.rs`: values, errors, layout against the model, successors; also Miri
+//! - `tests/nonblocking/steps.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever the memory holds
 //! - `tests/stress.rs`: threads, with a payload that shows tearing; also Miri and the thread sanitizer
 //! - `tests/processes.rs`, `tests/deaths.rs`: SIGKILL at random moments, and before every step of every operation;
-//!   `tests/deaths_nonblocking.rs`: exactly what the crash table says
-//! - `tests/hostile.rs`, `tests/hostile_nonblocking.rs`: a process writes random data into the memory
-//! - `tests/printed.rs`: the slot that the listing wastes
+//!   `tests/nonblocking/deaths.rs`: exactly what the crash table says
+//! - `tests/hostile.rs`, `tests/nonblocking/hostile.rs`: a process writes random data into the memory
+//! - `tests/nonblocking/printed.rs`: the slot that the listing wastes
 //! - `tests/loom.rs`, `tests/shuttle.rs`: the runs of all protocols, which check freshness by a flag; 20 000 random
 //!   runs
-//! - slices and chunks: `tests/behaviour_queues.rs`, also Miri; `tests/steps_queues.rs`; `tests/loom_queues.rs`
+//! - slices and chunks: `tests/queues/behaviour.rs`, also Miri; `tests/queues/steps.rs`; `tests/queues/loom.rs`
 //!
-//! `tests/loom_queues.rs`, capacity 3, payload of 2 words, no preemption bound: 3 slices pushed × 2 popped: 313
+//! `tests/queues/loom.rs`, capacity 3, payload of 2 words, no preemption bound: 3 slices pushed × 2 popped: 313
 //! executions; 3 chunks and 1 value in place × 2 chunks: 1 073.
 //!
-//! `tests/loom_nonblocking.rs`, payload of 2 words: capacity 1 and 2, 4 pushes × 4 pops without preemption bound:
+//! `tests/nonblocking/loom.rs`, payload of 2 words: capacity 1 and 2, 4 pushes × 4 pops without preemption bound:
 //! 3 068 and 15 196 executions; capacity 3, 6 × 6 with bound 3: 35 224; what `len` guarantees: 13 386. The tests fail
 //! if any of the four annotations is weakened.
 //!

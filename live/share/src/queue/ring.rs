@@ -107,20 +107,20 @@
 //! # Source
 //!
 //! The policies, the real-time writer, and the reader that detects overwriting after its copy are from
-//! [Perez Ruiz 2020, Listings 3 and 4]. Their errors, which `tests/printed_queues.rs` shows, have two causes: both
+//! [Perez Ruiz 2020, Listings 3 and 4]. Their errors, which `tests/queues/printed.rs` shows, have two causes: both
 //! sides move the head, and the code loads several words one after the other. Here the head is private to each
 //! reader, and a pop linearizes at one load of the tail, the only word that the writer stores beside the values;
 //! counters never wrap.
 //!
 //! # Checked
 //!
-//! - `tests/behaviour_queues.rs`: values, slices, losses, layout, successors, followers; also Miri
-//! - `tests/conformance.rs`: compared with the policy on a list; `tests/steps_queues.rs`: the bounds above, counted
-//! - `tests/printed_queues.rs`: the errors of the listings
+//! - `tests/queues/behaviour.rs`: values, slices, losses, layout, successors, followers; also Miri
+//! - `tests/conformance.rs`: compared with the policy on a list; `tests/queues/steps.rs`: the bounds above, counted
+//! - `tests/queues/printed.rs`: the errors of the listings
 //! - the other test programs, which run all protocols: `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`,
 //!   `hostile`
 //!
-//! `tests/loom_queues.rs` checks that each popped value follows the last one and the lost ones. Payloads of 3 words,
+//! `tests/queues/loom.rs` checks that each popped value follows the last one and the lost ones. Payloads of 3 words,
 //! batches of 1: QrtWo of 1 (for which both policies are the same), 5 pushes × 1 pop, no preemption bound: 150 098
 //! executions; QrtWc of 2, 5 × 1: 76 142; 6 × 2 with bound 2: QrtWo of 1 17 373, of 2 13 208, QrtWc of 2 11 697; a
 //! follower beside the reader, bound 2: 811; capacity 2 by slices, 7 values in batches of 2 × 1, no bound: 1 541; the

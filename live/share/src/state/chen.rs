@@ -154,13 +154,13 @@
 //!
 //! # Checked
 //!
-//! - `tests/behaviour_chen.rs`: values, errors, in place, successors; also Miri
-//! - `tests/steps_chen.rs`: the bounds above, counted
-//! - `tests/printed_chen.rs`: with one slot fewer, the search does not end
+//! - `tests/claims/behaviour.rs`: values, errors, in place, successors; also Miri
+//! - `tests/claims/steps.rs`: the bounds above, counted
+//! - `tests/claims/printed.rs`: with one slot fewer, the search does not end
 //! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
 //! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
-//! `tests/loom_chen.rs`, payload of 2 words, no bound on preemptions: 3 writes × 2 reads, 4 095 executions; 4 × 2
+//! `tests/claims/loom.rs`, payload of 2 words, no bound on preemptions: 3 writes × 2 reads, 4 095 executions; 4 × 2
 //! (from the fourth write on, the writer reuses slots): 33 803; with bound 3: 5 × 2, 1 221; in place 4 × 2, 654;
 //! `read_if_newer` 4 × 2, 654; with bound 2: 2 readers, 4 × 1, 1 936. Weakening any annotation fails there, except
 //! the Release of O4: the writer's fence makes it redundant, and it is there for tools that do not model fences.

@@ -103,22 +103,22 @@
 //! [Han14, II-C, Algorithms 3 and 4], of which we know only the description. We differ: one dispatcher makes all
 //! activations, so neither compare-exchanges nor the order of PREVIOUS, GetBuf and LATEST matter (in the order of the
 //! form at run time, GetBuf first, a reader of higher priority that has loaded PREVIOUS is unprotected on a
-//! multiprocessor: `tests/printed_flow.rs`); jobs are numbered, which detects a task that has two at once, and makes
+//! multiprocessor: `tests/flow/printed.rs`); jobs are numbered, which detects a task that has two at once, and makes
 //! completion a word to load instead of an event to wait for; we derive the number of buffers anew, because the
 //! text's counts are unreadable.
 //!
 //! # Checked
 //!
-//! - `tests/flow_reference.rs`: random periodic task sets on one processor and on several, every value compared with
+//! - `tests/flow/reference.rs`: random periodic task sets on one processor and on several, every value compared with
 //!   an interpreter of the synchronous-reactive semantics; all reachable states with up to 3 readers: the buffers
 //!   suffice, and one fewer does not
-//! - `tests/behaviour_flow.rs`: values, errors, successors, spoilt words; also Miri. `tests/steps_flow.rs`: the bounds
-//! - `tests/stress_flow.rs`: a thread for each end, on a payload that shows tearing; also Miri
-//! - `tests/deaths_flow.rs`: SIGKILL before every step of every end
+//! - `tests/flow/behaviour.rs`: values, errors, successors, spoilt words; also Miri. `tests/flow/steps.rs`: the bounds
+//! - `tests/flow/stress.rs`: a thread for each end, on a payload that shows tearing; also Miri
+//! - `tests/flow/deaths.rs`: SIGKILL before every step of every end
 //! - `tests/fuzzed.rs`: garbage in each word, at each step of dispatcher, writer and readers
-//! - `tests/printed_flow.rs`: the errors above
+//! - `tests/flow/printed.rs`: the errors above
 //!
-//! `tests/loom_flow.rs`, payload of 2 words, every second job without a write: one reader: 3 activations of the
+//! `tests/flow/loom.rs`, payload of 2 words, every second job without a write: one reader: 3 activations of the
 //! writer and 2 of a lower reader, or 5 and 2 of a higher one, with jobs that race with the activations, without
 //! preemption bound: 1 555 and 6 300 executions; with the writer on a third thread and bound 4: 12 401 and 16 367; a
 //! lower and a higher reader with bound 2: 41 575. Weakening any of the eight annotations fails there.

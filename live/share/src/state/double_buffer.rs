@@ -122,20 +122,20 @@
 //! # Source
 //!
 //! [Huang 2002, Fig. 6]. We differ: numbers in `cl` and `latest`, without which a read can go backwards
-//! (`tests/printed_buffers.rs` shows it); the row numbers are reduced modulo their count (the listing uses an index
+//! (`tests/buffers/printed.rs` shows it); the row numbers are reduced modulo their count (the listing uses an index
 //! that runs past the last one); we add fences; each reader itself records where it stands, where the listing counts
 //! the readers of a row: so the writer's search has a bound, a dead reader's row is known, and a reader that stays
 //! needs no word at all.
 //!
 //! # Checked
 //!
-//! - `tests/behaviour_buffers.rs`: values, errors, successors, in place; also Miri
-//! - `tests/steps_buffers.rs`: the bounds above, counted
-//! - `tests/printed_buffers.rs`: the mistakes of the listing
+//! - `tests/buffers/behaviour.rs`: values, errors, successors, in place; also Miri
+//! - `tests/buffers/steps.rs`: the bounds above, counted
+//! - `tests/buffers/printed.rs`: the mistakes of the listing
 //! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
 //! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
-//! `tests/loom_buffers.rs`, payload of 2 words: 2 writes × 2 reads without preemption bound: 768 executions; 4 × 2
+//! `tests/buffers/loom.rs`, payload of 2 words: 2 writes × 2 reads without preemption bound: 768 executions; 4 × 2
 //! with bound 4: 3 881; 2 readers, 2 writes, with bound 3: 11 774. Weakening any fence, or any annotation of O1 and
 //! O2, fails there.
 //!

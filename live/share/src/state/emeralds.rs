@@ -89,7 +89,7 @@
 //! least that of `latest` at the first attempt of this read. So the value is not older than the newest value at that
 //! time, and as it was published before it was copied (I3), it has been the newest since. An answer that comes after
 //! its read has ended stays in the copy, and its number shows the next read that it is old; without that comparison a
-//! read returns a stale value (`tests/printed_temporal.rs`).
+//! read returns a stale value (`tests/temporal/printed.rs`).
 //!
 //! # Crash
 //!
@@ -113,14 +113,14 @@
 //!
 //! # Checked
 //!
-//! - `tests/behaviour_temporal.rs`: values, numbers, layout, successors, lies; also Miri
-//! - `tests/steps_temporal.rs`: the bounds above, counted, also of reads that are overtaken
-//! - `tests/printed_temporal.rs`: an old answer; reads that are overtaken once, and each time
+//! - `tests/temporal/behaviour.rs`: values, numbers, layout, successors, lies; also Miri
+//! - `tests/temporal/steps.rs`: the bounds above, counted, also of reads that are overtaken
+//! - `tests/temporal/printed.rs`: an old answer; reads that are overtaken once, and each time
 //! - the programs over all protocols, with its slow readers: `conformance`, `stress`, `loom`, `shuttle`, `steps`,
 //!   `processes`, `deaths`
 //! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
-//! `tests/loom_temporal.rs`, payload of 2 words, 2 buffers: 3 writes × 1 read of 3 attempts without preemption bound:
+//! `tests/temporal/loom.rs`, payload of 2 words, 2 buffers: 3 writes × 1 read of 3 attempts without preemption bound:
 //! 3 269 executions, in some of which the writer answers; with bound 3, 4 × 2 of 2 attempts: 7 790; 3 × 2 of one
 //! attempt, starting with an answer present: 9 490; `read_if_newer`, 2 × 2: 73. Leaving out any of the ten orderings,
 //! or weakening it by one step, fails there.

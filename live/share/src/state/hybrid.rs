@@ -152,12 +152,12 @@
 //!
 //! # Checked
 //!
-//! - `tests/behaviour_chen.rs`: values, errors, successors; also Miri
-//! - `tests/steps_chen.rs`: the bounds above, counted
-//! - `tests/printed_chen.rs`: the errors that one slot fewer would cause
+//! - `tests/claims/behaviour.rs`: values, errors, successors; also Miri
+//! - `tests/claims/steps.rs`: the bounds above, counted
+//! - `tests/claims/printed.rs`: the errors that one slot fewer would cause
 //! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `processes`, `deaths`, `hostile`
 //!
-//! `tests/loom_chen.rs`, payload of 2 words, no bound on preemptions: without spare slots 4 writes × 1 read, 8 183
+//! `tests/claims/loom.rs`, payload of 2 words, no bound on preemptions: without spare slots 4 writes × 1 read, 8 183
 //! executions, and 3 × 2, 10 954; with 1, 5 × 1: 10 760; observers on 2 slots, 3 × 2: 5 010; with bound 2: 2 readers,
 //! 4 × 1, 9 182. Weakening O1, or leaving out the Release fence of O2, the load of the stamp, or any of the claims'
 //! fences, fails there.

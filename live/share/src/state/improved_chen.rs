@@ -102,8 +102,8 @@
 //!
 //! # Checked
 //!
-//! As [`super::hybrid`], whose code this is; and under its own names in `tests/loom_chen.rs`, `tests/steps_chen.rs`
-//! and `tests/behaviour_chen.rs`; in the programs over all protocols, including `tests/hostile.rs` and
+//! As [`super::hybrid`], whose code this is; and under its own names in `tests/claims/loom.rs`, `tests/claims/steps.rs`
+//! and `tests/claims/behaviour.rs`; in the programs over all protocols, including `tests/hostile.rs` and
 //! `tests/fuzzed.rs`, with slow readers and with fast ones.
 //!
 //! Not covered: as `hybrid`; the times themselves, for which the caller is responsible.

@@ -130,19 +130,19 @@
 //!
 //! [Huang 2002, Fig. 8] for 2 (M + max(1, ⌈N / 2⌉)) slots with N = V + 1. We differ: as in [`super::double_buffer`];
 //! the search begins at the row after the newest, where the listing's loop steps once more before its first test,
-//! which halves the distance of I5 (`tests/printed_buffers.rs` shows it); a fast read checks its copy; a slow reader
+//! which halves the distance of I5 (`tests/buffers/printed.rs` shows it); a fast read checks its copy; a slow reader
 //! leaves its row before it loads the newest row, because otherwise the search can find it in two rows of one round.
 //!
 //! # Checked
 //!
-//! - `tests/behaviour_buffers.rs`: values, errors, successors, the distance of I5; also Miri
-//! - `tests/steps_buffers.rs`: the bounds above, counted
-//! - `tests/printed_buffers.rs`: the mistakes of the listing
+//! - `tests/buffers/behaviour.rs`: values, errors, successors, the distance of I5; also Miri
+//! - `tests/buffers/steps.rs`: the bounds above, counted
+//! - `tests/buffers/printed.rs`: the mistakes of the listing
 //! - the programs over all protocols, with a reader of each kind: `conformance`, `stress`, `loom`, `shuttle`, `steps`,
 //!   `processes`, `deaths`
 //! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
-//! `tests/loom_buffers.rs`, payload of 2 words, 3 writes: a fast reader, V = 1, without preemption bound: 11 066
+//! `tests/buffers/loom.rs`, payload of 2 words, 3 writes: a fast reader, V = 1, without preemption bound: 11 066
 //! executions; V = 3, bound 3: 105; a slow one and a fast one, bound 2: 11 511; a slow one, 4 writes, bound 4: 19
 //! 305. Leaving out either fence of O4 or the writer's fence of O3, or weakening or leaving out either end of O1,
 //! fails there.

@@ -70,15 +70,15 @@
 //!
 //! # Checked
 //!
-//! - `tests/behaviour_temporal.rs`: layout, and a fast reader on a mapping that it may not write; also Miri
-//! - `tests/steps_temporal.rs`: the bounds above, counted
-//! - `tests/printed_temporal.rs`: writes that come in the middle of a fast read: as many as the check accepts, and
+//! - `tests/temporal/behaviour.rs`: layout, and a fast reader on a mapping that it may not write; also Miri
+//! - `tests/temporal/steps.rs`: the bounds above, counted
+//! - `tests/temporal/printed.rs`: writes that come in the middle of a fast read: as many as the check accepts, and
 //!   one more
 //! - the programs over all protocols, with its slow readers: `conformance`, `stress`, `loom`, `shuttle`, `steps`,
 //!   `processes`, `deaths`
 //! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
-//! `tests/loom_temporal.rs`, payload of 2 words: 3 buffers, 3 writes, one slow reader that reads twice and one fast
+//! `tests/temporal/loom.rs`, payload of 2 words: 3 buffers, 3 writes, one slow reader that reads twice and one fast
 //! reader that reads once, preemption bound 3: 12 114 executions.
 //!
 //! Not covered: exhaustive runs of more than one slow reader beside a fast one; and what both parts do not cover.

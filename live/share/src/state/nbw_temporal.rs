@@ -71,7 +71,7 @@
 //! number or a later one. The check accepts only numbers up to k + n - 2. So every word is of write k, which was the
 //! newest at the first load.
 //!
-//! `tests/printed_temporal.rs` shows that accepting one more, k + n - 1, lets a torn value pass: write k + n may then
+//! `tests/temporal/printed.rs` shows that accepting one more, k + n - 1, lets a torn value pass: write k + n may then
 //! be in progress in this buffer. A second word that says which write has begun, as in the two words of the paper's
 //! NBW, would allow N + 1 buffers; it costs the writer a store to a line that every reader loads.
 //!
@@ -96,14 +96,14 @@
 //!
 //! # Checked
 //!
-//! - `tests/behaviour_temporal.rs`: values, numbers, layout, successors, lies, a mapping that may not be written; also
+//! - `tests/temporal/behaviour.rs`: values, numbers, layout, successors, lies, a mapping that may not be written; also
 //!   Miri
-//! - `tests/steps_temporal.rs`: the bounds above, counted
-//! - `tests/printed_temporal.rs`: too few buffers, a check that is too lax; writes that come in the middle of a copy
+//! - `tests/temporal/steps.rs`: the bounds above, counted
+//! - `tests/temporal/printed.rs`: too few buffers, a check that is too lax; writes that come in the middle of a copy
 //! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
 //! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
-//! `tests/loom_temporal.rs`, payload of 2 words: 2 buffers, 3 writes × 1 read, and 3 buffers, 4 × 1, without
+//! `tests/temporal/loom.rs`, payload of 2 words: 2 buffers, 3 writes × 1 read, and 3 buffers, 4 × 1, without
 //! preemption bound: 453 and 870 executions; 2 buffers, 4 × 2 with bound 5: 23 914; 2 readers one after the other,
 //! without bound: 220; 5 buffers and 3 writes, where `Overrun` must not occur: 40. Leaving out any of the four
 //! orderings, or weakening it by one step, fails there.

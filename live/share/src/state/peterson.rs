@@ -89,7 +89,7 @@
 //!
 //! A reader asks with *the complement of what the writer has answered*, loaded anew for each read, and not of what
 //! this reader asked last. A reader that toggles a bit of its own withdraws a request that is not answered yet, and
-//! takes the next answer, or none at all, for its copy (`tests/printed_temporal.rs` shows the resulting stale value).
+//! takes the next answer, or none at all, for its copy (`tests/temporal/printed.rs` shows the resulting stale value).
 //!
 //! # Crash
 //!
@@ -113,13 +113,13 @@
 //!
 //! # Checked
 //!
-//! - `tests/behaviour_temporal.rs`: values, numbers, layout, successors, lies; also Miri
-//! - `tests/steps_temporal.rs`: the bounds above, counted
-//! - `tests/printed_temporal.rs`: a reader's own bit; writes that come in the middle of a copy
+//! - `tests/temporal/behaviour.rs`: values, numbers, layout, successors, lies; also Miri
+//! - `tests/temporal/steps.rs`: the bounds above, counted
+//! - `tests/temporal/printed.rs`: a reader's own bit; writes that come in the middle of a copy
 //! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
 //! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
-//! `tests/loom_temporal.rs`, payload of 2 words, 1 reader: 2 writes × 1 read, and 2 × 2 of `read_if_newer`, without
+//! `tests/temporal/loom.rs`, payload of 2 words, 1 reader: 2 writes × 1 read, and 2 × 2 of `read_if_newer`, without
 //! preemption bound: 121 and 1 657 executions; 3 × 2 with bound 4: 4 144; with an answer to the previous read still
 //! on its way, bound 3: 1 368; 2 readers one after the other, bound 3: 1 028. Leaving out any of the twelve
 //! orderings, or weakening it by one step, fails there.

@@ -127,13 +127,13 @@
 //!
 //! # Checked
 //!
-//! - `tests/behaviour_buffers.rs`: values, errors, successors, in place; also Miri
-//! - `tests/steps_buffers.rs`: the bounds above, counted
-//! - `tests/printed_buffers.rs`: one slot fewer is too few
+//! - `tests/buffers/behaviour.rs`: values, errors, successors, in place; also Miri
+//! - `tests/buffers/steps.rs`: the bounds above, counted
+//! - `tests/buffers/printed.rs`: one slot fewer is too few
 //! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
 //! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
-//! `tests/loom_buffers.rs`, payload of 2 words: 4 writes × 3 reads without preemption bound: 1 969 executions; 2
+//! `tests/buffers/loom.rs`, payload of 2 words: 4 writes × 3 reads without preemption bound: 1 969 executions; 2
 //! readers, 2 writes, with bound 4: 13 218. Weakening any of the four annotations fails there.
 //!
 //! Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Release of O2 forbids

@@ -76,24 +76,24 @@
 //! # Source
 //!
 //! [Perez Ruiz 2020, Listing 1]. We differ: the printed mask 0xFFFFF000 clears the slot bit too, so that the second
-//! write waits for ever (`tests/printed.rs` shows it); the slot is the one that the exchange returned, where the
+//! write waits for ever (`tests/nonblocking/printed.rs` shows it); the slot is the one that the exchange returned, where the
 //! listing loads the index again; the reader returns the slot by a store, where the listing uses another exchange,
 //! because only the reader can change the word meanwhile; `has_data` is bit 2 of the same word; the writer returns
 //! `Busy` where the listing waits.
 //!
 //! # Checked
 //!
-//! - `tests/behaviour.rs`: values, errors, layout against the model, successors; also Miri
-//! - `tests/steps_nonblocking.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever the memory holds
+//! - `tests/nonblocking/behaviour.rs`: values, errors, layout against the model, successors; also Miri
+//! - `tests/nonblocking/steps.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever the memory holds
 //! - `tests/stress.rs`: threads on a payload that shows tearing; also Miri and the thread sanitizer
 //! - `tests/processes.rs`, `tests/deaths.rs`: SIGKILL at random moments, and before every step of every operation;
-//!   `tests/deaths_nonblocking.rs`: exactly what the table above says
-//! - `tests/hostile.rs`, `tests/hostile_nonblocking.rs`: a process scribbles at random
-//! - `tests/printed.rs`: the mistakes of the listing
+//!   `tests/nonblocking/deaths.rs`: exactly what the table above says
+//! - `tests/hostile.rs`, `tests/nonblocking/hostile.rs`: a process scribbles at random
+//! - `tests/nonblocking/printed.rs`: the mistakes of the listing
 //! - `tests/loom.rs`, `tests/shuttle.rs`: the programs of all protocols, which check freshness with a flag; 20 000
 //!   random runs
 //!
-//! `tests/loom_nonblocking.rs`: 3 writes × 3 reads, payload of 2 words, no preemption bound: 336 executions; 2 writes
+//! `tests/nonblocking/loom.rs`: 3 writes × 3 reads, payload of 2 words, no preemption bound: 336 executions; 2 writes
 //! of up to 3 attempts × 2 reads: 52. Weakening any of the four annotations by one step fails there.
 //!
 //! Not covered: more than 3 writes × 3 reads exhaustively; load buffering (no tool here models it; the Release of

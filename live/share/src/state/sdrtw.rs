@@ -75,22 +75,22 @@
 //!
 //! NBW [Kopetz 1993] as in [Perez Ruiz 2020, Listing 2]. We differ: we add the fences and orderings, without which a
 //! torn value passes the check on weakly ordered machines; the counter has 64 bits, because a torn value also passes
-//! the check when the counter wraps (`tests/printed.rs` shows it); an odd first load ends the attempt before the
+//! the check when the counter wraps (`tests/nonblocking/printed.rs` shows it); an odd first load ends the attempt before the
 //! copy; the words are relaxed atomics, because a plain copy that races is undefined behaviour.
 //!
 //! # Checked
 //!
-//! - `tests/behaviour.rs`: values, errors, layout against the model, successors; also Miri
-//! - `tests/steps_nonblocking.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever the memory holds
+//! - `tests/nonblocking/behaviour.rs`: values, errors, layout against the model, successors; also Miri
+//! - `tests/nonblocking/steps.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever the memory holds
 //! - `tests/stress.rs`: threads on a payload that shows tearing; also Miri
 //! - `tests/processes.rs`, `tests/deaths.rs`: SIGKILL at random moments, and before every step of every operation;
-//!   `tests/deaths_nonblocking.rs`: exactly what the table above says
-//! - `tests/hostile.rs`, `tests/hostile_nonblocking.rs`: a process scribbles at random
-//! - `tests/printed.rs`: the mistakes of the listing
+//!   `tests/nonblocking/deaths.rs`: exactly what the table above says
+//! - `tests/hostile.rs`, `tests/nonblocking/hostile.rs`: a process scribbles at random
+//! - `tests/nonblocking/printed.rs`: the mistakes of the listing
 //! - `tests/loom.rs`, `tests/shuttle.rs`: the programs of all protocols, which check freshness with a flag; 20 000
 //!   random runs
 //!
-//! `tests/loom_nonblocking.rs`, payload of 2 words: 2 writes × 1 read without preemption bound: 445 executions; 3 × 2
+//! `tests/nonblocking/loom.rs`, payload of 2 words: 2 writes × 1 read without preemption bound: 445 executions; 3 × 2
 //! with bound 3: 8 419; 2 writes, 2 readers with bound 2: 2 948. Leaving out either fence, or weakening the
 //! annotation of O2's store, fails there.
 //!

@@ -85,13 +85,13 @@
 //!
 //! # Checked
 //!
-//! - `tests/behaviour_temporal.rs`: values, numbers, layout, successors; also Miri
-//! - `tests/steps_temporal.rs`: the bounds above, counted
+//! - `tests/temporal/behaviour.rs`: values, numbers, layout, successors; also Miri
+//! - `tests/temporal/steps.rs`: the bounds above, counted
 //! - the programs over all protocols, with the `try_` forms: `conformance`, `stress`, `loom`, `shuttle`, `steps`,
 //!   `processes`, `deaths`
 //! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
 //!
-//! `tests/loom_temporal.rs`, payload of 2 words: 2 attempts to write, 2 and 1 to read by two readers, without
+//! `tests/temporal/loom.rs`, payload of 2 words: 2 attempts to write, 2 and 1 to read by two readers, without
 //! preemption bound: 11 875 executions; spinning, 2 writes and 2 reads, bound 3: 103. Weakening either end of
 //! O1 fails there.
 //!

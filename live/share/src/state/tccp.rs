@@ -106,18 +106,18 @@
 //!
 //! # Checked
 //!
-//! - `tests/flow_reference.rs`: random periodic task sets on one processor and on several, every value compared with
+//! - `tests/flow/reference.rs`: random periodic task sets on one processor and on several, every value compared with
 //!   an interpreter of the synchronous-reactive semantics; brute force over arrivals: [`buffers`] suffice and one
 //!   fewer does not
 //! - the programs over all protocols, with the newest value: `conformance`, `stress`, `loom`, `shuttle`, `steps`,
 //!   `processes`, `deaths`
 //! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step, jobs too
-//! - `tests/behaviour_flow.rs`: values, errors, successors, spoilt words; also Miri. `tests/steps_flow.rs`: the bounds
-//! - `tests/stress_flow.rs`: a thread for each end, on a payload that shows tearing; also Miri
-//! - `tests/deaths_flow.rs`: SIGKILL before every step of every end
-//! - `tests/printed_flow.rs`: one buffer too few, without the check
+//! - `tests/flow/behaviour.rs`: values, errors, successors, spoilt words; also Miri. `tests/flow/steps.rs`: the bounds
+//! - `tests/flow/stress.rs`: a thread for each end, on a payload that shows tearing; also Miri
+//! - `tests/flow/deaths.rs`: SIGKILL before every step of every end
+//! - `tests/flow/printed.rs`: one buffer too few, without the check
 //!
-//! `tests/loom_flow.rs`, payload of 2 words, every second job without a write: dispatcher, writer and one reader on
+//! `tests/flow/loom.rs`, payload of 2 words, every second job without a write: dispatcher, writer and one reader on
 //! three threads, 2 activations of the writer and 2 of a lower reader with 1 buffer, 3 and 2 of a higher one with 2
 //! buffers, preemption bound 4: 12 113 and 14 183 executions; the form at run time, 2 writes × 1 read with 1 buffer
 //! without bound: 117, 3 × 2 with 2 buffers and bound 3: 988. Leaving out any fence, or weakening any annotation,
