@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The numbers of executions in the head of a protocol file must be those that loom counts.
+//! The numbers of executions in a protocol file must be those that loom counts.
 //!
-//! The rule reads each paragraph that names a loom test (`tests/queues/loom.rs`) and mentions executions. Each number of three
-//! digits or more in it must be the execution count of a model that the tests explored completely, as they print it.
-//! Shorter numbers may be anything: bounds, writes, reads.
+//! The rule reads each paragraph that names a loom test (`tests/queues/loom.rs`) and mentions executions. Each number
+//! of three digits or more in it must be the execution count of a model that the tests explored completely, as they
+//! print it. Shorter numbers may be anything: bounds, writes, reads.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,8 @@ fn check_source(path: &str, source: &str, counted: &BTreeSet<u64>) -> Vec<Findin
     let mut findings = Vec::new();
     let mut paragraph = (0, String::new());
     for (at, line) in source.lines().chain([""]).enumerate() {
-        let text = line.strip_prefix("//! ").filter(|text| !text.starts_with("- "));
+        let text =
+            line.strip_prefix("//! ").or(line.strip_prefix("// ")).filter(|text| !text.starts_with("- "));
         if let Some(text) = text {
             if paragraph.1.is_empty() {
                 paragraph.0 = at + 1;
@@ -106,6 +107,11 @@ mod tests {
         assert_eq!(wrong("× 2 reads: 336 executions; QrtWo of 1 17 373, and 52."), 0);
         assert_eq!(wrong("× 2 reads: 337 executions"), 1);
         assert_eq!(wrong("× 2 reads: 336 executions, with bound 2: 17 374 and 900."), 2);
+        // At the end of a file.
+        assert_eq!(
+            check_source("a.rs", &head("× 2 reads: 337 executions").replace("//!", "//"), &counted).len(),
+            1
+        );
         // The paragraph names no test, so nothing can repeat this run.
         assert_eq!(check_source("a.rs", "//! A separate run: 12 345 executions.\n", &counted), []);
     }

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Protocol files: their heads have the headings of the template, and labels mark both ends of each memory ordering.
+//! Protocol files: their heads have headings of the template, the rest of the template stands beside the code, and
+//! labels mark both ends of each memory ordering.
+//!
+//! A head is the contract: who may call what, what it costs, what a death leaves behind. State and invariants stand
+//! above the layout, the proof at the accesses, and what was checked at the end of the file: each in a comment that
+//! begins with its heading, `// Proof: ...`. A file that needs a few lines for all of this may keep them in its head.
 //!
 //! A protocol file declares each pair in its head, `//! ... O1 publish: Release in write ↔ Acquire in read`, and
 //! carries the label `// O1 publish` beside both accesses in the code. Grep then shows both ends of every pair. The
@@ -24,19 +29,11 @@ const ROOMS: &[&str] = &[
     "live/lock/src/spin",
 ];
 
-/// The headings of a protocol file, in order.
-const HEADINGS: &[&str] = &[
-    "Use",
-    "Callers",
-    "Progress",
-    "State",
-    "Invariants",
-    "Orderings",
-    "Proof",
-    "Crash",
-    "Source",
-    "Checked",
-];
+/// The headings of a protocol file's head, in order.
+const HEAD: &[&str] = &["Use", "Callers", "Progress", "Orderings", "Crash", "Source"];
+
+/// The headings of comments beside the code, or of the head.
+const BODY: &[&str] = &["State", "Invariants", "Proof", "Checked"];
 
 /// Orderings that are stronger than `Relaxed`.
 const STRONG: &[&str] = &["Acquire", "Release", "AcqRel", "SeqCst"];
@@ -109,23 +106,7 @@ fn is_protocol(source: &str) -> bool {
 }
 
 fn check_protocol(path: &str, source: &str) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut after = 0;
-    for heading in HEADINGS {
-        let starts = |line: &str| {
-            let rest = line
-                .strip_prefix("//! ")
-                .and_then(|text| text.trim_start_matches('#').trim_start().strip_prefix(heading));
-            rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
-        };
-        match source.lines().skip(after).position(starts) {
-            Some(at) => after += at + 1,
-            None => {
-                let message = format!("the head lacks `{heading}`, or has it out of order");
-                findings.push(Finding::at(path, 0, message));
-            }
-        }
-    }
+    let mut findings = check_headings(path, source);
     let pairs = pairs(source);
     if pairs.is_empty() {
         findings.push(Finding::at(path, 0, "the head declares no ordering (`O1 name: ...`)"));
@@ -144,6 +125,32 @@ fn check_protocol(path: &str, source: &str) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Whether the head has its headings in order, and comments have the others.
+fn check_headings(path: &str, source: &str) -> Vec<Finding> {
+    let mut messages = Vec::new();
+    let mut after = 0;
+    for heading in HEAD {
+        let starts = |line: &str| line.starts_with("//! ") && begins_with(line, heading);
+        match source.lines().skip(after).position(starts) {
+            Some(at) => after += at + 1,
+            None => messages.push(format!("the head lacks `{heading}`, or has it out of order")),
+        }
+    }
+    for heading in BODY {
+        if !source.lines().any(|line| begins_with(line, heading)) {
+            messages.push(format!("no comment begins with `{heading}`"));
+        }
+    }
+    messages.into_iter().map(|message| Finding::at(path, 0, message)).collect()
+}
+
+/// Whether a line is a comment whose text begins with a heading.
+fn begins_with(line: &str, heading: &str) -> bool {
+    let text = line.trim_start().strip_prefix("//").map(|text| text.trim_start_matches(['/', '!', ' ', '#']));
+    let rest = text.and_then(|text| text.strip_prefix(heading));
+    rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
 }
 
 /// Lines that order memory with no label within [`REACH`]. An import orders nothing.
@@ -186,9 +193,7 @@ fn pairs(source: &str) -> Vec<Pair> {
     let mut open = false;
     for (number, line) in source.lines().enumerate() {
         let Some(text) = line.strip_prefix("//!") else { continue };
-        let heading =
-            |text: &str| HEADINGS.iter().any(|word| text.trim_start_matches([' ', '#']).starts_with(word));
-        if heading(text) {
+        if HEAD.iter().chain(BODY).any(|word| text.trim_start_matches([' ', '#']).starts_with(word)) {
             open = text.trim_start_matches([' ', '#']).starts_with("Orderings");
         }
         if !open {
@@ -209,11 +214,17 @@ fn pairs(source: &str) -> Vec<Pair> {
     pairs
 }
 
-/// The labels in the code, with their lines.
+/// The labels in the code, with their lines. Documentation and comments that begin with a heading refer to labels, and
+/// mark no access.
 fn sites(source: &str) -> Vec<(usize, String)> {
     let mut sites = Vec::new();
+    let (mut in_comment, mut in_text) = (false, false);
     for (number, line) in source.lines().enumerate() {
-        if line.trim_start().starts_with("//!") || line.trim_start().starts_with("///") {
+        let begins = !std::mem::replace(&mut in_comment, line.trim_start().starts_with("//"));
+        if begins || !in_comment {
+            in_text = in_comment && BODY.iter().any(|heading| begins_with(line, heading));
+        }
+        if in_text || line.trim_start().starts_with("//!") || line.trim_start().starts_with("///") {
             continue;
         }
         let Some((_, comment)) = line.split_once("//") else { continue };
@@ -236,7 +247,7 @@ fn label(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    const HEAD: &str = "\
+    const TEXT: &str = "\
 //! Latest value: one writer, one reader.
 //!
 //! Use        newest matters
@@ -274,14 +285,14 @@ fn read() {
     #[test]
     fn a_complete_file_passes() {
         assert!(is_protocol(CODE));
-        assert_eq!(findings(HEAD, CODE), [""; 0]);
+        assert_eq!(findings(TEXT, CODE), [""; 0]);
     }
 
     #[test]
     fn one_end_is_not_enough() {
         let code = CODE.replace("w.load(Acquire); // O2 leave", "w.load(Acquire);");
         assert_eq!(
-            findings(HEAD, &code),
+            findings(TEXT, &code),
             ["p.rs:10: `O2 leave` stands at 1 place in the code, not at both ends"]
         );
     }
@@ -289,7 +300,7 @@ fn read() {
     #[test]
     fn a_weakened_end_is_found() {
         let code = CODE.replace("w.store(1, Release)", "w.store(1, Relaxed)");
-        let found = findings(HEAD, &code);
+        let found = findings(TEXT, &code);
         assert_eq!(
             found,
             ["p.rs:8: `O1 publish` declares Release, but no place that carries the label uses it"]
@@ -299,24 +310,35 @@ fn read() {
     #[test]
     fn each_ordering_carries_a_label() {
         let far = "fn f() {\n    // O1 publish\n\n\n\n    w.load(Acquire);\n}\n";
-        let found = findings(HEAD, &format!("use core::sync::atomic::Ordering::Acquire;\n{CODE}{far}"));
+        let found = findings(TEXT, &format!("use core::sync::atomic::Ordering::Acquire;\n{CODE}{far}"));
         assert_eq!(found, ["p.rs:32: orders memory, but carries no label (`// O1 name`)"]);
     }
 
     #[test]
     fn a_label_must_be_declared() {
-        let found = findings(HEAD, &format!("{CODE}\nfence(SeqCst); // O3 order\n"));
+        let found = findings(TEXT, &format!("{CODE}\nfence(SeqCst); // O3 order\n"));
         assert_eq!(found.len(), 1);
         assert!(found[0].contains("`O3 order` is not declared"), "{found:?}");
     }
 
     #[test]
     fn each_heading_is_wanted() {
-        for heading in HEADINGS {
-            let head = HEAD.replace(&format!("//! {heading} "), "//! Xx ");
+        for heading in HEAD.iter().chain(BODY) {
+            let head = TEXT.replace(&format!("//! {heading} "), "//! Xx ");
             let found = findings(&head, CODE);
-            assert!(found.iter().any(|f| f.contains(&format!("lacks `{heading}`"))), "{heading}: {found:?}");
+            assert!(found.iter().any(|f| f.contains(&format!("`{heading}`"))), "{heading}: {found:?}");
         }
+    }
+
+    #[test]
+    fn a_proof_stands_at_its_access() {
+        let head = TEXT.replace("//! Proof      by I1\n", "");
+        let proof =
+            "{\n    // Proof: what O2 the reader left is over, by O9 nothing\n    // at all.\n    w.store";
+        assert_eq!(findings(&head, &CODE.replacen("{\n    w.store", proof, 1)), [""; 0]);
+        let found = findings(&head, &CODE.replacen("{\n    w.store", &proof.replace("Proof: ", ""), 1));
+        assert!(found.iter().any(|f| f.contains("`O9 nothing` is not declared")), "{found:?}");
+        assert!(found.iter().any(|f| f.contains("no comment begins with `Proof`")), "{found:?}");
     }
 
     #[test]
@@ -324,7 +346,7 @@ fn read() {
         let file = |source: String, path: &str| (source, path.to_owned());
         let (first, second) = CODE.split_at(CODE.find("fn read").unwrap());
         let check = |second: &str, path: &str| -> Vec<String> {
-            let files = vec![file(format!("{HEAD}{first}"), "r/p.rs"), file(second.to_owned(), path)];
+            let files = vec![file(format!("{TEXT}{first}"), "r/p.rs"), file(second.to_owned(), path)];
             check_files("r", files).into_iter().map(|finding| finding.to_string()).collect()
         };
         let second = format!("//! The other end.\n\n{second}");

@@ -9,7 +9,7 @@ use crate::tree::{Finding, Tree, has_extension};
 
 const LIST: &str = "docs/bibliography.md";
 
-/// The rule over the documentation comments of all sources.
+/// The rule over the comments of all sources.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let (known, mut findings) = keys(&tree.read(LIST));
     let ours = |path: &str| has_extension(path, &["rs"]) && !path.starts_with("dev/xtask/");
@@ -36,12 +36,12 @@ fn keys(list: &str) -> (BTreeSet<String>, Vec<Finding>) {
     (known, findings)
 }
 
-/// The keys in brackets in documentation comments, `[Name99]` or `[Name99, Theorem 3]`, with their lines.
+/// The keys in brackets in comments, `[Name99]` or `[Name99, Theorem 3]`, with their lines.
 fn citations(source: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in source.lines().enumerate() {
         let comment = line.trim_start();
-        if !comment.starts_with("//!") && !comment.starts_with("///") {
+        if !comment.starts_with("//") {
             continue;
         }
         for part in comment.split('[').skip(1) {
