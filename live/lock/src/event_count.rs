@@ -5,13 +5,11 @@
 //! when it finds no value.
 //!
 //! # Use
-//!
 //! Beside an object of `taut-share`, on a line of its own, where a thread wants to sleep until the other side has
 //! done something. One notifier notifies (the real-time side, often), any number of listeners wait, in this process
 //! or others. A notifier that must not make a system call at all has no event count, and its readers poll.
 //!
 //! # Callers
-//!
 //! `-` may run at the same time, `X` may not (the types and the duty of [`EventCount::notifier`] see to it).
 //!
 //! |                   | `notify` | `notify_from_any` | `epoch`, `wait` |
@@ -21,7 +19,6 @@
 //! | `epoch`, `wait`   |        |                   | -               |
 //!
 //! # Progress
-//!
 //! | operation | bound |
 //! |---|---|
 //! | `notify` | wait-free: 1 exchange; 1 futex wake, which does not block, if a listener went to sleep since the last |
@@ -29,37 +26,11 @@
 //! | `epoch` | 1 load |
 //! | `wait` | 1 exchange; blocks until notified, the deadline, or a signal |
 //!
-//! # State
-//!
-//! ```text
-//! bits 1..=31  epoch: notifications so far, wrapping
-//! bit 0        a listener is about to sleep, or sleeps
-//! ```
-//!
-//! # Invariants
-//!
-//! - I1 Only the notifier changes bits 1..=31, and each time clears bit 0; only listeners set bit 0. Where any
-//!   thread may notify, each notification adds to the epoch and leaves bit 0 as it is.
-//! - I2 A listener that sleeps went to sleep on a word whose bit 0 was set and whose epoch is the one that it
-//!   named.
-//!
 //! # Orderings
-//!
 //! - O1 ring: Release of the notifier's swap, or of an addition ↔ Acquire of the listener's load and of its failing
 //!   exchange.
 //!
-//! # Proof
-//!
-//! A listener takes the epoch, looks for a value, and sleeps on that epoch. Both sides change one word, so their
-//! changes have an order. A notification before the load: by O1 the listener sees what was written before it. A
-//! notification after the load and before bit 0 is set: the exchange that sets it fails, because the epoch has
-//! changed. A notification after bit 0 is set, before the kernel compares: the comparison fails, because the epoch
-//! has changed. A notification after that: its swap finds bit 0 and wakes the listener. Between a load and its
-//! exchange 2³¹ notifications would pass unseen; then the next one wakes. An addition is such a change too, and its
-//! caller wakes in any case, so bit 0 may stay set.
-//!
 //! # Crash
-//!
 //! | who dies, where | what the others see | what goes on |
 //! |---|---|---|
 //! | notifier, between write and `notify` | the value, when they look; no wake-up | the next `notify`, or the deadline |
@@ -70,23 +41,25 @@
 //! asleep, up to their deadlines; the notifier takes no more steps than before.
 //!
 //! # Source
-//!
 //! The event count of Linux futexes [Drepper 2011, section 6], with the number of sleepers reduced to one bit that
 //! the notifier's exchange clears. So a listener that was killed in its sleep costs one wake, not one for ever.
-//!
-//! # Checked
-//!
-//! - `tests/interleavings.rs`: every interleaving of 3 notifications and 2 listeners, on a model of the steps
-//!   (kernel included): no listener sleeps while a value waits; the same with a separate flag that the notifier
-//!   clears fails
-//! - here: 200 000 notifications against a sleeping listener, threads; `tests/processes.rs`: listeners that are
-//!   killed
-//!
-//! Not covered: weak memory by a model (there is one word); an epoch that wraps.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use taut_sys::futex;
+
+// # State
+//
+// ```text
+// bits 1..=31  epoch: notifications so far, wrapping
+// bit 0        a listener is about to sleep, or sleeps
+// ```
+//
+// # Invariants
+//
+// - I1 Only the notifier changes bits 1..=31, and each time clears bit 0; only listeners set bit 0. Where any thread
+//   may notify, each notification adds to the epoch and leaves bit 0 as it is.
+// - I2 A listener that sleeps went to sleep on a word whose bit 0 was set and whose epoch is the one that it named.
 
 const ASLEEP: u32 = 1;
 
@@ -200,6 +173,13 @@ impl Listener<'_> {
     /// Sleeps unless there was a notification since `epoch`; until `deadline_ns` of CLOCK_MONOTONIC if there is
     /// one. May return in vain: look for the value again.
     pub fn wait(&self, epoch: Epoch, deadline_ns: Option<u64>) -> Woken {
+        // Proof: A listener takes the epoch, looks for a value, and sleeps on that epoch. Both sides change one word,
+        // so their changes have an order. A notification before the load: by O1 the listener sees what was written
+        // before it. A notification after the load and before bit 0 is set: the exchange that sets it fails, because
+        // the epoch has changed. A notification after bit 0 is set, before the kernel compares: the comparison fails,
+        // because the epoch has changed. A notification after that: its swap finds bit 0 and wakes the listener.
+        // Between a load and its exchange 2³¹ notifications would pass unseen; then the next one wakes. An addition is
+        // such a change too, and its caller wakes in any case, so bit 0 may stay set.
         let asleep = epoch.0 | ASLEEP;
         // O1 ring: a failing exchange has seen the notification.
         match self.word.compare_exchange(epoch.0, asleep, Ordering::Relaxed, Ordering::Acquire) {
@@ -385,3 +365,11 @@ mod tests {
         assert!(!events.listener().is_of_same(&other.listener()));
     }
 }
+
+// # Checked
+//
+// - `tests/interleavings.rs`: every interleaving of 3 notifications and 2 listeners, on a model of the steps (kernel
+//   included): no listener sleeps while a value waits; the same with a separate flag that the notifier clears fails
+// - here: 200 000 notifications against a sleeping listener, threads; `tests/processes.rs`: listeners that are killed
+//
+// Not covered: weak memory by a model (there is one word); an epoch that wraps.

@@ -4,70 +4,44 @@
 //! A mutex without a guard: threads may pass the ownership on by other means.
 //!
 //! # Use
-//!
 //! For threads of one process without priorities: an executor that may not use priorities keeps its state behind
 //! it. There is no priority inheritance, and no order among the waiters. Where priorities count see
 //! [`crate::Serial`], [`crate::preemption_control`] and [`crate::queued`].
 //!
 //! # Callers
-//!
 //! `lock`: any thread at any time. `unlock`: only the owner, or the thread to which the owner has passed the mutex
 //! on.
 //!
 //! # Progress
-//!
 //! | operation | bound                                                                                        |
 //! |-----------|----------------------------------------------------------------------------------------------|
 //! | `lock`    | 1 exchange if the mutex is free; else blocks, 1 exchange more at each wake-up                 |
 //! | `unlock`  | wait-free: 1 exchange; 1 system call that does not block if a thread may sleep                |
 //!
-//! # State
-//!
-//! ```text
-//! 0 free   1 taken   2 taken, and a thread may sleep
-//! ```
-//!
-//! # Invariants
-//!
-//! - I1 Of the threads that found the word free, by an exchange, at most one at a time has not unlocked yet.
-//! - I2 While a thread sleeps and no wake is on its way to it, the word is 2, or a thread that was woken is about
-//!   to make it 2.
-//!
 //! # Orderings
-//!
 //! - O1 give: Release of the exchange in `unlock` ↔ Acquire of both exchanges in `lock`.
 //!
-//! # Proof
-//!
-//! I1: every thread enters by an exchange that found 0 and left another value, and only `unlock` stores 0. Two
-//! successive owners are ordered: the second read what the first stored in `unlock`, or what exchanges made of that
-//! (O1).
-//!
-//! I2: a thread that sleeps has stored 2 before, and the kernel lets it sleep only if it finds 2. From then on the
-//! word goes to 0 by an `unlock` that reads that 2, or a later one, and wakes one thread. A thread that enters from
-//! a sleep has stored 2 in its turn, because there may be more sleepers: its own `unlock` wakes the next. If
-//! another thread enters before it, from 0 to 1, the woken thread makes that 2 and sleeps again, and the `unlock`
-//! of that other thread wakes it.
-//!
 //! # Crash
-//!
 //! Threads of one process die together. A thread that ends as the owner leaves all others asleep.
 //!
 //! # Source
-//!
 //! \[Drepper11, section 5, the second mutex\].
-//!
-//! # Checked
-//!
-//! - here, under loom and shuttle: two and three threads; without the Release (loom), without the wake, and if a
-//!   woken thread stores 1 (shuttle): fails
-//! - `taut-exec`: all that it runs without privilege; there under the thread sanitizer
-//!
-//! Not covered: the kernel's part, which in a model is a mutex with a condition.
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::sleep::Futex;
+
+// # State
+//
+// ```text
+// 0 free   1 taken   2 taken, and a thread may sleep
+// ```
+//
+// # Invariants
+//
+// - I1 Of the threads that found the word free, by an exchange, at most one at a time has not unlocked yet.
+// - I2 While a thread sleeps and no wake is on its way to it, the word is 2, or a thread that was woken is about to
+//   make it 2.
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
@@ -87,6 +61,10 @@ impl FutexMutex {
     /// Waits until the caller owns the mutex.
     #[inline]
     pub fn lock(&self) {
+        // Proof: I1: every thread enters by an exchange that found 0 and left another value, and only `unlock` stores
+        // 0. Two successive owners are ordered: the second read what the first stored in `unlock`, or what exchanges
+        // made of that (O1).
+
         // O1 give (Acquire)
         if self.futex.word.compare_exchange(FREE, TAKEN, Acquire, Relaxed).is_err() {
             self.lock_slow();
@@ -95,6 +73,11 @@ impl FutexMutex {
 
     #[cold]
     fn lock_slow(&self) {
+        // Proof: I2: a thread that sleeps has stored 2 before, and the kernel lets it sleep only if it finds 2. From
+        // then on the word goes to 0 by an `unlock` that reads that 2, or a later one, and wakes one thread. A thread
+        // that enters from a sleep has stored 2 in its turn, because there may be more sleepers: its own `unlock`
+        // wakes the next. If another thread enters before it, from 0 to 1, the woken thread makes that 2 and sleeps
+        // again, and the `unlock` of that other thread wakes it.
         let taken = AWAITED;
         #[cfg(all(test, any(loom, shuttle)))]
         let mut taken = taken;
@@ -260,3 +243,11 @@ mod model {
         turns(Without::Others, 3, 2);
     }
 }
+
+// # Checked
+//
+// - here, under loom and shuttle: two and three threads; without the Release (loom), without the wake, and if a woken
+//   thread stores 1 (shuttle): fails
+// - `taut-exec`: all that it runs without privilege; there under the thread sanitizer
+//
+// Not covered: the kernel's part, which in a model is a mutex with a condition.

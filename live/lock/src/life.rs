@@ -5,7 +5,6 @@
 //! process dies.
 //!
 //! # Use
-//!
 //! Beside the locks that several processes share. Each process has one *place*, for all its parties of all locks.
 //! The parties of a single process need no place, because they die together. This module does not detect a thread
 //! that dies alone while it holds a lock: a panic releases the lock as it unwinds.
@@ -18,12 +17,10 @@
 //! is free again when its process has died, and its successor in the slot is distinguishable from it.
 //!
 //! # Callers
-//!
 //! Any thread, at any time. A place belongs to one process until that process ends or gives it up, a slot to one
 //! party.
 //!
 //! # Progress
-//!
 //! | operation   | bound                                                                                      |
 //! |-------------|--------------------------------------------------------------------------------------------|
 //! | `claim`     | 1 load, 1 exchange; starts a thread: for boot                                              |
@@ -31,28 +28,7 @@
 //! | `take_cpu`  | 1 exchange; 16 loads for each place; the checks of processes that are dead: for boot       |
 //! | check       | 1 load, 2 for a slot; if dead, 1 system call, which waits until all processors took an interrupt |
 //!
-//! # State
-//!
-//! ```text
-//! byte 128 · place    bits  0..=29  id of the thread that keeps the place; 0: none
-//!                     bit      30   that thread died
-//!                     bits 32..=63  number of claims of the place so far
-//! + 8 · 1..=15        bits  0..=16  a processor that is the process's own, plus 1; 0: none
-//!                     bits 32..=63  number of the claim that wrote it: the word is void under any other claim
-//! party slot          bits  0..=15  the place of the party's process, plus 1; 0: the slot is free
-//!                     bits 16..=47  number of that process's claim
-//!                     bits 48..=55  generation: how often the slot was taken, wrapping
-//! ```
-//!
-//! # Invariants
-//!
-//! - I1 While a place has a keeper, its process is alive, and no other process claims the place.
-//! - I2 Each claim of a place has another number, so a process is distinguishable from earlier owners of its place.
-//! - I3 No party takes the slot of a living process, and each party that takes a slot increments its generation.
-//! - I4 If two callers own the same processor at the same time, the process of one of them is dead.
-//!
 //! # Orderings
-//!
 //! - O1 end: AcqRel of the exchange that claims a place ↔ Acquire of the load that checks it. The kernel, not this
 //!   pair, orders what a dead process has written.
 //! - O2 slot: AcqRel of the exchange that takes a slot, Release of the store that leaves it ↔ Acquire of the load
@@ -61,27 +37,7 @@
 //!   loads of the other announcements; Release of that exchange, and of the store that withdraws the announcement ↔
 //!   Acquire of the loads.
 //!
-//! # Proof
-//!
-//! I1: an exchange that finds no keeper enters the keeper's id. The kernel removes the id when that thread ends;
-//! the word is on the thread's robust list before the exchange ([`taut_sys::life`]). The thread ends with its
-//! process. I2: the same exchange increments the number of claims. I3 likewise.
-//!
-//! A party tags each word that it writes for others with the generation of its slot. A party that reads such a word
-//! checks the slot *afterwards*. If the slot has another generation by now, the writer of the word is gone, and the
-//! new owner of the slot knows it. If the generation is the same, and the process is dead, no party has taken the
-//! slot since.
-//!
-//! I4: of two callers that ask for the same processor, at least one sees the announcement of the other (O3), and
-//! gives the processor up; if both see it, neither gets the processor. A caller ignores the announcement of a dead
-//! process, after all threads of that process have ended, and that of an earlier incarnation.
-//!
-//! A check may see that a process is dead while another thread of that process is still on another processor,
-//! between two instructions: the kernel has ordered it to end, but it has not ended yet. So the checking thread
-//! makes all processors enter the kernel before it relies on what it saw ([`taut_sys::life::left`]).
-//!
 //! # Crash
-//!
 //! | who dies, where        | what the others see         | what goes on                    |
 //! |------------------------|-----------------------------|---------------------------------|
 //! | before its claim       | a place without a keeper    | the next process claims it      |
@@ -92,17 +48,8 @@
 //! only can lie about itself only.
 //!
 //! # Source
-//!
 //! Robust futexes: the kernel's `Documentation/locking/robust-futexes.rst` and `robust-futex-ABI.rst`. We differ:
 //! the links of the list are not in the shared memory, because one thread keeps one word.
-//!
-//! # Checked
-//!
-//! - here: places, numbers, successors; under loom, that at most one of two callers gets a processor, and that both
-//!   get it without the fence
-//! - `tests/deaths.rs`: processes that end by SIGKILL in the middle of an operation
-//!
-//! Not covered: 2³² claims of one place; 2⁸ deaths of a party between two steps of another.
 
 use std::fmt;
 
@@ -111,6 +58,26 @@ use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, Words, fence};
 use taut_sys::life::{DIED, OWNER};
 
 use crate::global::{LayoutError, PARTIES_LIMIT, fit, lines};
+
+// # State
+//
+// ```text
+// byte 128 · place    bits  0..=29  id of the thread that keeps the place; 0: none
+//                     bit      30   that thread died
+//                     bits 32..=63  number of claims of the place so far
+// + 8 · 1..=15        bits  0..=16  a processor that is the process's own, plus 1; 0: none
+//                     bits 32..=63  number of the claim that wrote it: the word is void under any other claim
+// party slot          bits  0..=15  the place of the party's process, plus 1; 0: the slot is free
+//                     bits 16..=47  number of that process's claim
+//                     bits 48..=55  generation: how often the slot was taken, wrapping
+// ```
+//
+// # Invariants
+//
+// - I1 While a place has a keeper, its process is alive, and no other process claims the place.
+// - I2 Each claim of a place has another number, so a process is distinguishable from earlier owners of its place.
+// - I3 No party takes the slot of a living process, and each party that takes a slot increments its generation.
+// - I4 If two callers own the same processor at the same time, the process of one of them is dead.
 
 /// The maximum number of places.
 pub const LIMIT: u32 = 1024;
@@ -175,6 +142,10 @@ impl<'m> Lives<'m> {
 #[cfg(not(any(loom, shuttle)))]
 #[cold]
 fn left() {
+    // Proof: A check may see that a process is dead while another thread of that process is still on another
+    // processor, between two instructions: the kernel has ordered it to end, but it has not ended yet. So the checking
+    // thread makes all processors enter the kernel before it relies on what it saw ([`taut_sys::life::left`]).
+
     // An error could only mean that the kernel does not know the call; `claim` has made sure that it does.
     let _ = taut_sys::life::left();
 }
@@ -309,6 +280,10 @@ impl<'m> PartySlots<'m> {
     /// so, no thread of that party runs any more, and the caller sees all that it wrote.
     #[cold]
     pub(crate) fn is_gone(&self, which: u32, wrote: Generation) -> bool {
+        // Proof: A party tags each word that it writes for others with the generation of its slot. A party that reads
+        // such a word checks the slot *afterwards*. If the slot has another generation by now, the writer of the word
+        // is gone, and the new owner of the slot knows it. If the generation is the same, and the process is dead, no
+        // party has taken the slot since.
         let Some((slots, lives)) = &self.shared else { return false };
         let Some(slot) = slots.get(which as usize) else { return false };
         let slot = slot.load(Acquire); // O2 slot
@@ -368,6 +343,10 @@ impl Alive {
     /// [`LayoutError::Taken`] if a living process owns the processor, this one included; [`LayoutError::Places`] if
     /// this process owns as many as it can declare, 15.
     pub fn take_cpu<'m>(&self, lives: Lives<'m>, cpu: u16) -> Result<Cpu<'m>, LayoutError> {
+        // Proof: I4: of two callers that ask for the same processor, at least one sees the announcement of the other
+        // (O3), and gives the processor up; if both see it, neither gets the processor. A caller ignores the
+        // announcement of a dead process, after all threads of that process have ended, and that of an earlier
+        // incarnation.
         let place = self.incarnation.place().ok_or(LayoutError::Places)?;
         let said = (u64::from(self.incarnation.claim()) << 32) | (u64::from(cpu) + 1);
         let says = |word: u64, incarnation: Incarnation| {
@@ -415,6 +394,9 @@ impl Drop for Cpu<'_> {
 
 /// Enters a keeper in a place that has none; returns the number of the claim.
 fn take(word: &AtomicU64, id: u32) -> Option<u32> {
+    // Proof: I1: an exchange that finds no keeper enters the keeper's id. The kernel removes the id when that thread
+    // ends; the word is on the thread's robust list before the exchange ([`taut_sys::life`]). The thread ends with its
+    // process. I2: the same exchange increments the number of claims. I3 likewise.
     let old = word.load(Relaxed);
     if keeper(old) != 0 {
         return None;
@@ -595,3 +577,11 @@ mod model {
         two(true);
     }
 }
+
+// # Checked
+//
+// - here: places, numbers, successors; under loom, that at most one of two callers gets a processor, and that both get
+//   it without the fence
+// - `tests/deaths.rs`: processes that end by SIGKILL in the middle of an operation
+//
+// Not covered: 2³² claims of one place; 2⁸ deaths of a party between two steps of another.

@@ -4,12 +4,10 @@
 //! A word on which one thread sleeps until another lets it go on.
 //!
 //! # Use
-//!
 //! One for each thread: an executor's threads park here until their next job, or until they go on with one. If
 //! `unpark` comes before `park`, the thread does not sleep. If `unpark` comes twice, the thread goes on once.
 //!
 //! # Callers
-//!
 //! `-` may run at the same time, `X` may not (of two threads that unpark, the second knows of the first).
 //!
 //! |        | park | unpark |
@@ -20,51 +18,33 @@
 //! No memory is at risk if they do: one `unpark` may then have no effect.
 //!
 //! # Progress
-//!
 //! | operation | bound                                                                                        |
 //! |-----------|----------------------------------------------------------------------------------------------|
 //! | `park`    | 1 exchange if the word is NOTIFIED; else blocks, 1 exchange more at each wake-up              |
 //! | `unpark`  | wait-free: 1 store, 1 system call that does not block                                        |
 //!
-//! # State
-//!
-//! ```text
-//! 0 EMPTY   1 NOTIFIED
-//! ```
-//!
-//! # Invariants
-//!
-//! - I1 Only the thread that parks makes the word EMPTY, when it has found it NOTIFIED.
-//!
 //! # Orderings
-//!
 //! - O1 open: Release of the store in `unpark` ↔ Acquire of the exchange in `park`.
 //!
-//! # Proof
-//!
-//! What was done before `unpark` is visible after the `park` that it ends, because that `park` read its 1 (O1). *A
-//! lost wake-up.* The thread that parks sleeps only if the kernel finds 0. If `unpark` stores before that, the
-//! kernel finds 1 (I1); if after, the wake comes after the store, and finds the thread asleep.
-//!
 //! # Crash
-//!
 //! Threads of one process die together. A thread that ends without `unpark` leaves the other asleep.
 //!
 //! # Source
-//!
 //! \[Drepper11\].
-//!
-//! # Checked
-//!
-//! - here, under loom and shuttle: two threads that take turns; without the Release (loom), without the wake
-//!   (shuttle): fails
-//! - `taut-exec`: every thread of a pool; there under the thread sanitizer
-//!
-//! Not covered: the kernel's part, which in a model is a mutex with a condition.
 
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::sleep::Futex;
+
+// # State
+//
+// ```text
+// 0 EMPTY   1 NOTIFIED
+// ```
+//
+// # Invariants
+//
+// - I1 Only the thread that parks makes the word EMPTY, when it has found it NOTIFIED.
 
 const EMPTY: u32 = 0;
 const NOTIFIED: u32 = 1;
@@ -83,6 +63,9 @@ impl Parker {
     /// done before `unpark` is visible then.
     #[inline]
     pub fn park(&self) -> u32 {
+        // Proof: What was done before `unpark` is visible after the `park` that it ends, because that `park` read its
+        // 1 (O1). *A lost wake-up.* The thread that parks sleeps only if the kernel finds 0. If `unpark` stores before
+        // that, the kernel finds 1 (I1); if after, the wake comes after the store, and finds the thread asleep.
         let mut sleeps = 0;
         // O1 open (Acquire)
         while self.futex.word.compare_exchange(NOTIFIED, EMPTY, Acquire, Relaxed).is_err() {
@@ -233,3 +216,11 @@ mod model {
         turns(Without::Wake, 2);
     }
 }
+
+// # Checked
+//
+// - here, under loom and shuttle: two threads that take turns; without the Release (loom), without the wake (shuttle):
+//   fails
+// - `taut-exec`: every thread of a pool; there under the thread sanitizer
+//
+// Not covered: the kernel's part, which in a model is a mutex with a condition.

@@ -5,7 +5,6 @@
 //! while a job is inside.
 //!
 //! # Use
-//!
 //! An executor has such a state per core. Its jobs change the state in sections of a few instructions, at every
 //! lock and unlock. The dispatcher, which Linux runs before any job, changes it at every release. A job's section
 //! costs two stores and three loads, and no exchange and no processor fence, because one processor runs one thread
@@ -15,7 +14,6 @@
 //! that it needs anyway when it enters, and need not look at anything else that says so.
 //!
 //! # Callers
-//!
 //! `-` may run at the same time, `X` may not. The threads of the jobs (the job side) are all on one processor, and
 //! have different fixed priorities or are asleep. So one of them runs while the others are stopped outside of
 //! sections.
@@ -31,7 +29,6 @@
 //! A caller that finds itself elsewhere, or gets [`WrongProcessor`], must end the process.
 //!
 //! # Progress
-//!
 //! | operation                           | bound                                                    |
 //! |-------------------------------------|----------------------------------------------------------|
 //! | `enter_section`, `enter_section_as` | 2 loads, 1 store                                         |
@@ -41,26 +38,7 @@
 //! | `dispatcher_leave`, `transfer_to`   | 1 store, 2 stores                                        |
 //! | `set_fast_path_owner`               | 1 load, at most 1 exchange                               |
 //!
-//! # State
-//!
-//! ```text
-//! section      0 no job is inside   1 a job is inside, or the dispatcher has started a thread that will clear it
-//! dispatcher   n not inside, thread n owns the fast path   NOBODY not inside, no thread owns the fast path
-//!              INSIDE it is checking, or is inside   PREEMPT_PENDING it found `section` set and went back to sleep
-//! ```
-//!
-//! # Invariants
-//!
-//! - I1 The dispatcher touches the state only between a `dispatcher_enter` that returned true and its
-//!   `dispatcher_leave` or `transfer_to`. A job touches it only between `enter_section`, or receiving the section
-//!   from another thread, and `leave_section`, or passing the section on.
-//! - I2 While `section` is 1, exactly one thread of the job side owns the section.
-//! - I3 If `dispatcher_enter` returned false, a `leave_section` after it returns true.
-//! - I4 If `enter_section_as` returned true, the last thread inside that set the fast path owner set it to this
-//!   thread.
-//!
 //! # Orderings
-//!
 //! - O1 down: Release of `section` in `leave_section` ↔ Acquire of `section` in `dispatcher_enter` and in the next
 //!   `enter_section`.
 //! - O2 up: Release of `dispatcher` in `dispatcher_leave` and `transfer_to` ↔ Acquire of `dispatcher` in
@@ -70,76 +48,35 @@
 //!   On one processor, where a thread sees all that ran there before it, the latter is as good as the former. In a
 //!   model, whose threads are on as many processors, it is a processor fence.
 //!
-//! # Proof
-//!
-//! A thread that passes the section on wakes the new owner. That wake-up is the caller's edge, as good as O1.
-//!
-//! *Two owners.* By O3, of "`section` is 1; is the dispatcher inside?" and "the dispatcher is inside; is `section`
-//! set?" one sees the other. If the dispatcher sees `section` set, it goes away. If `enter_section` sees the
-//! dispatcher inside, it returns an error, and its caller has touched nothing. If the dispatcher was inside and has
-//! left, `enter_section` has seen what it did (O2); if the job has left, `dispatcher_enter` has seen what the job
-//! did (O1). On one processor no thread preempts the dispatcher, so `enter_section` never finds it inside.
-//!
-//! *A lost request.* A `dispatcher_enter` that returns false has stored INSIDE, fenced, seen `section` set, and
-//! stored PREEMPT_PENDING. `leave_section` clears `section`, fences, and loads `dispatcher`. By O3 either
-//! `leave_section` sees INSIDE or PREEMPT_PENDING, and returns true, or `dispatcher_enter` sees `section` cleared,
-//! and returns true itself. That holds even if both run at the same time. A caller that gets true from
-//! `leave_section` calls the dispatcher, which then finds `section` clear, or set by another job, which must keep
-//! I3 in turn.
-//!
-//! Only the dispatcher clears PREEMPT_PENDING, the next time it enters. So a caller of `leave_section` that is
-//! preempted before it loads `dispatcher` may call the dispatcher once in vain, and never erases a pending
-//! preemption.
-//!
-//! *The fast path owner.* Only a thread that is inside sets it: the dispatcher as it leaves, a job by
-//! `set_fast_path_owner` before it leaves. So the last value is from the thread that was last inside, and a thread
-//! that enters sees it with all else that thread did (O1, O2). By "two owners" no other thread sets it while a
-//! section lasts: `dispatcher` can only become INSIDE or PREEMPT_PENDING. The job sets it by an exchange that
-//! expects neither of these two, so it erases neither. If the word is one of them, the dispatcher is or will be
-//! inside after the job (I3), and itself sets the owner that the state then has. Until then no thread owns the fast
-//! path, which is always safe.
-//!
-//! *A thread that comes back.* Some thread of the job side cannot be preempted by the others, but may find one of
-//! them in the middle of a section. It sets `section` by an exchange, so that it and a thread that the dispatcher
-//! has just started do not both take themselves for the owner. If it finds `section` set, its PREEMPT_PENDING stays
-//! until that section ends or the dispatcher has entered.
-//!
-//! *A thread that is migrated.* Let a job find itself on processor c after its `enter_section`. At that instant it
-//! runs there, so no other thread of c runs. No other thread is inside: each thread on c would have left before it
-//! let this job run, except one that slept inside, and the job sees the `section` of that one. If the kernel
-//! migrates the job from then on, it switches the job out, which orders the job's store of `section` before
-//! whatever runs on c next: that thread finds `section` set. The same holds for the dispatcher and its INSIDE. So
-//! there is no instant at which a migration lets two threads be inside: the second finds the first, or finds itself
-//! elsewhere. `membarrier` would prove this without the check of the processor. It was measured at 0.5 µs per
-//! visit, and it interrupts the processors of other cores, which no analysis charges.
-//!
 //! # Crash
-//!
 //! The threads are of one process and die together. A thread that ends or panics between `enter_section` and
 //! `leave_section` leaves `section` set: all jobs that enter afterwards get an error, and the dispatcher waits for
 //! ever. An executor ends the process there.
 //!
 //! # Source
-//!
 //! Ours. The two words are the entry protocol of Dekker's algorithm; new is that there cannot be a loser on the job
 //! side.
-//!
-//! # Checked
-//!
-//! - here, under loom: up to two sections against two visits of the dispatcher, truly at the same time: one owner,
-//!   no request lost; the section transferred to a started thread; the fast path owner, set by both sides. It fails
-//!   without either fence, without the load in `leave_section`, with a plain store in `set_fast_path_owner`, and if
-//!   the dispatcher does not set the owner
-//! - here, under shuttle: 20 000 random runs of longer ones. It fails without the load in `leave_section`, without
-//!   that exchange, and if the dispatcher does not set the owner
-//! - `taut-exec`: threads under SCHED_FIFO on one processor, replayed decision by decision
-//!
-//! Not covered: that switching threads orders memory, which is the kernel's promise; processors that no tool here
-//! has.
 
 use taut_atomic::AtomicU32;
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
 use taut_atomic::fence;
+
+// # State
+//
+// ```text
+// section      0 no job is inside   1 a job is inside, or the dispatcher has started a thread that will clear it
+// dispatcher   n not inside, thread n owns the fast path   NOBODY not inside, no thread owns the fast path
+//              INSIDE it is checking, or is inside   PREEMPT_PENDING it found `section` set and went back to sleep
+// ```
+//
+// # Invariants
+//
+// - I1 The dispatcher touches the state only between a `dispatcher_enter` that returned true and its
+//   `dispatcher_leave` or `transfer_to`. A job touches it only between `enter_section`, or receiving the section from
+//   another thread, and `leave_section`, or passing the section on.
+// - I2 While `section` is 1, exactly one thread of the job side owns the section.
+// - I3 If `dispatcher_enter` returned false, a `leave_section` after it returns true.
+// - I4 If `enter_section_as` returned true, the last thread inside that set the fast path owner set it to this thread.
 
 /// No thread owns the fast path. The numbers of threads are below this one.
 pub const NOBODY: u32 = PREEMPT_PENDING - 1;
@@ -194,6 +131,14 @@ impl PreemptionControl {
     /// # Errors
     /// [`WrongProcessor`].
     pub fn enter_section(&self) -> Result<(), WrongProcessor> {
+        // Proof: *A thread that is migrated.* Let a job find itself on processor c after its `enter_section`. At that
+        // instant it runs there, so no other thread of c runs. No other thread is inside: each thread on c would have
+        // left before it let this job run, except one that slept inside, and the job sees the `section` of that one.
+        // If the kernel migrates the job from then on, it switches the job out, which orders the job's store of
+        // `section` before whatever runs on c next: that thread finds `section` set. The same holds for the dispatcher
+        // and its INSIDE. So there is no instant at which a migration lets two threads be inside: the second finds the
+        // first, or finds itself elsewhere. `membarrier` would prove this without the check of the processor. It was
+        // measured at 0.5 µs per visit, and it interrupts the processors of other cores, which no analysis charges.
         self.enter_section_as(NOBODY).map(drop)
     }
 
@@ -204,6 +149,13 @@ impl PreemptionControl {
     /// [`WrongProcessor`].
     #[inline(always)]
     pub fn enter_section_as(&self, thread: u32) -> Result<bool, WrongProcessor> {
+        // Proof: *Two owners.* By O3, of "`section` is 1; is the dispatcher inside?" and "the dispatcher is inside; is
+        // `section` set?" one sees the other. If the dispatcher sees `section` set, it goes away. If `enter_section`
+        // sees the dispatcher inside, it returns an error, and its caller has touched nothing. If the dispatcher was
+        // inside and has left, `enter_section` has seen what it did (O2); if the job has left, `dispatcher_enter` has
+        // seen what the job did (O1). On one processor no thread preempts the dispatcher, so `enter_section` never
+        // finds it inside.
+
         // O1 down (Acquire): what the last section did.
         if self.section.load(Acquire) != 0 {
             return Err(WrongProcessor::SectionOpen);
@@ -223,6 +175,13 @@ impl PreemptionControl {
     /// owner itself.
     #[inline]
     pub fn set_fast_path_owner(&self, thread: u32) {
+        // Proof: *The fast path owner.* Only a thread that is inside sets it: the dispatcher as it leaves, a job by
+        // `set_fast_path_owner` before it leaves. So the last value is from the thread that was last inside, and a
+        // thread that enters sees it with all else that thread did (O1, O2). By "two owners" no other thread sets it
+        // while a section lasts: `dispatcher` can only become INSIDE or PREEMPT_PENDING. The job sets it by an
+        // exchange that expects neither of these two, so it erases neither. If the word is one of them, the dispatcher
+        // is or will be inside after the job (I3), and itself sets the owner that the state then has. Until then no
+        // thread owns the fast path, which is always safe.
         let dispatcher = self.dispatcher.load(Relaxed);
         if dispatcher == thread || dispatcher >= PREEMPT_PENDING {
             return;
@@ -242,6 +201,12 @@ impl PreemptionControl {
     #[inline(always)]
     #[must_use]
     pub fn leave_section(&self) -> bool {
+        // Proof: *A lost request.* A `dispatcher_enter` that returns false has stored INSIDE, fenced, seen `section`
+        // set, and stored PREEMPT_PENDING. `leave_section` clears `section`, fences, and loads `dispatcher`. By O3
+        // either `leave_section` sees INSIDE or PREEMPT_PENDING, and returns true, or `dispatcher_enter` sees
+        // `section` cleared, and returns true itself. That holds even if both run at the same time. A caller that gets
+        // true from `leave_section` calls the dispatcher, which then finds `section` clear, or set by another job,
+        // which must keep I3 in turn.
         self.section.store(0, Release); // O1 down
         self.light_barrier();
         #[cfg(all(test, any(loom, shuttle)))]
@@ -259,6 +224,11 @@ impl PreemptionControl {
     /// # Errors
     /// [`WrongProcessor`].
     pub fn try_enter_section(&self) -> Result<bool, WrongProcessor> {
+        // Proof: *A thread that comes back.* Some thread of the job side cannot be preempted by the others, but may
+        // find one of them in the middle of a section. It sets `section` by an exchange, so that it and a thread that
+        // the dispatcher has just started do not both take themselves for the owner. If it finds `section` set, its
+        // PREEMPT_PENDING stays until that section ends or the dispatcher has entered.
+
         // O1 down (Acquire): what the last section did.
         if self.section.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
             self.dispatcher.store(PREEMPT_PENDING, Relaxed);
@@ -282,6 +252,10 @@ impl PreemptionControl {
     /// declared itself inside, to check which processor this is.
     #[inline]
     pub fn dispatcher_enter(&self, look: impl FnOnce()) -> bool {
+        // Proof: Only the dispatcher clears PREEMPT_PENDING, the next time it enters. So a caller of `leave_section`
+        // that is preempted before it loads `dispatcher` may call the dispatcher once in vain, and never erases a
+        // pending preemption.
+
         // An exchange, so that a model too orders it after the exchange of `set_fast_path_owner`; that exchange
         // alone does not make the model do so.
         self.dispatcher.swap(INSIDE, Relaxed);
@@ -306,6 +280,8 @@ impl PreemptionControl {
     /// next. The first act of that thread is to look at the state, and to call
     /// [`PreemptionControl::leave_section`]. From now on `thread` owns the fast path.
     pub fn transfer_to(&self, thread: u32) {
+        // Proof: A thread that passes the section on wakes the new owner. That wake-up is the caller's edge, as good
+        // as O1.
         self.section.store(1, Relaxed);
         self.dispatcher.store(thread, Release); // O2 up
     }
@@ -726,3 +702,15 @@ mod model {
         passing(Without::FastPathOwner, 0, 1, 1);
     }
 }
+
+// # Checked
+//
+// - here, under loom: up to two sections against two visits of the dispatcher, truly at the same time: one owner, no
+//   request lost; the section transferred to a started thread; the fast path owner, set by both sides. It fails
+//   without either fence, without the load in `leave_section`, with a plain store in `set_fast_path_owner`, and if the
+//   dispatcher does not set the owner
+// - here, under shuttle: 20 000 random runs of longer ones. It fails without the load in `leave_section`, without that
+//   exchange, and if the dispatcher does not set the owner
+// - `taut-exec`: threads under SCHED_FIFO on one processor, replayed decision by decision
+//
+// Not covered: that switching threads orders memory, which is the kernel's promise; processors that no tool here has.

@@ -5,35 +5,18 @@
 //! go first come, first served.
 //!
 //! # Use
-//!
 //! For MPCP; with one priority for all, for the long resources of FMLP. A party is a task, or any thread: it
 //! requests the lock for itself alone, one request at a time. Request, wait and release are separate steps, so that
 //! an executor can do its own work between them: raise the waiter before it sleeps, raise the holder to its
 //! ceiling, and ask the rule of its core before the task goes on. Plain threads do without. For short sections:
 //! [`spin`](crate::spin).
 //!
-//! ```
-//! use taut_lock::{Entry, Line, Memory, Patience, queued};
-//!
-//! let mut lines = [const { Line::new() }; queued::bytes(2) / size_of::<Line>()];
-//! let mut tasks = queued::group(Memory::new(&mut lines), 2)?;
-//! let (mut first, mut second) = (tasks.next().unwrap(), tasks.next().unwrap());
-//! assert_eq!(first.request(3), queued::Request::Granted(Entry::Clean));
-//! assert_eq!(second.request(7), queued::Request::Waits);
-//! assert_eq!(first.release(), Some(1));
-//! assert_eq!(second.wait(Patience::Endless), Ok(Entry::Clean));
-//! assert_eq!(second.release(), None);
-//! # Ok::<(), taut_lock::LayoutError>(())
-//! ```
-//!
 //! Together with the value that it protects: [`Queued`](crate::Queued).
 //!
 //! # Callers
-//!
 //! Each party by itself, all parties at any time.
 //!
 //! # Progress
-//!
 //! N parties.
 //!
 //! | operation | bound |
@@ -50,33 +33,7 @@
 //! If the holder dies, or the party to which the lock is being handed over, a waiter takes over within one
 //! [`TICK_NS`], plus the time that the kernel takes to end the process.
 //!
-//! # State
-//!
-//! ```text
-//! byte 0              holder: bits 0..=7   the party that holds the lock, plus 1; 0: none
-//!                             bits 8..=15  the party that died inside and is not reported yet, plus 1; 0: none
-//!                             bit  16      others: other parties wait, or may wait
-//!                             bits 17..    number of changes
-//! byte 8              the last ticket
-//! byte 64             for a value of this process: the party that left it half changed, plus 1; 0: it is whole
-//! byte 128 · (1 + p)  state of party p: 0 out | 1 waits | 3 is next; bits 2..=55 its ticket; bits 56.. its generation
-//! + 8                 its party slot: see `life`
-//! + 16                its priority, while it waits
-//! + 24                its notification word: bit 0: it sleeps, or is about to; other bits: number of notifications
-//! ```
-//!
-//! # Invariants
-//!
-//! - I1 While nobody or a dead party holds the lock, the party in the holder word changes by an exchange of the
-//!   whole word; otherwise only the holder itself changes it.
-//! - I2 Only the holder makes another party next; so a party that is not next can withdraw without being handed the
-//!   lock.
-//! - I3 A waiter has set the others bit and counted a change after it declared that it waits; a holder that
-//!   releases without a scan of the states has found neither.
-//! - I4 A holder whose state is out is inside; a holder that still waits has not yet entered.
-//!
 //! # Orderings
-//!
 //! - O1 hold: Release of the exchanges by which a holder releases ↔ Acquire of the loads and exchanges by which the
 //!   next party finds itself the holder.
 //! - O2 wait: Release of the store that declares that a party waits, and of the exchange of the holder word that
@@ -86,28 +43,7 @@
 //! - O4 mark: SeqCst fence of the compiler between the store that declares a party out and what it does inside ↔
 //!   Acquire of the load that reads the state of a dead holder.
 //!
-//! # Proof
-//!
-//! One word names the holder, so there is one (I1). A holder that finds no waiter releases by an exchange that
-//! fails if any party has counted a change since the holder read the word, and the holder scans the states after
-//! that read (I3): so no party is left asleep behind a free lock. A party that requests a free lock takes it,
-//! unless the others bit says that another party may have come before. In that case the party that finds the lock
-//! free takes it on behalf of all, looks for the best waiter, and hands over as if it had held the lock. If the
-//! others bit is cleared while a party is between setting it and counting, the party that cleared it had scanned
-//! before this party declared that it waits. That happens once: this party sees the missing bit in the word that it
-//! counts in, and repeats both steps.
-//!
-//! Hand-over: the holder makes the best waiter next, by an exchange of its state that fails if that waiter
-//! withdraws (I2); makes it the holder; and notifies it. A waiter declares that it is about to sleep, checks once
-//! more, and sleeps on the notification word as it was then. So it has seen the notification, or the holder wakes
-//! it (O3).
-//!
-//! A dead holder: any waiter takes the holder's place by an exchange of the word that it read before it found the
-//! party dead. So one of several waiters succeeds, and none succeeds after another owner has come back as that
-//! party, because that counts a change. The state of the dead party says whether it was inside (I4).
-//!
 //! # Crash
-//!
 //! | who dies, where | what the others see | what goes on |
 //! |---|---|---|
 //! | requesting, waiting | that it is gone, if it would be next | the others, as if it had not requested |
@@ -119,32 +55,9 @@
 //! If a successor dies while it hands over what its predecessor left, this may be reported as if the party had been
 //! inside.
 //!
-//! A hostile party can, with its own line, make others wait while it is handed the lock, as if it used it. With the
-//! holder word it can let two parties in. In any case the others access nothing outside of the memory, and go on
-//! when their patience ends.
-//!
 //! # Source
-//!
 //! MPCP [Rajkumar 1990], suspended [Lakshmanan 2009]; FMLP [Block 2007]. The word with an others bit is that of
 //! futex mutexes [Drepper 2011, section 5]; the notification word is the event count of this crate.
-//!
-//! # Checked
-//!
-//! - here: order, patience, withdrawal, slots
-//! - `tests/loom_queued.rs`: every execution of 2 and 3 parties, asleep too, with deaths; a release that ignores
-//!   the parties that came meanwhile fails
-//! - `tests/shuttle.rs`, `tests/stress.rs`: longer runs, of threads also under the thread sanitizer
-//! - `tests/steps.rs`: the bounds above; `tests/deaths.rs`: a death at each step; `tests/hostile.rs`: a process
-//!   that writes random words
-//! - `tests/kills.rs`: processes killed at any moment; `tests/conformance.rs`: the order of `taut_policy::Mpcp` and
-//!   `FmlpLong`
-//! - `benches/hand_over.rs`: the cost, beside that of a futex wake
-//!
-//! `tests/loom_queued.rs`, bound 2 and asleep: 2 parties twice each, 12 912 executions; 3 parties, 17 633; a death
-//! at each of three places with a successor, 367 to 2 092.
-//!
-//! Not covered: 2⁴⁷ changes between two steps; sleeping parties that die, in a model, where they check again and
-//! again.
 
 mod object;
 mod party;
@@ -163,6 +76,31 @@ use object::Object;
 
 pub use party::{Party, Request, Withdrawn};
 
+// # State
+//
+// ```text
+// byte 0              holder: bits 0..=7   the party that holds the lock, plus 1; 0: none
+//                             bits 8..=15  the party that died inside and is not reported yet, plus 1; 0: none
+//                             bit  16      others: other parties wait, or may wait
+//                             bits 17..    number of changes
+// byte 8              the last ticket
+// byte 64             for a value of this process: the party that left it half changed, plus 1; 0: it is whole
+// byte 128 · (1 + p)  state of party p: 0 out | 1 waits | 3 is next; bits 2..=55 its ticket; bits 56.. its generation
+// + 8                 its party slot: see `life`
+// + 16                its priority, while it waits
+// + 24                its notification word: bit 0: it sleeps, or is about to; other bits: number of notifications
+// ```
+//
+// # Invariants
+//
+// - I1 While nobody or a dead party holds the lock, the party in the holder word changes by an exchange of the whole
+//   word; otherwise only the holder itself changes it.
+// - I2 Only the holder makes another party next; so a party that is not next can withdraw without being handed the
+//   lock.
+// - I3 A waiter has set the others bit and counted a change after it declared that it waits; a holder that releases
+//   without a scan of the states has found neither.
+// - I4 A holder whose state is out is inside; a holder that still waits has not yet entered.
+
 /// The longest sleep of a waiter before it checks whether the holder is alive, where holders can die. In
 /// nanoseconds.
 pub const TICK_NS: u64 = 1_000_000;
@@ -173,6 +111,20 @@ pub const fn bytes(parties: u32) -> usize {
 }
 
 /// All parties of a lock of this process. Earlier contents of the memory are forgotten.
+///
+/// ```
+/// use taut_lock::{Entry, Line, Memory, Patience, queued};
+///
+/// let mut lines = [const { Line::new() }; queued::bytes(2) / size_of::<Line>()];
+/// let mut tasks = queued::group(Memory::new(&mut lines), 2)?;
+/// let (mut first, mut second) = (tasks.next().unwrap(), tasks.next().unwrap());
+/// assert_eq!(first.request(3), queued::Request::Granted(Entry::Clean));
+/// assert_eq!(second.request(7), queued::Request::Waits);
+/// assert_eq!(first.release(), Some(1));
+/// assert_eq!(second.wait(Patience::Endless), Ok(Entry::Clean));
+/// assert_eq!(second.release(), None);
+/// # Ok::<(), taut_lock::LayoutError>(())
+/// ```
 ///
 /// # Errors
 ///
@@ -244,3 +196,20 @@ impl<'m> Iterator for Parties<'m> {
         })
     }
 }
+
+// # Checked
+//
+// - here: order, patience, withdrawal, slots
+// - `tests/loom_queued.rs`: every execution of 2 and 3 parties, asleep too, with deaths; a release that ignores the
+//   parties that came meanwhile fails
+// - `tests/shuttle.rs`, `tests/stress.rs`: longer runs, of threads also under the thread sanitizer
+// - `tests/steps.rs`: the bounds above; `tests/deaths.rs`: a death at each step; `tests/hostile.rs`: a process that
+//   writes random words
+// - `tests/kills.rs`: processes killed at any moment; `tests/conformance.rs`: the order of `taut_policy::Mpcp` and
+//   `FmlpLong`
+// - `benches/hand_over.rs`: the cost, beside that of a futex wake
+//
+// `tests/loom_queued.rs`, bound 2 and asleep: 2 parties twice each, 12 912 executions; 3 parties, 17 633; a death at
+// each of three places with a successor, 367 to 2 092.
+//
+// Not covered: 2⁴⁷ changes between two steps; sleeping parties that die, in a model, where they check again and again.

@@ -4,7 +4,6 @@
 //! A request to a thread that does not wait, and its reply.
 //!
 //! # Use
-//!
 //! Threads outside ask something of a thread that does its own work and looks here now and then: an executor's
 //! dispatcher, at each visit of its core. One requester asks at a time, and sleeps until the responder has answered
 //! or no longer answers. How a requester calls the responder is up to the caller.
@@ -12,7 +11,6 @@
 //! There are two ends: any number of copies of a [`Requester`], and one [`Responder`], which is not copied.
 //!
 //! # Callers
-//!
 //! `-` may run at the same time, `X` may not, which the type of the end sees to.
 //!
 //! |                             | `Requester`: ask | `Responder`: answer, `wake`, drop |
@@ -21,70 +19,23 @@
 //! | answer, `wake`, drop        | -                | X                                 |
 //!
 //! # Progress
-//!
 //! | operation | bound                                                                                        |
 //! |-----------|----------------------------------------------------------------------------------------------|
 //! | `ask`     | blocks until its turn, then until the answer                                                 |
 //! | `answer`  | wait-free: 1 load; if there is a question 1 store, and what the answer itself takes          |
 //! | `wake`, drop | wait-free: 1 exchange in the drop, 1 system call that does not block                      |
 //!
-//! # State
-//!
-//! ```text
-//!          ask: 1 exchange              drop
-//! ASKERS ------------------> ASKED ----------------> CLOSED, for good
-//!    ^                         |                       ^
-//!    +-------------------------+                       |
-//!    |    answer: 1 store              drop            |
-//!    +-------------------------------------------------+
-//! ```
-//!
-//! Beside the word lies the *slot*: the question, then the answer. Requesters take turns by a [`FutexMutex`].
-//!
-//! # Invariants
-//!
-//! - I1 The responder touches the slot while the word is ASKED; the requester that has the turn touches it while
-//!   the word is not ASKED.
-//! - I2 Only the requester that has the turn stores ASKED, only the responder ends it, and a wake follows each end
-//!   ([`Responder::wake`] is the caller's duty).
-//! - I3 There is at most one [`Responder`] in the life of a slot, and at most one call of it at a time.
-//!
 //! # Orderings
-//!
 //! - O1 asked: Release of the exchange in `ask` ↔ Acquire of the load in `answer`.
 //! - O2 answered: Release of the store in `answer`, which the exchange of the drop continues ↔ Acquire of the load
 //!   in `ask`.
 //!
-//! # Proof
-//!
-//! I1: a requester fills the slot after it has seen that the word is not ASKED, and makes the word ASKED
-//! afterwards; no other thread does (I2). The responder reads the word first, and stores to it when it is done.
-//! Both directions are ordered (O1, O2); the mutex of the turn orders the requesters among themselves. I3: the
-//! caller whose exchange is the first gets the responder, the responder is no `Clone`, and all that it does needs
-//! it mutably. Its drop comes between two calls. If the word is ASKED then, the responder touches nothing any more,
-//! and the requester finds its slot without an answer; if the word is not yet ASKED, the requester's exchange
-//! fails.
-//!
-//! *No thread waits for ever*: a requester sleeps only while the kernel finds ASKED; ASKED ends (I2), and a wake
-//! follows. A panic while the responder answers closes the slot. A panic of the requester, in `call`, leaves a
-//! question behind: the next requester waits until the responder has answered it, and begins anew.
-//!
 //! # Crash
-//!
 //! Threads of one process die together. A responder that is forgotten answers no more, and requesters wait for
 //! ever.
 //!
 //! # Source
-//!
 //! Ours.
-//!
-//! # Checked
-//!
-//! - here, under loom and shuttle: two threads ask, while the other answers when it is called, or looks by itself,
-//!   and closes; without a Release of O1 or O2 (loom), without turns, without a wake (shuttle): fails
-//! - here: answers and calls that panic; `taut-exec`: attributes that are changed from outside
-//!
-//! Not covered: the kernel's part, which in a model is a mutex with a condition.
 
 use std::fmt;
 
@@ -93,6 +44,27 @@ use taut_atomic::{AtomicU32, Exclusive};
 
 use crate::futex_mutex::FutexMutex;
 use crate::sleep::Futex;
+
+// # State
+//
+// ```text
+//          ask: 1 exchange              drop
+// ASKERS ------------------> ASKED ----------------> CLOSED, for good
+//    ^                         |                       ^
+//    +-------------------------+                       |
+//    |    answer: 1 store              drop            |
+//    +-------------------------------------------------+
+// ```
+//
+// Beside the word lies the *slot*: the question, then the answer. Requesters take turns by a [`FutexMutex`].
+//
+// # Invariants
+//
+// - I1 The responder touches the slot while the word is ASKED; the requester that has the turn touches it while the
+//   word is not ASKED.
+// - I2 Only the requester that has the turn stores ASKED, only the responder ends it, and a wake follows each end
+//   ([`Responder::wake`] is the caller's duty).
+// - I3 There is at most one [`Responder`] in the life of a slot, and at most one call of it at a time.
 
 /// The slot belongs to the requester that has the turn.
 const ASKERS: u32 = 0;
@@ -234,6 +206,10 @@ impl<Q: Send, A: Send> RequestSlot<Q, A> {
     }
 
     fn wake(&self) {
+        // Proof: *No thread waits for ever*: a requester sleeps only while the kernel finds ASKED; ASKED ends (I2),
+        // and a wake follows. A panic while the responder answers closes the slot. A panic of the requester, in
+        // `call`, leaves a question behind: the next requester waits until the responder has answered it, and begins
+        // anew.
         #[cfg(all(test, any(loom, shuttle)))]
         if self.without == model::Without::Wake {
             return;
@@ -245,6 +221,13 @@ impl<Q: Send, A: Send> RequestSlot<Q, A> {
 impl<Q: Send, A: Send> Requester<'_, Q, A> {
     /// Asks, calls the responder by `call`, and waits for its answer; `None` if the responder no longer answers.
     pub fn ask(&self, question: Q, call: impl FnOnce()) -> Option<A> {
+        // Proof: I1: a requester fills the slot after it has seen that the word is not ASKED, and makes the word ASKED
+        // afterwards; no other thread does (I2). The responder reads the word first, and stores to it when it is done.
+        // Both directions are ordered (O1, O2); the mutex of the turn orders the requesters among themselves. I3: the
+        // caller whose exchange is the first gets the responder, the responder is no `Clone`, and all that it does
+        // needs it mutably. Its drop comes between two calls. If the word is ASKED then, the responder touches nothing
+        // any more, and the requester finds its slot without an answer; if the word is not yet ASKED, the requester's
+        // exchange fails.
         let shared = self.0;
         let _turn = Turn::of(shared);
         if shared.answered() == CLOSED {
@@ -332,3 +315,11 @@ mod tests;
 
 #[cfg(all(test, any(loom, shuttle)))]
 mod model;
+
+// # Checked
+//
+// - here, under loom and shuttle: two threads ask, while the other answers when it is called, or looks by itself, and
+//   closes; without a Release of O1 or O2 (loom), without turns, without a wake (shuttle): fails
+// - here: answers and calls that panic; `taut-exec`: attributes that are changed from outside
+//
+// Not covered: the kernel's part, which in a model is a mutex with a condition.

@@ -4,71 +4,48 @@
 //! One end of an object for several real-time threads: a mutex with priority inheritance in front of the end.
 //!
 //! # Use
-//!
 //! The objects of `taut-share` have two sides. Where a side may have one party only, several threads must take
 //! turns ([Perez Ruiz 2020, Figure 1]). A lock among the threads of one side is harmless if only the owner can make
 //! a thread of higher priority wait: priority inheritance ensures that. The lock never excludes the other side, to
 //! which these threads are one party.
 //!
 //! # Callers
-//!
 //! Any thread except one that is inside. If a thread that is inside calls [`Serial::with`], it gets an error, never
 //! a deadlock.
 //!
 //! # Progress
-//!
 //! `with`: 1 exchange without contention. Otherwise it blocks for the rest of the owner's critical section, and the
 //! owner runs at the highest priority of the waiters. The time is bounded by the longest section times the number
 //! of parties, which the analysis contains as a blocking term. Unlocking: 1 exchange, and a system call if a thread
 //! waits.
 //!
-//! # State
-//!
-//! The mutex on a line of its own; beside it the end, and whether it is whole; in memory of this process.
-//!
-//! # Invariants
-//!
-//! - I1 The end is borrowed only within a call of `with`, `try_with` or `recover`, by the thread that has the
-//!   mutex.
-//! - I2 When such a call has returned, or a panic has left it, its thread does not have the mutex.
-//! - I3 An end that was left in the middle of a change is poisoned until a `recover` returns.
-//!
 //! # Orderings
-//!
 //! Those of the system's mutex: what an owner did happens before what the next owner does.
 //!
-//! # Proof
-//!
-//! I1: the call borrows the end after it has locked the mutex, and passes the borrow to a closure that must accept
-//! any lifetime, so the closure cannot keep it. I2: a local of the call unlocks the mutex. No other code sees that
-//! local, so it cannot be leaked or sent to another thread. So no thread ends with the mutex, unless something ends
-//! the thread without unwinding, which no safe code does. While the mutex is locked the `Serial` is borrowed, so it
-//! is not moved, dropped or unwrapped while its mutex is on a thread's list of robust mutexes. A guard that the
-//! caller kept would ensure neither: `Box::leak` could send away what it dereferences to, and a forgotten guard
-//! ends the borrow but not the lock. I3: the mark is set before the closure is called, and cleared when it returns.
-//!
 //! # Crash
-//!
 //! A panic inside, or a thread that ends there, poisons the end. The end may have been left in the middle of an
 //! operation, which the file of every object describes as the death of its party at that step: call `recover`, and
 //! make a new end in its place. Processes that share a side do not share an end, because ends keep counters of
 //! their own: each process attaches anew under a [`PiMutex`](taut_sys::mutex::PiMutex) of their segment.
 //!
 //! # Source
-//!
 //! [Perez Ruiz 2020, Figure 1]; [Sha 1990] for the inheritance; the mutex is the C library's, on FUTEX_LOCK_PI.
-//!
-//! # Checked
-//!
-//! - here: one thread at a time, a panic inside, recovery, errors; code that would keep the end does not compile
-//! - `tests/processes.rs`: the mutex in shared memory, its owner killed; that the owner runs at the priority of the
-//!   waiter
 
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem::MaybeUninit;
 
 use taut_sys::mutex::{Had, PiMutex};
+
+// # State
+//
+// The mutex on a line of its own; beside it the end, and whether it is whole; in memory of this process.
+//
+// # Invariants
+//
+// - I1 The end is borrowed only within a call of `with`, `try_with` or `recover`, by the thread that has the mutex.
+// - I2 When such a call has returned, or a panic has left it, its thread does not have the mutex.
+// - I3 An end that was left in the middle of a change is poisoned until a `recover` returns.
 
 /// An end, or any value, that one thread at a time uses.
 ///
@@ -184,6 +161,14 @@ impl<E> Serial<E> {
         had: Had,
         work: impl FnOnce(&mut E, bool) -> Result<R, Refused>,
     ) -> Result<R, Refused> {
+        // Proof: I1: the call borrows the end after it has locked the mutex, and passes the borrow to a closure that
+        // must accept any lifetime, so the closure cannot keep it. I2: a local of the call unlocks the mutex. No other
+        // code sees that local, so it cannot be leaked or sent to another thread. So no thread ends with the mutex,
+        // unless something ends the thread without unwinding, which no safe code does. While the mutex is locked the
+        // `Serial` is borrowed, so it is not moved, dropped or unwrapped while its mutex is on a thread's list of
+        // robust mutexes. A guard that the caller kept would ensure neither: `Box::leak` could send away what it
+        // dereferences to, and a forgotten guard ends the borrow but not the lock. I3: the mark is set before the
+        // closure is called, and cleared when it returns.
         let _turn = Turn(&self.mutex);
         // SAFETY: this thread has the mutex until `_turn` is dropped, which is after the last use of the borrow. It
         // has the mutex once, because the mutex refuses a second lock (I1).
@@ -304,3 +289,9 @@ mod tests {
         assert_eq!(Refused::Poisoned.to_string(), repair);
     }
 }
+
+// # Checked
+//
+// - here: one thread at a time, a panic inside, recovery, errors; code that would keep the end does not compile
+// - `tests/processes.rs`: the mutex in shared memory, its owner killed; that the owner runs at the priority of the
+//   waiter

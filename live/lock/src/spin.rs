@@ -4,33 +4,17 @@
 //! A spin lock between cores, first come, first served: for short sections.
 //!
 //! # Use
-//!
 //! For MSRP, and for the short resources of FMLP. A party must not be preempted from its request until it releases.
 //! The caller ensures that: an executor does; ordinary threads do not, and there a preempted holder makes all
 //! others wait. A party is a core, or a core of one process: it requests the lock for itself alone, one request at
 //! a time. Where sections are long, or more threads than cores want one lock: [`queued`](crate::queued).
 //!
-//! ```
-//! use taut_lock::{Entry, Line, Memory, Patience, spin};
-//!
-//! let mut lines = [const { Line::new() }; spin::bytes(2) / size_of::<Line>()];
-//! let mut cores = spin::group(Memory::new(&mut lines), 2)?;
-//! let (mut first, mut second) = (cores.next().unwrap(), cores.next().unwrap());
-//! assert_eq!(first.enter(Patience::Endless), Ok(Entry::Clean));
-//! assert_eq!(second.enter(Patience::Looks(100)).unwrap_err().party, 0);
-//! first.leave();
-//! assert_eq!(second.enter(Patience::Endless), Ok(Entry::Clean));
-//! # Ok::<(), taut_lock::LayoutError>(())
-//! ```
-//!
 //! Together with the value that it protects: [`Spin`](crate::Spin).
 //!
 //! # Callers
-//!
 //! Each party by itself, all parties at any time.
 //!
 //! # Progress
-//!
 //! N parties.
 //!
 //! | operation | bound |
@@ -46,30 +30,7 @@
 //! every 32nd look whether the parties before it are alive. The others wait for a party that stops between two
 //! steps but is alive.
 //!
-//! # State
-//!
-//! ```text
-//! byte 0              the last ticket
-//! byte 64             for a value of this process: the party that left it half changed, plus 1; 0: it is whole
-//! byte 128 · (1 + p)  word of party p: bit 0       it is inside
-//!                                      bit 1       it is choosing a ticket
-//!                                      bit 2       wreck: an earlier owner of the party's slot died inside
-//!                                      bits 3..=55 its ticket; 0: none
-//!                                      bits 56..   generation of the owner that wrote the word
-//! + 8                 its party slot: see `life`
-//! ```
-//!
-//! # Invariants
-//!
-//! - I1 Only a party itself writes its word; but others clear the wreck, and the word of a party that is gone.
-//! - I2 A party draws a ticket once, after the parties that draw later can all see it choosing.
-//! - I3 A party that is inside has found each other party without a smaller ticket, and not choosing, after it drew
-//!   its own.
-//! - I4 The word of a party that died inside says so, or the wreck in its successor's word does, until a party
-//!   inside has reported it.
-//!
 //! # Orderings
-//!
 //! - O1 draw: AcqRel of the exchange that draws a ticket, after the store that declares it ↔ AcqRel of the exchange
 //!   that draws a later one.
 //! - O2 pass: Release of the stores of a party's word, and of the exchange by which a successor takes it over ↔
@@ -77,23 +38,7 @@
 //! - O3 mark: SeqCst fence of the compiler between the store that declares a party inside and what it does there ↔
 //!   the load that reads the word of a party that is gone.
 //!
-//! # Proof
-//!
-//! Let p have a smaller ticket than q. All tickets are drawn by exchanges of one word. So by O1, when q looks at
-//! p's word, the word says that p chooses, or something later: p's ticket, for which q waits; that p is inside, for
-//! which q waits too; or that p has left, or chooses again, or has a later ticket. Of these, q passes p only if p
-//! does not choose, and by O2 what p did inside happens before what q does. So p is not inside when q is (I3),
-//! whichever came first by the clock. No party waits for a larger ticket, and it waits for a choosing party only
-//! until that party has drawn. So parties enter in the order of their tickets, and each waits for one section of
-//! each other party at most, because a second ticket of the same party is larger.
-//!
-//! A party that is gone (`life`) writes nothing any more. If it had not entered, the others pass it. If it was
-//! inside, they pass it too, and the next party that enters finds that in its word, and reports it. Only that next
-//! party can clear the word meanwhile, because it is inside. A successor writes its own generation by an exchange,
-//! and keeps the wreck.
-//!
 //! # Crash
-//!
 //! | who dies, where | what the others see | what goes on |
 //! |---|---|---|
 //! | choosing, or waiting | its word, and that it is gone | they pass it; the next inside clears the word |
@@ -106,27 +51,8 @@
 //! case the others access nothing outside the memory.
 //!
 //! # Source
-//!
 //! The bakery of [Lamport 1974], with tickets that are drawn from a counter instead of searched for, so that no two
 //! are equal and no fence is needed. MSRP is from [Gai 2001].
-//!
-//! # Checked
-//!
-//! - here: order, patience, slots; also under Miri
-//! - `tests/loom_spin.rs`: every execution of 2 and 3 parties, with deaths; without the state of choosing it fails
-//! - `tests/shuttle.rs`, `tests/stress.rs`: longer runs, of threads also under the thread sanitizer
-//! - `tests/steps.rs`: the bounds above; `tests/deaths.rs`: a death at each step; `tests/hostile.rs`: a process
-//!   that writes random words
-//! - `tests/kills.rs`: processes killed at any moment; `tests/conformance.rs`: the order of `taut_policy::Msrp`
-//! - `benches/hand_over.rs`: the cost, beside the round trip of a word
-//!
-//! `tests/loom_spin.rs`: 2 parties once each, without preemption bound, 14 812 executions; 2 + 1 times with bound
-//! 2, 6 882; 3 parties with bound 2, 32 391, where a patience of 1 look ends their spinning; a death at each of
-//! four places with a successor, bound 2, 3 551 to 4 757; a successor that requests while the dead party's word is
-//! cleared, bound 3, 1 077. If any of the five annotations of O1 and O2 is weakened, AcqRel by halves, it fails
-//! there. O3 matters for a processor that stops in the middle; the deaths at each step stand for that.
-//!
-//! Not covered: 2⁵³ tickets; three parties that spin without end in one model.
 
 mod party;
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -142,12 +68,47 @@ use crate::life::{Alive, Generation, Lives, PartySlots};
 
 pub use party::Party;
 
+// # State
+//
+// ```text
+// byte 0              the last ticket
+// byte 64             for a value of this process: the party that left it half changed, plus 1; 0: it is whole
+// byte 128 · (1 + p)  word of party p: bit 0       it is inside
+//                                      bit 1       it is choosing a ticket
+//                                      bit 2       wreck: an earlier owner of the party's slot died inside
+//                                      bits 3..=55 its ticket; 0: none
+//                                      bits 56..   generation of the owner that wrote the word
+// + 8                 its party slot: see `life`
+// ```
+//
+// # Invariants
+//
+// - I1 Only a party itself writes its word; but others clear the wreck, and the word of a party that is gone.
+// - I2 A party draws a ticket once, after the parties that draw later can all see it choosing.
+// - I3 A party that is inside has found each other party without a smaller ticket, and not choosing, after it drew its
+//   own.
+// - I4 The word of a party that died inside says so, or the wreck in its successor's word does, until a party inside
+//   has reported it.
+
 /// The bytes that a lock of this number of parties needs.
 pub const fn bytes(parties: u32) -> usize {
     lines(parties)
 }
 
 /// All parties of a lock of this process. Earlier contents of the memory are forgotten.
+///
+/// ```
+/// use taut_lock::{Entry, Line, Memory, Patience, spin};
+///
+/// let mut lines = [const { Line::new() }; spin::bytes(2) / size_of::<Line>()];
+/// let mut cores = spin::group(Memory::new(&mut lines), 2)?;
+/// let (mut first, mut second) = (cores.next().unwrap(), cores.next().unwrap());
+/// assert_eq!(first.enter(Patience::Endless), Ok(Entry::Clean));
+/// assert_eq!(second.enter(Patience::Looks(100)).unwrap_err().party, 0);
+/// first.leave();
+/// assert_eq!(second.enter(Patience::Endless), Ok(Entry::Clean));
+/// # Ok::<(), taut_lock::LayoutError>(())
+/// ```
 ///
 /// # Errors
 ///
@@ -242,3 +203,21 @@ impl<'m> Iterator for Parties<'m> {
         })
     }
 }
+
+// # Checked
+//
+// - here: order, patience, slots; also under Miri
+// - `tests/loom_spin.rs`: every execution of 2 and 3 parties, with deaths; without the state of choosing it fails
+// - `tests/shuttle.rs`, `tests/stress.rs`: longer runs, of threads also under the thread sanitizer
+// - `tests/steps.rs`: the bounds above; `tests/deaths.rs`: a death at each step; `tests/hostile.rs`: a process that
+//   writes random words
+// - `tests/kills.rs`: processes killed at any moment; `tests/conformance.rs`: the order of `taut_policy::Msrp`
+// - `benches/hand_over.rs`: the cost, beside the round trip of a word
+//
+// `tests/loom_spin.rs`: 2 parties once each, without preemption bound, 14 812 executions; 2 + 1 times with bound 2,
+// 6 882; 3 parties with bound 2, 32 391, where a patience of 1 look ends their spinning; a death at each of four
+// places with a successor, bound 2, 3 551 to 4 757; a successor that requests while the dead party's word is cleared,
+// bound 3, 1 077. If any of the five annotations of O1 and O2 is weakened, AcqRel by halves, it fails there. O3
+// matters for a processor that stops in the middle; the deaths at each step stand for that.
+//
+// Not covered: 2⁵³ tickets; three parties that spin without end in one model.

@@ -231,9 +231,9 @@
 //!
 //! # How it is checked
 //!
-//! Each protocol's file says what checks it, how far, and what is not covered. Most checks are programs that run all
-//! protocols, each through an adapter (`tests/objects`); the folders beside (`tests/queues`) have what is
-//! only for a family of protocols, a file for each of these programs. The commands, in addition to `cargo test -p taut-share`:
+//! Each protocol's file ends with what checks it, how far, and what is not covered. Most checks are programs that run
+//! all protocols, each through an adapter (`tests/objects`); the folders beside (`tests/queues`) have what is only for
+//! a family of protocols, a file for each of these programs. The commands, in addition to `cargo test -p taut-share`:
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom"    cargo test -p taut-share --release --test 'loom*'      every execution of small runs

@@ -33,43 +33,6 @@
 //! when it is dropped: a real-time thread should do neither, and rather give its end back (`JoinHandle::join`). No
 //! operation in between allocates. Processes share objects in a segment instead. [`dbp`](crate::state::dbp) and
 //! [`tccp`](crate::state::tccp) are not here: a dispatcher owns their ends.
-//!
-//! # What the types forbid
-//!
-//! No end outlives its memory: it does not escape as a result,
-//!
-//! ```compile_fail
-//! let (writer, mut reader) = taut_share::owned::qrtwo::<u64>(4).unwrap();
-//! let follower = reader.with(|reader| reader.follower());
-//! ```
-//!
-//! nor into a variable outside,
-//!
-//! ```compile_fail,E0521
-//! let (writer, mut reader) = taut_share::owned::qrtwo::<u64>(4).unwrap();
-//! let mut kept = None;
-//! reader.with(|reader| kept = Some(reader.follower()));
-//! ```
-//!
-//! nor by a swap with an end on other memory:
-//!
-//! ```compile_fail,E0521
-//! let (mut one, _) = taut_share::owned::qrtwo::<u64>(4).unwrap();
-//! let (mut other, _) = taut_share::owned::qrtwo::<u64>(4).unwrap();
-//! one.with(|one| other.with(|other| core::mem::swap(one, other)));
-//! ```
-//!
-//! An end belongs to one thread:
-//!
-//! ```compile_fail,E0277
-//! fn shared<T: Sync>(_: &T) {}
-//! let (writer, reader) = taut_share::owned::qrtr::<u64>(4).unwrap();
-//! shared(&reader);
-//! ```
-//! ```compile_fail,E0599
-//! let (writer, reader) = taut_share::owned::qrtr::<u64>(4).unwrap();
-//! let second = writer.clone();
-//! ```
 
 extern crate alloc;
 
@@ -179,6 +142,41 @@ unsafe impl<T: Plain, P: Policy + Send + 'static> End for ring::Reader<'static, 
 }
 
 /// An end, and its share of the ownership of its object's memory.
+///
+/// No end outlives its memory: it does not escape as a result,
+///
+/// ```compile_fail
+/// let (writer, mut reader) = taut_share::owned::qrtwo::<u64>(4).unwrap();
+/// let follower = reader.with(|reader| reader.follower());
+/// ```
+///
+/// nor into a variable outside,
+///
+/// ```compile_fail,E0521
+/// let (writer, mut reader) = taut_share::owned::qrtwo::<u64>(4).unwrap();
+/// let mut kept = None;
+/// reader.with(|reader| kept = Some(reader.follower()));
+/// ```
+///
+/// nor by a swap with an end on other memory:
+///
+/// ```compile_fail,E0521
+/// let (mut one, _) = taut_share::owned::qrtwo::<u64>(4).unwrap();
+/// let (mut other, _) = taut_share::owned::qrtwo::<u64>(4).unwrap();
+/// one.with(|one| other.with(|other| core::mem::swap(one, other)));
+/// ```
+///
+/// An end belongs to one thread:
+///
+/// ```compile_fail,E0277
+/// fn shared<T: Sync>(_: &T) {}
+/// let (writer, reader) = taut_share::owned::qrtr::<u64>(4).unwrap();
+/// shared(&reader);
+/// ```
+/// ```compile_fail,E0599
+/// let (writer, reader) = taut_share::owned::qrtr::<u64>(4).unwrap();
+/// let second = writer.clone();
+/// ```
 pub struct Owned<E> {
     /// On the memory of `block`, and dropped before it.
     end: E,

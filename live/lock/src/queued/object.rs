@@ -11,6 +11,10 @@ use crate::futexes::Futexes;
 use crate::global::{LayoutError, Set};
 use crate::life::{Lives, PartySlots};
 
+// A hostile party can, with its own line, make others wait while it is handed the lock, as if it used it. With the
+// holder word it can let two parties in. In any case the others access nothing outside of the memory, and go on when
+// their patience ends.
+
 #[derive(Clone, Copy)]
 pub(super) struct Object<'m> {
     pub(super) holder: &'m AtomicU64,

@@ -116,6 +116,10 @@ impl<'m> Party<'m> {
     /// party.
     #[inline]
     pub fn granted(&mut self) -> Option<Entry> {
+        // Proof: A dead holder: any waiter takes the holder's place by an exchange of the word that it read before it
+        // found the party dead. So one of several waiters succeeds, and none succeeds after another owner has come
+        // back as that party, because that counts a change. The state of the dead party says whether it was inside
+        // (I4).
         match self.phase {
             Phase::Out => return None,
             Phase::Holds => return Some(Entry::Clean),
@@ -253,6 +257,14 @@ impl<'m> Party<'m> {
 
     #[cold]
     fn release_to_others(&mut self) -> Option<u32> {
+        // Proof: One word names the holder, so there is one (I1). A holder that finds no waiter releases by an
+        // exchange that fails if any party has counted a change since the holder read the word, and the holder scans
+        // the states after that read (I3): so no party is left asleep behind a free lock. A party that requests a free
+        // lock takes it, unless the others bit says that another party may have come before. In that case the party
+        // that finds the lock free takes it on behalf of all, looks for the best waiter, and hands over as if it had
+        // held the lock. If the others bit is cleared while a party is between setting it and counting, the party that
+        // cleared it had scanned before this party declared that it waits. That happens once: this party sees the
+        // missing bit in the word that it counts in, and repeats both steps.
         let holder = self.object.holder;
         let mut rounds = 0;
         loop {
@@ -277,6 +289,10 @@ impl<'m> Party<'m> {
 
     /// For the holder: makes party `next`, which is next, the holder, and wakes it.
     fn hand_over(&self, next: u32) {
+        // Proof: Hand-over: the holder makes the best waiter next, by an exchange of its state that fails if that
+        // waiter withdraws (I2); makes it the holder; and notifies it. A waiter declares that it is about to sleep,
+        // checks once more, and sleeps on the notification word as it was then. So it has seen the notification, or
+        // the holder wakes it (O3).
         let object = &self.object;
         // O1 hold: other parties may request meanwhile, which changes other bits.
         object.holder.fetch_add(hand_over(self.which, next), Release);

@@ -83,6 +83,13 @@ impl<'m> Party<'m> {
     /// Checks once whether it is the party's turn, and if so takes the lock.
     #[inline]
     pub fn granted(&mut self) -> Option<Entry> {
+        // Proof: Let p have a smaller ticket than q. All tickets are drawn by exchanges of one word. So by O1, when q
+        // looks at p's word, the word says that p chooses, or something later: p's ticket, for which q waits; that p
+        // is inside, for which q waits too; or that p has left, or chooses again, or has a later ticket. Of these, q
+        // passes p only if p does not choose, and by O2 what p did inside happens before what q does. So p is not
+        // inside when q is (I3), whichever came first by the clock. No party waits for a larger ticket, and it waits
+        // for a choosing party only until that party has drawn. So parties enter in the order of their tickets, and
+        // each waits for one section of each other party at most, because a second ticket of the same party is larger.
         if self.is_inside() {
             return Some(Entry::Clean);
         }
@@ -177,6 +184,10 @@ impl<'m> Party<'m> {
     /// For the party inside: clears what parties that are gone have left, and reports if one of them was inside.
     #[cold]
     fn clear(&mut self) -> Entry {
+        // Proof: A party that is gone (`life`) writes nothing any more. If it had not entered, the others pass it. If
+        // it was inside, they pass it too, and the next party that enters finds that in its word, and reports it. Only
+        // that next party can clear the word meanwhile, because it is inside. A successor writes its own generation by
+        // an exchange, and keeps the wreck.
         let mut entry = Entry::Clean;
         for party in self.wrecks.with(self.which).iter() {
             let place = self.object.word(party);

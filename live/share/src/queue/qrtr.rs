@@ -4,13 +4,11 @@
 //! QrtR: every value in order; one writer, one real-time reader; a full queue refuses new values.
 //!
 //! # Use
-//!
 //! Samples, commands and events into a control loop, or between two real-time tasks if an analysis shows that the
 //! queue is large enough: both ends have the same bound. The writer gets its value back if the queue is full. If the
 //! newest value is enough, use [`crate::state`].
 //!
 //! # Callers
-//!
 //! `-`: both may run at the same time; `X`: they may not (the types and the safety conditions of [`writer`] and
 //! [`reader`] ensure it).
 //!
@@ -20,7 +18,6 @@
 //! | `pop`, `pop_into`, `pop_slice`, `pop_with`, `read_chunk`, its `len` | -     | X            |
 //!
 //! # Progress
-//!
 //! W = ⌈size of a value / 8⌉ words. Both sides are wait-free.
 //!
 //! | operation | bound                                                                                       |
@@ -33,44 +30,14 @@
 //! | `read_chunk`, `write_chunk` | 1 load, or none; `commit` 1 store                                         |
 //! | `len`     | 1 load                                                                                      |
 //!
-//! # State
-//!
-//! ```text
-//! byte 0    tail: number of values pushed since the start (stored by the writer)
-//! byte 128  head: number of values popped since the start (stored by the reader)
-//! byte 256  capacity slots; slot n mod capacity holds value number n. Slots below 64 bytes are contiguous;
-//!           each larger one begins a cache line.
-//! ```
-//!
-//! Each side keeps its own counter, the slot that it denotes, and the value of the other's counter that it loaded
-//! last.
-//!
-//! # Invariants
-//!
-//! - I1 head ≤ tail ≤ head + capacity.
-//! - I2 Only the writer touches slots of values tail ..= head + capacity - 1, only the reader those of
-//!   head ..= tail - 1. By I1 they are different slots.
-//! - I3 The value that a side last loaded of the other's counter is at most that counter: with it, I2 holds for a
-//!   smaller range.
-//!
 //! # Orderings
-//!
 //! - O1 push: Release of the tail store ↔ Acquire of the reader's tail load.
 //! - O2 pop: Release of the head store ↔ Acquire of the writer's head load.
 //!
 //! A successor of an end loads that end's counter by Acquire in the same way, so that its own Release stores also
 //! cover the accesses of its predecessor.
 //!
-//! # Proof
-//!
-//! The reader copies value h only after it has loaded tail > h: by O1 the value is there. The writer writes that slot
-//! again only for value h + capacity, and must load head > h before that; by O2 the copy is then over. "Empty" and
-//! "full" are exact: each side loads the other's counter again before it reports either. An operation on several
-//! values is several pushes or pops of which only the last makes its store: until then the slots belong to this side,
-//! and the other side does not know of the operation.
-//!
 //! # Crash
-//!
 //! | crash of                      | the other side sees  | recovery                                             |
 //! |-------------------------------|----------------------|------------------------------------------------------|
 //! | writer, before its tail store | the earlier values   | a new [`writer`] uses the same slot                  |
@@ -80,38 +47,10 @@
 //!
 //! All values of a slice or chunk share one such store: they are published, or their slots are freed, together.
 //!
-//! A hostile writer can make the reader return any bits or report `Corrupt`: the reader reports a tail that is not
-//! within capacity of its private head, and nothing changes; only private counters select slots. A hostile reader can
-//! keep the queue full; an impossible head counts as full.
-//!
 //! # Source
-//!
 //! [Perez Ruiz 2020, Listing 5]. We differ: counters never wrap, so that every slot is used and n mod capacity is its
 //! index; each side keeps its own counter privately, and remembers the other's counter, which only saves loads (as in
 //! the crate rtrb). On a full queue the printed prose waits and the printed code refuses; we refuse.
-//!
-//! # Checked
-//!
-//! - `tests/nonblocking/behaviour.rs`: values, errors, layout against the model, successors; also Miri
-//! - `tests/nonblocking/steps.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever the memory holds
-//! - `tests/stress.rs`: threads, with a payload that shows tearing; also Miri and the thread sanitizer
-//! - `tests/processes.rs`, `tests/deaths.rs`: SIGKILL at random moments, and before every step of every operation;
-//!   `tests/nonblocking/deaths.rs`: exactly what the crash table says
-//! - `tests/hostile.rs`, `tests/nonblocking/hostile.rs`: a process writes random data into the memory
-//! - `tests/nonblocking/printed.rs`: the slot that the listing wastes
-//! - `tests/loom.rs`, `tests/shuttle.rs`: the runs of all protocols, which check freshness by a flag; 20 000 random
-//!   runs
-//! - slices and chunks: `tests/queues/behaviour.rs`, also Miri; `tests/queues/steps.rs`; `tests/queues/loom.rs`
-//!
-//! `tests/queues/loom.rs`, capacity 3, payload of 2 words, no preemption bound: 3 slices pushed × 2 popped: 313
-//! executions; 3 chunks and 1 value in place × 2 chunks: 1 073.
-//!
-//! `tests/nonblocking/loom.rs`, payload of 2 words: capacity 1 and 2, 4 pushes × 4 pops without preemption bound:
-//! 3 068 and 15 196 executions; capacity 3, 6 × 6 with bound 3: 35 224; what `len` guarantees: 13 386. The tests fail
-//! if any of the four annotations is weakened.
-//!
-//! Not covered: larger capacities exhaustively; load buffering (the Release of O2 excludes what it could do to the
-//! copy); AArch64 hardware; counters past 2⁶⁴.
 
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -124,6 +63,25 @@ use super::position::Position;
 use crate::places::{Places, uninit};
 use crate::plain::{fit, slot_bytes};
 use crate::{LayoutError, Plain};
+
+// # State
+//
+// ```text
+// byte 0    tail: number of values pushed since the start (stored by the writer)
+// byte 128  head: number of values popped since the start (stored by the reader)
+// byte 256  capacity slots; slot n mod capacity holds value number n. Slots below 64 bytes are contiguous;
+//           each larger one begins a cache line.
+// ```
+//
+// Each side keeps its own counter, the slot that it denotes, and the value of the other's counter that it loaded last.
+//
+// # Invariants
+//
+// - I1 head ≤ tail ≤ head + capacity.
+// - I2 Only the writer touches slots of values tail ..= head + capacity - 1, only the reader those of
+//   head ..= tail - 1. By I1 they are different slots.
+// - I3 The value that a side last loaded of the other's counter is at most that counter: with it, I2 holds for a
+//   smaller range.
 
 const TAIL: usize = 0;
 const HEAD: usize = LINE_BYTES;
@@ -330,6 +288,7 @@ impl<'m, T: Plain> Writer<'m, T> {
     /// Number of slots that are ours, up to `wanted`. Loads the head if fewer are known to be ours.
     #[inline(always)]
     fn room(&mut self, wanted: usize) -> usize {
+        // Proof: "Empty" and "full" are exact: each side loads the other's counter again before it reports either.
         let capacity = self.tail.slots as u64;
         let mut room = capacity - self.tail.counter.wrapping_sub(self.head);
         if room < wanted as u64 {
@@ -347,6 +306,8 @@ impl<'m, T: Plain> Writer<'m, T> {
     /// Publishes `count` values, which are in their slots, to the reader.
     #[inline(always)]
     pub(super) fn publish(&mut self, count: usize) {
+        // Proof: An operation on several values is several pushes or pops of which only the last makes its store:
+        // until then the slots belong to this side, and the other side does not know of the operation.
         self.tail.advance_by(count);
         self.shared_tail.store(self.tail.counter, Release); // O1 push
     }
@@ -423,6 +384,9 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// Takes the oldest value, and returns whether one was waiting.
     #[inline(always)]
     fn pop_to(&mut self, value: &mut MaybeUninit<T>) -> Result<bool, Corrupt> {
+        // Proof: The reader copies value h only after it has loaded tail > h: by O1 the value is there. The writer
+        // writes that slot again only for value h + capacity, and must load head > h before that; by O2 the copy is
+        // then over.
         if self.tail == self.head.counter {
             let tail = self.shared_tail.load(Acquire); // O1 push
             if tail == self.head.counter {
@@ -506,6 +470,9 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// Number of values that are ours, up to `wanted`. Loads the tail if fewer were seen.
     #[inline(always)]
     fn seen(&mut self, wanted: usize) -> Result<usize, Corrupt> {
+        // A hostile writer can make the reader return any bits or report `Corrupt`: the reader reports a tail that is
+        // not within capacity of its private head, and nothing changes; only private counters select slots. A hostile
+        // reader can keep the queue full; an impossible head counts as full.
         let mut seen = self.tail.wrapping_sub(self.head.counter);
         if seen < wanted as u64 {
             let tail = self.shared_tail.load(Acquire); // O1 push
@@ -545,3 +512,26 @@ impl<'m, T: Plain> Reader<'m, T> {
         self.head.slots
     }
 }
+
+// # Checked
+//
+// - `tests/nonblocking/behaviour.rs`: values, errors, layout against the model, successors; also Miri
+// - `tests/nonblocking/steps.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever the memory holds
+// - `tests/stress.rs`: threads, with a payload that shows tearing; also Miri and the thread sanitizer
+// - `tests/processes.rs`, `tests/deaths.rs`: SIGKILL at random moments, and before every step of every operation;
+//   `tests/nonblocking/deaths.rs`: exactly what the crash table says
+// - `tests/hostile.rs`, `tests/nonblocking/hostile.rs`: a process writes random data into the memory
+// - `tests/nonblocking/printed.rs`: the slot that the listing wastes
+// - `tests/loom.rs`, `tests/shuttle.rs`: the runs of all protocols, which check freshness by a flag; 20 000 random
+//   runs
+// - slices and chunks: `tests/queues/behaviour.rs`, also Miri; `tests/queues/steps.rs`; `tests/queues/loom.rs`
+//
+// `tests/queues/loom.rs`, capacity 3, payload of 2 words, no preemption bound: 3 slices pushed × 2 popped: 313
+// executions; 3 chunks and 1 value in place × 2 chunks: 1 073.
+//
+// `tests/nonblocking/loom.rs`, payload of 2 words: capacity 1 and 2, 4 pushes × 4 pops without preemption bound: 3 068
+// and 15 196 executions; capacity 3, 6 × 6 with bound 3: 35 224; what `len` guarantees: 13 386. The tests fail if any
+// of the four annotations is weakened.
+//
+// Not covered: larger capacities exhaustively; load buffering (the Release of O2 excludes what it could do to the
+// copy); AArch64 hardware; counters past 2⁶⁴.

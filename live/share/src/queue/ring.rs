@@ -5,13 +5,11 @@
 //! fails.
 //!
 //! # Use
-//!
 //! Use it through one of these two modules; they decide what a full queue does. The writer only stores, and knows
 //! nothing of the readers. Each reader computes by itself which values were discarded before it could take them
 //! ([`Policy`]), and counts them.
 //!
 //! # Callers
-//!
 //! `-`: both may run at the same time; `X`: they may not (the types and the safety conditions of `writer` and
 //! `reader` ensure it).
 //!
@@ -21,7 +19,6 @@
 //! | `pop`, `len` of a reading end | -                          | X                            | -              |
 //!
 //! # Progress
-//!
 //! W = ⌈size of a value / 8⌉ words, S spare slots, B = values per batch: as many as fit in 64 bytes, at least 1.
 //!
 //! | operation       | bound                                                                                  |
@@ -38,57 +35,12 @@
 //! whatever step, overtakes nobody. So one of the two always makes progress, and a thread that repeats pops waits for
 //! no other.
 //!
-//! # State
-//!
-//! ```text
-//! byte 0    tail: number of values pushed since the start (stored by the writer)
-//! byte 128  head: number of values popped or lost since the start (stored by the reader; only its successor and
-//!           the writer's `len` load it)
-//! byte 256  n = capacity + 2 B + S slots; slot v mod n holds value number v. Slots below 64 bytes are contiguous;
-//!           each larger one begins a cache line.
-//! ```
-//!
-//! If B > 1, a reader copies up to B waiting values at once into its own memory, and returns them one by one: so two
-//! processors exchange a line of the ring once, and not once per value. Its head in the object counts the values that
-//! it has returned.
-//!
-//! Why 2 B + S more slots: the writer may be writing up to B of them, and B + S more values may arrive while a reader
-//! copies the oldest one. A follower has its own head and does not store it in the object.
-//!
-//! # Invariants
-//!
-//! - I1 The writer writes only the slots of values tail ..= tail + B - 1, and each slot once per value number.
-//! - I2 Every value of tail - capacity ..= tail - 1 (from number 0 on) is completely in its slot.
-//! - I3 tail never decreases.
-//!
 //! # Orderings
-//!
 //! - O1 overwrite: Release fence before the words of a batch ↔ Acquire fence before the reader's second load.
 //! - O2 publish: Release of the tail store ↔ Acquire fence after the reader's first load, and Acquire of a
 //!   successor's load.
 //!
-//! # Proof
-//!
-//! Suppose that a reader loads tail t > b, copies value b, and then loads tail t' ≤ b + n - B. By O2 each word that
-//! it copies is of value b or of a later value. A later value in this slot has number b + n or above; by I1 the
-//! writer stored it after the fence of a batch that began with a tail of at least b + n - B + 1. Had the reader
-//! loaded such a word, then by O1 (the writer stored that tail before its fence, and the reader loaded the word
-//! before its own fence) its second load would return that tail or a later one: more than b + n - B. So every word is
-//! of value b. The reader copies a slice from its oldest value on, so that the check of the first value holds for
-//! all.
-//!
-//! b depends only on the tail at the first load and on the reader's own head ([`Policy::oldest`]), so that load is
-//! the linearization point of a pop, for order and for loss. "Empty" is exact: at that instant the tail equals the
-//! head. The pops that return the values of a copied line all linearize at the load before its copy, as a slice does:
-//! the reader still returns values that the writer discards after that load, and does not count them as lost. So it
-//! returns at most min(B, capacity) - 1 values that the policy has already discarded; they are as old as its last
-//! copy.
-//!
-//! Such rings usually have two words, "begun" and "done". Here one word serves as both: a reader takes the tail plus
-//! B as "begun". That costs B slots, and saves the writer the transfer of a line.
-//!
 //! # Crash
-//!
 //! | crash of                      | the other ends see | recovery                                                    |
 //! |-------------------------------|--------------------|-------------------------------------------------------------|
 //! | writer, before a tail store   | the earlier values | a new writer uses the same numbers and slots                |
@@ -98,39 +50,12 @@
 //! | reader, after its head store  | nothing            | a new reader continues after it, counting losses in between |
 //! | follower, anywhere            | nothing            | not needed: it stores nothing in the object                 |
 //!
-//! A hostile writer can make a reader return any bits and count any loss; slot indices are always taken modulo n. A
-//! reader accepts any tail below 2⁶³, even one that went back: once the tail is correct again, the next pop returns
-//! what waits. A hostile reader (with write access) can corrupt the values that other readers get and the head that
-//! its successor begins with. Only the writer's `len` loads a word that a reader can write; the writer's steps do not
-//! change.
-//!
 //! # Source
-//!
 //! The policies, the real-time writer, and the reader that detects overwriting after its copy are from
 //! [Perez Ruiz 2020, Listings 3 and 4]. Their errors, which `tests/queues/printed.rs` shows, have two causes: both
 //! sides move the head, and the code loads several words one after the other. Here the head is private to each
 //! reader, and a pop linearizes at one load of the tail, the only word that the writer stores beside the values;
 //! counters never wrap.
-//!
-//! # Checked
-//!
-//! - `tests/queues/behaviour.rs`: values, slices, losses, layout, successors, followers; also Miri
-//! - `tests/conformance.rs`: compared with the policy on a list; `tests/queues/steps.rs`: the bounds above, counted
-//! - `tests/queues/printed.rs`: the errors of the listings
-//! - the other test programs, which run all protocols: `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`,
-//!   `hostile`
-//!
-//! `tests/queues/loom.rs` checks that each popped value follows the last one and the lost ones. Payloads of 3 words,
-//! batches of 1: QrtWo of 1 (for which both policies are the same), 5 pushes × 1 pop, no preemption bound: 150 098
-//! executions; QrtWc of 2, 5 × 1: 76 142; 6 × 2 with bound 2: QrtWo of 1 17 373, of 2 13 208, QrtWc of 2 11 697; a
-//! follower beside the reader, bound 2: 811; capacity 2 by slices, 7 values in batches of 2 × 1, no bound: 1 541; the
-//! same by single pops, which copy lines of 2, 2 pops without bound: 83 819; 3 with bound 2: QrtWo 2 701, QrtWc
-//! 2 761. The tests fail if any of the three fences is left out, if the Release of O2 is weakened, if the check
-//! accepts one push more, and if a batch has one value more than B.
-//!
-//! Not covered: larger capacities exhaustively; more than one reader exhaustively (a follower is a reader that stores
-//! less); load buffering; AArch64 hardware; counters past 2⁶³. The thread sanitizer does not know fences, and every
-//! access here is atomic, so it cannot find anything.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -143,6 +68,29 @@ use super::position::Position;
 use crate::places::{Places, uninit};
 use crate::plain::{fit, slot_bytes};
 use crate::{LayoutError, Plain};
+
+// # State
+//
+// ```text
+// byte 0    tail: number of values pushed since the start (stored by the writer)
+// byte 128  head: number of values popped or lost since the start (stored by the reader; only its successor and
+//           the writer's `len` load it)
+// byte 256  n = capacity + 2 B + S slots; slot v mod n holds value number v. Slots below 64 bytes are contiguous;
+//           each larger one begins a cache line.
+// ```
+//
+// If B > 1, a reader copies up to B waiting values at once into its own memory, and returns them one by one: so two
+// processors exchange a line of the ring once, and not once per value. Its head in the object counts the values that
+// it has returned.
+//
+// Why 2 B + S more slots: the writer may be writing up to B of them, and B + S more values may arrive while a reader
+// copies the oldest one. A follower has its own head and does not store it in the object.
+//
+// # Invariants
+//
+// - I1 The writer writes only the slots of values tail ..= tail + B - 1, and each slot once per value number.
+// - I2 Every value of tail - capacity ..= tail - 1 (from number 0 on) is completely in its slot.
+// - I3 tail never decreases.
 
 const TAIL: usize = 0;
 const HEAD: usize = LINE_BYTES;
@@ -207,6 +155,11 @@ fn believed(counter: u64) -> u64 {
 
 /// Number of the oldest waiting value for a reader at `head`, and the tail, reduced to below 2⁶³. Accepts any tail.
 fn window<P: Policy>(head: u64, tail: u64, capacity: u64) -> (u64, u64) {
+    // A hostile writer can make a reader return any bits and count any loss; slot indices are always taken modulo n. A
+    // reader accepts any tail below 2⁶³, even one that went back: once the tail is correct again, the next pop returns
+    // what waits. A hostile reader (with write access) can corrupt the values that other readers get and the head that
+    // its successor begins with. Only the writer's `len` loads a word that a reader can write; the writer's steps do
+    // not change.
     let tail = believed(tail);
     // A tail that went back belongs to an object that was created anew, or is corrupt: all values below it count as
     // new.
@@ -391,6 +344,8 @@ impl<'m, T: Plain, P: Policy> Writer<'m, T, P> {
 
     #[inline(always)]
     fn push_batch(&mut self, values: &[T]) {
+        // Proof: Such rings usually have two words, "begun" and "done". Here one word serves as both: a reader takes
+        // the tail plus B as "begun". That costs B slots, and saves the writer the transfer of a line.
         debug_assert!(values.len() <= batch::<T>());
         fence(Release); // O1 overwrite: the tail at the start of this batch before its words.
         for value in values {
@@ -512,6 +467,12 @@ impl<T: Plain, P: Policy> View<'_, T, P> {
     /// Copies the oldest value; `None` if there is none.
     #[inline(always)]
     fn copy_one(&self, value: &mut MaybeUninit<T>) -> Result<Option<Run>, Overtaken> {
+        // Proof: b depends only on the tail at the first load and on the reader's own head ([`Policy::oldest`]), so
+        // that load is the linearization point of a pop, for order and for loss. "Empty" is exact: at that instant the
+        // tail equals the head. The pops that return the values of a copied line all linearize at the load before its
+        // copy, as a slice does: the reader still returns values that the writer discards after that load, and does
+        // not count them as lost. So it returns at most min(B, capacity) - 1 values that the policy has already
+        // discarded; they are as old as its last copy.
         let tail = self.shared_tail.load(Relaxed);
         let waiting = tail.wrapping_sub(self.head.counter);
         if waiting == 0 {
@@ -617,6 +578,13 @@ impl<T: Plain, P: Policy> View<'_, T, P> {
     /// Checks that the writer has not overwritten the values that were copied from `oldest` on.
     #[inline(always)]
     fn check(&self, oldest: Position) -> Result<(), Overtaken> {
+        // Proof: Suppose that a reader loads tail t > b, copies value b, and then loads tail t' ≤ b + n - B. By O2
+        // each word that it copies is of value b or of a later value. A later value in this slot has number b + n or
+        // above; by I1 the writer stored it after the fence of a batch that began with a tail of at least
+        // b + n - B + 1. Had the reader loaded such a word, then by O1 (the writer stored that tail before its fence,
+        // and the reader loaded the word before its own fence) its second load would return that tail or a later one:
+        // more than b + n - B. So every word is of value b. The reader copies a slice from its oldest value on, so
+        // that the check of the first value holds for all.
         fence(Acquire); // O1 overwrite: the words before the second load of the tail.
         let pushed = self.shared_tail.load(Relaxed).wrapping_sub(oldest.counter);
         if pushed > (self.head.slots - batch::<T>()) as u64 { Err(Overtaken) } else { Ok(()) }
@@ -807,3 +775,23 @@ impl<'m, T: Plain, P: Policy, H: Trace> Reader<'m, T, P, H> {
         self.view.capacity as usize
     }
 }
+
+// # Checked
+//
+// - `tests/queues/behaviour.rs`: values, slices, losses, layout, successors, followers; also Miri
+// - `tests/conformance.rs`: compared with the policy on a list; `tests/queues/steps.rs`: the bounds above, counted
+// - `tests/queues/printed.rs`: the errors of the listings
+// - the other test programs, which run all protocols: `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`,
+//   `hostile`
+//
+// `tests/queues/loom.rs` checks that each popped value follows the last one and the lost ones. Payloads of 3 words,
+// batches of 1: QrtWo of 1 (for which both policies are the same), 5 pushes × 1 pop, no preemption bound: 150 098
+// executions; QrtWc of 2, 5 × 1: 76 142; 6 × 2 with bound 2: QrtWo of 1 17 373, of 2 13 208, QrtWc of 2 11 697; a
+// follower beside the reader, bound 2: 811; capacity 2 by slices, 7 values in batches of 2 × 1, no bound: 1 541; the
+// same by single pops, which copy lines of 2, 2 pops without bound: 83 819; 3 with bound 2: QrtWo 2 701, QrtWc 2 761.
+// The tests fail if any of the three fences is left out, if the Release of O2 is weakened, if the check accepts one
+// push more, and if a batch has one value more than B.
+//
+// Not covered: larger capacities exhaustively; more than one reader exhaustively (a follower is a reader that stores
+// less); load buffering; AArch64 hardware; counters past 2⁶³. The thread sanitizer does not know fences, and every
+// access here is atomic, so it cannot find anything.

@@ -4,69 +4,12 @@
 //! Chen: newest value; one writer, many registered readers, wait-free on both sides; values may be used in place.
 //!
 //! # Use
-//!
 //! Large values that are built and looked at where they lie (images, maps, point clouds), both sides real-time:
 //! [`Writer::write_with`], [`Reader::read_with`]. A reader keeps what it read last, so an unchanged value costs it
 //! nothing. If the values are copied anyway, [`super::hybrid`] is faster with the same guarantees: there a read does
 //! not write.
 //!
-//! ```
-//! use taut_share::{Line, Memory, state::chen};
-//!
-//! const LINES: usize = chen::bytes::<[u16; 640]>(1) / size_of::<Line>();
-//! let mut lines = [const { Line::new() }; LINES];
-//! let (mut camera, mut detector) = chen::pair::<[u16; 640]>(Memory::new(&mut lines))?;
-//! camera.write_with(|image| image.fill(3));
-//! let sum = detector.read_with(|image| image.iter().map(|pixel| u32::from(*pixel)).sum::<u32>());
-//! assert_eq!(sum, Some(1920));
-//! assert!(!detector.has_newer());
-//! # Ok::<(), taut_share::LayoutError>(())
-//! ```
-//!
-//! There is one writer, and one reader of each number. They move between threads, but are not shared:
-//!
-//! ```compile_fail,E0599
-//! # use taut_share::{Line, Memory, state::chen};
-//! # let mut lines = [const { Line::new() }; 4];
-//! let (writer, reader) = chen::pair::<u64>(Memory::new(&mut lines)).unwrap();
-//! let second = reader.clone();
-//! ```
-//! ```compile_fail,E0599
-//! # use taut_share::{Line, Memory, state::chen};
-//! # let mut lines = [const { Line::new() }; 4];
-//! let (writer, reader) = chen::pair::<u64>(Memory::new(&mut lines)).unwrap();
-//! let second = writer.clone();
-//! ```
-//! ```compile_fail,E0277
-//! # use taut_share::{Line, Memory, state::chen};
-//! # fn moved<T: Send>(_: &T) {}
-//! fn shared<T: Sync>(_: &T) {}
-//! # let mut lines = [const { Line::new() }; 4];
-//! let (writer, reader) = chen::pair::<u64>(Memory::new(&mut lines)).unwrap();
-//! moved(&reader);
-//! shared(&reader);
-//! ```
-//! ```compile_fail,E0277
-//! # use taut_share::{Line, Memory, state::chen};
-//! # fn moved<T: Send>(_: &T) {}
-//! fn shared<T: Sync>(_: &T) {}
-//! # let mut lines = [const { Line::new() }; 4];
-//! let (writer, reader) = chen::pair::<u64>(Memory::new(&mut lines)).unwrap();
-//! moved(&writer);
-//! shared(&writer);
-//! ```
-//!
-//! A reference that is lent to a closure does not outlive the closure:
-//!
-//! ```compile_fail
-//! # use taut_share::{Line, Memory, state::chen};
-//! # let mut lines = [const { Line::new() }; 4];
-//! let (writer, mut reader) = chen::pair::<u64>(Memory::new(&mut lines)).unwrap();
-//! let kept: Option<&u64> = reader.read_with(|value| value);
-//! ```
-//!
 //! # Callers
-//!
 //! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] ensure it).
 //!
 //! |                       | write | read of this reader | read of another |
@@ -75,7 +18,6 @@
 //! | `read`, `read_with`, `read_if_newer`, `has_newer`, `version` | - | X | - |
 //!
 //! # Progress
-//!
 //! W = ⌈size of a value / 8⌉ words, P readers. Both sides are wait-free; neither waits for the other.
 //!
 //! | operation       | bound                                                                                    |
@@ -87,50 +29,14 @@
 //! | `read_if_newer` | `read`; 1 load if nothing is new                                                         |
 //! | `has_newer`, `version` | 1 load                                                                            |
 //!
-//! The search for a free slot takes at most P + 1 steps on private memory. The writer's fence comes before a write
-//! and not after it: so the stores of the previous write have time to complete before the fence.
-//!
-//! # State
-//!
-//! ```text
-//! byte 0            latest: number of the newest write × 256 + its slot; 0 before the first (the writer's)
-//! byte 128 × (1+i)  claim of reader i: a word that was in latest; EMPTY = 1 while the reader claims; 0 before its
-//!                   first read
-//! byte 128 × (1+P)  P + 2 slots, each on cache lines of its own
-//! ```
-//!
-//! # Invariants
-//!
-//! - I1 The writer writes a slot that is not latest's, and that no claim names which the writer found after it had
-//!   published latest. One slot is free: at most P + 1 of the P + 2 slots are excluded.
-//! - I2 A reader copies only the slot that its claim names, and only while its claim names it.
-//! - I3 Latest never takes the same value twice (2⁵⁶ writes: 2²⁶ a second last 34 years).
-//!
 //! # Orderings
-//!
 //! - O1 publish: Release of the latest store ↔ Acquire of the reader's latest loads.
 //! - O2 return: Release of the reader's EMPTY store ↔ Acquire of the writer's claim load and of its exchange.
 //! - O3 cross: SeqCst fence of the writer, between its latest store and its claim loads ↔ SeqCst fence of the
 //!   reader, between its EMPTY store and its latest load.
 //! - O4 settle: Release of the writer's exchange on a claim ↔ Acquire of the reader's that finds it.
 //!
-//! # Proof
-//!
-//! Suppose the writer has published l, and loads a claim before it writes slot w. If the writer's fence comes before
-//! the reader's (O3), the reader's next claim is of l or of a later word, and so not of w, which the writer publishes
-//! only after it has written it. If the reader's fence comes first, the writer's load finds EMPTY or a later value of
-//! the claim. If it finds EMPTY, its exchange makes l the claim, unless the reader's exchange came in between; then
-//! the writer's exchange returns the reader's claim. So for each reader the writer knows the one claim before l that
-//! can be in force while it writes w, and avoids its slot (I1). By O2 the reader's earlier copies are over: when the
-//! writer finds a later claim, those copies happened before. This holds for the exchange as for the load: between the
-//! two, the reader may have finished one read and begun another.
-//!
-//! Each read returns a value that was in latest at some moment of that read: at the reader's load of latest, or, if
-//! the writer settled the claim, at the writer's exchange, because the writer publishes its next value after that. So
-//! values never go backwards, not even from one reader to another.
-//!
 //! # Crash
-//!
 //! | death of                      | what the others see | recovery                                                      |
 //! |-------------------------------|---------------------|---------------------------------------------------------------|
 //! | writer, before its latest store | the newest value  | a new [`writer`] loads the claims again, and takes a free slot |
@@ -138,35 +44,13 @@
 //! | reader, without a claim       | nothing             | the next write settles its claim; as below                     |
 //! | reader, with a claim          | nothing             | its slot stays reserved, which the slot count allows for; a new [`reader`] of the same number makes a new claim |
 //!
-//! A hostile reader can spoil latest and the claims for the other readers: the writer loads only claims, and each
-//! claim names at most one slot whatever its value, so one of P + 2 slots is free and the step bound holds. Then
-//! slots are no longer exclusive; see [`Memory::from_raw`] on the forms in place. A hostile writer can make readers
-//! return any bits.
-//!
 //! # Source
-//!
 //! [Chen 1997] as in [Huang 2002, Fig. 3]. We differ: we add fences (as printed, the store of the claim and the load
 //! of latest are a store buffering pattern, which no Acquire and Release forbids); the writer alternates between two
 //! slots, and takes others while one is claimed, where the printed search, which has no bound, goes round all slots
 //! and leaves the first-level cache; the reader uses the exchange's result instead of a third load; the writer loads
 //! the claims once, before a write, and exchanges only with those that are EMPTY; a reader keeps its claim while
 //! nothing is new; claims are whole words, so that no slot need be valid at first.
-//!
-//! # Checked
-//!
-//! - `tests/claims/behaviour.rs`: values, errors, in place, successors; also Miri
-//! - `tests/claims/steps.rs`: the bounds above, counted
-//! - `tests/claims/printed.rs`: with one slot fewer, the search does not end
-//! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
-//! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
-//!
-//! `tests/claims/loom.rs`, payload of 2 words, no bound on preemptions: 3 writes × 2 reads, 4 095 executions; 4 × 2
-//! (from the fourth write on, the writer reuses slots): 33 803; with bound 3: 5 × 2, 1 221; in place 4 × 2, 654;
-//! `read_if_newer` 4 × 2, 654; with bound 2: 2 readers, 4 × 1, 1 936. Weakening any annotation fails there, except
-//! the Release of O4: the writer's fence makes it redundant, and it is there for tools that do not model fences.
-//!
-//! Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Release of O2 forbids
-//! what it could do to a copy); AArch64 hardware.
 
 use core::iter::FusedIterator;
 use core::mem::MaybeUninit;
@@ -183,6 +67,22 @@ use crate::{LayoutError, Plain};
 
 /// The maximum number of readers of one object.
 pub const READERS_MAX: u32 = 250;
+
+// # State
+//
+// ```text
+// byte 0            latest: number of the newest write × 256 + its slot; 0 before the first (the writer's)
+// byte 128 × (1+i)  claim of reader i: a word that was in latest; EMPTY = 1 while the reader claims; 0 before its
+//                   first read
+// byte 128 × (1+P)  P + 2 slots, each on cache lines of its own
+// ```
+//
+// # Invariants
+//
+// - I1 The writer writes a slot that is not latest's, and that no claim names which the writer found after it had
+//   published latest. One slot is free: at most P + 1 of the P + 2 slots are excluded.
+// - I2 A reader copies only the slot that its claim names, and only while its claim names it.
+// - I3 Latest never takes the same value twice (2⁵⁶ writes: 2²⁶ a second last 34 years).
 
 pub(super) const LATEST: usize = 0;
 const CLAIMS: usize = LINE_BYTES;
@@ -222,6 +122,19 @@ fn check<T: Plain>(memory: &Claimed<'_>, readers: u32) -> Result<(), LayoutError
 }
 
 /// The writer and a reader on one memory.
+///
+/// ```
+/// use taut_share::{Line, Memory, state::chen};
+///
+/// const LINES: usize = chen::bytes::<[u16; 640]>(1) / size_of::<Line>();
+/// let mut lines = [const { Line::new() }; LINES];
+/// let (mut camera, mut detector) = chen::pair::<[u16; 640]>(Memory::new(&mut lines))?;
+/// camera.write_with(|image| image.fill(3));
+/// let sum = detector.read_with(|image| image.iter().map(|pixel| u32::from(*pixel)).sum::<u32>());
+/// assert_eq!(sum, Some(1920));
+/// assert!(!detector.has_newer());
+/// # Ok::<(), taut_share::LayoutError>(())
+/// ```
 ///
 /// # Errors
 ///
@@ -290,6 +203,10 @@ pub unsafe fn reader<T: Plain>(
 /// The slot that `word` names: below `slots`, whatever the word is.
 #[inline(always)]
 pub(super) fn slot(word: u64, slots: usize) -> usize {
+    // A hostile reader can spoil latest and the claims for the other readers: the writer loads only claims, and each
+    // claim names at most one slot whatever its value, so one of P + 2 slots is free and the step bound holds. Then
+    // slots are no longer exclusive; see [`Memory::from_raw`] on the forms in place. A hostile writer can make readers
+    // return any bits.
     let slot = (word & SLOT) as usize;
     if slot < slots { slot } else { no_slot() }
 }
@@ -344,6 +261,19 @@ impl<'m> Claims<'m> {
     /// none of these.
     #[inline(always)]
     pub(super) fn free(&self, newest: u64, turns: &mut Turns) -> usize {
+        // Proof: Suppose the writer has published l, and loads a claim before it writes slot w. If the writer's fence
+        // comes before the reader's (O3), the reader's next claim is of l or of a later word, and so not of w, which
+        // the writer publishes only after it has written it. If the reader's fence comes first, the writer's load
+        // finds EMPTY or a later value of the claim. If it finds EMPTY, its exchange makes l the claim, unless the
+        // reader's exchange came in between; then the writer's exchange returns the reader's claim. So for each reader
+        // the writer knows the one claim before l that can be in force while it writes w, and avoids its slot (I1). By
+        // O2 the reader's earlier copies are over: when the writer finds a later claim, those copies happened before.
+        // This holds for the exchange as for the load: between the two, the reader may have finished one read and
+        // begun another.
+
+        // The search for a free slot takes at most P + 1 steps on private memory. The writer's fence comes before a
+        // write and not after it: so the stores of the previous write have time to complete before the fence.
+
         // Without readers no claim can follow, so there is nothing to order.
         if self.words.count() > 0 {
             fence(SeqCst); // O3 cross: the latest store before the claim loads.
@@ -398,6 +328,9 @@ fn settle(claim: &AtomicU64, newest: u64) -> u64 {
 /// visible. 1 load, 1 store, 1 fence, 1 exchange.
 #[inline]
 pub(super) fn claim(claim: &AtomicU64, latest: &AtomicU64) -> u64 {
+    // Proof: Each read returns a value that was in latest at some moment of that read: at the reader's load of latest,
+    // or, if the writer settled the claim, at the writer's exchange, because the writer publishes its next value after
+    // that. So values never go backwards, not even from one reader to another.
     claim.store(EMPTY, Release); // O2 return: our copy is over.
     fence(SeqCst); // O3 cross: the EMPTY store before the latest load.
     let newest = latest.load(Acquire); // O1 publish
@@ -512,6 +445,39 @@ impl<T: Plain> ExactSizeIterator for Readers<'_, T> {}
 impl<T: Plain> FusedIterator for Readers<'_, T> {}
 
 /// An end that reads. May be real-time.
+///
+/// There is one writer, and one reader of each number. They move between threads, but are not shared:
+///
+/// ```compile_fail,E0599
+/// # use taut_share::{Line, Memory, state::chen};
+/// # let mut lines = [const { Line::new() }; 4];
+/// let (writer, reader) = chen::pair::<u64>(Memory::new(&mut lines)).unwrap();
+/// let second = reader.clone();
+/// ```
+/// ```compile_fail,E0599
+/// # use taut_share::{Line, Memory, state::chen};
+/// # let mut lines = [const { Line::new() }; 4];
+/// let (writer, reader) = chen::pair::<u64>(Memory::new(&mut lines)).unwrap();
+/// let second = writer.clone();
+/// ```
+/// ```compile_fail,E0277
+/// # use taut_share::{Line, Memory, state::chen};
+/// # fn moved<T: Send>(_: &T) {}
+/// fn shared<T: Sync>(_: &T) {}
+/// # let mut lines = [const { Line::new() }; 4];
+/// let (writer, reader) = chen::pair::<u64>(Memory::new(&mut lines)).unwrap();
+/// moved(&reader);
+/// shared(&reader);
+/// ```
+/// ```compile_fail,E0277
+/// # use taut_share::{Line, Memory, state::chen};
+/// # fn moved<T: Send>(_: &T) {}
+/// fn shared<T: Sync>(_: &T) {}
+/// # let mut lines = [const { Line::new() }; 4];
+/// let (writer, reader) = chen::pair::<u64>(Memory::new(&mut lines)).unwrap();
+/// moved(&writer);
+/// shared(&writer);
+/// ```
 pub struct Reader<'m, T> {
     latest: &'m AtomicU64,
     claim: &'m AtomicU64,
@@ -584,6 +550,15 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// `look` is: otherwise as [`Reader::read`]. Meanwhile the writer continues in other slots.
     ///
     /// Only for memory whose other processes follow the protocol ([`Memory::from_raw`]).
+    ///
+    /// A reference that is lent to a closure does not outlive the closure:
+    ///
+    /// ```compile_fail
+    /// # use taut_share::{Line, Memory, state::chen};
+    /// # let mut lines = [const { Line::new() }; 4];
+    /// let (writer, mut reader) = chen::pair::<u64>(Memory::new(&mut lines)).unwrap();
+    /// let kept: Option<&u64> = reader.read_with(|value| value);
+    /// ```
     #[inline]
     pub fn read_with<R>(&mut self, look: impl FnOnce(&T) -> R) -> Option<R> {
         let newest = self.latest.load(Acquire); // O1 publish
@@ -629,3 +604,19 @@ impl<'m, T: Plain> Reader<'m, T> {
         self.held >> 8
     }
 }
+
+// # Checked
+//
+// - `tests/claims/behaviour.rs`: values, errors, in place, successors; also Miri
+// - `tests/claims/steps.rs`: the bounds above, counted
+// - `tests/claims/printed.rs`: with one slot fewer, the search does not end
+// - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
+// - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
+//
+// `tests/claims/loom.rs`, payload of 2 words, no bound on preemptions: 3 writes × 2 reads, 4 095 executions; 4 × 2
+// (from the fourth write on, the writer reuses slots): 33 803; with bound 3: 5 × 2, 1 221; in place 4 × 2, 654;
+// `read_if_newer` 4 × 2, 654; with bound 2: 2 readers, 4 × 1, 1 936. Weakening any annotation fails there, except the
+// Release of O4: the writer's fence makes it redundant, and it is there for tools that do not model fences.
+//
+// Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Release of O2 forbids
+// what it could do to a copy); AArch64 hardware.

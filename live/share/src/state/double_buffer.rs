@@ -5,43 +5,12 @@
 //! writer.
 //!
 //! # Use
-//!
 //! As [`super::presence`], which does the same in about half of the memory. A reader that moves to another value uses
 //! a store and a fence here, where it uses an exchange there; the writer uses a fence, and loads a word of each
 //! reader. Readers of known speed need no words at all: see [`super::improved_double_buffer`]. If every value must
 //! arrive, see [`crate::queue`].
 //!
-//! ```
-//! use taut_share::{Line, Memory, state::double_buffer};
-//!
-//! let mut lines = [const { Line::new() }; 7];
-//! let (mut writer, mut readers) = double_buffer::group::<[u32; 4]>(Memory::new(&mut lines), 2)?;
-//! let mut reader = readers.next().expect("two");
-//! assert_eq!(reader.read(), None);
-//! writer.write(&[1, 2, 3, 4]);
-//! assert_eq!(reader.read(), Some([1, 2, 3, 4]));
-//! assert_eq!(reader.read_if_newer(), None, "it was returned already");
-//! # Ok::<(), taut_share::LayoutError>(())
-//! ```
-//!
-//! The ends cannot be copied, nor shared between threads; they can only move from thread to thread:
-//!
-//! ```compile_fail,E0599
-//! # use taut_share::{Line, Memory, state::double_buffer};
-//! let mut lines = [const { Line::new() }; 7];
-//! let (writer, mut readers) = double_buffer::group::<u64>(Memory::new(&mut lines), 2).unwrap();
-//! let second = readers.next().unwrap().clone();
-//! ```
-//! ```compile_fail,E0277
-//! # use taut_share::{Line, Memory, state::double_buffer};
-//! fn shared<T: Sync>(_: &T) {}
-//! let mut lines = [const { Line::new() }; 7];
-//! let (writer, mut readers) = double_buffer::group::<u64>(Memory::new(&mut lines), 2).unwrap();
-//! shared(&readers.next().unwrap());
-//! ```
-//!
 //! # Callers
-//!
 //! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] ensure it).
 //!
 //! |                       | write, `write_with` | reads of reader i | reads of reader j |
@@ -50,7 +19,6 @@
 //! | reads of reader i     | -                   | X                 | -                 |
 //!
 //! # Progress
-//!
 //! W = ⌈size of a value / 8⌉ words; P readers. All sides are wait-free, and no operation is refused.
 //!
 //! | operation                       | bound                                                                        |
@@ -60,53 +28,13 @@
 //! | `read_if_newer`                 | 1 load when there is nothing newer; otherwise `read`                         |
 //! | `version`                       | 1 load                                                                       |
 //!
-//! # State
-//!
-//! P + 1 rows of two slots.
-//!
-//! ```text
-//! byte 0    latest: 256 × number of the newest write + 2 × its row + its column      (the writer's)
-//! byte 8    cl, for each row: 256 × number + column of the write that was last in it (the writer's)
-//! then      number of the write that is in a slot, for each slot                     (the writer's)
-//! then, each on a line of its own,
-//!           stand: for each reader, bit r: it stands in row r; 0: in no row          (the reader's)
-//! then      the slots, row by row, each on cache lines of its own
-//! ```
-//!
-//! # Invariants
-//!
-//! - I1 The writer writes a row in which it saw no reader stand after its last publish, and in that row the column
-//!   that `cl` does not name. P readers stand in at most P rows, so there is such a row.
-//! - I2 While a reader stands in a row, at most one write takes place in it: the write for which the writer had
-//!   loaded `stand` before the reader's store.
-//! - I3 `cl` and `latest` name a slot only when its value is complete; the writer stores `latest` last.
-//!
 //! # Orderings
-//!
 //! - O1 publish: Release of the latest store ↔ Acquire of the load of latest after which a reader copies.
 //! - O2 leave: Release of the stand store by which a reader moves on ↔ Acquire of the writer's load of stand.
 //! - O3 look: SeqCst fence between a publish and the writer's next loads of stand ↔ SeqCst fence between the reader's
 //!   stand store and its loads of cl and latest.
 //!
-//! # Proof
-//!
-//! One of the two fences of O3 comes first. If the writer's fence of write k comes first, the reader that stands in
-//! row r sees `cl` of r and latest as write k - 1 left them, or newer. If the reader's fence comes first, the writer
-//! sees the reader in r, and write k goes to another row. So only one write k can be in progress in r (I2), and the
-//! reader sees everything before it. The numbers show the reader which slot to use: if `cl` of r is newer than
-//! latest, it is of write k, which is not published yet, and the other column has the value before. Otherwise `cl`
-//! names a published slot, and write k uses the other one (I1). By O1 the content is visible. The writer writes the
-//! slot again only after it has seen the reader elsewhere, when all the reader's loads of the slot are over (O2).
-//!
-//! A reader that already stands in the row of latest needs only latest: the slot that latest names is complete (I3),
-//! and write k, if it is still in progress, uses the other column.
-//!
-//! The value is not older than the first load of latest: if the read returns the other column, its write was the
-//! newest one of r at that load, because row r was latest then. It is not newer than the second load: the read
-//! returns only what is published. So values never go backwards, not even from one reader to the next.
-//!
 //! # Crash
-//!
 //! | death of                         | what the others see    | recovery                                             |
 //! |----------------------------------|------------------------|------------------------------------------------------|
 //! | writer, before its cl store      | the value before       | a new [`writer`] starts that write again             |
@@ -116,32 +44,12 @@
 //!
 //! However many ends die, a reader's number takes one row, P + 1 rows are enough, and nothing needs repair.
 //!
-//! A hostile process can make a reader return any bits; a reader bounds the slots that it uses, and the writer names
-//! its slots by private words.
-//!
 //! # Source
-//!
 //! [Huang 2002, Fig. 6]. We differ: numbers in `cl` and `latest`, without which a read can go backwards
 //! (`tests/buffers/printed.rs` shows it); the row numbers are reduced modulo their count (the listing uses an index
 //! that runs past the last one); we add fences; each reader itself records where it stands, where the listing counts
 //! the readers of a row: so the writer's search has a bound, a dead reader's row is known, and a reader that stays
 //! needs no word at all.
-//!
-//! # Checked
-//!
-//! - `tests/buffers/behaviour.rs`: values, errors, successors, in place; also Miri
-//! - `tests/buffers/steps.rs`: the bounds above, counted
-//! - `tests/buffers/printed.rs`: the mistakes of the listing
-//! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
-//! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
-//!
-//! `tests/buffers/loom.rs`, payload of 2 words: 2 writes × 2 reads without preemption bound: 768 executions; 4 × 2
-//! with bound 4: 3 881; 2 readers, 2 writes, with bound 3: 11 774. Weakening any fence, or any annotation of O1 and
-//! O2, fails there.
-//!
-//! Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Release of
-//! O2 forbids what it could do to the copy); AArch64 hardware. The thread sanitizer does not model fences, but the
-//! orderings that guard the slots have accesses at both ends.
 
 use core::iter::FusedIterator;
 use core::mem::MaybeUninit;
@@ -157,6 +65,27 @@ use crate::{LayoutError, Plain};
 
 /// The maximum number of readers of an object: their rows, and one more, are the bits of a word.
 pub const READERS_MAX: u32 = 63;
+
+// # State
+//
+// P + 1 rows of two slots.
+//
+// ```text
+// byte 0    latest: 256 × number of the newest write + 2 × its row + its column      (the writer's)
+// byte 8    cl, for each row: 256 × number + column of the write that was last in it (the writer's)
+// then      number of the write that is in a slot, for each slot                     (the writer's)
+// then, each on a line of its own,
+//           stand: for each reader, bit r: it stands in row r; 0: in no row          (the reader's)
+// then      the slots, row by row, each on cache lines of its own
+// ```
+//
+// # Invariants
+//
+// - I1 The writer writes a row in which it saw no reader stand after its last publish, and in that row the column that
+//   `cl` does not name. P readers stand in at most P rows, so there is such a row.
+// - I2 While a reader stands in a row, at most one write takes place in it: the write for which the writer had loaded
+//   `stand` before the reader's store.
+// - I3 `cl` and `latest` name a slot only when its value is complete; the writer stores `latest` last.
 
 const fn rows(readers: u32) -> usize {
     readers as usize + 1
@@ -192,6 +121,19 @@ fn check<T: Plain>(memory: &Claimed<'_>, readers: u32) -> Result<(), LayoutError
 }
 
 /// The writer and all readers on one memory.
+///
+/// ```
+/// use taut_share::{Line, Memory, state::double_buffer};
+///
+/// let mut lines = [const { Line::new() }; 7];
+/// let (mut writer, mut readers) = double_buffer::group::<[u32; 4]>(Memory::new(&mut lines), 2)?;
+/// let mut reader = readers.next().expect("two");
+/// assert_eq!(reader.read(), None);
+/// writer.write(&[1, 2, 3, 4]);
+/// assert_eq!(reader.read(), Some([1, 2, 3, 4]));
+/// assert_eq!(reader.read_if_newer(), None, "it was returned already");
+/// # Ok::<(), taut_share::LayoutError>(())
+/// ```
 ///
 /// # Errors
 ///
@@ -293,6 +235,8 @@ impl<'m, T: Plain> Object<'m, T> {
     /// The row of `latest`; 0 if the word names no row of this object.
     #[inline(always)]
     fn row(&self, latest: u64) -> usize {
+        // A hostile process can make a reader return any bits; a reader bounds the slots that it uses, and the writer
+        // names its slots by private words.
         let row = (latest >> 1 & 127) as usize;
         if row < self.rows { row } else { 0 }
     }
@@ -396,6 +340,22 @@ impl<'m, T: Plain> Writer<'m, T> {
 }
 
 /// An end that reads. Real-time.
+///
+/// The ends cannot be copied, nor shared between threads; they can only move from thread to thread:
+///
+/// ```compile_fail,E0599
+/// # use taut_share::{Line, Memory, state::double_buffer};
+/// let mut lines = [const { Line::new() }; 7];
+/// let (writer, mut readers) = double_buffer::group::<u64>(Memory::new(&mut lines), 2).unwrap();
+/// let second = readers.next().unwrap().clone();
+/// ```
+/// ```compile_fail,E0277
+/// # use taut_share::{Line, Memory, state::double_buffer};
+/// fn shared<T: Sync>(_: &T) {}
+/// let mut lines = [const { Line::new() }; 7];
+/// let (writer, mut readers) = double_buffer::group::<u64>(Memory::new(&mut lines), 2).unwrap();
+/// shared(&readers.next().unwrap());
+/// ```
 pub struct Reader<'m, T> {
     object: Object<'m, T>,
     stand: &'m AtomicU64,
@@ -413,6 +373,8 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// Stands in the row that `latest` names; returns the slot to copy there, with its number.
     #[inline(always)]
     fn stand(&mut self, latest: u64) -> (usize, u64) {
+        // Proof: A reader that already stands in the row of latest needs only latest: the slot that latest names is
+        // complete (I3), and write k, if it is still in progress, uses the other column.
         let row = self.object.row(latest);
         let (slot, number) = if self.row == Some(row) {
             (2 * row + (latest & 1) as usize, latest >> 8)
@@ -425,6 +387,14 @@ impl<'m, T: Plain> Reader<'m, T> {
 
     #[inline]
     fn move_to(&mut self, row: usize) -> (usize, u64) {
+        // Proof: One of the two fences of O3 comes first. If the writer's fence of write k comes first, the reader
+        // that stands in row r sees `cl` of r and latest as write k - 1 left them, or newer. If the reader's fence
+        // comes first, the writer sees the reader in r, and write k goes to another row. So only one write k can be in
+        // progress in r (I2), and the reader sees everything before it. The numbers show the reader which slot to use:
+        // if `cl` of r is newer than latest, it is of write k, which is not published yet, and the other column has
+        // the value before. Otherwise `cl` names a published slot, and write k uses the other one (I1). By O1 the
+        // content is visible. The writer writes the slot again only after it has seen the reader elsewhere, when all
+        // the reader's loads of the slot are over (O2).
         self.row = Some(row);
         self.stand.store(1 << row, Release); // O2 leave: our loads of the slot before.
         fence(SeqCst); // O3 look: our stand store before our loads of cl and latest.
@@ -443,6 +413,9 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// The slot to copy, with its number; `None` if nothing was written.
     #[inline(always)]
     fn find(&mut self) -> Option<(usize, u64)> {
+        // Proof: The value is not older than the first load of latest: if the read returns the other column, its write
+        // was the newest one of r at that load, because row r was latest then. It is not newer than the second load:
+        // the read returns only what is published. So values never go backwards, not even from one reader to the next.
         let latest = self.object.latest();
         (latest != 0).then(|| self.stand(latest))
     }
@@ -542,3 +515,19 @@ impl<'m, T: Plain> Iterator for Readers<'m, T> {
 
 impl<T: Plain> ExactSizeIterator for Readers<'_, T> {}
 impl<T: Plain> FusedIterator for Readers<'_, T> {}
+
+// # Checked
+//
+// - `tests/buffers/behaviour.rs`: values, errors, successors, in place; also Miri
+// - `tests/buffers/steps.rs`: the bounds above, counted
+// - `tests/buffers/printed.rs`: the mistakes of the listing
+// - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
+// - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
+//
+// `tests/buffers/loom.rs`, payload of 2 words: 2 writes × 2 reads without preemption bound: 768 executions; 4 × 2 with
+// bound 4: 3 881; 2 readers, 2 writes, with bound 3: 11 774. Weakening any fence, or any annotation of O1 and O2,
+// fails there.
+//
+// Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Release of O2 forbids
+// what it could do to the copy); AArch64 hardware. The thread sanitizer does not model fences, but the orderings that
+// guard the slots have accesses at both ends.

@@ -5,26 +5,16 @@
 //! that the writer helps.
 //!
 //! # Use
-//!
 //! As [`super::improved_peterson`], where slow readers are rare or seldom overtaken, and have the time for a second
 //! attempt. Then the writer needs no fence that waits, an undisturbed read stores nothing, and the writer copies for
 //! a slow reader only after that reader was overtaken. If a slow reader must succeed in one attempt, use improved
 //! Peterson.
-//!
-//! In EMERALDS a slow reader makes a system call, which copies with interrupts disabled. This guarantees that no
-//! write comes between the begin and the end of the copy. No thread in user space has that guarantee by itself, but
-//! two threads could stand in for it. A copier with a priority above the writer's, on the writer's core, is exclusive
-//! only while the priorities hold: it fails on a second core, and after the first change of a priority. The *writer*
-//! is exclusive by construction: between two of its writes there is no write. So the writer copies for the readers
-//! that ask, at the end of its next write. This needs no third thread, because only writes overtake a slow reader:
-//! while there are no writes, the reader's own attempts succeed.
 //!
 //! The cost: the writer makes one load for each slow reader, and one more copy for each slow reader that has asked. A
 //! slow reader that was overtaken loses one copy, and waits for the next write; when readers are overtaken, writes
 //! are frequent.
 //!
 //! # Callers
-//!
 //! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`slow_reader`] ensure it).
 //! Fast readers are those of [`super::nbw_temporal`]; any number of them may run at the same time as any operation.
 //!
@@ -34,7 +24,6 @@
 //! | `read`, `read_bounded`, `read_if_newer`, `version` | - | X              | -          |
 //!
 //! # Progress
-//!
 //! W = ⌈size of a value / 8⌉ words, M slow readers.
 //!
 //! | operation                     | bound                                                                    |
@@ -45,54 +34,16 @@
 //! | `SlowReader::read_if_newer`   | `read`; 1 load when there is nothing newer                               |
 //! | `FastReader::read`            | as in [`super::nbw_temporal`]                                            |
 //!
-//! With 3 buffers or more, *the second attempt succeeds* wherever the other threads see a store within the time of
-//! one write. This always holds on one core, since a thread switch is a full fence. Then slow reads are wait-free
-//! too: if the second attempt were overtaken, two writes would have ended during it, and the first of them would have
-//! answered. Between cores the language gives no time within which other threads see a store, so the second attempt
-//! may fail. It may also fail with 2 buffers, because the write that overtakes may not have reached its answers. In
-//! no case does a reader wait for a writer that does not write, because it is dead or has no new value.
-//!
-//! # State
-//!
-//! ```text
-//! byte 0    latest: number of the newest write << 8 | its buffer; 0 before the first (the writer's)
-//! byte 128  buffers, each on cache lines of its own
-//! then      of each slow reader, a line: asked, one bit (the reader's)
-//! then      of each slow reader, whole lines: its copy, and behind it answered: number of the write << 1 | bit (the
-//!           writer's)
-//! ```
-//!
-//! A slow reader asks by making its bit differ from the bit of the answer. It asks only while the two are equal.
-//!
-//! # Invariants
-//!
-//! - I1 The numbers in `latest` grow by one from write to write; while it has number j, only the buffer of write j + 1
-//!   is written.
-//! - I2 The writer writes a slow reader's copy only while the bits differ; the reader reads it only while they are
-//!   equal.
-//! - I3 Only the reader makes its bits differ. Only the writer makes them equal, once for each request, after
-//!   `latest` has the number with which it answers.
+//! With 3 buffers or more, *the second attempt succeeds* wherever the other threads see a store within the time of one
+//! write: always on one core. Then slow reads are wait-free too. `SlowReader::insist` says why.
 //!
 //! # Orderings
-//!
 //! - O1 publish: Release of the store of `latest` ↔ Acquire of the slow reader's first load of it.
 //! - O2 reuse: Release fence before the words of a write ↔ Acquire fence between a reader's words and its second load.
 //! - O3 ask: Release of the reader's store of its bit ↔ Acquire of the writer's load of it.
 //! - O4 answer: Release of the writer's store of the answer ↔ Acquire of the reader's load of it.
 //!
-//! # Proof
-//!
-//! *A value out of a buffer*: the proof of [`super::nbw_temporal`].
-//!
-//! *A value out of the copy*: the bits are equal, so the copy is the reader's (I2): O4 orders the writer's copying
-//! before ours, and O3 orders ours before the writer's next. The reader accepts the copy only if its number is at
-//! least that of `latest` at the first attempt of this read. So the value is not older than the newest value at that
-//! time, and as it was published before it was copied (I3), it has been the newest since. An answer that comes after
-//! its read has ended stays in the copy, and its number shows the next read that it is old; without that comparison a
-//! read returns a stale value (`tests/temporal/printed.rs`).
-//!
 //! # Crash
-//!
 //! | death of                             | what the others see | recovery                                               |
 //! |--------------------------------------|---------------------|--------------------------------------------------------|
 //! | writer, before its store of `latest` | the value before    | slow readers' own attempts succeed; a new [`writer`] writes the same buffer, number |
@@ -100,50 +51,11 @@
 //! | slow reader, after it has asked      | nothing             | the next write makes one copy that is not used; a new [`slow_reader`] takes the request over |
 //! | slow reader elsewhere, fast reader   | nothing             | a new one continues                                    |
 //!
-//! A hostile reader can make the writer copy once for each of its own attempts, which is in the bound, and spoil all
-//! values for the others; the writer names buffers and answers by numbers that are private to it. A hostile writer
-//! can make a reader return any bits or `Overrun`: the number of a buffer is bounded, and the steps are the same.
-//!
 //! # Source
-//!
 //! [Zuberi 1999], as described in [Huang 2002, section 2.3]. We differ in what replaces the disabled interrupts, as
-//! said above; so this protocol is correct on several cores, for which the paper excludes the original. A slow reader
-//! first tries by itself, where the original always makes the call. Fast readers check their copy, at the cost of one
-//! buffer more.
-//!
-//! # Checked
-//!
-//! - `tests/temporal/behaviour.rs`: values, numbers, layout, successors, lies; also Miri
-//! - `tests/temporal/steps.rs`: the bounds above, counted, also of reads that are overtaken
-//! - `tests/temporal/printed.rs`: an old answer; reads that are overtaken once, and each time
-//! - the programs over all protocols, with its slow readers: `conformance`, `stress`, `loom`, `shuttle`, `steps`,
-//!   `processes`, `deaths`
-//! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
-//!
-//! `tests/temporal/loom.rs`, payload of 2 words, 2 buffers: 3 writes × 1 read of 3 attempts without preemption bound:
-//! 3 269 executions, in some of which the writer answers; with bound 3, 4 × 2 of 2 attempts: 7 790; 3 × 2 of one
-//! attempt, starting with an answer present: 9 490; `read_if_newer`, 2 × 2: 73. Leaving out any of the ten orderings,
-//! or weakening it by one step, fails there.
-//!
-//! Not covered: all interleavings of more than 3 writes, so the proof above argues that two attempts suffice, and no
-//! test enumerates it; load buffering (the Release of O3 forbids what it could do to a copy); AArch64 hardware.
-//!
-//! Neither the writer nor a slow reader may be copied, nor shared between threads:
-//!
-//! ```compile_fail,E0599
-//! # use taut_share::{Line, Memory, state::emeralds};
-//! # let mut lines = [const { Line::new() }; 6];
-//! let (writer, mut slow, fast) = emeralds::group::<u64>(Memory::new(&mut lines), 1, 4).unwrap();
-//! let fast_readers_may_be_many = fast.clone();
-//! let second = slow.next().unwrap().clone();
-//! ```
-//! ```compile_fail,E0277
-//! # use taut_share::{Line, Memory, state::emeralds};
-//! fn shared<T: Sync>(_: &T) {}
-//! # let mut lines = [const { Line::new() }; 6];
-//! let (writer, mut slow, fast) = emeralds::group::<u64>(Memory::new(&mut lines), 1, 4).unwrap();
-//! shared(&slow.next().unwrap());
-//! ```
+//! `Writer::write` says; so this protocol is correct on several cores, for which the paper excludes the original. A
+//! slow reader first tries by itself, where the original always makes the call. Fast readers check their copy, at the
+//! cost of one buffer more.
 
 use core::iter::FusedIterator;
 use core::mem::MaybeUninit;
@@ -159,6 +71,27 @@ use super::sample;
 pub use super::{Overrun, Sample};
 use crate::places::uninit;
 use crate::{LayoutError, Plain};
+
+// # State
+//
+// ```text
+// byte 0    latest: number of the newest write << 8 | its buffer; 0 before the first (the writer's)
+// byte 128  buffers, each on cache lines of its own
+// then      of each slow reader, a line: asked, one bit (the reader's)
+// then      of each slow reader, whole lines: its copy, and behind it answered: number of the write << 1 | bit (the
+//           writer's)
+// ```
+//
+// A slow reader asks by making its bit differ from the bit of the answer. It asks only while the two are equal.
+//
+// # Invariants
+//
+// - I1 The numbers in `latest` grow by one from write to write; while it has number j, only the buffer of write j + 1
+//   is written.
+// - I2 The writer writes a slow reader's copy only while the bits differ; the reader reads it only while they are
+//   equal.
+// - I3 Only the reader makes its bits differ. Only the writer makes them equal, once for each request, after `latest`
+//   has the number with which it answers.
 
 /// Bytes that an object for `T` needs; `None` unless there are 1 to 250 slow readers and 2 to 256 buffers and the
 /// size fits in `usize`.
@@ -255,6 +188,10 @@ pub unsafe fn fast_reader<T: Plain>(
     Ok(FastReader::attach(ring))
 }
 
+// A hostile reader can make the writer copy once for each of its own attempts, which is in the bound, and spoil all
+// values for the others; the writer names buffers and answers by numbers that are private to it. A hostile writer can
+// make a reader return any bits or `Overrun`: the number of a buffer is bounded, and the steps are the same.
+
 /// The end that writes. Real-time.
 pub struct Writer<'m, T> {
     ring: Ring<'m, T>,
@@ -272,6 +209,13 @@ impl<'m, T: Plain> Writer<'m, T> {
     /// Makes `value` the newest, and leaves a copy for each slow reader that was overtaken and has asked. Wait-free.
     #[inline]
     pub fn write(&mut self, value: &T) {
+        // In EMERALDS a slow reader makes a system call, which copies with interrupts disabled. This guarantees that
+        // no write comes between the begin and the end of the copy. No thread in user space has that guarantee by
+        // itself, but two threads could stand in for it. A copier with a priority above the writer's, on the writer's
+        // core, is exclusive only while the priorities hold: it fails on a second core, and after the first change of
+        // a priority. The *writer* is exclusive by construction: between two of its writes there is no write. So the
+        // writer copies for the readers that ask, at the end of its next write. This needs no third thread, because
+        // only writes overtake a slow reader: while there are no writes, the reader's own attempts succeed.
         fence(Release); // O2 reuse: the number before this one, before the words.
         self.ring.store(self.next, value);
         self.ring.latest.store(self.next.word, Release); // O1 publish: the words before their number.
@@ -318,6 +262,23 @@ impl<T: Plain> ExactSizeIterator for SlowReaders<'_, T> {}
 impl<T: Plain> FusedIterator for SlowReaders<'_, T> {}
 
 /// An end that reads, for readers that may be overtaken.
+///
+/// Neither the writer nor a slow reader may be copied, nor shared between threads:
+///
+/// ```compile_fail,E0599
+/// # use taut_share::{Line, Memory, state::emeralds};
+/// # let mut lines = [const { Line::new() }; 6];
+/// let (writer, mut slow, fast) = emeralds::group::<u64>(Memory::new(&mut lines), 1, 4).unwrap();
+/// let fast_readers_may_be_many = fast.clone();
+/// let second = slow.next().unwrap().clone();
+/// ```
+/// ```compile_fail,E0277
+/// # use taut_share::{Line, Memory, state::emeralds};
+/// fn shared<T: Sync>(_: &T) {}
+/// # let mut lines = [const { Line::new() }; 6];
+/// let (writer, mut slow, fast) = emeralds::group::<u64>(Memory::new(&mut lines), 1, 4).unwrap();
+/// shared(&slow.next().unwrap());
+/// ```
 pub struct SlowReader<'m, T> {
     ring: Ring<'m, T>,
     slot: HelpingSlot<'m, T>,
@@ -426,6 +387,7 @@ impl<'m, T: Plain> SlowReader<'m, T> {
     /// Copies the value of `latest`; returns its number, or `None` if a write overtook the copy.
     #[inline(always)]
     fn attempt(&mut self, latest: u64, value: &mut MaybeUninit<T>) -> Option<u64> {
+        // Proof: *A value out of a buffer*: the proof of [`super::nbw_temporal`].
         let turn = self.ring.turn(latest);
         self.ring.load(turn, value);
         fence(Acquire); // O2 reuse: the words before the second look at the number.
@@ -438,6 +400,13 @@ impl<'m, T: Plain> SlowReader<'m, T> {
     /// After a write overtook the attempt at `first`: asks the writer, and makes the remaining attempts.
     #[cold]
     fn insist(&mut self, first: u64, value: &mut MaybeUninit<T>, attempts: u32) -> Result<u64, Overrun> {
+        // With 3 buffers or more, *the second attempt succeeds* wherever the other threads see a store within the time
+        // of one write. This always holds on one core, since a thread switch is a full fence. Then slow reads are
+        // wait-free too: if the second attempt were overtaken, two writes would have ended during it, and the first of
+        // them would have answered. Between cores the language gives no time within which other threads see a store,
+        // so the second attempt may fail. It may also fail with 2 buffers, because the write that overtakes may not
+        // have reached its answers. In no case does a reader wait for a writer that does not write, because it is dead
+        // or has no new value.
         let begun = self.ring.turn(first).version();
         let mut left = attempts;
         loop {
@@ -459,6 +428,12 @@ impl<'m, T: Plain> SlowReader<'m, T> {
     /// Takes the writer's answer if it is for a read that began when the newest number was `begun`, or for a later
     /// one; otherwise asks the writer, unless this reader has already asked.
     fn answer(&mut self, begun: u64, value: &mut MaybeUninit<T>) -> Option<u64> {
+        // Proof: *A value out of the copy*: the bits are equal, so the copy is the reader's (I2): O4 orders the
+        // writer's copying before ours, and O3 orders ours before the writer's next. The reader accepts the copy only
+        // if its number is at least that of `latest` at the first attempt of this read. So the value is not older than
+        // the newest value at that time, and as it was published before it was copied (I3), it has been the newest
+        // since. An answer that comes after its read has ended stays in the copy, and its number shows the next read
+        // that it is old; without that comparison a read returns a stale value (`tests/temporal/printed.rs`).
         let answered = self.slot.answered.load(Acquire); // O4 answer
         if answered & 1 != self.asked {
             return None;
@@ -474,3 +449,20 @@ impl<'m, T: Plain> SlowReader<'m, T> {
         None
     }
 }
+
+// # Checked
+//
+// - `tests/temporal/behaviour.rs`: values, numbers, layout, successors, lies; also Miri
+// - `tests/temporal/steps.rs`: the bounds above, counted, also of reads that are overtaken
+// - `tests/temporal/printed.rs`: an old answer; reads that are overtaken once, and each time
+// - the programs over all protocols, with its slow readers: `conformance`, `stress`, `loom`, `shuttle`, `steps`,
+//   `processes`, `deaths`
+// - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
+//
+// `tests/temporal/loom.rs`, payload of 2 words, 2 buffers: 3 writes × 1 read of 3 attempts without preemption bound:
+// 3 269 executions, in some of which the writer answers; with bound 3, 4 × 2 of 2 attempts: 7 790; 3 × 2 of one
+// attempt, starting with an answer present: 9 490; `read_if_newer`, 2 × 2: 73. Leaving out any of the ten orderings,
+// or weakening it by one step, fails there.
+//
+// Not covered: all interleavings of more than 3 writes, so the proof above argues that two attempts suffice, and no
+// test enumerates it; load buffering (the Release of O3 forbids what it could do to a copy); AArch64 hardware.

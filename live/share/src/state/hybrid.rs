@@ -4,7 +4,6 @@
 //! Hybrid: newest value; one writer, many registered readers, wait-free on both sides; a read does not write.
 //!
 //! # Use
-//!
 //! The first choice for a newest value, with one reader or many, real-time on either side or both. A reader copies
 //! the newest slot, and the slot's stamp shows it whether the writer reused the slot during the copy; more spare
 //! slots make this rarer. If it did, the reader reads a second time, with a claim as in [`super::chen`], which always
@@ -18,53 +17,7 @@
 //! To read a value of more than a few cache lines, prefer [`Reader::read_into`]: a value that is returned is moved
 //! once more.
 //!
-//! ```
-//! use taut_share::{Line, Memory, state::hybrid};
-//!
-//! let mut lines = [const { Line::new() }; 8];
-//! let (mut writer, mut reader) = hybrid::pair::<u64>(Memory::new(&mut lines))?;
-//! writer.write(&7);
-//! let mut value = 0;
-//! assert_eq!((reader.read_into(&mut value), value), (Some(1), 7));
-//! # Ok::<(), taut_share::LayoutError>(())
-//! ```
-//!
-//! There is one writer, and one reader of each number. They move between threads, but are not shared:
-//!
-//! ```compile_fail,E0599
-//! # use taut_share::{Line, Memory, state::hybrid};
-//! # let mut lines = [const { Line::new() }; 8];
-//! let (writer, reader) = hybrid::pair::<u64>(Memory::new(&mut lines)).unwrap();
-//! let observers_may_be_many = reader.observer().clone();
-//! let second = reader.clone();
-//! ```
-//! ```compile_fail,E0599
-//! # use taut_share::{Line, Memory, state::hybrid};
-//! # let mut lines = [const { Line::new() }; 8];
-//! let (writer, reader) = hybrid::pair::<u64>(Memory::new(&mut lines)).unwrap();
-//! let second = writer.clone();
-//! ```
-//! ```compile_fail,E0277
-//! # use taut_share::{Line, Memory, state::hybrid};
-//! # fn moved<T: Send>(_: &T) {}
-//! fn shared<T: Sync>(_: &T) {}
-//! # let mut lines = [const { Line::new() }; 8];
-//! let (writer, reader) = hybrid::pair::<u64>(Memory::new(&mut lines)).unwrap();
-//! moved(&reader);
-//! shared(&reader);
-//! ```
-//! ```compile_fail,E0277
-//! # use taut_share::{Line, Memory, state::hybrid};
-//! # fn moved<T: Send>(_: &T) {}
-//! fn shared<T: Sync>(_: &T) {}
-//! # let mut lines = [const { Line::new() }; 8];
-//! let (writer, reader) = hybrid::pair::<u64>(Memory::new(&mut lines)).unwrap();
-//! moved(&writer);
-//! shared(&writer);
-//! ```
-//!
 //! # Callers
-//!
 //! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] ensure it).
 //!
 //! |                                          | write | read of this reader | read of another, of observers |
@@ -74,7 +27,6 @@
 //! | an observer's                            | -     | -                   | -                             |
 //!
 //! # Progress
-//!
 //! W = ⌈size of a value / 8⌉ words, P readers, X spare slots. Writer and readers are wait-free; neither waits for the
 //! other.
 //!
@@ -86,48 +38,14 @@
 //! | an observer's `try_read` | 2 loads + W words + 2 fences; `Overrun` if it was overtaken                      |
 //! | `version`       | 1 load                                                                                    |
 //!
-//! # State
-//!
-//! ```text
-//! byte 0            latest: number of the newest write × 256 + its slot; 0 before the first (the writer's)
-//! byte 128 × (1+i)  claim of reader i, as in chen: 0 until its first one
-//! byte 128 × (1+P)  P + 2 + X slots, each on cache lines of its own: a value, and behind it its stamp: the word that
-//!                   latest has or will have once the value is complete (the writer's)
-//! ```
-//!
-//! # Invariants
-//!
-//! - I1 to I3 as in [`super::chen`], except that I2 holds only for copies by claim: other copies may read any slot,
-//!   so values are stored and loaded in relaxed words.
-//! - I4 While a slot's stamp is s, its words are those of write s, of which some may not be stored yet; once s is or
-//!   was in latest, all of them are stored.
-//! - I5 A slot that write n filled is filled again by write n + X + 2 at the earliest: the writer fills X + 2 slots
-//!   in turn. If a reader has claimed one of these, the writer takes one of the other P slots instead, which have
-//!   rested longer, and of which at least one is free.
-//!
 //! # Orderings
-//!
 //! - O1 publish: Release of the latest store ↔ Acquire of the readers' latest loads, and an Acquire fence after the
 //!   observers'.
 //! - O2 stamp: Release fence between the stamp's store and the value's words ↔ Acquire fence between those words'
 //!   loads and the stamp's.
 //! - The claims have the orderings of [`super::chen`], whose code they use.
 //!
-//! # Proof
-//!
-//! Suppose a reader loads l from latest, copies its slot, and then finds the stamp l. By O1 it sees every word of
-//! write l, or of a later write. Suppose it had seen a word of a later write. That word was stored after the fence
-//! that follows the later stamp, and loaded before the fence that precedes the load of the stamp. So by O2 the reader
-//! would find that stamp or a later one, and none of these is l (chen's I3). So every word is of write l. If the
-//! reader does not find l, the writer has begun to fill the slot again: by I5 it has begun X + 2 writes since.
-//!
-//! A copy by claim is correct by the proof of `chen`: the writer does not touch its slot while it is claimed.
-//!
-//! Either way a read returns a value that was in latest at some moment of that read. So values never go backwards,
-//! not even from one reader to another.
-//!
 //! # Crash
-//!
 //! | death of                      | what the others see  | recovery                                                     |
 //! |-------------------------------|----------------------|--------------------------------------------------------------|
 //! | writer, before its latest store | the newest value   | a new [`writer`] loads the claims again, and takes a free slot |
@@ -135,36 +53,10 @@
 //! | reader, in its first attempt, or observer | nothing  | it leaves no trace                                           |
 //! | reader, in a claim or after it | nothing             | the slot that it claimed stays reserved, which the slot count allows for; a new [`reader`] of the same number keeps that slot reserved until it makes a claim itself |
 //!
-//! A hostile reader can spoil anything for the other readers. The writer loads only claims, and each claim names at
-//! most one slot whatever its value, so one slot is always free and the step bound holds. A hostile writer can make
-//! readers return any bits; the readers' bounds hold too. An observer also works where the memory is mapped
-//! read-only.
-//!
 //! # Source
-//!
 //! Chen and Burns with fast readers as in [Huang 2002], combined. There a reader is either slow, and claims, or fast,
 //! and relies on time. Here each reader first reads as a fast one, checks whether the time was enough, and if not
 //! reads as a slow one. The stamp is the version word of [Kopetz 1993], one per slot.
-//!
-//! We use stamps, and not a second load of latest (which would allow at most X writes in between), because the writer
-//! stores latest with every write: under a fast writer the second load fetches that line again, while a stamp lies
-//! with the value, whose line stays in the reader's cache until the writer fills the slot again.
-//!
-//! # Checked
-//!
-//! - `tests/claims/behaviour.rs`: values, errors, successors; also Miri
-//! - `tests/claims/steps.rs`: the bounds above, counted
-//! - `tests/claims/printed.rs`: the errors that one slot fewer would cause
-//! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `processes`, `deaths`, `hostile`
-//!
-//! `tests/claims/loom.rs`, payload of 2 words, no bound on preemptions: without spare slots 4 writes × 1 read, 8 183
-//! executions, and 3 × 2, 10 954; with 1, 5 × 1: 10 760; observers on 2 slots, 3 × 2: 5 010; with bound 2: 2 readers,
-//! 4 × 1, 9 182. Weakening O1, or leaving out the Release fence of O2, the load of the stamp, or any of the claims'
-//! fences, fails there.
-//!
-//! Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Release store that
-//! ends a claim forbids what it could do to a copy by claim); AArch64 hardware. The thread sanitizer does not model
-//! fences, and every access here is atomic, so it has nothing to report.
 
 use core::iter::FusedIterator;
 use core::mem::MaybeUninit;
@@ -189,6 +81,25 @@ use crate::{LayoutError, Plain};
 pub const fn spare<T: Plain>() -> u32 {
     if size_of::<T>() > 2048 { 2 } else { 6 }
 }
+
+// # State
+//
+// ```text
+// byte 0            latest: number of the newest write × 256 + its slot; 0 before the first (the writer's)
+// byte 128 × (1+i)  claim of reader i, as in chen: 0 until its first one
+// byte 128 × (1+P)  P + 2 + X slots, each on cache lines of its own: a value, and behind it its stamp: the word that
+//                   latest has or will have once the value is complete (the writer's)
+// ```
+//
+// # Invariants
+//
+// - I1 to I3 as in [`super::chen`], except that I2 holds only for copies by claim: other copies may read any slot, so
+//   values are stored and loaded in relaxed words.
+// - I4 While a slot's stamp is s, its words are those of write s, of which some may not be stored yet; once s is or
+//   was in latest, all of them are stored.
+// - I5 A slot that write n filled is filled again by write n + X + 2 at the earliest: the writer fills X + 2 slots in
+//   turn. If a reader has claimed one of these, the writer takes one of the other P slots instead, which have rested
+//   longer, and of which at least one is free.
 
 /// Bytes from one slot to the next: the value and its stamp, in whole cache lines.
 const fn stride<T: Plain>() -> usize {
@@ -260,6 +171,17 @@ fn check_readers<T: Plain>(memory: &Claimed<'_>, readers: u32, spare: u32) -> Re
 }
 
 /// The writer and a reader on one memory, with [`spare`] spare slots.
+///
+/// ```
+/// use taut_share::{Line, Memory, state::hybrid};
+///
+/// let mut lines = [const { Line::new() }; 8];
+/// let (mut writer, mut reader) = hybrid::pair::<u64>(Memory::new(&mut lines))?;
+/// writer.write(&7);
+/// let mut value = 0;
+/// assert_eq!((reader.read_into(&mut value), value), (Some(1), 7));
+/// # Ok::<(), taut_share::LayoutError>(())
+/// ```
 ///
 /// # Errors
 ///
@@ -407,6 +329,9 @@ impl<'m, T: Plain> Writer<'m, T> {
     #[inline]
     pub fn write(&mut self, value: &T) {
         let slot = self.shared.claims.free(self.newest, &mut self.turns);
+        // We use stamps, and not a second load of latest (which would allow at most X writes in between), because the
+        // writer stores latest with every write: under a fast writer the second load fetches that line again, while a
+        // stamp lies with the value, whose line stays in the reader's cache until the writer fills the slot again.
         self.newest = successor(self.newest, slot);
         // SAFETY: the slot is below the count, which is that of the stamps too.
         unsafe { self.shared.stamps.at(slot) }.store(self.newest, Relaxed);
@@ -550,6 +475,12 @@ impl<T: Plain> Observer<'_, T> {
     /// Copies the slot of `word`; returns whether the copy is of write `word`.
     #[inline(always)]
     fn copy(&self, word: u64, value: &mut MaybeUninit<T>) -> bool {
+        // Proof: Suppose a reader loads l from latest, copies its slot, and then finds the stamp l. By O1 it sees
+        // every word of write l, or of a later write. Suppose it had seen a word of a later write. That word was
+        // stored after the fence that follows the later stamp, and loaded before the fence that precedes the load of
+        // the stamp. So by O2 the reader would find that stamp or a later one, and none of these is l (chen's I3). So
+        // every word is of write l. If the reader does not find l, the writer has begun to fill the slot again: by I5
+        // it has begun X + 2 writes since.
         let slot = self.fill(word, value);
         fence(Acquire); // O2 stamp: the words before the stamp.
         // SAFETY: the slot is below the count.
@@ -559,6 +490,10 @@ impl<T: Plain> Observer<'_, T> {
     /// Copies the slot of `word`; the copy may be torn if the slot is not claimed. Returns the slot's number.
     #[inline(always)]
     fn fill(&self, word: u64, value: &mut MaybeUninit<T>) -> usize {
+        // A hostile reader can spoil anything for the other readers. The writer loads only claims, and each claim
+        // names at most one slot whatever its value, so one slot is always free and the step bound holds. A hostile
+        // writer can make readers return any bits; the readers' bounds hold too. An observer also works where the
+        // memory is mapped read-only.
         let slot = slot(word, self.stamps.count());
         // SAFETY: the slot is below the count, and a T fits (layout); only `store` and `load_into` touch the slots.
         unsafe { self.slots.load_into(slot, value) };
@@ -567,6 +502,40 @@ impl<T: Plain> Observer<'_, T> {
 }
 
 /// An end that reads. May be real-time.
+///
+/// There is one writer, and one reader of each number. They move between threads, but are not shared:
+///
+/// ```compile_fail,E0599
+/// # use taut_share::{Line, Memory, state::hybrid};
+/// # let mut lines = [const { Line::new() }; 8];
+/// let (writer, reader) = hybrid::pair::<u64>(Memory::new(&mut lines)).unwrap();
+/// let observers_may_be_many = reader.observer().clone();
+/// let second = reader.clone();
+/// ```
+/// ```compile_fail,E0599
+/// # use taut_share::{Line, Memory, state::hybrid};
+/// # let mut lines = [const { Line::new() }; 8];
+/// let (writer, reader) = hybrid::pair::<u64>(Memory::new(&mut lines)).unwrap();
+/// let second = writer.clone();
+/// ```
+/// ```compile_fail,E0277
+/// # use taut_share::{Line, Memory, state::hybrid};
+/// # fn moved<T: Send>(_: &T) {}
+/// fn shared<T: Sync>(_: &T) {}
+/// # let mut lines = [const { Line::new() }; 8];
+/// let (writer, reader) = hybrid::pair::<u64>(Memory::new(&mut lines)).unwrap();
+/// moved(&reader);
+/// shared(&reader);
+/// ```
+/// ```compile_fail,E0277
+/// # use taut_share::{Line, Memory, state::hybrid};
+/// # fn moved<T: Send>(_: &T) {}
+/// fn shared<T: Sync>(_: &T) {}
+/// # let mut lines = [const { Line::new() }; 8];
+/// let (writer, reader) = hybrid::pair::<u64>(Memory::new(&mut lines)).unwrap();
+/// moved(&writer);
+/// shared(&writer);
+/// ```
 pub struct Reader<'m, T> {
     observer: Observer<'m, T>,
     claim: &'m AtomicU64,
@@ -641,6 +610,8 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// Copies the newest value, for which latest had the word `newest`; returns the number of its write.
     #[inline(always)]
     fn take(&mut self, newest: u64, value: &mut MaybeUninit<T>) -> u64 {
+        // Proof: Either way a read returns a value that was in latest at some moment of that read. So values never go
+        // backwards, not even from one reader to another.
         self.observer.seen = newest;
         if !self.observer.copy(newest, value) {
             self.take_claimed(value);
@@ -651,6 +622,8 @@ impl<'m, T: Plain> Reader<'m, T> {
     #[cold]
     #[inline(never)]
     fn take_claimed(&mut self, value: &mut MaybeUninit<T>) {
+        // Proof: A copy by claim is correct by the proof of `chen`: the writer does not touch its slot while it is
+        // claimed.
         self.observer.seen = claim(self.claim, self.observer.latest);
         // No check is needed: the writer leaves the slot alone while it is claimed (chen, I1).
         self.observer.fill(self.observer.seen, value);
@@ -676,3 +649,19 @@ impl<'m, T: Plain> Reader<'m, T> {
         Some(*held >> 8)
     }
 }
+
+// # Checked
+//
+// - `tests/claims/behaviour.rs`: values, errors, successors; also Miri
+// - `tests/claims/steps.rs`: the bounds above, counted
+// - `tests/claims/printed.rs`: the errors that one slot fewer would cause
+// - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `processes`, `deaths`, `hostile`
+//
+// `tests/claims/loom.rs`, payload of 2 words, no bound on preemptions: without spare slots 4 writes × 1 read, 8 183
+// executions, and 3 × 2, 10 954; with 1, 5 × 1: 10 760; observers on 2 slots, 3 × 2: 5 010; with bound 2: 2 readers,
+// 4 × 1, 9 182. Weakening O1, or leaving out the Release fence of O2, the load of the stamp, or any of the claims'
+// fences, fails there.
+//
+// Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Release store that
+// ends a claim forbids what it could do to a copy by claim); AArch64 hardware. The thread sanitizer does not model
+// fences, and every access here is atomic, so it has nothing to report.

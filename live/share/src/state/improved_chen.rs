@@ -5,49 +5,12 @@
 //! time.
 //!
 //! # Use
-//!
 //! For objects where the longest time of a read and the rate of the writes are known: readers during whose reads only
 //! few writes take place need no slot each, only a few slots together. A fast reader costs the writer nothing and the
 //! caller may clone it; slow readers are registered, and their reads never fail. A fast reader detects an assumption
 //! that fails: it gets [`Overrun`], and never a torn value. If nothing is known about time, see [`super::hybrid`].
 //!
-//! ```
-//! use taut_share::{Line, Memory, state::improved_chen};
-//!
-//! // One slow reader; and a fast one, where at most 2 writes overlap a read.
-//! const LINES: usize = improved_chen::bytes::<u64>(1, 2) / size_of::<Line>();
-//! let mut lines = [const { Line::new() }; LINES];
-//! let (mut writer, mut slow, mut fast) = improved_chen::group::<u64>(Memory::new(&mut lines), 1, 2)?;
-//! let mut slow = slow.next().unwrap();
-//! let mut another = fast.clone();
-//! writer.write(&7);
-//! assert_eq!(slow.read(), Some(7));
-//! assert_eq!(fast.try_read().map(|sample| sample.unwrap().value), Ok(7));
-//! assert_eq!(another.try_read().map(|sample| sample.unwrap().version), Ok(1));
-//! # Ok::<(), taut_share::LayoutError>(())
-//! ```
-//!
-//! There is one slow reader of each number. It moves between threads, but is not shared:
-//!
-//! ```compile_fail,E0599
-//! # use taut_share::{Line, Memory, state::improved_chen};
-//! # let mut lines = [const { Line::new() }; 8];
-//! let (_, mut slow, _) = improved_chen::group::<u64>(Memory::new(&mut lines), 1, 2).unwrap();
-//! let second = slow.next().unwrap().clone();
-//! ```
-//! ```compile_fail,E0277
-//! # use taut_share::{Line, Memory, state::improved_chen};
-//! # fn moved<T: Send>(_: &T) {}
-//! fn shared<T: Sync>(_: &T) {}
-//! # let mut lines = [const { Line::new() }; 8];
-//! let (_, mut slow, _) = improved_chen::group::<u64>(Memory::new(&mut lines), 1, 2).unwrap();
-//! let slow = slow.next().unwrap();
-//! moved(&slow);
-//! shared(&slow);
-//! ```
-//!
 //! # Callers
-//!
 //! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`slow_reader`] ensure it).
 //!
 //! |                        | write | read of this slow reader | read of another, of fast ones |
@@ -57,7 +20,6 @@
 //! | a fast reader's reads  | -     | -                        | -                             |
 //!
 //! # Progress
-//!
 //! W = ⌈size of a value / 8⌉ words, M slow readers. All are wait-free; none waits for another.
 //!
 //! | operation          | bound                                                                                  |
@@ -67,46 +29,17 @@
 //! | fast `try_read`    | 2 loads + 1 fence + W words                                                            |
 //! | `read_if_newer`    | as the read; 1 load if nothing is new                                                  |
 //!
-//! # State
-//!
-//! The state of [`super::hybrid`], byte for byte, with M readers and N - 2 spare slots: M + N slots in total. N =
-//! max(2, overlaps + 1), where *overlaps* is the number of writes that may be in progress at some moment of a fast
-//! read, including a write that is in progress when the read begins. With a read that takes at most R, and writes
-//! that come every P_W and are complete D_W later: overlaps = ⌈(R + D_W) / P_W⌉, at least 2.
-//!
-//! # Invariants
-//!
-//! - I1 The invariants of [`super::hybrid`]; by its I5 the writer fills a slot again after N writes at the earliest,
-//!   so none of the writes that overlap a fast read does.
-//!
 //! # Orderings
-//!
 //! The orderings of [`super::hybrid`] and [`super::chen`], whose code this is.
 //!
-//! # Proof
-//!
-//! A fast read copies the slot that latest named when the read began. Of the writes since then, at most N - 1 have
-//! begun before the read ends (assumption), and the N-th is the first that can fill the slot again (I1). So the read
-//! does not return `Overrun`; and if the assumption fails, the stamp shows it (`hybrid`). Slow reads: `chen`.
-//!
 //! # Crash
-//!
 //! As [`super::hybrid`]: a fast reader is its observer, which leaves no trace.
 //!
 //! # Source
-//!
 //! [Huang 2002, Fig. 3 and §3]: M slow readers and max(2, N) more buffers, N by the fast readers' speed. As printed,
 //! the search goes round all buffers, starting at latest; this too keeps a slot for N writes, but writes to more
 //! memory than the claims require. We differ as `chen` does, and in the stamps: as printed, a fast reader that was
 //! too slow gets a torn value and does not notice.
-//!
-//! # Checked
-//!
-//! As [`super::hybrid`], whose code this is; and under its own names in `tests/claims/loom.rs`, `tests/claims/steps.rs`
-//! and `tests/claims/behaviour.rs`; in the programs over all protocols, including `tests/hostile.rs` and
-//! `tests/fuzzed.rs`, with slow readers and with fast ones.
-//!
-//! Not covered: as `hybrid`; the times themselves, for which the caller is responsible.
 
 use core::iter::FusedIterator;
 
@@ -118,8 +51,24 @@ use super::whole_sample;
 use crate::places::uninit;
 use crate::{LayoutError, Plain};
 
+// Proof: A fast read copies the slot that latest named when the read began. Of the writes since then, at most N - 1
+// have begun before the read ends (assumption), and the N-th is the first that can fill the slot again (I1). So the
+// read does not return `Overrun`; and if the assumption fails, the stamp shows it (`hybrid`). Slow reads: `chen`.
+
 /// A reader that relies on time. It is not registered; clone it for more.
 pub type FastReader<'m, T> = Observer<'m, T>;
+
+// # State
+//
+// The state of [`super::hybrid`], byte for byte, with M readers and N - 2 spare slots: M + N slots in total.
+// N = max(2, overlaps + 1), where *overlaps* is the number of writes that may be in progress at some moment of a fast
+// read, including a write that is in progress when the read begins. With a read that takes at most R, and writes that
+// come every P_W and are complete D_W later: overlaps = ⌈(R + D_W) / P_W⌉, at least 2.
+//
+// # Invariants
+//
+// - I1 The invariants of [`super::hybrid`]; by its I5 the writer fills a slot again after N writes at the earliest, so
+//   none of the writes that overlap a fast read does.
 
 /// The number of slots beyond those of the slow readers and the two that are always there. `hybrid::check` refuses it
 /// if it is too large.
@@ -138,6 +87,22 @@ pub type Group<'m, T> = (Writer<'m, T>, SlowReaders<'m, T>, FastReader<'m, T>);
 /// All ends on one memory: the writer, `slow` slow readers (0 to [`super::chen::READERS_MAX`]), and one fast reader,
 /// which the caller may clone. At most `overlaps` writes overlap a fast read, including a write that is in progress
 /// when the read begins.
+///
+/// ```
+/// use taut_share::{Line, Memory, state::improved_chen};
+///
+/// // One slow reader; and a fast one, where at most 2 writes overlap a read.
+/// const LINES: usize = improved_chen::bytes::<u64>(1, 2) / size_of::<Line>();
+/// let mut lines = [const { Line::new() }; LINES];
+/// let (mut writer, mut slow, mut fast) = improved_chen::group::<u64>(Memory::new(&mut lines), 1, 2)?;
+/// let mut slow = slow.next().unwrap();
+/// let mut another = fast.clone();
+/// writer.write(&7);
+/// assert_eq!(slow.read(), Some(7));
+/// assert_eq!(fast.try_read().map(|sample| sample.unwrap().value), Ok(7));
+/// assert_eq!(another.try_read().map(|sample| sample.unwrap().version), Ok(1));
+/// # Ok::<(), taut_share::LayoutError>(())
+/// ```
 ///
 /// # Errors
 ///
@@ -230,6 +195,25 @@ impl<T: Plain> ExactSizeIterator for SlowReaders<'_, T> {}
 impl<T: Plain> FusedIterator for SlowReaders<'_, T> {}
 
 /// A reader that claims what it reads; its read may take any time.
+///
+/// There is one slow reader of each number. It moves between threads, but is not shared:
+///
+/// ```compile_fail,E0599
+/// # use taut_share::{Line, Memory, state::improved_chen};
+/// # let mut lines = [const { Line::new() }; 8];
+/// let (_, mut slow, _) = improved_chen::group::<u64>(Memory::new(&mut lines), 1, 2).unwrap();
+/// let second = slow.next().unwrap().clone();
+/// ```
+/// ```compile_fail,E0277
+/// # use taut_share::{Line, Memory, state::improved_chen};
+/// # fn moved<T: Send>(_: &T) {}
+/// fn shared<T: Sync>(_: &T) {}
+/// # let mut lines = [const { Line::new() }; 8];
+/// let (_, mut slow, _) = improved_chen::group::<u64>(Memory::new(&mut lines), 1, 2).unwrap();
+/// let slow = slow.next().unwrap();
+/// moved(&slow);
+/// shared(&slow);
+/// ```
 pub struct SlowReader<'m, T> {
     reader: hybrid::Reader<'m, T>,
     /// The claim of the last read: its slot is ours until the next claim.
@@ -290,3 +274,11 @@ impl<'m, T: Plain> SlowReader<'m, T> {
         self.reader.version()
     }
 }
+
+// # Checked
+//
+// As [`super::hybrid`], whose code this is; and under its own names in `tests/claims/loom.rs`, `tests/claims/steps.rs`
+// and `tests/claims/behaviour.rs`; in the programs over all protocols, including `tests/hostile.rs` and
+// `tests/fuzzed.rs`, with slow readers and with fast ones.
+//
+// Not covered: as `hybrid`; the times themselves, for which the caller is responsible.

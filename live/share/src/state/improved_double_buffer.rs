@@ -4,45 +4,13 @@
 //! Improved Double Buffer: newest value; one writer; readers of known speed, which leave no trace, and slow ones.
 //!
 //! # Use
-//!
 //! For objects most of whose readers are fast compared with the writer's period, by analysis. A fast reader costs no
 //! memory of its own, the writer does not check for it, there may be any number of fast readers, and they have no
 //! reader number. If the analysis was wrong a fast reader gets [`Overrun`], and never a torn value. Slow readers
 //! (loggers, displays, remote ends) are protected for as long as their reads take. If nothing is known about any
 //! reader, see [`super::presence`]. If every value must arrive, see [`crate::queue`].
 //!
-//! ```
-//! use taut_share::{Line, Memory, state::improved_double_buffer};
-//!
-//! let mut lines = [const { Line::new() }; 8];
-//! // One slow reader; at most 3 writes overlap a fast read.
-//! let (mut writer, mut slow, mut fast) = improved_double_buffer::group::<u64>(Memory::new(&mut lines), 1, 3)?;
-//! let mut slow = slow.next().expect("one");
-//! assert_eq!(fast.read(), Ok(None));
-//! writer.write(&7);
-//! assert_eq!((fast.clone().read(), slow.read()), (Ok(Some(7)), Some(7)));
-//! # Ok::<(), taut_share::LayoutError>(())
-//! ```
-//!
-//! The writer and a slow reader cannot be copied. No end is shared between threads; it can only move from thread to
-//! thread:
-//!
-//! ```compile_fail,E0599
-//! # use taut_share::{Line, Memory, state::improved_double_buffer};
-//! let mut lines = [const { Line::new() }; 8];
-//! let (writer, mut slow, fast) = improved_double_buffer::group::<u64>(Memory::new(&mut lines), 1, 3).unwrap();
-//! let second = slow.next().unwrap().clone();
-//! ```
-//! ```compile_fail,E0277
-//! # use taut_share::{Line, Memory, state::improved_double_buffer};
-//! fn shared<T: Sync>(_: &T) {}
-//! let mut lines = [const { Line::new() }; 8];
-//! let (writer, slow, fast) = improved_double_buffer::group::<u64>(Memory::new(&mut lines), 1, 3).unwrap();
-//! shared(&fast);
-//! ```
-//!
 //! # Callers
-//!
 //! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`slow_reader`] ensure it).
 //!
 //! |                       | write | reads of slow reader i | of slow reader j | fast reads |
@@ -52,7 +20,6 @@
 //! | fast reads            | -     | -                      | -                | -          |
 //!
 //! # Progress
-//!
 //! W = ⌈size of a value / 8⌉ words; M slow readers. All sides are wait-free; no operation of the writer and of slow
 //! readers is refused.
 //!
@@ -64,27 +31,7 @@
 //! | `read_if_newer` of both  | 1 load when there is nothing newer; otherwise `read`                                |
 //! | `version` of both        | 1 load                                                                              |
 //!
-//! # State
-//!
-//! H = max(1, ⌈(V + 1) / 2⌉) = ⌊V / 2⌋ + 1 where up to V writes overlap a fast read; M + H rows of two slots.
-//!
-//! ```text
-//! byte 0    latest: 256 × number of the newest write + 2 × its row + its column      (the writer's)
-//! byte 8    cl, for each row: 256 × number + column of the write that was last in it (the writer's)
-//! then, each on a line of its own,
-//!           stand: for each slow reader, bit r: it stands in row r; 0: in no row     (the reader's)
-//! then      the slots, row by row, each on cache lines of its own: number of the write that began there last, value
-//! ```
-//!
-//! # Invariants
-//!
-//! - I1 to I3 as in [`super::double_buffer`], where the readers are the slow readers.
-//! - I4 A slot's number is that of its value; or it is newer, while the slot is being written or, after a writer's
-//!   death, unpublished.
-//! - I5 The next write into a slot is the 2 H-th write after the last one into it, or a later write.
-//!
 //! # Orderings
-//!
 //! - O1 publish: Release of the latest store ↔ Acquire of the load of latest after which a slow reader copies, and an
 //!   Acquire fence after that of a fast one.
 //! - O2 leave: Release of the stand store by which a slow reader leaves ↔ Acquire of the writer's load of stand.
@@ -92,26 +39,7 @@
 //!   reader's stand store and its loads of cl and latest.
 //! - O4 begin: Release fence after the store of a slot's number ↔ Acquire fence before a fast reader's load of it.
 //!
-//! # Proof
-//!
-//! Slow reads: as in [`super::double_buffer`].
-//!
-//! Fast reads: suppose a reader loads latest, which names a slot and number n. By O1 it sees there every word of
-//! write n, or of a later write. Suppose it had seen a word of a later write. Then by O4 its load of the slot's
-//! number would return that write's number, or a later one, and not n. So a value that the check accepts is of write
-//! n, which was the newest at the load of latest.
-//!
-//! When the slot is written again (I5): from a write in row i to the next in row i, the writer's search goes round
-//! once, and passes each of the other M + H - 1 rows: it writes the row, or found a slow reader in it. In one round
-//! it finds a reader in at most one row. For suppose it finds the reader in x, and at a later write in y. In between
-//! the reader left x, and only after that (fence of O3, between its leaving and its next load of latest) loaded the
-//! newest row: the row of the write before the search found it in x, or a newer one. The search has already passed
-//! that row in this round, but y is still ahead of it: a contradiction. So each round writes at least H - 1 of the
-//! other rows, and two rounds, after which the same column is written again, are 2 H writes. Hence a fast read that
-//! at most 2 H - 1 ≥ V writes overlap never returns `Overrun`.
-//!
 //! # Crash
-//!
 //! | death of                         | what the others see    | recovery                                             |
 //! |----------------------------------|------------------------|------------------------------------------------------|
 //! | writer, before its cl store      | the value before       | a new [`writer`] starts that write again             |
@@ -123,32 +51,11 @@
 //! However many ends die, a slow reader's number takes one row, and nothing needs repair. A write that a dead writer
 //! had begun counts as one more write that overlaps.
 //!
-//! A hostile process can make a reader return any bits or `Overrun`; a reader bounds the slots that it uses, and the
-//! writer names its slots by private words. A fast reader also works where the memory is mapped read-only.
-//!
 //! # Source
-//!
 //! [Huang 2002, Fig. 8] for 2 (M + max(1, ⌈N / 2⌉)) slots with N = V + 1. We differ: as in [`super::double_buffer`];
 //! the search begins at the row after the newest, where the listing's loop steps once more before its first test,
 //! which halves the distance of I5 (`tests/buffers/printed.rs` shows it); a fast read checks its copy; a slow reader
 //! leaves its row before it loads the newest row, because otherwise the search can find it in two rows of one round.
-//!
-//! # Checked
-//!
-//! - `tests/buffers/behaviour.rs`: values, errors, successors, the distance of I5; also Miri
-//! - `tests/buffers/steps.rs`: the bounds above, counted
-//! - `tests/buffers/printed.rs`: the mistakes of the listing
-//! - the programs over all protocols, with a reader of each kind: `conformance`, `stress`, `loom`, `shuttle`, `steps`,
-//!   `processes`, `deaths`
-//! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
-//!
-//! `tests/buffers/loom.rs`, payload of 2 words, 3 writes: a fast reader, V = 1, without preemption bound: 11 066
-//! executions; V = 3, bound 3: 105; a slow one and a fast one, bound 2: 11 511; a slow one, 4 writes, bound 4: 19
-//! 305. Leaving out either fence of O4 or the writer's fence of O3, or weakening or leaving out either end of O1,
-//! fails there.
-//!
-//! Not covered: two readers without a bound on preemptions, and more readers; load buffering; AArch64 hardware. The
-//! thread sanitizer does not model fences, and every access here is atomic, so it has nothing to report.
 
 use core::iter::FusedIterator;
 use core::mem::MaybeUninit;
@@ -164,6 +71,25 @@ use crate::{LayoutError, Plain};
 
 /// The maximum number of rows of an object, M + H: the bits of a word.
 pub const ROWS_MAX: usize = 64;
+
+// # State
+//
+// H = max(1, ⌈(V + 1) / 2⌉) = ⌊V / 2⌋ + 1 where up to V writes overlap a fast read; M + H rows of two slots.
+//
+// ```text
+// byte 0    latest: 256 × number of the newest write + 2 × its row + its column      (the writer's)
+// byte 8    cl, for each row: 256 × number + column of the write that was last in it (the writer's)
+// then, each on a line of its own,
+//           stand: for each slow reader, bit r: it stands in row r; 0: in no row     (the reader's)
+// then      the slots, row by row, each on cache lines of its own: number of the write that began there last, value
+// ```
+//
+// # Invariants
+//
+// - I1 to I3 as in [`super::double_buffer`], where the readers are the slow readers.
+// - I4 A slot's number is that of its value; or it is newer, while the slot is being written or, after a writer's
+//   death, unpublished.
+// - I5 The next write into a slot is the 2 H-th write after the last one into it, or a later write.
 
 /// The number of rows for `slow` slow readers, and for fast reads that up to `overlaps` writes overlap.
 const fn rows(slow: u32, overlaps: u32) -> usize {
@@ -209,6 +135,19 @@ pub type Group<'m, T> = (Writer<'m, T>, SlowReaders<'m, T>, FastReader<'m, T>);
 
 /// All ends on one memory, for `slow` slow readers (0 is allowed), and fast reads that up to `overlaps` writes
 /// overlap.
+///
+/// ```
+/// use taut_share::{Line, Memory, state::improved_double_buffer};
+///
+/// let mut lines = [const { Line::new() }; 8];
+/// // One slow reader; at most 3 writes overlap a fast read.
+/// let (mut writer, mut slow, mut fast) = improved_double_buffer::group::<u64>(Memory::new(&mut lines), 1, 3)?;
+/// let mut slow = slow.next().expect("one");
+/// assert_eq!(fast.read(), Ok(None));
+/// writer.write(&7);
+/// assert_eq!((fast.clone().read(), slow.read()), (Ok(Some(7)), Some(7)));
+/// # Ok::<(), taut_share::LayoutError>(())
+/// ```
 ///
 /// # Errors
 ///
@@ -336,6 +275,9 @@ impl<'m, T: Plain> Object<'m, T> {
     /// The row of `latest`; 0 if the word names no row of this object.
     #[inline(always)]
     fn row(&self, latest: u64) -> usize {
+        // A hostile process can make a reader return any bits or `Overrun`; a reader bounds the slots that it uses,
+        // and the writer names its slots by private words. A fast reader also works where the memory is mapped
+        // read-only.
         let row = (latest >> 1 & 127) as usize;
         if row < self.rows { row } else { 0 }
     }
@@ -396,6 +338,14 @@ impl<'m, T: Plain> Writer<'m, T> {
     /// The first row after the newest in which no slow reader stands (I1).
     #[inline(always)]
     fn choose(&self) -> usize {
+        // Proof: When the slot is written again (I5): from a write in row i to the next in row i, the writer's search
+        // goes round once, and passes each of the other M + H - 1 rows: it writes the row, or found a slow reader in
+        // it. In one round it finds a reader in at most one row. For suppose it finds the reader in x, and at a later
+        // write in y. In between the reader left x, and only after that (fence of O3, between its leaving and its next
+        // load of latest) loaded the newest row: the row of the write before the search found it in x, or a newer one.
+        // The search has already passed that row in this round, but y is still ahead of it: a contradiction. So each
+        // round writes at least H - 1 of the other rows, and two rounds, after which the same column is written again,
+        // are 2 H writes. Hence a fast read that at most 2 H - 1 ≥ V writes overlap never returns `Overrun`.
         let mut taken = 0;
         if self.object.slow > 0 {
             fence(SeqCst); // O3 look: our last publish before our loads of stand.
@@ -438,6 +388,23 @@ impl<'m, T: Plain> Writer<'m, T> {
 }
 
 /// An end that reads, and is protected for as long as its read takes. Real-time.
+///
+/// The writer and a slow reader cannot be copied. No end is shared between threads; it can only move from thread to
+/// thread:
+///
+/// ```compile_fail,E0599
+/// # use taut_share::{Line, Memory, state::improved_double_buffer};
+/// let mut lines = [const { Line::new() }; 8];
+/// let (writer, mut slow, fast) = improved_double_buffer::group::<u64>(Memory::new(&mut lines), 1, 3).unwrap();
+/// let second = slow.next().unwrap().clone();
+/// ```
+/// ```compile_fail,E0277
+/// # use taut_share::{Line, Memory, state::improved_double_buffer};
+/// fn shared<T: Sync>(_: &T) {}
+/// let mut lines = [const { Line::new() }; 8];
+/// let (writer, slow, fast) = improved_double_buffer::group::<u64>(Memory::new(&mut lines), 1, 3).unwrap();
+/// shared(&fast);
+/// ```
 pub struct SlowReader<'m, T> {
     object: Object<'m, T>,
     stand: &'m AtomicU64,
@@ -470,6 +437,7 @@ impl<'m, T: Plain> SlowReader<'m, T> {
 
     #[inline]
     fn move_on(&mut self) -> (usize, u64) {
+        // Proof: Slow reads: as in [`super::double_buffer`].
         self.stand.store(0, Release); // O2 leave: our loads of the slot before.
         fence(SeqCst); // O3 look: our leaving before our load of the newest row (I5).
         let row = self.object.row(self.object.latest.load(Relaxed));
@@ -556,6 +524,11 @@ impl<'m, T: Plain> FastReader<'m, T> {
     /// Copies the value that `latest` names; returns its number.
     #[inline(always)]
     fn copy(&mut self, latest: u64, value: &mut MaybeUninit<T>) -> Result<u64, Overrun> {
+        // Proof: Fast reads: suppose a reader loads latest, which names a slot and number n. By O1 it sees there every
+        // word of write n, or of a later write. Suppose it had seen a word of a later write. Then by O4 its load of
+        // the slot's number would return that write's number, or a later one, and not n. So a value that the check
+        // accepts is of write n, which was the newest at the load of latest.
+
         // A fence, and not an Acquire load: for memory that is mapped read-only, the language allows only relaxed
         // loads.
         fence(Acquire); // O1 publish
@@ -661,3 +634,20 @@ impl<'m, T: Plain> Iterator for SlowReaders<'m, T> {
 
 impl<T: Plain> ExactSizeIterator for SlowReaders<'_, T> {}
 impl<T: Plain> FusedIterator for SlowReaders<'_, T> {}
+
+// # Checked
+//
+// - `tests/buffers/behaviour.rs`: values, errors, successors, the distance of I5; also Miri
+// - `tests/buffers/steps.rs`: the bounds above, counted
+// - `tests/buffers/printed.rs`: the mistakes of the listing
+// - the programs over all protocols, with a reader of each kind: `conformance`, `stress`, `loom`, `shuttle`, `steps`,
+//   `processes`, `deaths`
+// - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
+//
+// `tests/buffers/loom.rs`, payload of 2 words, 3 writes: a fast reader, V = 1, without preemption bound: 11 066
+// executions; V = 3, bound 3: 105; a slow one and a fast one, bound 2: 11 511; a slow one, 4 writes, bound 4: 19 305.
+// Leaving out either fence of O4 or the writer's fence of O3, or weakening or leaving out either end of O1, fails
+// there.
+//
+// Not covered: two readers without a bound on preemptions, and more readers; load buffering; AArch64 hardware. The
+// thread sanitizer does not model fences, and every access here is atomic, so it has nothing to report.

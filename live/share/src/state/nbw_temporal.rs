@@ -5,7 +5,6 @@
 //! apart.
 //!
 //! # Use
-//!
 //! Measurements and state between real-time tasks whose periods and deadlines are known. Both sides do the least work
 //! that is possible, and readers store nothing: their process may map the memory read-only. The price is memory: as
 //! many buffers as writes can begin during a read ([`buffers`] computes the number). If a timing assumption fails,
@@ -13,7 +12,6 @@
 //! [`super::emeralds`] put them on the same buffers. If there are no periods to rely on, see [`super::peterson`].
 //!
 //! # Callers
-//!
 //! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] ensure it).
 //!
 //! |                                    | write | read, `read_if_newer`, `version` |
@@ -22,7 +20,6 @@
 //! | `read`, `read_if_newer`, `version` | -     | -                                |
 //!
 //! # Progress
-//!
 //! W = ⌈size of a value / 8⌉ words. All operations are wait-free.
 //!
 //! | operation       | bound                                                                                 |
@@ -32,101 +29,25 @@
 //! | `read_if_newer` | `read`; 1 load when there is nothing newer                                            |
 //! | `version`       | 1 load                                                                                |
 //!
-//! `read` does not return [`Overrun`] while at most `buffers` - 2 writes end between its first load and its last.
-//! Timing guarantees this if the number of buffers is at least [`buffers`] of
-//!
-//! - R: the longest time from the begin of `read` to its return, including all preemption by others;
-//! - D: the writer's relative deadline: a write ends within D from its release;
-//! - P: the writer's period: its releases are at least P apart.
-//!
-//! The writes that can overlap a read, including one that is in progress when the read begins, are at most N = max(2,
-//! ⌈(R + D) / P⌉), and the object needs N + 2 buffers. The paper's R = P_reader - (C - C_read) holds on one core
-//! under fixed priorities or EDF for a task that does not suspend itself and uses its full C; in any other case use
-//! the reader's deadline for R.
-//!
-//! # State
-//!
-//! ```text
-//! byte 0    latest: number of the newest write << 8 | its buffer; 0 before the first
-//! byte 128  buffers, each on cache lines of its own
-//! ```
-//!
-//! Write k + n is the next write into the buffer of write k, where n is the number of buffers.
-//!
-//! # Invariants
-//!
-//! - I1 The numbers in `latest` grow by one from write to write.
-//! - I2 While `latest` has number j, only the buffer of write j + 1 is written.
+//! `read` does not return [`Overrun`] while at most `buffers` - 2 writes end between its first load and its last:
+//! [`buffers`] says how many buffers timing needs for this.
 //!
 //! # Orderings
-//!
 //! - O1 publish: Release of the store of `latest` ↔ Acquire fence after the reader's first load of it.
 //! - O2 reuse: Release fence before the words of a write ↔ Acquire fence between a reader's words and its second load.
 //!
-//! # Proof
-//!
-//! Suppose a reader first loads number k. By O1 it sees in that buffer every word of write k, or of a later write.
-//! Suppose it had seen a word of a later write: that is write k + n or a later one (I2). Those words were stored
-//! after a fence that follows the store of number k + n - 1 (program order), so by O2 the second load would see that
-//! number or a later one. The check accepts only numbers up to k + n - 2. So every word is of write k, which was the
-//! newest at the first load.
-//!
-//! `tests/temporal/printed.rs` shows that accepting one more, k + n - 1, lets a torn value pass: write k + n may then
-//! be in progress in this buffer. A second word that says which write has begun, as in the two words of the paper's
-//! NBW, would allow N + 1 buffers; it costs the writer a store to a line that every reader loads.
-//!
 //! # Crash
-//!
 //! | death of                            | what the others see | recovery                                        |
 //! |-------------------------------------|---------------------|-------------------------------------------------|
 //! | writer, before its store of `latest`| the value before    | a new [`writer`] writes the same buffer, number |
 //! | writer, after it                    | the new value       | a new [`writer`] continues after it             |
 //! | reader, anywhere                    | nothing             | a reader leaves no trace                        |
 //!
-//! A hostile reader can spoil the buffers and `latest` for the other readers, but only with write access; the writer
-//! loads nothing, so its steps and its later behaviour do not change. A hostile writer can make a reader return any
-//! bits or `Overrun`: the number of a buffer is bounded, and the steps are the same.
-//!
 //! # Source
-//!
 //! [Kopetz 1993], with the many buffers of [Huang 2002, section 2.2]. We differ: one buffer more than printed, and a
 //! check after the copy, which turns a failed assumption into an error and not into a torn value; one word has both
 //! the number of a write and that of its buffer; we add fences; the words are relaxed atomics, because a plain copy
 //! that races is undefined behaviour. The printed N, max(2, ⌈(R - (P - D)) / P⌉ + 1), is the same number.
-//!
-//! # Checked
-//!
-//! - `tests/temporal/behaviour.rs`: values, numbers, layout, successors, lies, a mapping that may not be written; also
-//!   Miri
-//! - `tests/temporal/steps.rs`: the bounds above, counted
-//! - `tests/temporal/printed.rs`: too few buffers, a check that is too lax; writes that come in the middle of a copy
-//! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
-//! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
-//!
-//! `tests/temporal/loom.rs`, payload of 2 words: 2 buffers, 3 writes × 1 read, and 3 buffers, 4 × 1, without
-//! preemption bound: 453 and 870 executions; 2 buffers, 4 × 2 with bound 5: 23 914; 2 readers one after the other,
-//! without bound: 220; 5 buffers and 3 writes, where `Overrun` must not occur: 40. Leaving out any of the four
-//! orderings, or weakening it by one step, fails there.
-//!
-//! Not covered: exhaustive runs of more buffers; load buffering; AArch64 hardware. The thread sanitizer does not
-//! model fences, and every access here is atomic, so it has nothing to report.
-//!
-//! The writer may not be copied, and no end may be shared between threads:
-//!
-//! ```compile_fail,E0599
-//! # use taut_share::{Line, Memory, state::nbw_temporal};
-//! # let mut lines = [const { Line::new() }; 3];
-//! let (writer, reader) = nbw_temporal::pair::<u64>(Memory::new(&mut lines), 4).unwrap();
-//! let readers_may_be_many = reader.clone();
-//! let second = writer.clone();
-//! ```
-//! ```compile_fail,E0277
-//! # use taut_share::{Line, Memory, state::nbw_temporal};
-//! fn shared<T: Sync>(_: &T) {}
-//! # let mut lines = [const { Line::new() }; 3];
-//! let (writer, reader) = nbw_temporal::pair::<u64>(Memory::new(&mut lines), 4).unwrap();
-//! shared(&reader);
-//! ```
 
 use core::mem::MaybeUninit;
 
@@ -150,6 +71,18 @@ use crate::{LayoutError, Plain};
 /// // A writer that writes every millisecond with a deadline of 700 µs, and a reader that may take 1.4 ms for a copy.
 /// assert_eq!(buffers(1_400_000, 700_000, 1_000_000), Some(5));
 /// ```
+///
+/// The object needs this number so that `read` does not return [`Overrun`], which it does not while at most
+/// `buffers` - 2 writes end between its first load and its last. With
+///
+/// - R: the longest time from the begin of `read` to its return, including all preemption by others;
+/// - D: the writer's relative deadline: a write ends within D from its release;
+/// - P: the writer's period: its releases are at least P apart.
+///
+/// The writes that can overlap a read, including one that is in progress when the read begins, are at most N = max(2,
+/// ⌈(R + D) / P⌉), and the object needs N + 2 buffers. The paper's R = P_reader - (C - C_read) holds on one core under
+/// fixed priorities or EDF for a task that does not suspend itself and uses its full C; in any other case use the
+/// reader's deadline for R.
 pub const fn buffers(read_ns: u64, deadline_ns: u64, period_ns: u64) -> Option<u32> {
     let Some(span_ns) = read_ns.checked_add(deadline_ns) else { return None };
     if period_ns == 0 {
@@ -159,6 +92,20 @@ pub const fn buffers(read_ns: u64, deadline_ns: u64, period_ns: u64) -> Option<u
     let writes = if writes < 2 { 2 } else { writes };
     if writes > 254 { None } else { Some(writes as u32 + 2) }
 }
+
+// # State
+//
+// ```text
+// byte 0    latest: number of the newest write << 8 | its buffer; 0 before the first
+// byte 128  buffers, each on cache lines of its own
+// ```
+//
+// Write k + n is the next write into the buffer of write k, where n is the number of buffers.
+//
+// # Invariants
+//
+// - I1 The numbers in `latest` grow by one from write to write.
+// - I2 While `latest` has number j, only the buffer of write j + 1 is written.
 
 /// Bytes that an object for `T` needs; `None` unless there are 2 to 256 buffers and the size fits in `usize`.
 pub const fn bytes<T: Plain>(buffers: u32) -> Option<usize> {
@@ -210,6 +157,23 @@ pub unsafe fn reader<T: Plain>(memory: Memory<'_>, buffers: u32) -> Result<Reade
 }
 
 /// The end that writes. Real-time.
+///
+/// The writer may not be copied, and no end may be shared between threads:
+///
+/// ```compile_fail,E0599
+/// # use taut_share::{Line, Memory, state::nbw_temporal};
+/// # let mut lines = [const { Line::new() }; 3];
+/// let (writer, reader) = nbw_temporal::pair::<u64>(Memory::new(&mut lines), 4).unwrap();
+/// let readers_may_be_many = reader.clone();
+/// let second = writer.clone();
+/// ```
+/// ```compile_fail,E0277
+/// # use taut_share::{Line, Memory, state::nbw_temporal};
+/// fn shared<T: Sync>(_: &T) {}
+/// # let mut lines = [const { Line::new() }; 3];
+/// let (writer, reader) = nbw_temporal::pair::<u64>(Memory::new(&mut lines), 4).unwrap();
+/// shared(&reader);
+/// ```
 pub struct Writer<'m, T> {
     ring: Ring<'m, T>,
     next: Turn,
@@ -320,6 +284,16 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// Copies the value of `latest`; returns the number of its write.
     #[inline(always)]
     fn copy(&mut self, latest: u64, value: &mut MaybeUninit<T>) -> Result<u64, Overrun> {
+        // Proof: Suppose a reader first loads number k. By O1 it sees in that buffer every word of write k, or of a
+        // later write. Suppose it had seen a word of a later write: that is write k + n or a later one (I2). Those
+        // words were stored after a fence that follows the store of number k + n - 1 (program order), so by O2 the
+        // second load would see that number or a later one. The check accepts only numbers up to k + n - 2. So every
+        // word is of write k, which was the newest at the first load.
+        //
+        // `tests/temporal/printed.rs` shows that accepting one more, k + n - 1, lets a torn value pass: write k + n
+        // may then be in progress in this buffer. A second word that says which write has begun, as in the two words
+        // of the paper's NBW, would allow N + 1 buffers; it costs the writer a store to a line that every reader
+        // loads.
         fence(Acquire); // O1 publish: the number before its words.
         // If the reader knows the buffer before `latest` has arrived, it fetches both at the same time. So in the
         // usual case it computes no address from `latest`.
@@ -340,5 +314,25 @@ impl<'m, T: Plain> Reader<'m, T> {
 #[cold]
 #[inline(never)]
 fn elsewhere<T: Plain>(ring: &Ring<'_, T>, latest: u64) -> Turn {
+    // A hostile reader can spoil the buffers and `latest` for the other readers, but only with write access; the
+    // writer loads nothing, so its steps and its later behaviour do not change. A hostile writer can make a reader
+    // return any bits or `Overrun`: the number of a buffer is bounded, and the steps are the same.
     ring.turn(latest)
 }
+
+// # Checked
+//
+// - `tests/temporal/behaviour.rs`: values, numbers, layout, successors, lies, a mapping that may not be written; also
+//   Miri
+// - `tests/temporal/steps.rs`: the bounds above, counted
+// - `tests/temporal/printed.rs`: too few buffers, a check that is too lax; writes that come in the middle of a copy
+// - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
+// - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
+//
+// `tests/temporal/loom.rs`, payload of 2 words: 2 buffers, 3 writes × 1 read, and 3 buffers, 4 × 1, without preemption
+// bound: 453 and 870 executions; 2 buffers, 4 × 2 with bound 5: 23 914; 2 readers one after the other, without bound:
+// 220; 5 buffers and 3 writes, where `Overrun` must not occur: 40. Leaving out any of the four orderings, or weakening
+// it by one step, fails there.
+//
+// Not covered: exhaustive runs of more buffers; load buffering; AArch64 hardware. The thread sanitizer does not model
+// fences, and every access here is atomic, so it has nothing to report.

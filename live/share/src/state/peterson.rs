@@ -5,7 +5,6 @@
 //! no assumption about time.
 //!
 //! # Use
-//!
 //! State between real-time threads about whose speed nothing is known, or whose readers must never have to retry. The
 //! writer pays: a fence that waits for its stores, a load of one word of every reader, and a copy for each reader
 //! that is reading at this moment. In return there are only two buffers, and one copy for each reader. If there is a
@@ -14,7 +13,6 @@
 //! [`super::emeralds`] costs the writer less.
 //!
 //! # Callers
-//!
 //! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] ensure it).
 //!
 //! |                                  | write | read of one number | read of another |
@@ -23,7 +21,6 @@
 //! | `read`, `read_sample`, `read_if_newer`, `version` | - | X     | -               |
 //!
 //! # Progress
-//!
 //! W = ⌈size of a value / 8⌉ words, P readers. All operations are wait-free.
 //!
 //! | operation             | bound                                                                            |
@@ -36,30 +33,7 @@
 //! One of the writer's fences and one of the reader's are sequentially consistent: on x86-64 each of these is an
 //! instruction that waits until other cores see the stores before it. The other fences are free there.
 //!
-//! # State
-//!
-//! ```text
-//! byte 0    latest: number of the newest write << 8 | its buffer; 0 before the first (the writer's)
-//! byte 128  2 buffers
-//! then      of each reader, a line: asked, one bit (the reader's)
-//! then      of each reader, whole lines: its copy, and behind it answered: number of the write << 1 | bit (the
-//!           writer's)
-//! ```
-//!
-//! A reader asks by making its bit differ from the bit of the answer, and after that copies the newest buffer. The
-//! writer, after each write, answers the readers that have asked: it leaves the value in their copy, then makes the
-//! bits equal.
-//!
-//! # Invariants
-//!
-//! - I1 The numbers in `latest` grow by one from write to write; while it has number j, only the buffer of write j + 1
-//!   is written.
-//! - I2 The writer writes a reader's copy only while the bits differ; the reader reads it only while they are equal.
-//! - I3 Only the reader makes its bits differ, at the begin of a read. Only the writer makes them equal, once for
-//!   each request.
-//!
 //! # Orderings
-//!
 //! - O1 publish: Release of the store of `latest` ↔ Acquire of the reader's loads of it.
 //! - O2 reuse: Release fence before the words of a write ↔ Acquire fence after the words of a read.
 //! - O3 ask: Release of the reader's store of its bit ↔ Acquire of the writer's load of it.
@@ -67,32 +41,7 @@
 //! - O5 meet: SeqCst fence of the reader, between its bit and its load of `latest` ↔ SeqCst fence of the writer,
 //!   between its store of `latest` and its loads of the bits.
 //!
-//! # Proof
-//!
-//! Suppose a reader asks, and loads number k. It copies the buffer of write k. Each word that it sees is of write k,
-//! or of write k + 2 or a later one (I1), because with two buffers write k + 2 is the next that stores where write k
-//! stored.
-//!
-//! *If the bits differ at the end*, the words are of write k. Suppose the reader had seen a word of write k + 2 or
-//! later. Then by O2 it would see all that the writer did before that word, and so the writer's load of the bit after
-//! write k + 1. That load follows the writer's fence after the store of number k + 1, which the reader had not
-//! loaded. So by O5 the reader's fence came first, and the writer's load found the bit. The writer stored the answer
-//! then (or earlier), and by O2 the reader would have loaded it: the bits would be equal.
-//!
-//! *If they are equal*, the writer has answered since this read asked (I3), and the copy is the reader's until it
-//! asks again (I2): O4 orders the writer's copying before ours, O3 ours before the writer's next. The value is of a
-//! write whose load of the bit came after the begin of this read, so it is not older than the last write that was
-//! complete then. (Where stores become visible late, the answer to the previous read may become visible only during
-//! this read, which has then repeated a request that was still open. In this case the reader could not know at the
-//! begin that the write of that answer was complete, so that write is not older than any write that it knew to be
-//! complete.)
-//!
-//! A reader asks with *the complement of what the writer has answered*, loaded anew for each read, and not of what
-//! this reader asked last. A reader that toggles a bit of its own withdraws a request that is not answered yet, and
-//! takes the next answer, or none at all, for its copy (`tests/temporal/printed.rs` shows the resulting stale value).
-//!
 //! # Crash
-//!
 //! | death of                        | what the others see | recovery                                            |
 //! |---------------------------------|---------------------|-----------------------------------------------------|
 //! | writer, before its store of `latest` | the value before | a new [`writer`] writes the same buffer, number   |
@@ -100,48 +49,11 @@
 //! | reader, after it has asked      | nothing             | the next write makes one copy that is not used; a new [`reader`] takes the request over |
 //! | reader, elsewhere               | nothing             | a new [`reader`] continues                          |
 //!
-//! A hostile reader can make the writer copy once for each of its own reads, which is in the bound, and spoil all
-//! values for the others; the writer names buffers and answers by numbers that are private to it. A hostile writer
-//! can make a reader return any bits: the number of a buffer is bounded, and the steps are the same.
-//!
 //! # Source
-//!
 //! [Peterson 1983] as revised in [Vidyasankar 1990], after their costs in [Huang 2002, section 4]: a reader copies at
 //! most twice, the writer at most P + 1 times. The latter has no listing; this is a reconstruction. We differ: we add
 //! fences and orderings, relaxed words for the buffers, and the number of a write beside that of its buffer and
 //! beside the answer's bit.
-//!
-//! # Checked
-//!
-//! - `tests/temporal/behaviour.rs`: values, numbers, layout, successors, lies; also Miri
-//! - `tests/temporal/steps.rs`: the bounds above, counted
-//! - `tests/temporal/printed.rs`: a reader's own bit; writes that come in the middle of a copy
-//! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
-//! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
-//!
-//! `tests/temporal/loom.rs`, payload of 2 words, 1 reader: 2 writes × 1 read, and 2 × 2 of `read_if_newer`, without
-//! preemption bound: 121 and 1 657 executions; 3 × 2 with bound 4: 4 144; with an answer to the previous read still
-//! on its way, bound 3: 1 368; 2 readers one after the other, bound 3: 1 028. Leaving out any of the twelve
-//! orderings, or weakening it by one step, fails there.
-//!
-//! Not covered: exhaustive runs of two readers at the same time, or of more; load buffering (the Release of
-//! O3 forbids what it could do to a copy); AArch64 hardware.
-//!
-//! Neither end may be copied, nor shared between threads:
-//!
-//! ```compile_fail,E0599
-//! # use taut_share::{Line, Memory, state::peterson};
-//! # let mut lines = [const { Line::new() }; 4];
-//! let (writer, mut readers) = peterson::group::<u64>(Memory::new(&mut lines), 1).unwrap();
-//! let second = readers.next().unwrap().clone();
-//! ```
-//! ```compile_fail,E0277
-//! # use taut_share::{Line, Memory, state::peterson};
-//! fn shared<T: Sync>(_: &T) {}
-//! # let mut lines = [const { Line::new() }; 4];
-//! let (writer, mut readers) = peterson::group::<u64>(Memory::new(&mut lines), 1).unwrap();
-//! shared(&readers.next().unwrap());
-//! ```
 
 use core::iter::FusedIterator;
 use core::mem::MaybeUninit;
@@ -155,6 +67,28 @@ use super::ring::{self, Ring, Turn};
 use super::whole_sample;
 use crate::places::uninit;
 use crate::{LayoutError, Plain};
+
+// # State
+//
+// ```text
+// byte 0    latest: number of the newest write << 8 | its buffer; 0 before the first (the writer's)
+// byte 128  2 buffers
+// then      of each reader, a line: asked, one bit (the reader's)
+// then      of each reader, whole lines: its copy, and behind it answered: number of the write << 1 | bit (the
+//           writer's)
+// ```
+//
+// A reader asks by making its bit differ from the bit of the answer, and after that copies the newest buffer. The
+// writer, after each write, answers the readers that have asked: it leaves the value in their copy, then makes the
+// bits equal.
+//
+// # Invariants
+//
+// - I1 The numbers in `latest` grow by one from write to write; while it has number j, only the buffer of write j + 1
+//   is written.
+// - I2 The writer writes a reader's copy only while the bits differ; the reader reads it only while they are equal.
+// - I3 Only the reader makes its bits differ, at the begin of a read. Only the writer makes them equal, once for each
+//   request.
 
 /// The number of main buffers.
 const BUFFERS: u32 = 2;
@@ -237,6 +171,10 @@ pub unsafe fn reader<T: Plain>(
     Ok(Reader::attach(ring, slots.get(which).ok_or(LayoutError::Readers)?))
 }
 
+// A hostile reader can make the writer copy once for each of its own reads, which is in the bound, and spoil all
+// values for the others; the writer names buffers and answers by numbers that are private to it. A hostile writer can
+// make a reader return any bits: the number of a buffer is bounded, and the steps are the same.
+
 /// The end that writes. Real-time.
 pub struct Writer<'m, T> {
     ring: Ring<'m, T>,
@@ -308,6 +246,22 @@ impl<T: Plain> ExactSizeIterator for Readers<'_, T> {}
 impl<T: Plain> FusedIterator for Readers<'_, T> {}
 
 /// An end that reads. Real-time.
+///
+/// Neither end may be copied, nor shared between threads:
+///
+/// ```compile_fail,E0599
+/// # use taut_share::{Line, Memory, state::peterson};
+/// # let mut lines = [const { Line::new() }; 4];
+/// let (writer, mut readers) = peterson::group::<u64>(Memory::new(&mut lines), 1).unwrap();
+/// let second = readers.next().unwrap().clone();
+/// ```
+/// ```compile_fail,E0277
+/// # use taut_share::{Line, Memory, state::peterson};
+/// fn shared<T: Sync>(_: &T) {}
+/// # let mut lines = [const { Line::new() }; 4];
+/// let (writer, mut readers) = peterson::group::<u64>(Memory::new(&mut lines), 1).unwrap();
+/// shared(&readers.next().unwrap());
+/// ```
 pub struct Reader<'m, T> {
     ring: Ring<'m, T>,
     slot: HelpingSlot<'m, T>,
@@ -371,8 +325,31 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// Copies the newest value; returns the number of its write.
     #[inline(always)]
     fn copy(&mut self, value: &mut MaybeUninit<T>) -> Option<u64> {
+        // Proof: Suppose a reader asks, and loads number k. It copies the buffer of write k. Each word that it sees is
+        // of write k, or of write k + 2 or a later one (I1), because with two buffers write k + 2 is the next that
+        // stores where write k stored.
+        //
+        // *If the bits differ at the end*, the words are of write k. Suppose the reader had seen a word of write k + 2
+        // or later. Then by O2 it would see all that the writer did before that word, and so the writer's load of the
+        // bit after write k + 1. That load follows the writer's fence after the store of number k + 1, which the
+        // reader had not loaded. So by O5 the reader's fence came first, and the writer's load found the bit. The
+        // writer stored the answer then (or earlier), and by O2 the reader would have loaded it: the bits would be
+        // equal.
+        //
+        // *If they are equal*, the writer has answered since this read asked (I3), and the copy is the reader's until
+        // it asks again (I2): O4 orders the writer's copying before ours, O3 ours before the writer's next. The value
+        // is of a write whose load of the bit came after the begin of this read, so it is not older than the last
+        // write that was complete then. (Where stores become visible late, the answer to the previous read may become
+        // visible only during this read, which has then repeated a request that was still open. In this case the
+        // reader could not know at the begin that the write of that answer was complete, so that write is not older
+        // than any write that it knew to be complete.)
+
         // Relaxed: no read relies on it.
         let asked = !self.slot.answered.load(Relaxed) & 1;
+        // Proof: A reader asks with *the complement of what the writer has answered*, loaded anew for each read, and
+        // not of what this reader asked last. A reader that toggles a bit of its own withdraws a request that is not
+        // answered yet, and takes the next answer, or none at all, for its copy (`tests/temporal/printed.rs` shows the
+        // resulting stale value).
         self.slot.asked.store(asked, Release); // O3 ask: our last copying before the writer's.
         fence(SeqCst); // O5 meet: our bit before our load of the number.
         let latest = self.ring.latest.load(Acquire); // O1 publish
@@ -393,3 +370,19 @@ impl<'m, T: Plain> Reader<'m, T> {
         Some(self.seen)
     }
 }
+
+// # Checked
+//
+// - `tests/temporal/behaviour.rs`: values, numbers, layout, successors, lies; also Miri
+// - `tests/temporal/steps.rs`: the bounds above, counted
+// - `tests/temporal/printed.rs`: a reader's own bit; writes that come in the middle of a copy
+// - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
+// - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
+//
+// `tests/temporal/loom.rs`, payload of 2 words, 1 reader: 2 writes × 1 read, and 2 × 2 of `read_if_newer`, without
+// preemption bound: 121 and 1 657 executions; 3 × 2 with bound 4: 4 144; with an answer to the previous read still on
+// its way, bound 3: 1 368; 2 readers one after the other, bound 3: 1 028. Leaving out any of the twelve orderings, or
+// weakening it by one step, fails there.
+//
+// Not covered: exhaustive runs of two readers at the same time, or of more; load buffering (the Release of O3 forbids
+// what it could do to a copy); AArch64 hardware.

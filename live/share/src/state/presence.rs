@@ -4,45 +4,13 @@
 //! Presence: newest value; one writer, many readers, all real-time.
 //!
 //! # Use
-//!
 //! State that several real-time threads read: a pose, a clock, a mode. No thread waits, no thread must retry, every
 //! reader gets the newest whole value, and a reader keeps the value that it looks at for as long as it likes, also in
 //! place. An unchanged value costs a reader one load. For one reader and a writer that may get `Busy`, see
 //! [`super::sdrtr`]. For readers that are not real-time and may get `Retry`, see [`super::sdrtw`]. If every value
 //! must arrive, see [`crate::queue`].
 //!
-//! ```
-//! use taut_share::{Line, Memory, state::presence};
-//!
-//! let mut lines = [const { Line::new() }; 6];
-//! let (mut writer, mut readers) = presence::group::<[u32; 4]>(Memory::new(&mut lines), 2)?;
-//! let (mut first, mut second) = (readers.next().expect("two"), readers.next().expect("two"));
-//! assert_eq!(first.read(), None);
-//! writer.write(&[1, 2, 3, 4]);
-//! assert_eq!(first.read(), Some([1, 2, 3, 4]));
-//! assert_eq!(second.read_with(|value| value[3]), Some(4));
-//! assert_eq!(first.read_if_newer(), None, "it was returned already");
-//! # Ok::<(), taut_share::LayoutError>(())
-//! ```
-//!
-//! The ends cannot be copied, nor shared between threads; they can only move from thread to thread:
-//!
-//! ```compile_fail,E0599
-//! # use taut_share::{Line, Memory, state::presence};
-//! let mut lines = [const { Line::new() }; 6];
-//! let (writer, mut readers) = presence::group::<u64>(Memory::new(&mut lines), 2).unwrap();
-//! let second = readers.next().unwrap().clone();
-//! ```
-//! ```compile_fail,E0277
-//! # use taut_share::{Line, Memory, state::presence};
-//! fn shared<T: Sync>(_: &T) {}
-//! let mut lines = [const { Line::new() }; 6];
-//! let (writer, mut readers) = presence::group::<u64>(Memory::new(&mut lines), 2).unwrap();
-//! shared(&readers.next().unwrap());
-//! ```
-//!
 //! # Callers
-//!
 //! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] ensure it).
 //!
 //! |                       | write, `write_with` | reads of reader i | reads of reader j |
@@ -51,7 +19,6 @@
 //! | reads of reader i     | -                   | X                 | -                 |
 //!
 //! # Progress
-//!
 //! W = ⌈size of a value / 8⌉ words; P readers. All sides are wait-free, and no operation is refused.
 //!
 //! | operation            | bound                                                                                   |
@@ -65,43 +32,12 @@
 //! The exchanges of one write after the first find the line in the writer's cache, unless another reader came in
 //! between. On AArch64 without LSE the processor runs an exchange as a loop; build with `+lse` to get the bound.
 //!
-//! # State
-//!
-//! ```text
-//! byte 0    cur: bit i: reader i is in the newest slot | bits 58 ..= 63: that slot, 1 ..= P + 2, or 0: nothing written
-//! byte 8    number of the write that is in slot s, for s = 1 ..= P + 2        (the writer's)
-//! then, on a line of its own,
-//!           at: for each reader the slot in which the writer last found it, or 0  (the writer's)
-//! then      P + 2 slots, each on cache lines of its own
-//! ```
-//!
-//! # Invariants
-//!
-//! - I1 A reader is in at most one slot: in the newest if its bit is set; otherwise in that of its `at`, which it
-//!   keeps until it sets its bit.
-//! - I2 The writer changes the newest slot only once every bit that the change clears is recorded in `at`.
-//! - I3 The writer writes a slot that is neither the newest nor in any `at`. There are P + 2 slots, so there is one.
-//! - I4 A slot's number and value change only while no reader is in it, and it is not the newest.
-//!
 //! # Orderings
-//!
 //! - O1 publish: Release of the writer's exchange ↔ Acquire of the reader's exchange that sets its bit.
 //! - O2 move: Release of the reader's exchange that sets its bit ↔ Acquire of the writer's exchange that finds it
 //!   set, and of a new writer's first load.
 //!
-//! # Proof
-//!
-//! All steps that matter are read-modify-writes of `cur`, so they happen one after the other. A reader that finds its
-//! bit clear sets it, and that exchange returns the newest slot. If this comes before the next publish, that publish
-//! fails until the bit is recorded in `at` (I2), and the writer leaves the slot alone (I3) as long as this `at`
-//! stays. It stays until the writer sees a later bit of the same reader; by then the reader has moved on, and all its
-//! loads of the old slot come before (O2). A reader that finds its bit set is still in the newest slot, with the
-//! value that it synchronised with (O1): it may use it again. Each publish that fails has found one more bit, and a
-//! reader sets its bit once between two publishes, so P + 1 attempts are enough. A read takes effect at its last
-//! access of `cur`, a write at its publish: the object is atomic.
-//!
 //! # Crash
-//!
 //! | death of                         | what the others see   | recovery                                              |
 //! |----------------------------------|-----------------------|-------------------------------------------------------|
 //! | writer, before it has published  | the value before      | a new [`writer`] takes a free slot and the same number |
@@ -111,12 +47,7 @@
 //! There is no gap: `cur` or `at` records at every moment what a reader holds, and each new end reads all that it
 //! knows from them. However many readers and writers die, P + 2 slots are enough, and nothing needs repair.
 //!
-//! A hostile process can make a reader return any bits, and make the writer use P + 2 exchanges (the last one
-//! succeeds whatever the word is). The writer names its slots by private words, and a reader bounds the slot numbers
-//! that it reads.
-//!
 //! # Source
-//!
 //! Readers' bits beside the slot, and the writer's record of where it saw them, are from the readers field of
 //! [Larsson 2009], whose size is bounded by the bits of a word; [Ianni 2017] counts readers instead, for more of
 //! them. We differ: a reader whose bit is set leaves it and uses its slot again, so that an unchanged value costs a
@@ -124,20 +55,6 @@
 //! x86-64 is one instruction; the writer records bits before it clears them, by a compare-exchange where they use an
 //! exchange, which closes the gap in which a writer's death loses them. This protocol does for many readers what the
 //! double buffer of [Huang 2002] does, in half of the memory: see [`super::double_buffer`].
-//!
-//! # Checked
-//!
-//! - `tests/buffers/behaviour.rs`: values, errors, successors, in place; also Miri
-//! - `tests/buffers/steps.rs`: the bounds above, counted
-//! - `tests/buffers/printed.rs`: one slot fewer is too few
-//! - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
-//! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
-//!
-//! `tests/buffers/loom.rs`, payload of 2 words: 4 writes × 3 reads without preemption bound: 1 969 executions; 2
-//! readers, 2 writes, with bound 4: 13 218. Weakening any of the four annotations fails there.
-//!
-//! Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Release of O2 forbids
-//! what it could do to the copy); AArch64 hardware.
 
 use core::iter::FusedIterator;
 use core::mem::MaybeUninit;
@@ -153,6 +70,24 @@ use crate::{LayoutError, Plain};
 
 /// The maximum number of readers of an object: their bits and a slot's number fill a word.
 pub const READERS_MAX: u32 = 58;
+
+// # State
+//
+// ```text
+// byte 0    cur: bit i: reader i is in the newest slot | bits 58 ..= 63: that slot, 1 ..= P + 2, or 0: nothing written
+// byte 8    number of the write that is in slot s, for s = 1 ..= P + 2        (the writer's)
+// then, on a line of its own,
+//           at: for each reader the slot in which the writer last found it, or 0  (the writer's)
+// then      P + 2 slots, each on cache lines of its own
+// ```
+//
+// # Invariants
+//
+// - I1 A reader is in at most one slot: in the newest if its bit is set; otherwise in that of its `at`, which it keeps
+//   until it sets its bit.
+// - I2 The writer changes the newest slot only once every bit that the change clears is recorded in `at`.
+// - I3 The writer writes a slot that is neither the newest nor in any `at`. There are P + 2 slots, so there is one.
+// - I4 A slot's number and value change only while no reader is in it, and it is not the newest.
 
 const SLOT_SHIFT: u32 = READERS_MAX;
 
@@ -186,6 +121,20 @@ fn check<T: Plain>(memory: &Claimed<'_>, readers: u32) -> Result<(), LayoutError
 }
 
 /// The writer and all readers on one memory.
+///
+/// ```
+/// use taut_share::{Line, Memory, state::presence};
+///
+/// let mut lines = [const { Line::new() }; 6];
+/// let (mut writer, mut readers) = presence::group::<[u32; 4]>(Memory::new(&mut lines), 2)?;
+/// let (mut first, mut second) = (readers.next().expect("two"), readers.next().expect("two"));
+/// assert_eq!(first.read(), None);
+/// writer.write(&[1, 2, 3, 4]);
+/// assert_eq!(first.read(), Some([1, 2, 3, 4]));
+/// assert_eq!(second.read_with(|value| value[3]), Some(4));
+/// assert_eq!(first.read_if_newer(), None, "it was returned already");
+/// # Ok::<(), taut_share::LayoutError>(())
+/// ```
 ///
 /// # Errors
 ///
@@ -272,6 +221,9 @@ impl<'m, T: Plain> Object<'m, T> {
     /// The slot number in a word of shared memory; 0, for no slot, also if the number is out of range.
     #[inline(always)]
     fn slot(&self, word: u64) -> usize {
+        // A hostile process can make a reader return any bits, and make the writer use P + 2 exchanges (the last one
+        // succeeds whatever the word is). The writer names its slots by private words, and a reader bounds the slot
+        // numbers that it reads.
         let slot = (word >> SLOT_SHIFT) as usize;
         if slot <= slots(self.readers) { slot } else { 0 }
     }
@@ -364,6 +316,14 @@ impl<'m, T: Plain> Writer<'m, T> {
     /// Makes `slot` the newest.
     #[inline(always)]
     fn publish(&mut self, slot: usize) {
+        // Proof: All steps that matter are read-modify-writes of `cur`, so they happen one after the other. A reader
+        // that finds its bit clear sets it, and that exchange returns the newest slot. If this comes before the next
+        // publish, that publish fails until the bit is recorded in `at` (I2), and the writer leaves the slot alone
+        // (I3) as long as this `at` stays. It stays until the writer sees a later bit of the same reader; by then the
+        // reader has moved on, and all its loads of the old slot come before (O2). A reader that finds its bit set is
+        // still in the newest slot, with the value that it synchronised with (O1): it may use it again. Each publish
+        // that fails has found one more bit, and a reader sets its bit once between two publishes, so P + 1 attempts
+        // are enough. A read takes effect at its last access of `cur`, a write at its publish: the object is atomic.
         self.number = self.number.wrapping_add(1);
         if let Some(number) = self.object.numbers.get(slot - 1) {
             number.store(self.number, Relaxed);
@@ -414,6 +374,22 @@ impl<'m, T: Plain> Writer<'m, T> {
 }
 
 /// An end that reads. Real-time.
+///
+/// The ends cannot be copied, nor shared between threads; they can only move from thread to thread:
+///
+/// ```compile_fail,E0599
+/// # use taut_share::{Line, Memory, state::presence};
+/// let mut lines = [const { Line::new() }; 6];
+/// let (writer, mut readers) = presence::group::<u64>(Memory::new(&mut lines), 2).unwrap();
+/// let second = readers.next().unwrap().clone();
+/// ```
+/// ```compile_fail,E0277
+/// # use taut_share::{Line, Memory, state::presence};
+/// fn shared<T: Sync>(_: &T) {}
+/// let mut lines = [const { Line::new() }; 6];
+/// let (writer, mut readers) = presence::group::<u64>(Memory::new(&mut lines), 2).unwrap();
+/// shared(&readers.next().unwrap());
+/// ```
 pub struct Reader<'m, T> {
     object: Object<'m, T>,
     bit: u64,
@@ -543,3 +519,17 @@ impl<'m, T: Plain> Iterator for Readers<'m, T> {
 impl<T: Plain> ExactSizeIterator for Readers<'_, T> {}
 impl<T: Plain> FusedIterator for Readers<'_, T> {}
 const _: () = assert!(at_offset(READERS_MAX).is_multiple_of(LINE_BYTES) && slots(READERS_MAX) < 64);
+
+// # Checked
+//
+// - `tests/buffers/behaviour.rs`: values, errors, successors, in place; also Miri
+// - `tests/buffers/steps.rs`: the bounds above, counted
+// - `tests/buffers/printed.rs`: one slot fewer is too few
+// - the programs over all protocols: `conformance`, `stress`, `loom`, `shuttle`, `steps`, `processes`, `deaths`
+// - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
+//
+// `tests/buffers/loom.rs`, payload of 2 words: 4 writes × 3 reads without preemption bound: 1 969 executions; 2
+// readers, 2 writes, with bound 4: 13 218. Weakening any of the four annotations fails there.
+//
+// Not covered: two readers without a bound on preemptions, and more readers; load buffering (the Release of O2 forbids
+// what it could do to the copy); AArch64 hardware.

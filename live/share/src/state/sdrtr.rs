@@ -4,13 +4,11 @@
 //! SDrtR: newest value; one writer that is not real-time, one real-time reader.
 //!
 //! # Use
-//!
 //! Settings, set points, commands into a control loop. The reader always gets the newest value that was published
 //! whole; the writer gets `Busy` while the reader copies or looks. If the writer is the real-time side, see
 //! [`super::sdrtw`]. If every value must arrive, see [`crate::queue`].
 //!
 //! # Callers
-//!
 //! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] ensure it).
 //!
 //! |                             | publish | read | `release_reader` |
@@ -19,7 +17,6 @@
 //! | `read`, `read_into`, `read_with` | -  | X    | X                |
 //!
 //! # Progress
-//!
 //! W = ⌈size of a value / 8⌉ words.
 //!
 //! | operation           | bound                                                                             |
@@ -32,36 +29,11 @@
 //! A reader that reads back to back starves the writer: `Busy` can repeat for ever, but the reader never waits. On
 //! AArch64 without LSE the processor runs an exchange as a loop; build with `+lse` to get the bound.
 //!
-//! # State
-//!
-//! ```text
-//! byte 0    idx: bit 0 reader inside | bit 1 current slot | bit 2 a value is there   (other bits 0)
-//! byte 128  slot 0, whole lines
-//!           slot 1, whole lines
-//! ```
-//!
-//! # Invariants
-//!
-//! - I1 The writer writes only the slot that bit 1 does not name.
-//! - I2 While bit 0 is 1, only the reader changes the word: the writer's exchange succeeds only while it is 0.
-//! - I3 Between its exchange and its store the reader reads only the slot that bit 1 named at the exchange.
-//!
 //! # Orderings
-//!
 //! - O1 publish: Release of the writer's exchange ↔ Acquire of the reader's exchange.
 //! - O2 return: Release of the reader's store ↔ Acquire of the writer's exchange, and of a new writer's first load.
 //!
-//! # Proof
-//!
-//! The reader's exchange and the writer's exchange are read-modify-writes of one word, so one comes first. If the
-//! reader's comes first: bit 0 is set, and the writer's exchange fails until the reader's store (I2). So bit 1 keeps
-//! naming the slot that the reader reads, the writer does not touch that slot (I1, I3), and the reader's store
-//! overwrites no other change of the word. If the writer's comes first: the reader's exchange returns the new bit 1,
-//! or a later one, and O1 makes the slot's content visible. The writer next writes the slot that bit 1 no longer
-//! names; each read of that slot had returned (O2) before the exchange that moved bit 1 away from it.
-//!
 //! # Crash
-//!
 //! | death of                        | what the other side sees           | recovery                                |
 //! |---------------------------------|------------------------------------|-----------------------------------------|
 //! | writer, before its exchange     | the previous value                 | a new [`writer`] writes the free slot   |
@@ -69,35 +41,12 @@
 //! | reader, before its exchange or after its store | nothing             | a new [`reader`] reads the newest value |
 //! | reader, in between (bit 0 set)  | `Busy` until bit 0 is cleared      | a new [`reader`] clears bit 0, or the owner calls [`Writer::release_reader`] |
 //!
-//! A hostile writer can make the reader return any bits of the slots, also torn ones, and do nothing else: the slot's
-//! number is one masked bit, and the steps are the same. A hostile reader can keep the writer `Busy` or make it say
-//! `Corrupt`.
-//!
 //! # Source
-//!
 //! [Perez Ruiz 2020, Listing 1]. We differ: the printed mask 0xFFFFF000 clears the slot bit too, so that the second
-//! write waits for ever (`tests/nonblocking/printed.rs` shows it); the slot is the one that the exchange returned, where the
-//! listing loads the index again; the reader returns the slot by a store, where the listing uses another exchange,
-//! because only the reader can change the word meanwhile; `has_data` is bit 2 of the same word; the writer returns
-//! `Busy` where the listing waits.
-//!
-//! # Checked
-//!
-//! - `tests/nonblocking/behaviour.rs`: values, errors, layout against the model, successors; also Miri
-//! - `tests/nonblocking/steps.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever the memory holds
-//! - `tests/stress.rs`: threads on a payload that shows tearing; also Miri and the thread sanitizer
-//! - `tests/processes.rs`, `tests/deaths.rs`: SIGKILL at random moments, and before every step of every operation;
-//!   `tests/nonblocking/deaths.rs`: exactly what the table above says
-//! - `tests/hostile.rs`, `tests/nonblocking/hostile.rs`: a process scribbles at random
-//! - `tests/nonblocking/printed.rs`: the mistakes of the listing
-//! - `tests/loom.rs`, `tests/shuttle.rs`: the programs of all protocols, which check freshness with a flag; 20 000
-//!   random runs
-//!
-//! `tests/nonblocking/loom.rs`: 3 writes × 3 reads, payload of 2 words, no preemption bound: 336 executions; 2 writes
-//! of up to 3 attempts × 2 reads: 52. Weakening any of the four annotations by one step fails there.
-//!
-//! Not covered: more than 3 writes × 3 reads exhaustively; load buffering (no tool here models it; the Release of
-//! O2 forbids what it could do to the copy); AArch64 hardware.
+//! write waits for ever (`tests/nonblocking/printed.rs` shows it); the slot is the one that the exchange returned,
+//! where the listing loads the index again; the reader returns the slot by a store, where the listing uses another
+//! exchange, because only the reader can change the word meanwhile; `has_data` is bit 2 of the same word; the writer
+//! returns `Busy` where the listing waits.
 
 use core::fmt;
 
@@ -107,6 +56,20 @@ use taut_atomic::{AtomicU64, Claimed, LINE_BYTES, Memory, spin_loop};
 use crate::places::{Places, uninit};
 use crate::plain::{fit, line_bytes, word_bytes};
 use crate::{LayoutError, Plain};
+
+// # State
+//
+// ```text
+// byte 0    idx: bit 0 reader inside | bit 1 current slot | bit 2 a value is there   (other bits 0)
+// byte 128  slot 0, whole lines
+//           slot 1, whole lines
+// ```
+//
+// # Invariants
+//
+// - I1 The writer writes only the slot that bit 1 does not name.
+// - I2 While bit 0 is 1, only the reader changes the word: the writer's exchange succeeds only while it is 0.
+// - I3 Between its exchange and its store the reader reads only the slot that bit 1 named at the exchange.
 
 const READER_INSIDE: u64 = 1;
 const SLOT: u64 = 2;
@@ -167,6 +130,9 @@ fn slots<'m, T: Plain>(memory: &Claimed<'m>) -> Places<'m, T> {
 }
 
 fn slot(idx: u64) -> usize {
+    // A hostile writer can make the reader return any bits of the slots, also torn ones, and do nothing else: the
+    // slot's number is one masked bit, and the steps are the same. A hostile reader can keep the writer `Busy` or make
+    // it say `Corrupt`.
     usize::from(idx & SLOT != 0)
 }
 
@@ -317,6 +283,14 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// Keeps the writer out, if there is a value; returns the value's slot.
     #[inline(always)]
     fn enter(&self) -> Option<(Inside<'m>, usize)> {
+        // Proof: The reader's exchange and the writer's exchange are read-modify-writes of one word, so one comes
+        // first. If the reader's comes first: bit 0 is set, and the writer's exchange fails until the reader's store
+        // (I2). So bit 1 keeps naming the slot that the reader reads, the writer does not touch that slot (I1, I3),
+        // and the reader's store overwrites no other change of the word. If the writer's comes first: the reader's
+        // exchange returns the new bit 1, or a later one, and O1 makes the slot's content visible. The writer next
+        // writes the slot that bit 1 no longer names; each read of that slot had returned (O2) before the exchange
+        // that moved bit 1 away from it.
+
         // O1 publish (Acquire): the content of the slot that the result names.
         let idx = self.idx.fetch_add(READER_INSIDE, Acquire);
         let inside = Inside { idx: self.idx, outside: idx & !READER_INSIDE };
@@ -339,3 +313,21 @@ impl Drop for Inside<'_> {
         self.idx.store(self.outside, Release);
     }
 }
+
+// # Checked
+//
+// - `tests/nonblocking/behaviour.rs`: values, errors, layout against the model, successors; also Miri
+// - `tests/nonblocking/steps.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever the memory holds
+// - `tests/stress.rs`: threads on a payload that shows tearing; also Miri and the thread sanitizer
+// - `tests/processes.rs`, `tests/deaths.rs`: SIGKILL at random moments, and before every step of every operation;
+//   `tests/nonblocking/deaths.rs`: exactly what the table above says
+// - `tests/hostile.rs`, `tests/nonblocking/hostile.rs`: a process scribbles at random
+// - `tests/nonblocking/printed.rs`: the mistakes of the listing
+// - `tests/loom.rs`, `tests/shuttle.rs`: the programs of all protocols, which check freshness with a flag; 20 000
+//   random runs
+//
+// `tests/nonblocking/loom.rs`: 3 writes × 3 reads, payload of 2 words, no preemption bound: 336 executions; 2 writes
+// of up to 3 attempts × 2 reads: 52. Weakening any of the four annotations by one step fails there.
+//
+// Not covered: more than 3 writes × 3 reads exhaustively; load buffering (no tool here models it; the Release of O2
+// forbids what it could do to the copy); AArch64 hardware.

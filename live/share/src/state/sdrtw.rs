@@ -4,13 +4,11 @@
 //! SDrtW: newest value; one real-time writer, many readers that are not.
 //!
 //! # Use
-//!
 //! Measurements and state out of a control loop, to displays and loggers. The writer only stores; a read that a write
 //! overtakes returns `Retry`. If the reader is the real-time side, see [`super::sdrtr`]. If every value must arrive,
 //! see [`crate::queue`].
 //!
 //! # Callers
-//!
 //! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] ensure it).
 //!
 //! |                                                      | write | read, `version` |
@@ -19,7 +17,6 @@
 //! | `try_read`, `try_read_into`, `read_bounded`, `read_if_newer`, `version` | - | - |
 //!
 //! # Progress
-//!
 //! W = ⌈size of a value / 8⌉ words.
 //!
 //! | operation         | bound                                                                               |
@@ -33,32 +30,11 @@
 //! A writer that is fast enough can make readers retry for ever. Never loop on `Retry` in a thread of higher priority
 //! than the writer on the same core: the loop keeps the writer from ending its write.
 //!
-//! # State
-//!
-//! ```text
-//! byte 0  counter: 2 × complete writes, + 1 while a write is in progress
-//! byte 8  slot
-//! ```
-//!
-//! # Invariants
-//!
-//! - I1 While the counter is even, the slot holds the value of write counter / 2 (zeros for 0).
-//! - I2 The counter never takes an even value twice (64 bits: 2³¹ writes a second last 136 years).
-//!
 //! # Orderings
-//!
 //! - O1 begin: Release fence after the odd store ↔ Acquire fence between the reader's words and its second load.
 //! - O2 publish: Release of the even store ↔ Acquire fence after the reader's first load.
 //!
-//! # Proof
-//!
-//! Suppose a reader loads the same even number a first and last. By O2 it sees every word of write a / 2, or of a
-//! later write. Suppose it had seen a word of a later write. That word was stored after the fence that follows the
-//! odd store, and loaded before the fence that precedes the second load. So by O1 the second load would see that odd
-//! value or a later one, and none of these is a (I2). So every word is of write a / 2.
-//!
 //! # Crash
-//!
 //! | death of                      | what the others see                    | recovery                                 |
 //! |-------------------------------|----------------------------------------|------------------------------------------|
 //! | writer, before its odd store or after its even one | the newest value  | a new [`writer`] continues the count     |
@@ -72,30 +48,10 @@
 //! or retry; [`Reader::read_bounded`] ends.
 //!
 //! # Source
-//!
 //! NBW [Kopetz 1993] as in [Perez Ruiz 2020, Listing 2]. We differ: we add the fences and orderings, without which a
 //! torn value passes the check on weakly ordered machines; the counter has 64 bits, because a torn value also passes
-//! the check when the counter wraps (`tests/nonblocking/printed.rs` shows it); an odd first load ends the attempt before the
-//! copy; the words are relaxed atomics, because a plain copy that races is undefined behaviour.
-//!
-//! # Checked
-//!
-//! - `tests/nonblocking/behaviour.rs`: values, errors, layout against the model, successors; also Miri
-//! - `tests/nonblocking/steps.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever the memory holds
-//! - `tests/stress.rs`: threads on a payload that shows tearing; also Miri
-//! - `tests/processes.rs`, `tests/deaths.rs`: SIGKILL at random moments, and before every step of every operation;
-//!   `tests/nonblocking/deaths.rs`: exactly what the table above says
-//! - `tests/hostile.rs`, `tests/nonblocking/hostile.rs`: a process scribbles at random
-//! - `tests/nonblocking/printed.rs`: the mistakes of the listing
-//! - `tests/loom.rs`, `tests/shuttle.rs`: the programs of all protocols, which check freshness with a flag; 20 000
-//!   random runs
-//!
-//! `tests/nonblocking/loom.rs`, payload of 2 words: 2 writes × 1 read without preemption bound: 445 executions; 3 × 2
-//! with bound 3: 8 419; 2 writes, 2 readers with bound 2: 2 948. Leaving out either fence, or weakening the
-//! annotation of O2's store, fails there.
-//!
-//! Not covered: two readers without a bound on preemptions, and more readers; load buffering; AArch64 hardware. The
-//! thread sanitizer does not model fences, and every access here is atomic, so it has nothing to report.
+//! the check when the counter wraps (`tests/nonblocking/printed.rs` shows it); an odd first load ends the attempt
+//! before the copy; the words are relaxed atomics, because a plain copy that races is undefined behaviour.
 
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -108,6 +64,18 @@ use super::{believed, sample};
 use crate::places::{Places, uninit};
 use crate::plain::{fit, line_bytes, word_bytes};
 use crate::{LayoutError, Plain};
+
+// # State
+//
+// ```text
+// byte 0  counter: 2 × complete writes, + 1 while a write is in progress
+// byte 8  slot
+// ```
+//
+// # Invariants
+//
+// - I1 While the counter is even, the slot holds the value of write counter / 2 (zeros for 0).
+// - I2 The counter never takes an even value twice (64 bits: 2³¹ writes a second last 136 years).
 
 /// Bytes that an object for `T` needs.
 pub const fn bytes<T: Plain>() -> usize {
@@ -300,6 +268,10 @@ impl<'m, T: Plain> Reader<'m, T> {
     /// Copies the value that belongs to the counter value `counter`; returns the number of its write.
     #[inline(always)]
     fn fill(&mut self, counter: u64, value: &mut MaybeUninit<T>) -> Result<u64, Retry> {
+        // Proof: Suppose a reader loads the same even number a first and last. By O2 it sees every word of write a /
+        // 2, or of a later write. Suppose it had seen a word of a later write. That word was stored after the fence
+        // that follows the odd store, and loaded before the fence that precedes the second load. So by O1 the second
+        // load would see that odd value or a later one, and none of these is a (I2). So every word is of write a / 2.
         if counter % 2 == 1 {
             return Err(Retry);
         }
@@ -316,3 +288,22 @@ impl<'m, T: Plain> Reader<'m, T> {
         Ok(counter / 2)
     }
 }
+
+// # Checked
+//
+// - `tests/nonblocking/behaviour.rs`: values, errors, layout against the model, successors; also Miri
+// - `tests/nonblocking/steps.rs`: the bounds above, counted; `tests/steps.rs`: never more, whatever the memory holds
+// - `tests/stress.rs`: threads on a payload that shows tearing; also Miri
+// - `tests/processes.rs`, `tests/deaths.rs`: SIGKILL at random moments, and before every step of every operation;
+//   `tests/nonblocking/deaths.rs`: exactly what the table above says
+// - `tests/hostile.rs`, `tests/nonblocking/hostile.rs`: a process scribbles at random
+// - `tests/nonblocking/printed.rs`: the mistakes of the listing
+// - `tests/loom.rs`, `tests/shuttle.rs`: the programs of all protocols, which check freshness with a flag; 20 000
+//   random runs
+//
+// `tests/nonblocking/loom.rs`, payload of 2 words: 2 writes × 1 read without preemption bound: 445 executions; 3 × 2
+// with bound 3: 8 419; 2 writes, 2 readers with bound 2: 2 948. Leaving out either fence, or weakening the annotation
+// of O2's store, fails there.
+//
+// Not covered: two readers without a bound on preemptions, and more readers; load buffering; AArch64 hardware. The
+// thread sanitizer does not model fences, and every access here is atomic, so it has nothing to report.

@@ -4,7 +4,6 @@
 //! Test and set: newest value behind a spin lock. A baseline to compare the other protocols with.
 //!
 //! # Use
-//!
 //! For comparison, and where no thread is real-time, the threads are few, and the memory must be that of one value.
 //! *Not for real-time*:
 //!
@@ -17,13 +16,7 @@
 //! The `try_` forms return [`Busy`] after one failed attempt. For every other use there is a protocol in
 //! [this folder](super) that does not wait.
 //!
-//! There is no form in place: no code of the caller runs while an end holds the lock. So a thread that has two ends
-//! of one object cannot request the lock through one while it holds it through the other, which would never end; a
-//! panic leaves no half-written value; and the lock is held for one copy only. A signal handler is like a thread of
-//! higher priority than the thread that it interrupts (see above): it uses the `try_` forms.
-//!
 //! # Callers
-//!
 //! Each end may be used at any time; the lock makes operations wait for each other. `X` may not run at the same time
 //! (the types and the duties of [`writer`] and [`reader`] ensure it).
 //!
@@ -33,7 +26,6 @@
 //! | `read`, `try_read`, ...              | -     | X                  | -          |
 //!
 //! # Progress
-//!
 //! W = ⌈size of a value / 8⌉ words.
 //!
 //! | operation                              | bound                                                             |
@@ -44,31 +36,10 @@
 //! | `try_read_if_newer`                    | `try_read` and 1 load; 1 load when there is nothing newer         |
 //! | `version`                              | 1 load                                                            |
 //!
-//! # State
-//!
-//! ```text
-//! byte 0    lock: 0 free | 1 held by the writer | 2 + i held by reader i
-//! byte 128  version: number of the newest write
-//! byte 136  slot
-//! ```
-//!
-//! # Invariants
-//!
-//! - I1 Only an end that has changed the lock from 0 to its own mark touches the slot, or stores the version, until
-//!   it changes the lock back.
-//! - I2 While the lock is free the slot holds the value of write `version`, whole.
-//!
 //! # Orderings
-//!
 //! - O1 hold: Release of the store that frees the lock ↔ Acquire of the exchange that takes it.
 //!
-//! # Proof
-//!
-//! The exchange succeeds for one end at a time, because it finds 0 and leaves a mark (I1). O1 orders everything that
-//! a holder did to the slot before everything that the next holder does.
-//!
 //! # Crash
-//!
 //! | death of               | what the others see                    | recovery                                           |
 //! |------------------------|----------------------------------------|----------------------------------------------------|
 //! | any end, not holding   | nothing                                | a new end continues                                |
@@ -78,57 +49,9 @@
 //! A process that can write the memory can keep all ends out, or let two in.
 //!
 //! # Source
-//!
 //! The lock of [Huang 2002, section 4], "that relies on the atomic Test-And-Set instruction". We differ: waiters spin
 //! on loads, so that they do not take the line from the holder; the mark names the holder, so that a successor can
 //! recognise its predecessor's mark.
-//!
-//! # Checked
-//!
-//! - `tests/temporal/behaviour.rs`: values, numbers, layout, successors; also Miri
-//! - `tests/temporal/steps.rs`: the bounds above, counted
-//! - the programs over all protocols, with the `try_` forms: `conformance`, `stress`, `loom`, `shuttle`, `steps`,
-//!   `processes`, `deaths`
-//! - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
-//!
-//! `tests/temporal/loom.rs`, payload of 2 words: 2 attempts to write, 2 and 1 to read by two readers, without
-//! preemption bound: 11 875 executions; spinning, 2 writes and 2 reads, bound 3: 103. Weakening either end of
-//! O1 fails there.
-//!
-//! Not covered: fairness; there is none.
-//!
-//! No code of the caller runs under the lock, so none can request it again:
-//!
-//! ```compile_fail,E0599
-//! # use taut_share::{Line, Memory, state::spinlock};
-//! # let mut lines = [const { Line::new() }; 2];
-//! let (_writer, mut readers) = spinlock::group::<u64>(Memory::new(&mut lines), 2).unwrap();
-//! let (mut first, mut second) = (readers.next().unwrap(), readers.next().unwrap());
-//! first.read_with(|_| second.read()); // E0599: no such form
-//! ```
-//! ```compile_fail,E0599
-//! # use taut_share::{Line, Memory, state::spinlock};
-//! # let mut lines = [const { Line::new() }; 2];
-//! let (mut writer, mut readers) = spinlock::group::<u64>(Memory::new(&mut lines), 1).unwrap();
-//! let mut reader = readers.next().unwrap();
-//! writer.write_with(|_| reader.read()); // E0599: no such form
-//! ```
-//!
-//! Neither end may be copied, nor shared between threads:
-//!
-//! ```compile_fail,E0599
-//! # use taut_share::{Line, Memory, state::spinlock};
-//! # let mut lines = [const { Line::new() }; 2];
-//! let (writer, mut readers) = spinlock::group::<u64>(Memory::new(&mut lines), 1).unwrap();
-//! let second = readers.next().unwrap().clone();
-//! ```
-//! ```compile_fail,E0277
-//! # use taut_share::{Line, Memory, state::spinlock};
-//! fn shared<T: Sync>(_: &T) {}
-//! # let mut lines = [const { Line::new() }; 2];
-//! let (writer, mut readers) = spinlock::group::<u64>(Memory::new(&mut lines), 1).unwrap();
-//! shared(&writer);
-//! ```
 
 use core::fmt;
 use core::iter::FusedIterator;
@@ -142,6 +65,20 @@ use super::{believed, whole_sample};
 use crate::places::{Places, uninit};
 use crate::plain::{fit, line_bytes, word_bytes};
 use crate::{LayoutError, Plain};
+
+// # State
+//
+// ```text
+// byte 0    lock: 0 free | 1 held by the writer | 2 + i held by reader i
+// byte 128  version: number of the newest write
+// byte 136  slot
+// ```
+//
+// # Invariants
+//
+// - I1 Only an end that has changed the lock from 0 to its own mark touches the slot, or stores the version, until it
+//   changes the lock back.
+// - I2 While the lock is free the slot holds the value of write `version`, whole.
 
 const FREE: u64 = 0;
 const WRITER: u64 = 1;
@@ -237,6 +174,9 @@ impl<'m, T: Plain> Object<'m, T> {
 
     #[inline(always)]
     fn try_hold(&self, mark: u64) -> Result<Held<'m>, Busy> {
+        // Proof: The exchange succeeds for one end at a time, because it finds 0 and leaves a mark (I1). O1 orders
+        // everything that a holder did to the slot before everything that the next holder does.
+
         // O1 hold (Acquire): all that the last holder did.
         match self.lock.compare_exchange(FREE, mark, Acquire, Relaxed) {
             Ok(_) => Ok(Held(self.lock)),
@@ -356,6 +296,44 @@ impl<T: Plain> ExactSizeIterator for Readers<'_, T> {}
 impl<T: Plain> FusedIterator for Readers<'_, T> {}
 
 /// An end that reads.
+///
+/// There is no form in place: no code of the caller runs while an end holds the lock. So a thread that has two ends of
+/// one object cannot request the lock through one while it holds it through the other, which would never end; a panic
+/// leaves no half-written value; and the lock is held for one copy only. A signal handler is like a thread of higher
+/// priority than the thread that it interrupts (see `Use` of the module): it uses the `try_` forms.
+///
+/// No code of the caller runs under the lock, so none can request it again:
+///
+/// ```compile_fail,E0599
+/// # use taut_share::{Line, Memory, state::spinlock};
+/// # let mut lines = [const { Line::new() }; 2];
+/// let (_writer, mut readers) = spinlock::group::<u64>(Memory::new(&mut lines), 2).unwrap();
+/// let (mut first, mut second) = (readers.next().unwrap(), readers.next().unwrap());
+/// first.read_with(|_| second.read()); // E0599: no such form
+/// ```
+/// ```compile_fail,E0599
+/// # use taut_share::{Line, Memory, state::spinlock};
+/// # let mut lines = [const { Line::new() }; 2];
+/// let (mut writer, mut readers) = spinlock::group::<u64>(Memory::new(&mut lines), 1).unwrap();
+/// let mut reader = readers.next().unwrap();
+/// writer.write_with(|_| reader.read()); // E0599: no such form
+/// ```
+///
+/// Neither end may be copied, nor shared between threads:
+///
+/// ```compile_fail,E0599
+/// # use taut_share::{Line, Memory, state::spinlock};
+/// # let mut lines = [const { Line::new() }; 2];
+/// let (writer, mut readers) = spinlock::group::<u64>(Memory::new(&mut lines), 1).unwrap();
+/// let second = readers.next().unwrap().clone();
+/// ```
+/// ```compile_fail,E0277
+/// # use taut_share::{Line, Memory, state::spinlock};
+/// fn shared<T: Sync>(_: &T) {}
+/// # let mut lines = [const { Line::new() }; 2];
+/// let (writer, mut readers) = spinlock::group::<u64>(Memory::new(&mut lines), 1).unwrap();
+/// shared(&writer);
+/// ```
 pub struct Reader<'m, T> {
     object: Object<'m, T>,
     mark: u64,
@@ -457,3 +435,17 @@ impl<'m, T: Plain> Reader<'m, T> {
         Some(version)
     }
 }
+
+// # Checked
+//
+// - `tests/temporal/behaviour.rs`: values, numbers, layout, successors; also Miri
+// - `tests/temporal/steps.rs`: the bounds above, counted
+// - the programs over all protocols, with the `try_` forms: `conformance`, `stress`, `loom`, `shuttle`, `steps`,
+//   `processes`, `deaths`
+// - `tests/hostile.rs`: a process scribbles at random; `tests/fuzzed.rs`: garbage in each word, at each step
+//
+// `tests/temporal/loom.rs`, payload of 2 words: 2 attempts to write, 2 and 1 to read by two readers, without
+// preemption bound: 11 875 executions; spinning, 2 writes and 2 reads, bound 3: 103. Weakening either end of O1 fails
+// there.
+//
+// Not covered: fairness; there is none.
