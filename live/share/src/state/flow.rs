@@ -3,6 +3,7 @@
 
 //! Flow preservation: the activation of a job fixes what the job reads, not the time at which it runs.
 //!
+//! # Use
 //! A control model computes, at each instant, all blocks that are due, in the order of their dependencies, in no time
 //! (the synchronous-reactive semantics, [Han14, I-B and Fig. 1]). Tasks of a real-time system compute the same only
 //! if every job reads the value of the *right instance* of its writer, however late the reader or the writer gets the
@@ -18,98 +19,42 @@
 //! critical section that the protocols need (`&mut Dispatcher`), and only a task that is being activated waits for
 //! it. The **writer** and the **readers** belong to the tasks. A task asks its end for the activated job and gets a
 //! guard. With the guard it writes or reads, as often as it wants, in the buffer that the dispatcher assigned; when
-//! the task drops the guard, the job is complete.
+//! the task drops the guard, the job is complete. Two protocols share all this, and differ in one point:
 //!
 //! | protocol        | protects a value from being overwritten by | buffers                        | a job that runs too long |
 //! |-----------------|--------------------------------------------|--------------------------------|--------------------------|
 //! | [`super::dbp`]  | recording which reader reads which job     | by the number of readers       | keeps its value; its next activation is refused |
 //! | [`super::tccp`] | time                                       | by how long readers' jobs last | gets `Overrun`; its next activation is refused |
 //!
-//! The protocols assume the following, and the dispatcher checks it at each activation: a task has one job at a time
-//! (deadlines are not after periods); the writer's activation comes before those of its readers at the same instant.
-//! On one processor under fixed priorities, a reader of lower priority never runs before its value is complete. On
-//! several processors it checks whether the writer's job is complete; if not, its read returns `NotYet`. The caller
-//! must then wait, or let the completion activate the reader.
+//! # Callers
+//! `-` may run at the same time, `X` may not (the types and the duties of each `writer` ensure it).
 //!
-//! ```
-//! use taut_share::state::dbp::{self, NotYet, Shape};
-//! use taut_share::{Line, Memory};
+//! |                                       | dispatcher's | writer's | a reader's                        |
+//! |---------------------------------------|--------------|----------|-----------------------------------|
+//! | `activate_…`                          | X            | -        | -                                 |
+//! | writer's `job` and its guard          | -            | X        | -                                 |
+//! | reader's `job` and its guard          | -            | -        | X by the same reader, - by others |
 //!
-//! // A display of lower priority than the sensor's task, and a controller of higher.
-//! let shape = Shape::one_processor(1, 1);
-//! let mut lines = [const { Line::new() }; 8];
-//! let (mut dispatcher, mut sensor, mut readers) = dbp::group::<[f32; 2]>(Memory::new(&mut lines), shape)?;
-//! let (mut display, mut controller) = (readers.next().expect("lower"), readers.next().expect("higher"));
+//! # Progress
+//! All wait-free; each protocol has its bounds.
 //!
-//! for (at_ns, value) in [(0, [0.5, 1.0]), (1_000_000, [0.6, 1.1])] {
-//!     dispatcher.activate_writer(at_ns)?;
-//!     let mut job = sensor.job().expect("activated");
-//!     job.write(&value);
-//! }
-//! dispatcher.activate_reader(0, 1_000_000)?;
-//! dispatcher.activate_reader(1, 1_000_000)?;
-//! let (mut shown, mut controlled) = (display.job().expect("activated"), controller.job().expect("activated"));
-//! // The display and the controller keep their values, whatever is activated meanwhile.
-//! dispatcher.activate_writer(2_000_000)?;
-//! assert_eq!(shown.read(), Ok(Some([0.6, 1.1])));
-//! assert_eq!(controlled.read(), Ok(Some([0.5, 1.0])));
-//! drop(shown);
+//! # Orderings
+//! - O2 publish: Release of the writer's store of `completed` ↔ Acquire of the reader's load.
+//! - O3 announce: Release of the store of `announced` ↔ Acquire of the reader's load.
+//! - O4 leave: Release of the reader's store of its `completed` ↔ Acquire of the dispatcher's loads.
 //!
-//! // The sensor's job is not complete: there is nothing to show yet.
-//! dispatcher.activate_reader(0, 2_000_000)?;
-//! let mut shown = display.job().expect("activated");
-//! assert_eq!(shown.read(), Err(NotYet));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! O1 orders a buffer's next write, and is each protocol's own.
 //!
-//! There is one end of each kind and number. It has one job at a time, and is not shared:
+//! # Crash
+//! | death of                           | what the others see                         | recovery                           |
+//! |------------------------------------|---------------------------------------------|------------------------------------|
+//! | dispatcher, before its (last) store | nothing                                    | a new `dispatcher` continues there; it does not know the last instant |
+//! | dispatcher, after it               | the activation                              | the same                           |
+//! | writer, in a job                   | lower readers: `NotYet`; the dispatcher: `Running` | a new `writer` gets the same job, as one that has not written |
+//! | reader, in a job                   | the dispatcher: `Running`                   | a new `reader` gets the same job, and the same value (`tccp`: or `Overrun`) |
 //!
-//! ```compile_fail,E0499
-//! # use taut_share::{Line, Memory, state::dbp::{self, Shape}};
-//! # let mut lines = [const { Line::new() }; 8];
-//! # let (_, mut writer, _) = dbp::group::<u64>(Memory::new(&mut lines), Shape::one_processor(1, 1)).unwrap();
-//! let one = writer.job();
-//! let another = writer.job();
-//! drop(one);
-//! ```
-//! ```compile_fail,E0599
-//! # use taut_share::{Line, Memory, state::dbp::{self, Shape}};
-//! # let mut lines = [const { Line::new() }; 8];
-//! # let (dispatcher, _, _) = dbp::group::<u64>(Memory::new(&mut lines), Shape::one_processor(1, 1)).unwrap();
-//! let another = dispatcher.clone();
-//! ```
-//! ```compile_fail,E0599
-//! # use taut_share::{Line, Memory, state::tccp::{self, Shape}};
-//! # let shape = Shape { lower: 1, higher: 1, buffers: 4 };
-//! # let mut lines = [const { Line::new() }; 8];
-//! # let (_, _, mut readers) = tccp::group::<u64>(Memory::new(&mut lines), shape).unwrap();
-//! let another = readers.next().unwrap().clone();
-//! ```
-//! ```compile_fail,E0277
-//! # use taut_share::{Line, Memory, state::dbp::{self, Shape}};
-//! fn shared<T: Sync>(_: &T) {}
-//! # let mut lines = [const { Line::new() }; 8];
-//! # let (dispatcher, _, _) = dbp::group::<u64>(Memory::new(&mut lines), Shape::one_processor(1, 1)).unwrap();
-//! shared(&dispatcher);
-//! ```
-//! ```compile_fail,E0277
-//! # use taut_share::{Line, Memory, state::tccp::{self, Shape}};
-//! fn shared<T: Sync>(_: &T) {}
-//! # let shape = Shape { lower: 1, higher: 1, buffers: 4 };
-//! # let mut lines = [const { Line::new() }; 8];
-//! # let (_, writer, _) = tccp::group::<u64>(Memory::new(&mut lines), shape).unwrap();
-//! shared(&writer);
-//! ```
-//! ```
-//! # use taut_share::{Line, Memory, state::dbp::{self, Shape}};
-//! fn moved<T: Send>(_: T) {}
-//! # let mut lines = [const { Line::new() }; 8];
-//! # let (dispatcher, writer, mut readers) =
-//! #     dbp::group::<u64>(Memory::new(&mut lines), Shape::one_processor(1, 1)).unwrap();
-//! moved(readers.next().unwrap());
-//! moved((dispatcher, writer, readers));
-//! ```
-
+//! # Source
+//! [Han14, II-B and II-C], of which we know only the description: see the protocols.
 use core::fmt;
 
 use taut_atomic::{AtomicU64, Claimed, LINE_BYTES};
@@ -117,6 +62,16 @@ use taut_atomic::{AtomicU64, Claimed, LINE_BYTES};
 use crate::Plain;
 use crate::places::Places;
 use crate::plain::word_bytes;
+
+mod activation;
+mod jobs;
+
+pub(super) use activation::Activation;
+pub(super) use jobs::{ReaderJobs, Value, WriterJobs};
+
+// # Invariants
+//
+// - I1 completed ≤ activated jobs ≤ completed + 1, for the writer and each reader.
 
 /// The maximum number of readers of one writer: a set of readers, and a set of buffers, fits in a word.
 pub const READERS_MAX: u32 = 62;
@@ -160,6 +115,9 @@ impl Shape {
 }
 
 /// Why a job was not activated. The object is unchanged.
+///
+/// The protocols assume the following, and the dispatcher checks it at each activation: a task has one job at a time
+/// (deadlines are not after periods); the writer's activation comes before those of its readers at the same instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotActivated {
     /// The task's last job is not complete: it has overrun its period.
@@ -187,6 +145,10 @@ impl fmt::Display for NotActivated {
 impl core::error::Error for NotActivated {}
 
 /// The writer's job whose value this job reads is not complete. A reader on another processor waits for it.
+///
+/// On one processor under fixed priorities, a reader of lower priority never runs before its value is complete. On
+/// several processors it checks whether the writer's job is complete; if not, its read returns `NotYet`. The caller
+/// must then wait, or let the completion activate the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotYet;
 
@@ -197,34 +159,6 @@ impl fmt::Display for NotYet {
 }
 
 impl core::error::Error for NotYet {}
-
-/// The order of activations that preserves the flow.
-#[derive(Default)]
-pub(super) struct Instants {
-    /// The instant of the last activation, in nanoseconds of any clock.
-    last: u64,
-    /// Whether a reader was activated at that instant.
-    reader: bool,
-}
-
-impl Instants {
-    /// Checks whether an activation of the writer may come now.
-    pub(super) fn admit_writer(&self, at_ns: u64) -> Result<(), NotActivated> {
-        let late = at_ns < self.last || (at_ns == self.last && self.reader);
-        if late { Err(NotActivated::OutOfOrder) } else { Ok(()) }
-    }
-
-    /// Checks whether an activation of a reader may come now.
-    pub(super) fn admit_reader(&self, at_ns: u64) -> Result<(), NotActivated> {
-        if at_ns < self.last { Err(NotActivated::OutOfOrder) } else { Ok(()) }
-    }
-
-    /// Records an activation.
-    pub(super) fn pass(&mut self, at_ns: u64, reader: bool) {
-        self.reader = reader || (self.reader && at_ns == self.last);
-        self.last = at_ns;
-    }
-}
 
 /// Bytes before the buffers: the dispatcher's line, the writer's, and a mailbox for each reader.
 const fn head_bytes(readers: u32) -> usize {
@@ -238,6 +172,8 @@ const fn stride<T>() -> usize {
 
 /// The offsets of the parts of an object of a given shape.
 ///
+/// # State
+///
 /// ```text
 /// byte 0              activated (the dispatcher's)
 /// byte 128            completed, first (the writer's)
@@ -249,8 +185,8 @@ pub(super) struct Layout;
 
 impl Layout {
     pub(super) const ACTIVATED: usize = 0;
-    pub(super) const COMPLETED: usize = LINE_BYTES;
-    pub(super) const FIRST: usize = LINE_BYTES + 8;
+    const COMPLETED: usize = LINE_BYTES;
+    const FIRST: usize = LINE_BYTES + 8;
 
     /// Bytes of the whole object; `None` if the size does not fit in `usize`, or the shape has no buffers, no readers
     /// or too many readers.
@@ -272,17 +208,17 @@ impl Layout {
 
 /// The words between the dispatcher and one reader.
 #[derive(Clone, Copy)]
-pub(super) struct Mailbox<'m> {
+struct Mailbox<'m> {
     /// The dispatcher's: the number of the reader's job that was activated last.
-    pub(super) announced: &'m AtomicU64,
+    announced: &'m AtomicU64,
     /// The dispatcher's: what that job reads.
-    pub(super) what: &'m AtomicU64,
+    what: &'m AtomicU64,
     /// The reader's: the number of its job that was completed last.
-    pub(super) completed: &'m AtomicU64,
+    completed: &'m AtomicU64,
 }
 
 impl<'m> Mailbox<'m> {
-    pub(super) fn new(memory: &Claimed<'m>, which: u32) -> Self {
+    fn new(memory: &Claimed<'m>, which: u32) -> Self {
         let at = head_bytes(which);
         Self {
             announced: memory.word(at),
@@ -291,3 +227,7 @@ impl<'m> Mailbox<'m> {
         }
     }
 }
+
+// # Checked
+//
+// With each protocol: `tests/flow` runs both, against one interpreter of the semantics (`tests/flow/reference.rs`).
