@@ -40,8 +40,7 @@
 //! # Orderings
 //! - O1 publish: Release of the store of `latest` ↔ Acquire of the slow reader's first load of it.
 //! - O2 reuse: Release fence before the words of a write ↔ Acquire fence between a reader's words and its second load.
-//! - O3 ask: Release of the reader's store of its bit ↔ Acquire of the writer's load of it.
-//! - O4 answer: Release of the writer's store of the answer ↔ Acquire of the reader's load of it.
+//! - O3 and O4, between request and answer, are those of the helping slots (`helping_slot`).
 //!
 //! # Crash
 //! | death of                             | what the others see | recovery                                               |
@@ -88,10 +87,8 @@ use crate::{LayoutError, Plain};
 //
 // - I1 The numbers in `latest` grow by one from write to write; while it has number j, only the buffer of write j + 1
 //   is written.
-// - I2 The writer writes a slow reader's copy only while the bits differ; the reader reads it only while they are
-//   equal.
-// - I3 Only the reader makes its bits differ. Only the writer makes them equal, once for each request, after `latest`
-//   has the number with which it answers.
+// - I2 Those of the helping slots (`helping_slot`); the writer makes the bits equal after `latest` has the number with
+//   which it answers.
 
 /// Bytes that an object for `T` needs; `None` unless there are 1 to 250 slow readers and 2 to 256 buffers and the
 /// size fits in `usize`.
@@ -219,18 +216,7 @@ impl<'m, T: Plain> Writer<'m, T> {
         fence(Release); // O2 reuse: the number before this one, before the words.
         self.ring.store(self.next, value);
         self.ring.latest.store(self.next.word, Release); // O1 publish: the words before their number.
-        for which in 0..self.slots.count() {
-            let Some(slot) = self.slots.get(which) else { break };
-            let asked = slot.asked.load(Acquire) & 1; // O3 ask: the reader's last copying before ours.
-            if asked != self.answered.get(which) {
-                // SAFETY: the bits differ, by our private account of the answers; the reader's copying is over (O3),
-                // and it will not read until we answer (I2).
-                unsafe { slot.leave(value) };
-                self.answered.set(which, asked);
-                // O4 answer: the copy before the bits are equal.
-                slot.answered.store(self.next.version() << 1 | asked, Release);
-            }
-        }
+        self.slots.answer(&mut self.answered, self.next.version(), value);
         self.next = self.ring.after(self.next);
     }
 }
@@ -290,9 +276,7 @@ pub struct SlowReader<'m, T> {
 
 impl<'m, T: Plain> SlowReader<'m, T> {
     fn attach(ring: Ring<'m, T>, slot: HelpingSlot<'m, T>) -> Self {
-        // Relaxed: the last reader has ended before this call.
-        let asked = slot.asked.load(Relaxed) & 1;
-        Self { ring, slot, asked, seen: 0 }
+        Self { ring, asked: slot.last_asked(), slot, seen: 0 }
     }
 
     /// The newest value; `None` before the first write. Two attempts: [Progress](self#progress) says when two are
@@ -428,24 +412,24 @@ impl<'m, T: Plain> SlowReader<'m, T> {
     /// Takes the writer's answer if it is for a read that began when the newest number was `begun`, or for a later
     /// one; otherwise asks the writer, unless this reader has already asked.
     fn answer(&mut self, begun: u64, value: &mut MaybeUninit<T>) -> Option<u64> {
-        // Proof: *A value out of the copy*: the bits are equal, so the copy is the reader's (I2): O4 orders the
-        // writer's copying before ours, and O3 orders ours before the writer's next. The reader accepts the copy only
-        // if its number is at least that of `latest` at the first attempt of this read. So the value is not older than
-        // the newest value at that time, and as it was published before it was copied (I3), it has been the newest
-        // since. An answer that comes after its read has ended stays in the copy, and its number shows the next read
-        // that it is old; without that comparison a read returns a stale value (`tests/temporal/printed.rs`).
-        let answered = self.slot.answered.load(Acquire); // O4 answer
+        // Proof: *A value out of the copy*: the bits are equal, so the copy is whole (`HelpingSlot::take`). The reader
+        // accepts the copy only if its number is at least that of `latest` at the first attempt of this read. So the
+        // value is not older than the newest value at that time, and as it was published before it was copied (I2), it
+        // has been the newest since. An answer that comes after its read has ended stays in the copy, and its number
+        // shows the next read that it is old; without that comparison a read returns a stale value
+        // (`tests/temporal/printed.rs`).
+        let answered = self.slot.answered();
         if answered & 1 != self.asked {
             return None;
         }
         let version = answered >> 1;
         if version >= begun {
-            // SAFETY: the bits are equal; the writer's copying is over (O4), and it will not write until we ask (I2).
+            // SAFETY: the answer has our bit, and we have not asked since.
             unsafe { self.slot.take(value) };
             return Some(version);
         }
         self.asked ^= 1;
-        self.slot.asked.store(self.asked, Release); // O3 ask: our last copying before the writer's.
+        self.slot.ask(self.asked);
         None
     }
 }
@@ -462,7 +446,7 @@ impl<'m, T: Plain> SlowReader<'m, T> {
 // `tests/temporal/loom.rs`, payload of 2 words, 2 buffers: 3 writes × 1 read of 3 attempts without preemption bound:
 // 3 269 executions, in some of which the writer answers; with bound 3, 4 × 2 of 2 attempts: 7 790; 3 × 2 of one
 // attempt, starting with an answer present: 9 490; `read_if_newer`, 2 × 2: 73. Leaving out any of the ten orderings,
-// or weakening it by one step, fails there.
+// those of the helping slots included, or weakening it by one step, fails there.
 //
 // Not covered: all interleavings of more than 3 writes, so the proof above argues that two attempts suffice, and no
 // test enumerates it; load buffering (the Release of O3 forbids what it could do to a copy); AArch64 hardware.

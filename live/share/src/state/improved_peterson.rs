@@ -56,7 +56,7 @@ use super::peterson::{bytes_over, parts};
 //
 // # Invariants
 //
-// - I1 to I3 of [`super::peterson`], for any number of buffers from 2 on.
+// - I1 and I2 of [`super::peterson`], for any number of buffers from 2 on.
 
 /// Bytes that an object for `T` needs; `None` unless there are 1 to 250 slow readers and 2 to 256 buffers and the
 /// size fits in `usize`.

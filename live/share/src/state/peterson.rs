@@ -36,10 +36,9 @@
 //! # Orderings
 //! - O1 publish: Release of the store of `latest` ↔ Acquire of the reader's loads of it.
 //! - O2 reuse: Release fence before the words of a write ↔ Acquire fence after the words of a read.
-//! - O3 ask: Release of the reader's store of its bit ↔ Acquire of the writer's load of it.
-//! - O4 answer: Release of the writer's store of the answer ↔ Acquire of the reader's load of it after its words.
 //! - O5 meet: SeqCst fence of the reader, between its bit and its load of `latest` ↔ SeqCst fence of the writer,
 //!   between its store of `latest` and its loads of the bits.
+//! - O3 and O4, between request and answer, are those of the helping slots (`helping_slot`).
 //!
 //! # Crash
 //! | death of                        | what the others see | recovery                                            |
@@ -86,9 +85,7 @@ use crate::{LayoutError, Plain};
 //
 // - I1 The numbers in `latest` grow by one from write to write; while it has number j, only the buffer of write j + 1
 //   is written.
-// - I2 The writer writes a reader's copy only while the bits differ; the reader reads it only while they are equal.
-// - I3 Only the reader makes its bits differ, at the begin of a read. Only the writer makes them equal, once for each
-//   request.
+// - I2 Those of the helping slots (`helping_slot`); the reader makes its bits differ at the begin of a read.
 
 /// The number of main buffers.
 const BUFFERS: u32 = 2;
@@ -197,18 +194,7 @@ impl<'m, T: Plain> Writer<'m, T> {
         self.ring.store(self.next, value);
         self.ring.latest.store(self.next.word, Release); // O1 publish: the words before their number.
         fence(SeqCst); // O5 meet: our number before our loads of the bits.
-        for which in 0..self.slots.count() {
-            let Some(slot) = self.slots.get(which) else { break };
-            let asked = slot.asked.load(Acquire) & 1; // O3 ask: the reader's last copying before ours.
-            if asked != self.answered.get(which) {
-                // SAFETY: the bits differ, by our private account of the answers; the reader's copying is over (O3),
-                // and it will not read until we answer (I2).
-                unsafe { slot.leave(value) };
-                self.answered.set(which, asked);
-                // O4 answer: the copy before the bits are equal.
-                slot.answered.store(self.next.version() << 1 | asked, Release);
-            }
-        }
+        self.slots.answer(&mut self.answered, self.next.version(), value);
         self.next = self.ring.after(self.next);
     }
 }
@@ -336,21 +322,19 @@ impl<'m, T: Plain> Reader<'m, T> {
         // writer stored the answer then (or earlier), and by O2 the reader would have loaded it: the bits would be
         // equal.
         //
-        // *If they are equal*, the writer has answered since this read asked (I3), and the copy is the reader's until
-        // it asks again (I2): O4 orders the writer's copying before ours, O3 ours before the writer's next. The value
-        // is of a write whose load of the bit came after the begin of this read, so it is not older than the last
-        // write that was complete then. (Where stores become visible late, the answer to the previous read may become
-        // visible only during this read, which has then repeated a request that was still open. In this case the
-        // reader could not know at the begin that the write of that answer was complete, so that write is not older
-        // than any write that it knew to be complete.)
+        // *If they are equal*, the writer has answered since this read asked (I2), and the copy is the reader's until
+        // it asks again (`HelpingSlot::take`). The value is of a write whose load of the bit came after the begin of
+        // this read, so it is not older than the last write that was complete then. (Where stores become visible late,
+        // the answer to the previous read may become visible only during this read, which has then repeated a request
+        // that was still open. In this case the reader could not know at the begin that the write of that answer was
+        // complete, so that write is not older than any write that it knew to be complete.)
 
-        // Relaxed: no read relies on it.
-        let asked = !self.slot.answered.load(Relaxed) & 1;
+        let asked = !self.slot.last_answered() & 1;
         // Proof: A reader asks with *the complement of what the writer has answered*, loaded anew for each read, and
         // not of what this reader asked last. A reader that toggles a bit of its own withdraws a request that is not
         // answered yet, and takes the next answer, or none at all, for its copy (`tests/temporal/printed.rs` shows the
         // resulting stale value).
-        self.slot.asked.store(asked, Release); // O3 ask: our last copying before the writer's.
+        self.slot.ask(asked);
         fence(SeqCst); // O5 meet: our bit before our load of the number.
         let latest = self.ring.latest.load(Acquire); // O1 publish
         if latest == 0 {
@@ -359,9 +343,9 @@ impl<'m, T: Plain> Reader<'m, T> {
         let turn = self.ring.turn(latest);
         self.ring.load(turn, value);
         fence(Acquire); // O2 reuse: the words before the load of the answer.
-        let answered = self.slot.answered.load(Acquire); // O4 answer
+        let answered = self.slot.answered();
         self.seen = if answered & 1 == asked {
-            // SAFETY: the bits are equal; the writer's copying is over (O4), and it will not write until we ask (I2).
+            // SAFETY: the answer has our bit, and we have not asked since.
             unsafe { self.slot.take(value) };
             answered >> 1
         } else {
@@ -381,8 +365,8 @@ impl<'m, T: Plain> Reader<'m, T> {
 //
 // `tests/temporal/loom.rs`, payload of 2 words, 1 reader: 2 writes × 1 read, and 2 × 2 of `read_if_newer`, without
 // preemption bound: 121 and 1 657 executions; 3 × 2 with bound 4: 4 144; with an answer to the previous read still on
-// its way, bound 3: 1 368; 2 readers one after the other, bound 3: 1 028. Leaving out any of the twelve orderings, or
-// weakening it by one step, fails there.
+// its way, bound 3: 1 368; 2 readers one after the other, bound 3: 1 028. Leaving out any of the twelve orderings,
+// those of the helping slots included, or weakening it by one step, fails there.
 //
 // Not covered: exhaustive runs of two readers at the same time, or of more; load buffering (the Release of O3 forbids
 // what it could do to a copy); AArch64 hardware.
