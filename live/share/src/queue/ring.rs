@@ -69,6 +69,10 @@ use crate::places::{Places, uninit};
 use crate::plain::{fit, slot_bytes};
 use crate::{LayoutError, Plain};
 
+mod ends;
+
+pub(super) use ends::ends;
+
 // # State
 //
 // ```text
@@ -386,7 +390,47 @@ impl<'m, T: Plain, P: Policy> Writer<'m, T, P> {
 
 /// The end that pops. Not real-time.
 ///
-/// With [`Unpublished`] it is a follower, which sees the same values and takes them from no other reader.
+/// With [`Unpublished`] it is a follower, one more reader; there may be any number. Each sees every value and discards
+/// by this policy independently of the others, and takes no value from another reader: only a reader itself knows what
+/// it has taken, and the ring does not change. Followers do not share work; for that, put a queue before each worker.
+/// The one [`Published`] reader differs in that it stores its head in the object, so that a successor continues after
+/// it.
+///
+/// An end can move to another thread but cannot be shared between threads, and only followers can be cloned:
+///
+/// ```
+/// # use taut_share::{Line, Memory, queue::qrtwo};
+/// fn moved<T: Send>(_: T) {}
+/// let mut lines = [const { Line::new() }; 4];
+/// let (writer, reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 2, 0).unwrap();
+/// moved((reader.follower().clone(), writer, reader));
+/// ```
+/// ```compile_fail,E0277
+/// # use taut_share::{Line, Memory, queue::qrtwo};
+/// fn shared<T: Sync>(_: &T) {}
+/// let mut lines = [const { Line::new() }; 4];
+/// let (writer, reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 2, 0).unwrap();
+/// shared(&writer);
+/// ```
+/// ```compile_fail,E0277
+/// # use taut_share::{Line, Memory, queue::qrtwo};
+/// fn shared<T: Sync>(_: &T) {}
+/// let mut lines = [const { Line::new() }; 4];
+/// let (writer, reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 2, 0).unwrap();
+/// shared(&reader.follower());
+/// ```
+/// ```compile_fail,E0599
+/// # use taut_share::{Line, Memory, queue::qrtwo};
+/// let mut lines = [const { Line::new() }; 4];
+/// let (writer, reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 2, 0).unwrap();
+/// let second = writer.clone();
+/// ```
+/// ```compile_fail,E0599
+/// # use taut_share::{Line, Memory, queue::qrtwo};
+/// let mut lines = [const { Line::new() }; 4];
+/// let (writer, reader) = qrtwo::pair::<u64>(Memory::new(&mut lines), 2, 0).unwrap();
+/// let second = reader.clone();
+/// ```
 pub struct Reader<'m, T, P, H = Published<'m>> {
     view: View<'m, T, P>,
     ahead: Ahead,
