@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Protocol files: their heads have headings of the template, the rest of the template stands beside the code, and
-//! labels mark both ends of each memory ordering.
+//! Protocol files: their heads have the headings of the template and stay short, the rest of the template stands beside
+//! the code, and labels mark both ends of each memory ordering.
 //!
 //! A head is the contract: who may call what, what it costs, what a death leaves behind. State and invariants stand
 //! above the layout, the proof at the accesses, and what was checked at the end of the file: each in a comment that
@@ -34,6 +34,9 @@ const HEAD: &[&str] = &["Use", "Callers", "Progress", "Orderings", "Crash", "Sou
 
 /// The headings of comments beside the code, or of the head.
 const BODY: &[&str] = &["State", "Invariants", "Proof", "Checked"];
+
+/// A head has at most so many lines.
+const HEAD_LINES: usize = 60;
 
 /// Orderings that are stronger than `Relaxed`.
 const STRONG: &[&str] = &["Acquire", "Release", "AcqRel", "SeqCst"];
@@ -127,7 +130,7 @@ fn check_protocol(path: &str, source: &str) -> Vec<Finding> {
     findings
 }
 
-/// Whether the head has its headings in order, and comments have the others.
+/// Whether the head is short and has its headings in order, and comments have the others.
 fn check_headings(path: &str, source: &str) -> Vec<Finding> {
     let mut messages = Vec::new();
     let mut after = 0;
@@ -142,6 +145,12 @@ fn check_headings(path: &str, source: &str) -> Vec<Finding> {
         if !source.lines().any(|line| begins_with(line, heading)) {
             messages.push(format!("no comment begins with `{heading}`"));
         }
+    }
+    let in_head = |line: &&str| line.starts_with("//!");
+    let lines = source.lines().skip_while(|line| !in_head(line)).take_while(in_head).count();
+    if lines > HEAD_LINES {
+        messages
+            .push(format!("the head has {lines} lines: at most {HEAD_LINES}, and the rest beside the code"));
     }
     messages.into_iter().map(|message| Finding::at(path, 0, message)).collect()
 }
@@ -339,6 +348,14 @@ fn read() {
         let found = findings(&head, &CODE.replacen("{\n    w.store", &proof.replace("Proof: ", ""), 1));
         assert!(found.iter().any(|f| f.contains("`O9 nothing` is not declared")), "{found:?}");
         assert!(found.iter().any(|f| f.contains("no comment begins with `Proof`")), "{found:?}");
+    }
+
+    #[test]
+    fn a_long_head_is_found() {
+        let long = |more: usize| findings(&format!("{TEXT}{}", "//! and\n".repeat(more)), CODE);
+        let most = HEAD_LINES - TEXT.lines().count();
+        assert_eq!(long(most), [""; 0]);
+        assert_eq!(long(most + 1), ["p.rs: the head has 61 lines: at most 60, and the rest beside the code"]);
     }
 
     #[test]
