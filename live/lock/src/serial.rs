@@ -26,7 +26,7 @@
 //! A panic inside, or a thread that ends there, poisons the end. The end may have been left in the middle of an
 //! operation, which the file of every object describes as the death of its party at that step: call `recover`, and
 //! make a new end in its place. Processes that share a side do not share an end, because ends keep counters of
-//! their own: each process attaches anew under a [`PiMutex`](taut_sys::mutex::PiMutex) of their segment.
+//! their own: each process attaches anew under a [`PiMutex`] of their segment.
 //!
 //! # Source
 //! [Perez Ruiz 2020, Figure 1]; [Sha 1990] for the inheritance; the mutex is the C library's, on FUTEX_LOCK_PI.

@@ -139,12 +139,12 @@ pub fn party<'m>(
     Party::take_slot(Object::new(&memory, parties, Some(lives))?, which, alive)
 }
 
-/// Several parties of a lock between processes for one process: for each number of the range, what [`party`]
+/// Several parties of a lock between processes for one process: for each number of the range, what [`party()`]
 /// returns.
 ///
 /// # Errors
 ///
-/// As [`party`].
+/// As [`party()`].
 pub fn slots<'m>(
     memory: Memory<'m>,
     parties: u32,

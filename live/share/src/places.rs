@@ -12,8 +12,8 @@ use taut_atomic::{Claimed, Lent, LentMut, LentPlace, LentPlaceMut, Slots};
 use crate::Plain;
 use crate::plain::word_bytes;
 
-/// Places of equal size for values in a [`Memory`]. An object accesses a place either exclusively or with validation
-/// (see [`Slots`]).
+/// Places of equal size for values in a [`Memory`](crate::Memory). An object accesses a place either exclusively or
+/// with validation (see [`Slots`]).
 pub(crate) struct Places<'m, T> {
     slots: Slots<'m>,
     /// Ends move between threads, but threads do not share them.
@@ -100,7 +100,8 @@ impl<'m, T: Plain> Places<'m, T> {
     ///
     /// # Safety
     ///
-    /// As for [`Places::read`], while `look` runs; and as [`Memory::from_raw`] requires for places that are lent.
+    /// As for [`Places::read`], while `look` runs; and as [`Memory::from_raw`](crate::Memory::from_raw) requires for
+    /// places that are lent.
     #[inline(always)]
     pub(crate) unsafe fn lend<R>(&self, index: usize, look: impl FnOnce(&T) -> R) -> R {
         // SAFETY: the caller's conditions.
@@ -111,7 +112,8 @@ impl<'m, T: Plain> Places<'m, T> {
     ///
     /// # Safety
     ///
-    /// As for [`Places::write`], while `fill` runs; and as [`Memory::from_raw`] requires for places that are lent.
+    /// As for [`Places::write`], while `fill` runs; and as [`Memory::from_raw`](crate::Memory::from_raw) requires for
+    /// places that are lent.
     #[inline(always)]
     pub(crate) unsafe fn lend_mut<R>(&self, index: usize, fill: impl FnOnce(&mut T) -> R) -> R {
         // SAFETY: the caller's conditions.
@@ -122,8 +124,8 @@ impl<'m, T: Plain> Places<'m, T> {
     ///
     /// # Safety
     ///
-    /// As for [`Places::read`] of each of them, while the result lives; and as [`Memory::from_raw`] requires for
-    /// places that are lent.
+    /// As for [`Places::read`] of each of them, while the result lives; and as
+    /// [`Memory::from_raw`](crate::Memory::from_raw) requires for places that are lent.
     #[inline(always)]
     pub(crate) unsafe fn lend_run(&self, index: usize, count: usize) -> Lent<'m, T> {
         // SAFETY: the caller's conditions.
@@ -134,8 +136,8 @@ impl<'m, T: Plain> Places<'m, T> {
     ///
     /// # Safety
     ///
-    /// As for [`Places::write`] of each of them, while the result lives; and as [`Memory::from_raw`] requires for
-    /// places that are lent.
+    /// As for [`Places::write`] of each of them, while the result lives; and as
+    /// [`Memory::from_raw`](crate::Memory::from_raw) requires for places that are lent.
     #[inline(always)]
     pub(crate) unsafe fn lend_run_mut(&self, index: usize, count: usize) -> LentMut<'m, T> {
         // SAFETY: the caller's conditions.
