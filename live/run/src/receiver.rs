@@ -19,7 +19,7 @@ use taut_sys::clock;
 use crate::Receiver;
 use crate::control::{Reason, State};
 use crate::job::{Failure, Job};
-use crate::job_context::{Body, JobContext, notify};
+use crate::lifecycle::{Body, JobContext, notify};
 use crate::payload::{Payload, Stamped};
 
 /// A receiver, with the ends on which it waits.

@@ -15,11 +15,11 @@ use taut_sys::switched::SwitchMark;
 use taut_sys::usage::{Usage, thread_usage};
 use taut_sys::{clock, futex, interrupt};
 
-use crate::control::{Control, Reason, State};
+use crate::Component;
+use crate::control::{Control, State};
 use crate::flow::{NotBegun, TaskFlows};
 use crate::guard::heap_uses;
 use crate::job::{EventRecorder, Failure, Job};
-use crate::{Component, Task};
 
 /// Sleep between two looks of a thread that waits for two event counts where the system has no call for that.
 const LOOK_NS: u64 = 1_000_000;
@@ -156,7 +156,7 @@ impl<'s> JobContext<'s> {
 
     /// Activates the job that is due at an instant, and waits until the values that it reads are there; `false` if
     /// the application stops first.
-    fn activate(&mut self, due_ns: u64) -> bool {
+    pub(crate) fn activate(&mut self, due_ns: u64) -> bool {
         self.account();
         let Self { flows: Some(flows), account, .. } = self else { return true };
         let at_ns = due_ns.saturating_sub(self.origin_ns);
@@ -226,7 +226,7 @@ impl<'s> JobContext<'s> {
     }
 
     /// Completes the activated job in every flow.
-    fn complete(&mut self) {
+    pub(crate) fn complete(&mut self) {
         if let Some(flows) = &mut self.flows {
             flows.complete();
         }
@@ -234,7 +234,7 @@ impl<'s> JobContext<'s> {
 
     /// Activates and completes a job that does nothing, in place of a skipped release; `false` if the application
     /// stops first.
-    fn hold(&mut self, due_ns: u64) -> bool {
+    pub(crate) fn hold(&mut self, due_ns: u64) -> bool {
         let activated = self.activate(due_ns);
         if activated {
             self.complete();
@@ -243,7 +243,7 @@ impl<'s> JobContext<'s> {
     }
 
     /// Follows the service's state. Returns whether the job that is due may run; `None` if the service has stopped.
-    fn follow(&mut self, component: &mut dyn Component) -> Option<bool> {
+    pub(crate) fn follow(&mut self, component: &mut dyn Component) -> Option<bool> {
         if let Some(state) = self.changed() {
             notify(component, state);
         }
@@ -425,97 +425,5 @@ impl Counts {
             (Count::Blocked, voluntary.saturating_sub(waits)),
             (Count::Preempted, now.involuntary_switches - then.involuntary_switches),
         ])
-    }
-}
-
-/// A periodic task on a thread of its own, or dispatched.
-pub(crate) struct PeriodicBody<T> {
-    task: T,
-}
-
-impl<T: Task> PeriodicBody<T> {
-    pub(crate) fn new(task: T) -> Self {
-        Self { task }
-    }
-}
-
-impl<T: Task> Body for PeriodicBody<T> {
-    fn start(&mut self) {
-        self.task.start();
-    }
-
-    fn run(&mut self, context: &mut JobContext<'_>) {
-        let period_ns = context.timing.period_ns;
-        let mut due_ns = context.origin_ns.saturating_add(context.timing.offset_ns);
-        let mut number = 0;
-        while context.sleep_until(due_ns) {
-            match context.follow(&mut self.task) {
-                None => {
-                    context.retire();
-                    break;
-                }
-                Some(false) => {
-                    context.event_recorder.own(due_ns, Kind::Skip, number, 0);
-                    if !context.hold(due_ns) {
-                        break;
-                    }
-                }
-                Some(true) => {
-                    if !context.activate(due_ns) {
-                        break;
-                    }
-                    let end_ns = context.job(number, due_ns, |job| self.task.release(job));
-                    if end_ns > due_ns.saturating_add(period_ns) {
-                        let policy = context.timing.on_overrun;
-                        context.event_recorder.own(end_ns, Kind::Overrun, number, policy as u64);
-                        match policy {
-                            Overrun::SkipNext => {
-                                let mut next_ns = due_ns.saturating_add(period_ns);
-                                while next_ns <= end_ns && !context.control.is_past(next_ns) {
-                                    number += 1;
-                                    context.event_recorder.own(next_ns, Kind::Skip, number, 0);
-                                    if !context.hold(next_ns) {
-                                        break;
-                                    }
-                                    due_ns = next_ns;
-                                    next_ns = due_ns.saturating_add(period_ns);
-                                }
-                            }
-                            Overrun::StopApp => {
-                                context.control.stop_because(Reason::Overrun(context.timing.task.into()));
-                                break;
-                            }
-                            // The next job starts at once. The last two policies exist on dispatched cores only.
-                            Overrun::RunOn | Overrun::KillJob | Overrun::Demote => {}
-                        }
-                    }
-                }
-            }
-            due_ns = due_ns.saturating_add(period_ns);
-            number += 1;
-        }
-        self.stop();
-    }
-
-    fn once(&mut self, context: &mut JobContext<'_>, job: &mut taut_exec::Job<'_>) -> bool {
-        match context.follow(&mut self.task) {
-            // The task retires from its flows at its next release, because retiring may take a lock.
-            None => {
-                context.complete();
-                return false;
-            }
-            Some(false) => {}
-            Some(true) => context.dispatched(job, |job| self.task.release(job)),
-        }
-        context.complete();
-        true
-    }
-
-    fn stop(&mut self) {
-        self.task.stop();
-    }
-
-    fn finish(&mut self) -> Result<(), Box<dyn Error>> {
-        self.task.finish()
     }
 }

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Tasks whose jobs a dispatcher releases, as its [`Work`].
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use taut_exec::Work;
+use taut_lock::Listener;
+use taut_time::Duration;
+
+use crate::Error;
+use crate::control::{Control, Reason};
+use crate::lifecycle::{Body, JobContext};
+use crate::names::position;
+
+/// A best-effort task's place in its server, which its jobs donate to the task's thread.
+pub(crate) struct Donor<'h> {
+    pub(crate) task: usize,
+    /// Linux's id of the thread, once it is on the server's processor; 0 before, and if it never gets there.
+    pub(crate) thread: &'h AtomicI32,
+}
+
+impl Work for Donor<'_> {
+    fn run(&mut self, job: &mut taut_exec::Job<'_>) {
+        job.donate(self.thread.load(Ordering::Acquire));
+    }
+}
+
+/// A task whose jobs a dispatcher releases.
+pub(crate) struct DispatchedTask<'p> {
+    pub(crate) task: usize,
+    pub(crate) body: Box<dyn Body + 'p>,
+    pub(crate) context: JobContext<'p>,
+    /// The listener of the channel that releases it, if one does.
+    pub(crate) listener: Option<Listener<'p>>,
+    control: &'p Control,
+    over: bool,
+    panicked: bool,
+}
+
+impl<'p> DispatchedTask<'p> {
+    pub(crate) fn new(
+        task: usize,
+        body: Box<dyn Body + 'p>,
+        context: JobContext<'p>,
+        listener: Option<Listener<'p>>,
+        control: &'p Control,
+    ) -> Self {
+        Self { task, body, context, listener, control, over: false, panicked: false }
+    }
+
+    /// How long the dispatcher does not listen after a notification of the task: a client may notify without end.
+    pub(crate) fn apart(&self) -> Duration {
+        let client = self.context.timing.by_client;
+        if client { Duration::from_ns(self.context.timing.period_ns) } else { Duration::ZERO }
+    }
+
+    /// Stops the task if its last job has not. On the main thread, after the executor has ended.
+    pub(crate) fn stop(&mut self) {
+        if !self.over && !self.panicked {
+            self.body.stop();
+        }
+        self.over = true;
+    }
+
+    /// Finishes the task, after [`DispatchedTask::stop`].
+    pub(crate) fn end(&mut self) -> Result<(), Box<dyn std::error::Error>> {
+        if self.panicked {
+            return Err(Box::new(Error::Thread("it panicked".to_owned())));
+        }
+        self.body.finish()
+    }
+}
+
+impl Work for &mut DispatchedTask<'_> {
+    fn poll(&mut self, now_ns: u64) -> Option<u64> {
+        if self.over { None } else { self.body.poll(&self.context, now_ns) }
+    }
+
+    fn admit(&mut self, next: u64, begins: bool) -> bool {
+        if self.over {
+            self.context.retire();
+        }
+        self.over || self.context.admit(next, begins)
+    }
+
+    fn run(&mut self, job: &mut taut_exec::Job<'_>) {
+        if self.over {
+            return;
+        }
+        let DispatchedTask { body, context, .. } = &mut **self;
+        // The code of a panicked task does not run again, and without it, the running system is not the one that
+        // was proven.
+        match catch_unwind(AssertUnwindSafe(|| body.once(context, job))) {
+            Ok(true) => {}
+            Ok(false) => {
+                self.body.stop();
+                self.over = true;
+            }
+            Err(panic) => {
+                // Leaked: dropping the payload of a panic might panic again.
+                std::mem::forget(panic);
+                (self.over, self.panicked) = (true, true);
+                self.control.stop_because(Reason::Panic(position(self.task).into()));
+            }
+        }
+    }
+}
