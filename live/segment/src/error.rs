@@ -329,6 +329,56 @@ pub enum FolderProblem {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::BadName { .. }
+            | Self::Folder { .. }
+            | Self::PathTooLong { .. }
+            | Self::AlreadyRunning { .. }
+            | Self::UnknownGroup { .. }
+            | Self::Directory { .. }
+            | Self::ClientTwice { .. }
+            | Self::OutOfBounds { .. }
+            | Self::Overlap { .. }
+            | Self::SharedPage { .. }
+            | Self::TooManyFiles { .. }
+            | Self::TooLarge { .. } => self.fmt_making(f),
+            Self::NotRunning { .. }
+            | Self::Stale { .. }
+            | Self::NotASocket { .. }
+            | Self::NotPermitted { .. }
+            | Self::UnknownClient { .. }
+            | Self::NameTaken { .. }
+            | Self::WrongProtocolVersion { .. }
+            | Self::NoAnswer { .. }
+            | Self::TurnedAway { .. }
+            | Self::NotAnApplication { .. } => self.fmt_attaching(f),
+            Self::WrongMagic
+            | Self::WrongByteOrder
+            | Self::WrongFormat { .. }
+            | Self::WrongHeaderSize { .. }
+            | Self::Truncated { .. }
+            | Self::SizeDiffers { .. }
+            | Self::NotSealed
+            | Self::MemoryLimit { .. }
+            | Self::Inconsistent { .. } => self.fmt_memory(f),
+            Self::Layout { .. }
+            | Self::NoObject { .. }
+            | Self::NoEndpoint { .. }
+            | Self::EndpointTaken { .. }
+            | Self::ObjectDiffers { .. } => self.fmt_object(f),
+            Self::NoChannel { .. } | Self::WrongRole { .. } | Self::LayoutDiffers { .. } => {
+                self.fmt_channel(f)
+            }
+            Self::Socket { .. } | Self::NoProc { .. } | Self::System(_) => self.fmt_system(f),
+        }
+    }
+}
+
+/// The texts, by what the error is about. Each function has those of its group, which `fmt` chooses; an error of another
+/// group would be shown as `Debug` shows it.
+impl Error {
+    /// The texts about the segment that an owner makes.
+    fn fmt_making(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::BadName { name } => {
                 write!(
                     f,
@@ -377,6 +427,13 @@ impl fmt::Display for Error {
                 f,
                 "the segment takes {size} bytes, and this machine has {memory}: use smaller values, or fewer places for them"
             ),
+            other => fmt::Debug::fmt(other, f),
+        }
+    }
+
+    /// The texts about how a client attaches.
+    fn fmt_attaching(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::NotRunning { app, socket } => write!(
                 f,
                 "{app} is not running (no {}): start it, or set TAUT_RUNTIME_DIR as it was set for {app}",
@@ -411,6 +468,13 @@ impl fmt::Display for Error {
             Self::NotAnApplication { problem } => {
                 write!(f, "what answers is not an application of taut: {problem}")
             }
+            other => fmt::Debug::fmt(other, f),
+        }
+    }
+
+    /// The texts about the memory that a client received.
+    fn fmt_memory(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::WrongMagic => f.write_str("what was handed out is not a segment of taut"),
             Self::WrongByteOrder => {
                 f.write_str("the segment is of the other byte order: build client and application for one")
@@ -439,6 +503,13 @@ impl fmt::Display for Error {
             Self::Inconsistent { what } => {
                 write!(f, "the listener and the segment disagree about the {what}: attach again")
             }
+            other => fmt::Debug::fmt(other, f),
+        }
+    }
+
+    /// The texts about an object of a registry.
+    fn fmt_object(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::Layout { object, error } => write!(f, "object {object} cannot be built: {error}"),
             Self::NoObject { object, known } if known.is_empty() => {
                 write!(f, "no object `{object}`: the registry is empty")
@@ -456,6 +527,13 @@ impl fmt::Display for Error {
                 f,
                 "object {object} differs in its {what}: this program has `{ours}`, the registry `{theirs}`"
             ),
+            other => fmt::Debug::fmt(other, f),
+        }
+    }
+
+    /// The texts about a channel.
+    fn fmt_channel(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::NoChannel { channel, known } if known.is_empty() => {
                 write!(f, "no channel `{channel}`: this client is a party of none")
             }
@@ -469,6 +547,13 @@ impl fmt::Display for Error {
                 f,
                 "channel {channel} carries another type: this program has `{ours}`, the application `{theirs}`"
             ),
+            other => fmt::Debug::fmt(other, f),
+        }
+    }
+
+    /// The texts about what Linux refused.
+    fn fmt_system(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::Socket { socket, error } => {
                 write!(f, "the socket, {}: {error}{}", socket.display(), remedy(*error))
             }
@@ -477,6 +562,7 @@ impl fmt::Display for Error {
                 "{error}: is /proc mounted? Clients that only read are given memory that was opened anew through it"
             ),
             Self::System(error) => write!(f, "{error}{}", remedy_without_path(*error)),
+            other => fmt::Debug::fmt(other, f),
         }
     }
 }
@@ -563,6 +649,62 @@ mod tests {
         let channel = |known| Error::NoChannel { channel: text("a"), known }.to_string();
         assert_eq!(channel(vec![]), "no channel `a`: this client is a party of none");
         assert_eq!(channel(vec![text("b"), text("c")]), "no channel `a` for this client: it has b, c");
+    }
+
+    /// `fmt` sends each error to the function that has its text.
+    #[test]
+    fn no_error_is_shown_as_debug() {
+        let (text, error) = (|| "x".to_owned(), taut_sys::Error { call: "call", errno: taut_sys::EPERM });
+        let (path, ours, theirs) = (PathBuf::new, 1, 2);
+        let directory = DirectoryError { line: 3, problem: "the channel is named twice" };
+        let layout = LayoutError::Readers;
+        for error in [
+            Error::BadName { name: text() },
+            Error::Folder { path: path(), problem: FolderProblem::Busy },
+            Error::PathTooLong { path: path() },
+            Error::AlreadyRunning { app: text(), pid: 1 },
+            Error::UnknownGroup { group: text() },
+            Error::Directory { client: text(), error: directory },
+            Error::ClientTwice { client: text() },
+            Error::OutOfBounds { client: text(), size: 1 },
+            Error::Overlap { first: text(), second: text() },
+            Error::SharedPage { first: None, second: text() },
+            Error::SharedPage { first: Some(text()), second: text() },
+            Error::TooManyFiles { client: text(), limit: 1 },
+            Error::TooLarge { size: 2, memory: 1 },
+            Error::Layout { object: text(), error: layout },
+            Error::NotRunning { app: text(), socket: path() },
+            Error::Stale { app: text(), socket: path() },
+            Error::NotASocket { socket: path() },
+            Error::NotPermitted { app: text(), reason: text() },
+            Error::UnknownClient { client: text(), reason: text() },
+            Error::NameTaken { client: text(), reason: text() },
+            Error::NoObject { object: text(), known: vec![] },
+            Error::NoEndpoint { object: text(), endpoint: text() },
+            Error::EndpointTaken { object: text(), endpoint: text(), reason: text() },
+            Error::ObjectDiffers { object: text(), what: "kind", ours: text(), theirs: text() },
+            Error::WrongProtocolVersion { ours: 1, theirs: 2 },
+            Error::NoAnswer { app: text() },
+            Error::TurnedAway { app: text() },
+            Error::NotAnApplication { problem: "it is none" },
+            Error::WrongMagic,
+            Error::WrongByteOrder,
+            Error::WrongFormat { ours, theirs },
+            Error::WrongHeaderSize { ours, theirs },
+            Error::Truncated { expected: 2, actual: 1 },
+            Error::SizeDiffers { expected: 1, actual: 2 },
+            Error::NotSealed,
+            Error::MemoryLimit { bytes: 1 },
+            Error::Inconsistent { what: "size" },
+            Error::NoChannel { channel: text(), known: vec![] },
+            Error::WrongRole { channel: text(), ours: Role::Reads, theirs: Role::Writes },
+            Error::LayoutDiffers { channel: text(), ours: text(), theirs: text() },
+            Error::Socket { socket: path(), error },
+            Error::NoProc { error },
+            Error::System(error),
+        ] {
+            assert_ne!(error.to_string(), format!("{error:?}"));
+        }
     }
 
     #[test]
