@@ -100,42 +100,15 @@ impl Owner {
         let many: Vec<_> = clients.iter().map(|client| client.many).collect();
         let lists: Vec<_> = clients.iter().map(|client| client.lists).collect();
         let clients = check(clients, size)?;
-        let group = match group {
-            Some(name) => {
-                let id = process::group_id(name);
-                Some(id.ok_or_else(|| Error::UnknownGroup { group: name.to_owned() })?)
-            }
-            None => None,
-        };
-        let header = Header {
-            total: size,
-            layout_hash: directory::hash(directory::layout_text(&clients).as_bytes()),
-            epoch: process::random_u64()?,
-            pid: process::pid(),
-            start_time: process::start_time_of(process::pid()).unwrap_or(0),
-        };
-        let sketch = files::sketch(&clients)?.into_iter();
-        let mut files = sketch.map(|file| File::make(app, file, &clients)).collect::<Result<Vec<_>, _>>()?;
-        let Handout { descriptors, extents } = files::hand_out(&mut files, &clients, &lists)?;
-        State::Booting.store(files[0].map());
-        header.store(files[0].map());
-
-        let (folder, ours, lock) = folder::prepare_at(folder)?;
-        let socket = folder::socket(&folder, app)?;
-        let replaced = clear(&socket, app)?;
-        let listener = socket::bind(&socket).map_err(at(&socket))?;
-        // The socket is bound but does not listen: no client can connect before the mode is right.
-        let identity = open_to(&socket, group).and_then(|()| {
-            socket::listen(listener.as_fd(), BACKLOG).map_err(at(&socket))?;
-            let metadata = fs::symlink_metadata(&socket).map_err(io("stat", &socket))?;
-            Ok((metadata.dev(), metadata.ino()))
-        });
-        let identity = identity.inspect_err(|_| drop(fs::remove_file(&socket)))?;
-        drop(lock);
+        let group = group.map(group_id).transpose()?;
+        let header = new_header(size, &clients)?;
+        let (files, Handout { descriptors, extents }) = make_files(app, &clients, &lists, &header)?;
+        let ListeningSocket { folder, ours, path: socket, identity, replaced, listener } =
+            ListeningSocket::open(folder, app, group)?;
 
         let (stop, stopped) = socket::pair()?;
         let shared = Shared::default();
-        let mut owner = Self {
+        let owner = Self {
             app: app.to_owned(),
             files,
             header,
@@ -150,12 +123,16 @@ impl Owner {
         };
         let grants = clients.iter().zip(extents).zip(many);
         let grants = grants.map(|((client, extents), many)| Grant::new(client, extents, many)).collect();
-        let server = SegmentListener { stop: stopped, listener, grants, group, header, descriptors, shared };
-        // If the thread does not start, dropping the owner removes the socket.
-        let thread = std::thread::Builder::new().name("taut-listener".to_owned()).spawn(move || server.run());
-        owner.thread =
-            Some(thread.map_err(|error| Error::System(taut_sys::Error::from_io("pthread_create", &error)))?);
-        Ok(owner)
+        owner.serve(SegmentListener { stop: stopped, listener, grants, group, header, descriptors, shared })
+    }
+
+    /// Starts the listener thread. If it does not start, the owner is dropped, which removes the socket.
+    fn serve(mut self, listener: SegmentListener) -> Result<Self, Error> {
+        let thread =
+            std::thread::Builder::new().name("taut-listener".to_owned()).spawn(move || listener.run());
+        let refused = |error| Error::System(taut_sys::Error::from_io("pthread_create", &error));
+        self.thread = Some(thread.map_err(refused)?);
+        Ok(self)
     }
 
     /// `size` bytes at `offset`, if they lie in one file of the segment and behind the header; their address does not
@@ -225,7 +202,7 @@ impl Owner {
         }
         // In this order: a client that sees the connection end then reads that the end was orderly.
         State::Ended.store(self.files[0].map());
-        let removed = self.remove_door();
+        let removed = self.remove_socket();
         // Shut down, not only closed: a child that is being forked at this moment holds the descriptor too.
         let _ = socket::shutdown(stop.as_fd());
         if let Some(thread) = self.thread.take() {
@@ -235,7 +212,7 @@ impl Owner {
         removed
     }
 
-    fn remove_door(&self) -> Result<(), Error> {
+    fn remove_socket(&self) -> Result<(), Error> {
         // Without the folder there is no socket to remove.
         let Some(_lock) = folder::lock(&self.folder)? else { return Ok(()) };
         match fs::symlink_metadata(&self.socket) {
@@ -258,6 +235,68 @@ impl Drop for Owner {
         // A caller that needs the result calls `end`.
         let _ = self.close();
     }
+}
+
+/// The socket to which clients connect.
+struct ListeningSocket {
+    folder: PathBuf,
+    /// Whether the folder is the user's default one.
+    ours: bool,
+    path: PathBuf,
+    /// The socket's device and inode.
+    identity: (u64, u64),
+    /// The socket of a dead owner that was in its place.
+    replaced: Option<PathBuf>,
+    listener: OwnedFd,
+}
+
+impl ListeningSocket {
+    /// Makes the socket of an application, in place of that of a dead owner.
+    fn open(folder: Folder<'_>, app: &str, group: Option<u32>) -> Result<Self, Error> {
+        let (folder, ours, _lock) = folder::prepare_at(folder)?;
+        let path = folder::socket(&folder, app)?;
+        let replaced = clear(&path, app)?;
+        let listener = socket::bind(&path).map_err(at(&path))?;
+        // The socket is bound but does not listen: no client can connect before the mode is right.
+        let identity = open_to(&path, group).and_then(|()| {
+            socket::listen(listener.as_fd(), BACKLOG).map_err(at(&path))?;
+            let metadata = fs::symlink_metadata(&path).map_err(io("stat", &path))?;
+            Ok((metadata.dev(), metadata.ino()))
+        });
+        let identity = identity.inspect_err(|_| drop(fs::remove_file(&path)))?;
+        Ok(Self { folder, ours, path, identity, replaced, listener })
+    }
+}
+
+/// The number of a group, from its name or number.
+fn group_id(group: &str) -> Result<u32, Error> {
+    process::group_id(group).ok_or_else(|| Error::UnknownGroup { group: group.to_owned() })
+}
+
+/// The header of a segment of this process.
+fn new_header(size: u64, clients: &[(String, Directory)]) -> Result<Header, Error> {
+    Ok(Header {
+        total: size,
+        layout_hash: directory::hash(directory::layout_text(clients).as_bytes()),
+        epoch: process::random_u64()?,
+        pid: process::pid(),
+        start_time: process::start_time_of(process::pid()).unwrap_or(0),
+    })
+}
+
+/// Makes the files of a segment, with the header in the first. Returns them, and what clients receive.
+fn make_files(
+    app: &str,
+    clients: &[(String, Directory)],
+    lists: &[bool],
+    header: &Header,
+) -> Result<(Vec<File>, Handout), Error> {
+    let sketch = files::sketch(clients)?.into_iter();
+    let mut files = sketch.map(|file| File::make(app, file, clients)).collect::<Result<Vec<_>, _>>()?;
+    let handout = files::hand_out(&mut files, clients, lists)?;
+    State::Booting.store(files[0].map());
+    header.store(files[0].map());
+    Ok((files, handout))
 }
 
 /// A client that may attach.
