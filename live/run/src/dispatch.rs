@@ -6,8 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
-use taut_exec::{CoreId, GlobalRule, Level, Release, ServerSetup, Setup, TaskSetup};
-use taut_plan::{Arrival, ChannelPlan, ClassPlan, Flow, LockingProtocol, Overrun, Plan};
+use taut_exec::{CoreId, GlobalRule, Level, Release, ServerId, ServerSetup, Setup, TaskSetup};
+use taut_lock::Listener;
+use taut_plan::{
+    Arrival, ChannelPlan, ClassPlan, Flow, LockingProtocol, Overrun, Plan, ServerPlan, TaskPlan,
+};
 use taut_time::Duration;
 use taut_trace::Drain;
 
@@ -176,107 +179,153 @@ impl Dispatch {
         donors: Vec<Donor<'w>>,
     ) -> Result<Setup<'w>, Error> {
         let Self { mut setup, cores, resources, guards, .. } = self;
-        let by_cpu = |cpu: u16| plan.cores.iter().position(|core| core.cpu == cpu).and_then(|at| cores[at]);
-        let servers: Vec<_> = plan
-            .servers
-            .iter()
-            .enumerate()
-            .map(|(at, server)| {
-                let own = ServerSetup::new(&server.name, server.policy, server.budget, server.period)
-                    .priority(server.priority.into())
-                    .recorded_as(position(at));
-                Some(setup.server(by_cpu(server.cpu)?, own))
-            })
-            .collect();
-        let mut tasks = Vec::new();
-        // By CPU and task: listeners that are notified after jobs for which tasks of that CPU may wait.
-        let mut heard = BTreeMap::new();
-        for dispatched_task in dispatched_tasks {
-            let task = &plan.tasks[dispatched_task.task];
-            let ClassPlan::RealTime { cpu, priority, arrival, deadline, on_overrun, budget, .. } =
-                &task.class
-            else {
-                continue;
-            };
-            let Some(core) = by_cpu(*cpu) else { continue };
-            let (release, backlog) = match arrival {
-                Arrival::Periodic { period, offset } => {
-                    let release = Release::Periodic { period: *period, offset: *offset };
-                    (release, Some(backlog(*period)))
-                }
-                Arrival::Sporadic { .. } => (Release::Polled, None),
-            };
-            let own = TaskSetup::new(&task.name, release)
-                .priority((*priority).into())
-                .deadline(*deadline)
-                .overrun(*on_overrun)
-                .recorded_as(position(dispatched_task.task));
-            let own = backlog.into_iter().fold(own, TaskSetup::backlog);
-            let own = match (on_overrun, arrival) {
-                // The dispatcher kills it at its next release, at the latest.
-                (Overrun::KillJob, _) => {
-                    let period = arrival.period();
-                    let limit = period.checked_add(period.max(KILL));
-                    own.limit(limit.unwrap_or(Duration::MAX))
-                }
-                // The dispatcher asks for the task's next value only when this job is done, so it does not see that
-                // the job is late.
-                (Overrun::StopApp, Arrival::Sporadic { min_gap, .. }) => own.limit(*min_gap),
-                // The dispatcher sees that the job is late, unless the job has raised itself above the dispatcher.
-                (Overrun::StopApp, Arrival::Periodic { period, .. }) => {
-                    own.limit(period.checked_add(ABOVE).unwrap_or(Duration::MAX))
-                }
-                _ => own,
-            };
-            let mut used: Vec<&dyn Guard> = Vec::new();
-            for (resource, made) in plan.resources.iter().zip(&resources) {
-                let made = made.as_deref().filter(|_| resource.users.contains(&task.name));
-                used.extend(made);
-            }
-            for (channel, guard) in &guards {
-                if users(&plan.channels[*channel]).contains(&task.name.as_str()) {
-                    used.push(guard);
-                }
-            }
-            let own = used.iter().fold(own, |own, guard| guard.listed(own));
-            let own = budget.iter().fold(own, |own, budget| own.budget(*budget));
-            let server = plan.servers.iter().position(|server| server.tasks.contains(&task.name));
-            let own = server.and_then(|at| servers[at]).into_iter().fold(own, TaskSetup::served_by);
-            let others = in_flows(plan, &task.name);
-            heard.extend(
-                others
-                    .iter()
-                    .filter_map(|other| Some(((*cpu, *other), dispatched_task.context.listener(*other)?))),
-            );
-            let own = if others.is_empty() { own } else { own.admitted() };
-            tasks.push((core, own, used, dispatched_task));
-        }
+        let mut planned = PlannedCores { plan, cores, servers: Vec::new(), resources, guards };
+        planned.add_servers(&mut setup);
         let mut setup: Setup<'w> = setup;
-        for (core, task, used, dispatched_task) in tasks {
-            let listener = dispatched_task.listener.clone().map(|listener| {
-                (listener, dispatched_task.apart(), dispatched_task.context.service_listener())
-            });
-            let task = setup.task(core, task, dispatched_task);
-            used.iter().try_for_each(|guard| guard.joined(&mut setup, task)).map_err(Error::Executor)?;
-            if let Some((listener, apart, service)) = listener {
-                setup.listen_apart(task, listener, apart).map_err(Error::Executor)?;
-                service.map_or(Ok(()), |listener| setup.listen(task, listener)).map_err(Error::Executor)?;
-            }
+        let mut listeners = BTreeMap::new();
+        for dispatched_task in dispatched_tasks {
+            listeners.extend(planned.admission_listeners(dispatched_task));
+            planned.add_task(&mut setup, dispatched_task)?;
         }
         for donor in donors {
-            let task = &plan.tasks[donor.task];
-            let server = plan.servers.iter().position(|server| server.tasks.contains(&task.name));
-            let Some((at, server)) = server.and_then(|at| Some((at, servers[at]?))) else { continue };
-            let Some(core) = by_cpu(plan.servers[at].cpu) else { continue };
-            let own = TaskSetup::new(&task.name, Release::Polled).recorded_as(position(donor.task));
-            setup.task(core, own.served_by(server).donates(), donor);
+            planned.add_donor(&mut setup, donor);
         }
-        for ((cpu, _), listener) in heard {
-            if let Some(core) = by_cpu(cpu) {
+        for ((cpu, _), listener) in listeners {
+            if let Some(core) = planned.core(cpu) {
                 setup.listen_for_admission(core, listener).map_err(Error::Executor)?;
             }
         }
         Ok(setup)
+    }
+}
+
+/// The dispatched cores of a plan, with what their tasks use, while a set-up is made.
+struct PlannedCores<'a> {
+    plan: &'a Plan,
+    /// By position in the plan; `None` where Linux schedules.
+    cores: Vec<Option<CoreId>>,
+    /// By position in the plan; `None` on other cores.
+    servers: Vec<Option<ServerId>>,
+    resources: Vec<Option<Box<dyn Guard>>>,
+    guards: HashMap<usize, Resource<()>>,
+}
+
+impl PlannedCores<'_> {
+    /// The core of a CPU, if it is dispatched.
+    fn core(&self, cpu: u16) -> Option<CoreId> {
+        self.cores[self.plan.cores.iter().position(|core| core.cpu == cpu)?]
+    }
+
+    /// The server of a task, if it has one.
+    fn server(&self, task: &TaskPlan) -> Option<(&ServerPlan, ServerId)> {
+        let at = self.plan.servers.iter().position(|server| server.tasks.contains(&task.name))?;
+        Some((&self.plan.servers[at], self.servers[at]?))
+    }
+
+    fn add_servers(&mut self, setup: &mut Setup<'_>) {
+        for (at, server) in self.plan.servers.iter().enumerate() {
+            let own = ServerSetup::new(&server.name, server.policy, server.budget, server.period)
+                .priority(server.priority.into())
+                .recorded_as(position(at));
+            self.servers.push(self.core(server.cpu).map(|core| setup.server(core, own)));
+        }
+    }
+
+    /// Listeners that are notified after jobs for which jobs of this task may wait, by the task's CPU and the task
+    /// that notifies.
+    fn admission_listeners<'p>(&self, of: &DispatchedTask<'p>) -> Vec<((u16, usize), Listener<'p>)> {
+        let task = &self.plan.tasks[of.task].name;
+        let Some(cpu) = on_cpu(self.plan, task) else { return Vec::new() };
+        let listener = |other: usize| Some(((cpu, other), of.context.listener(other)?));
+        in_flows(self.plan, task).into_iter().filter_map(listener).collect()
+    }
+
+    /// Adds a task with its event counts.
+    fn add_task<'w>(&self, setup: &mut Setup<'w>, of: &'w mut DispatchedTask<'_>) -> Result<(), Error> {
+        let task = &self.plan.tasks[of.task];
+        let Some((core, own)) = self.task_setup(task, of.task) else { return Ok(()) };
+        let used = self.used(task);
+        let own = used.iter().fold(own, |own, guard| guard.listed(own));
+        let listener = of.listener.clone().map(|listener| {
+            // A receiver is notified of its values, and of its service's changes.
+            (listener, of.apart(), of.context.service_listener())
+        });
+        let id = setup.task(core, own, of);
+        used.iter().try_for_each(|guard| guard.joined(setup, id)).map_err(Error::Executor)?;
+        if let Some((listener, apart, service)) = listener {
+            setup.listen_apart(id, listener, apart).map_err(Error::Executor)?;
+            service.map_or(Ok(()), |listener| setup.listen(id, listener)).map_err(Error::Executor)?;
+        }
+        Ok(())
+    }
+
+    /// What the dispatcher must know of a real-time task, without its resources, and the task's core; `None` if it is
+    /// not dispatched.
+    fn task_setup(&self, task: &TaskPlan, at: usize) -> Option<(CoreId, TaskSetup)> {
+        let ClassPlan::RealTime { cpu, priority, arrival, deadline, on_overrun, budget, .. } = &task.class
+        else {
+            return None;
+        };
+        let core = self.core(*cpu)?;
+        let (release, backlog) = match arrival {
+            Arrival::Periodic { period, offset } => {
+                (Release::Periodic { period: *period, offset: *offset }, Some(backlog(*period)))
+            }
+            Arrival::Sporadic { .. } => (Release::Polled, None),
+        };
+        let own = TaskSetup::new(&task.name, release)
+            .priority((*priority).into())
+            .deadline(*deadline)
+            .overrun(*on_overrun)
+            .recorded_as(position(at));
+        let own = backlog.into_iter().fold(own, TaskSetup::backlog);
+        let own = limit(*on_overrun, arrival).into_iter().fold(own, TaskSetup::limit);
+        let own = budget.iter().fold(own, |own, budget| own.budget(*budget));
+        let own = self.server(task).into_iter().fold(own, |own, (_, server)| own.served_by(server));
+        let own = if in_flows(self.plan, &task.name).is_empty() { own } else { own.admitted() };
+        Some((core, own))
+    }
+
+    /// The resources that a task uses: those of the manifest, and the locks of its states.
+    fn used(&self, task: &TaskPlan) -> Vec<&dyn Guard> {
+        let mut used: Vec<&dyn Guard> = Vec::new();
+        for (resource, made) in self.plan.resources.iter().zip(&self.resources) {
+            used.extend(made.as_deref().filter(|_| resource.users.contains(&task.name)));
+        }
+        for (channel, guard) in &self.guards {
+            if users(&self.plan.channels[*channel]).contains(&task.name.as_str()) {
+                used.push(guard);
+            }
+        }
+        used
+    }
+
+    /// Adds a task whose jobs donate their server's budget to a best-effort task's thread.
+    fn add_donor<'w>(&self, setup: &mut Setup<'w>, donor: Donor<'w>) {
+        let task = &self.plan.tasks[donor.task];
+        let Some((of, server)) = self.server(task) else { return };
+        let Some(core) = self.core(of.cpu) else { return };
+        let own = TaskSetup::new(&task.name, Release::Polled).recorded_as(position(donor.task));
+        setup.task(core, own.served_by(server).donates(), donor);
+    }
+}
+
+/// By when a job must have ended, from its arrival; `None` if there is no limit.
+fn limit(on_overrun: Overrun, arrival: &Arrival<String>) -> Option<Duration> {
+    match (on_overrun, arrival) {
+        // The dispatcher kills it at its next release, at the latest.
+        (Overrun::KillJob, _) => {
+            let period = arrival.period();
+            Some(period.checked_add(period.max(KILL)).unwrap_or(Duration::MAX))
+        }
+        // The dispatcher asks for the task's next value only when this job is done, so it does not see that the job
+        // is late.
+        (Overrun::StopApp, Arrival::Sporadic { min_gap, .. }) => Some(*min_gap),
+        // The dispatcher sees that the job is late, unless the job has raised itself above the dispatcher.
+        (Overrun::StopApp, Arrival::Periodic { period, .. }) => {
+            Some(period.checked_add(ABOVE).unwrap_or(Duration::MAX))
+        }
+        _ => None,
     }
 }
 
