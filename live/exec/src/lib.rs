@@ -65,7 +65,7 @@ pub use setup::Setup;
 pub use setup::between::Between;
 pub use task::{CoreId, Release, TaskId, TaskSetup};
 pub use taut_policy::Attribute;
-/// What happens to a job that uses up its budget, or is late.
-pub use taut_policy::Overrun;
 pub use taut_policy::{GlobalRule, LocalRule, ServerPolicy};
+/// What happens to a job that uses up its budget, or is late.
+pub use taut_policy::{Overrun, Remedy, Trouble};
 pub use violation::{Found, Handler, Outside, Violation, Who};

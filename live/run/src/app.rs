@@ -13,10 +13,11 @@ use taut_plan::{Arrival, ClassPlan, ValidPlan};
 use taut_scope::Scope;
 
 use crate::best_effort::Context;
+use crate::body::Body;
 use crate::create::Create;
 use crate::dispatch::Dispatch;
 use crate::flow::{Flows, TaskFlows};
-use crate::lifecycle::{Body, Timing};
+use crate::lifecycle::Timing;
 use crate::names::{no_such, position};
 use crate::periodic::PeriodicBody;
 use crate::receiver::ReceiverBody;

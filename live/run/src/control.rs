@@ -277,10 +277,24 @@ impl Control {
         }
     }
 
+    /// Stops the application because a task with `on-overrun = "stop-app"` overran.
+    pub(crate) fn overran(&self, task: u16) {
+        self.stop_because(Reason::Overrun(task.into()));
+    }
+
+    /// Stops the application because a task panicked: without it, the running system is not the one that was proven.
+    pub(crate) fn panicked(&self, task: u16) {
+        self.stop_because(Reason::Panic(task.into()));
+    }
+
     /// Stops the application because a job of a task is over its limit.
     pub(crate) fn over_limit(&self, task: u16) {
         let killed = self.kills.get(usize::from(task)).copied().unwrap_or(false);
-        self.stop_because(if killed { Reason::Limit(task.into()) } else { Reason::Overrun(task.into()) });
+        if killed {
+            self.stop_because(Reason::Limit(task.into()));
+        } else {
+            self.overran(task);
+        }
     }
 
     /// Sets how often the code of the safe state used the heap.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Tasks whose jobs a dispatcher releases, as its [`Work`].
+//! Tasks on a dispatched core, as the [`Work`] of its dispatcher. The dispatcher releases, begins and completes their
+//! jobs; the steps of a job's life between that are those of [`crate::lifecycle`].
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -11,9 +12,8 @@ use taut_lock::Listener;
 use taut_time::Duration;
 
 use crate::Error;
-use crate::control::{Control, Reason};
-use crate::lifecycle::{Body, JobContext};
-use crate::names::position;
+use crate::body::Body;
+use crate::lifecycle::JobContext;
 
 /// A best-effort task's place in its server, which its jobs donate to the task's thread.
 pub(crate) struct Donor<'h> {
@@ -31,11 +31,11 @@ impl Work for Donor<'_> {
 /// A task whose jobs a dispatcher releases.
 pub(crate) struct DispatchedTask<'p> {
     pub(crate) task: usize,
-    pub(crate) body: Box<dyn Body + 'p>,
+    body: Box<dyn Body + 'p>,
     pub(crate) context: JobContext<'p>,
     /// The listener of the channel that releases it, if one does.
     pub(crate) listener: Option<Listener<'p>>,
-    control: &'p Control,
+    /// Whether the task has no further job.
     over: bool,
     panicked: bool,
 }
@@ -46,9 +46,13 @@ impl<'p> DispatchedTask<'p> {
         body: Box<dyn Body + 'p>,
         context: JobContext<'p>,
         listener: Option<Listener<'p>>,
-        control: &'p Control,
     ) -> Self {
-        Self { task, body, context, listener, control, over: false, panicked: false }
+        Self { task, body, context, listener, over: false, panicked: false }
+    }
+
+    /// Starts the task. On the main thread, before release 0.
+    pub(crate) fn start(&mut self) {
+        self.body.start();
     }
 
     /// How long the dispatcher does not listen after a notification of the task: a client may notify without end.
@@ -68,7 +72,7 @@ impl<'p> DispatchedTask<'p> {
     /// Finishes the task, after [`DispatchedTask::stop`].
     pub(crate) fn end(&mut self) -> Result<(), Box<dyn std::error::Error>> {
         if self.panicked {
-            return Err(Box::new(Error::Thread("it panicked".to_owned())));
+            return Err(Error::panicked());
         }
         self.body.finish()
     }
@@ -76,7 +80,7 @@ impl<'p> DispatchedTask<'p> {
 
 impl Work for &mut DispatchedTask<'_> {
     fn poll(&mut self, now_ns: u64) -> Option<u64> {
-        if self.over { None } else { self.body.poll(&self.context, now_ns) }
+        if self.over { None } else { self.body.poll(&mut self.context, now_ns) }
     }
 
     fn admit(&mut self, next: u64, begins: bool) -> bool {
@@ -93,7 +97,7 @@ impl Work for &mut DispatchedTask<'_> {
         let DispatchedTask { body, context, .. } = &mut **self;
         // The code of a panicked task does not run again, and without it, the running system is not the one that
         // was proven.
-        match catch_unwind(AssertUnwindSafe(|| body.once(context, job))) {
+        match catch_unwind(AssertUnwindSafe(|| body.run_dispatched(context, job))) {
             Ok(true) => {}
             Ok(false) => {
                 self.body.stop();
@@ -103,7 +107,7 @@ impl Work for &mut DispatchedTask<'_> {
                 // Leaked: dropping the payload of a panic might panic again.
                 std::mem::forget(panic);
                 (self.over, self.panicked) = (true, true);
-                self.control.stop_because(Reason::Panic(position(self.task).into()));
+                self.context.control.panicked(self.context.timing.task);
             }
         }
     }

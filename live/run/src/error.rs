@@ -75,6 +75,13 @@ pub enum Error {
     Application(Box<dyn std::error::Error>),
 }
 
+impl Error {
+    /// Why a task that panicked did not finish.
+    pub(crate) fn panicked() -> Box<dyn std::error::Error> {
+        Box::new(Self::Thread("it panicked".to_owned()))
+    }
+}
+
 /// The exit code of an application whose run ended with [`Error::Unwritten`]: it tells `taut run` why the recording
 /// has no end.
 pub const EXIT_UNWRITTEN: u8 = taut_event::Ending::EXIT_UNWRITTEN;

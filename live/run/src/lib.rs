@@ -11,6 +11,7 @@
 
 mod app;
 mod best_effort;
+mod body;
 mod client_end;
 mod component;
 mod control;
@@ -27,6 +28,7 @@ mod job;
 mod lifecycle;
 mod locked;
 mod names;
+mod native;
 mod outside;
 mod panics;
 mod payload;

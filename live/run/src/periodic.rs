@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A periodic task: its jobs are released by the calendar.
+//! A periodic task: the calendar releases its jobs.
 
-use std::error::Error;
+use crate::body::{Release, TaskKind};
+use crate::control::State;
+use crate::job::{Failure, Job};
+use crate::lifecycle::{JobContext, notify};
+use crate::native::TaskThread;
+use crate::{Component, Task};
 
-use taut_event::Kind;
-use taut_plan::Overrun;
-
-use crate::Task;
-use crate::control::Reason;
-use crate::lifecycle::{Body, JobContext};
-
-/// A periodic task on a thread of its own, or dispatched.
+/// A periodic task, on a native or a dispatched core.
 pub(crate) struct PeriodicBody<T> {
     task: T,
 }
@@ -21,85 +19,37 @@ impl<T: Task> PeriodicBody<T> {
     pub(crate) fn new(task: T) -> Self {
         Self { task }
     }
+
+    /// What a release leads to, by the state of the task's service.
+    fn by_service(&mut self, context: &mut JobContext<'_>) -> Release<()> {
+        if let Some(state) = context.follow_service() {
+            notify(&mut self.task, state);
+        }
+        match context.state() {
+            State::Running => Release::Job(()),
+            State::Paused => Release::Nothing,
+            State::Stopped => Release::End,
+        }
+    }
 }
 
-impl<T: Task> Body for PeriodicBody<T> {
-    fn start(&mut self) {
-        self.task.start();
+impl<T: Task> TaskKind for PeriodicBody<T> {
+    type Cause = ();
+
+    fn component(&mut self) -> &mut impl Component {
+        &mut self.task
     }
 
-    fn run(&mut self, context: &mut JobContext<'_>) {
-        let period_ns = context.timing.period_ns;
-        let mut due_ns = context.origin_ns.saturating_add(context.timing.offset_ns);
-        let mut number = 0;
-        while context.sleep_until(due_ns) {
-            match context.follow(&mut self.task) {
-                None => {
-                    context.retire();
-                    break;
-                }
-                Some(false) => {
-                    context.event_recorder.own(due_ns, Kind::Skip, number, 0);
-                    if !context.hold(due_ns) {
-                        break;
-                    }
-                }
-                Some(true) => {
-                    if !context.activate(due_ns) {
-                        break;
-                    }
-                    let end_ns = context.job(number, due_ns, |job| self.task.release(job));
-                    if end_ns > due_ns.saturating_add(period_ns) {
-                        let policy = context.timing.on_overrun;
-                        context.event_recorder.own(end_ns, Kind::Overrun, number, policy as u64);
-                        match policy {
-                            Overrun::SkipNext => {
-                                let mut next_ns = due_ns.saturating_add(period_ns);
-                                while next_ns <= end_ns && !context.control.is_past(next_ns) {
-                                    number += 1;
-                                    context.event_recorder.own(next_ns, Kind::Skip, number, 0);
-                                    if !context.hold(next_ns) {
-                                        break;
-                                    }
-                                    due_ns = next_ns;
-                                    next_ns = due_ns.saturating_add(period_ns);
-                                }
-                            }
-                            Overrun::StopApp => {
-                                context.control.stop_because(Reason::Overrun(context.timing.task.into()));
-                                break;
-                            }
-                            // The next job starts at once. The last two policies exist on dispatched cores only.
-                            Overrun::RunOn | Overrun::KillJob | Overrun::Demote => {}
-                        }
-                    }
-                }
-            }
-            due_ns = due_ns.saturating_add(period_ns);
-            number += 1;
-        }
-        self.stop();
+    fn next(&mut self, thread: &mut TaskThread<'_>) -> Option<(u64, Release<()>)> {
+        let due_ns = thread.context.next_ns();
+        thread.sleep_until(due_ns).then(|| (due_ns, self.by_service(&mut thread.context)))
     }
 
-    fn once(&mut self, context: &mut JobContext<'_>, job: &mut taut_exec::Job<'_>) -> bool {
-        match context.follow(&mut self.task) {
-            // The task retires from its flows at its next release, because retiring may take a lock.
-            None => {
-                context.complete();
-                return false;
-            }
-            Some(false) => {}
-            Some(true) => context.dispatched(job, |job| self.task.release(job)),
-        }
-        context.complete();
-        true
+    fn released(&mut self, context: &mut JobContext<'_>, _: u64) -> Release<()> {
+        self.by_service(context)
     }
 
-    fn stop(&mut self) {
-        self.task.stop();
-    }
-
-    fn finish(&mut self) -> Result<(), Box<dyn Error>> {
-        self.task.finish()
+    fn run(&mut self, (): (), job: &mut Job<'_>) -> Result<(), Failure> {
+        self.task.release(job)
     }
 }

@@ -14,7 +14,6 @@ use taut_event::file::Head;
 use taut_event::{Ending, Kind, Place, Record, Stood};
 use taut_exec::{Exec, Setup, Wanted};
 use taut_plan::Plan;
-use taut_scope::Scope;
 use taut_sys::crash::LeftToGuardian;
 use taut_sys::safe_state::{self, Outcome};
 use taut_sys::thread::Policy;
@@ -24,13 +23,14 @@ use taut_trace::{Owner, Sink, Writer, ring};
 
 use crate::app::{Code, TaskCode};
 use crate::best_effort::Context;
+use crate::body::Body;
 use crate::control::{Control, Reason};
 use crate::dispatch::Dispatch;
 use crate::dispatched::{DispatchedTask, Donor};
-use crate::flow::TaskFlows;
 use crate::job::EventRecorder;
-use crate::lifecycle::{Body, JobContext, Timing};
+use crate::lifecycle::JobContext;
 use crate::names::position;
+use crate::native::TaskThread;
 use crate::outside::{Lookout, moved_value};
 use crate::safe_state::{Said, record};
 use crate::supervisor::{Config, Observer, facts};
@@ -108,13 +108,12 @@ impl<'p> Runtime<'p> {
                 Code::RealTime { body, scope, timing, flows, listener, .. }
                     if dispatch.has(self.plan, task) =>
                 {
-                    // Dispatched jobs get their arrival times from the dispatcher, so this context has no origin.
-                    let context = JobContext::new(scope, event_recorder, self.control, timing, 0).with(flows);
-                    dispatched_tasks.push(DispatchedTask::new(task, body, context, listener, self.control));
+                    let context = JobContext::new(scope, event_recorder, self.control, timing, flows);
+                    dispatched_tasks.push(DispatchedTask::new(task, body, context, listener));
                 }
                 Code::RealTime { body, scope, placement, timing, flows, .. } => {
-                    starts
-                        .push((task, ThreadStart { body, scope, placement, timing, flows, event_recorder }));
+                    let context = JobContext::new(scope, event_recorder, self.control, timing, flows);
+                    starts.push((task, ThreadStart { body, placement, context }));
                 }
             }
         }
@@ -139,7 +138,7 @@ impl<'p> Runtime<'p> {
         // If a `start` ends the application, the guardian writes that to the recording.
         self.control.leave(writer.last_words());
         for dispatched_task in &mut dispatched_tasks {
-            dispatched_task.body.start();
+            dispatched_task.start();
             process::end_if_forked();
         }
         self.control.leave(None);
@@ -225,7 +224,7 @@ impl<'p> Runtime<'p> {
             } else {
                 let overran = |task: usize| {
                     let task = dispatched.get(task).copied().unwrap_or(usize::MAX);
-                    self.control.stop_because(Reason::Overrun(position(task).into()));
+                    self.control.overran(position(task));
                 };
                 let setup = dispatch.into_setup(self.plan, &mut dispatched_tasks, donors);
                 let setup = setup.map(|mut setup| {
@@ -250,7 +249,9 @@ impl<'p> Runtime<'p> {
             self.control.limit(give_up_ns.saturating_add(FINISH_NS));
             dispatched_tasks.iter_mut().for_each(|dispatched_task| dispatched_task.stop());
             let rest = safe_state::bring_to_rest();
-            dispatched_tasks.iter_mut().for_each(|dispatched_task| dispatched_task.context.counted());
+            dispatched_tasks
+                .iter_mut()
+                .for_each(|dispatched_task| dispatched_task.context.record_dispatched_counts());
             writer.poll();
             // The records that follow are not written before `finish` has returned, and `finish` may do anything:
             // the guardian gets the recording's end.
@@ -369,12 +370,11 @@ impl<'p> Runtime<'p> {
         for (task, join) in joins {
             let name = &self.plan.tasks[task].name;
             // The payload of a panic is leaked: dropping it might panic again.
-            match join.join().map_err(std::mem::forget).map(|mut body| body.finish()) {
-                Ok(Ok(())) => continue,
-                Ok(Err(error)) => observer.unfinished(name, &*error),
-                Err(()) => observer.unfinished(name, &Error::Thread("it panicked".to_owned())),
+            let body = join.join().map_err(std::mem::forget).map_err(|()| Error::panicked());
+            if let Err(error) = body.and_then(|mut body| body.finish()) {
+                observer.unfinished(name, &*error);
+                orderly = false;
             }
-            orderly = false;
         }
         process::end_if_forked();
         orderly
@@ -395,16 +395,14 @@ impl<'p> Runtime<'p> {
         let spawned =
             Builder::new().name(name.clone()).stack_size(STACK_BYTES).spawn_scoped(threads, move || {
                 let _done = Done { handle, control: self.control, task };
-                let ThreadStart { mut body, scope, placement, timing, flows, event_recorder } = start;
-                let dispatched_task = interrupt::ThreadSlot::take();
+                let ThreadStart { mut body, placement, context } = start;
+                let thread_slot = interrupt::ThreadSlot::take();
                 handle.tid.store(thread::tid(), Ordering::Release);
                 body.start();
                 process::end_if_forked();
                 self.place_thread(placement, handle);
                 if let Some(origin_ns) = barrier.wait() {
-                    let context = JobContext::new(scope, event_recorder, self.control, timing, origin_ns)
-                        .on(dispatched_task);
-                    context.with(flows).run_body(&mut *body);
+                    TaskThread::new(context, thread_slot, origin_ns).count(|thread| body.run_native(thread));
                 }
                 handle.leaves.store(true, Ordering::Release);
                 let _ = thread::set_other();
@@ -560,7 +558,7 @@ impl<'p> Runtime<'p> {
             if let Some((executor, tasks)) = executor
                 && let Some(taut_exec::Reason::Overrun(task)) = executor.wait(Some(std::time::Duration::ZERO))
             {
-                self.control.stop_because(Reason::Overrun(position(tasks[task]).into()));
+                self.control.overran(position(tasks[task]));
                 break;
             }
             let now_ns = clock::monotonic_ns();
@@ -601,11 +599,8 @@ fn mark(kind: Kind, at_ns: u64, value: u64) -> Record {
 /// What a real-time thread starts with.
 struct ThreadStart<'p> {
     body: Box<dyn Body + 'p>,
-    scope: Scope<'p>,
     placement: ThreadPlacement,
-    timing: Timing,
-    flows: Option<TaskFlows<'p>>,
-    event_recorder: EventRecorder,
+    context: JobContext<'p>,
 }
 
 type Join<'scope, 'p> = (usize, ScopedJoinHandle<'scope, Box<dyn Body + 'p>>);
@@ -621,7 +616,7 @@ struct Done<'h> {
 impl Drop for Done<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.control.stop_because(Reason::Panic(position(self.task).into()));
+            self.control.panicked(position(self.task));
         }
         self.handle.done.store(true, Ordering::Release);
     }

@@ -417,6 +417,46 @@ sections = [{ resource = "bus", longest = "500us" }]
     }
 }
 
+#[test]
+fn a_job_has_the_same_life_on_a_native_and_on_a_dispatched_core() {
+    const KINDS: [Kind; 5] = [Kind::Release, Kind::Start, Kind::Complete, Kind::Failed, Kind::ScopeExceeded];
+    let lives = ["native", "dispatched"].map(|executor| {
+        let tables = format!(
+            "executor = \"{executor}\"\n[tasks.works]\narrival = {{ periodic = \"20ms\" }}\ndeadline = \"10ms\"\n\
+             wcet = {{ value = \"100us\", source = \"guess\" }}\nmemory = {{ release = \"4KiB\" }}\n"
+        );
+        let outcome = run(&tables, Some(Duration::from_ms(150)), |app| {
+            app.task("works", |_| {
+                Ok(each(|job| match job.number() {
+                    1 => Err(Failure::Code(7)),
+                    2 => Ok(job.scope().slice(4_097, 1u8).map(drop)?),
+                    3 => {
+                        while job.now() < job.deadline() {}
+                        Ok(())
+                    }
+                    _ => Ok(()),
+                }))
+            })
+        });
+        assert!(outcome.ending.as_ref().unwrap().orderly, "{executor}");
+        let missed = outcome.of_task(Kind::Miss, 0);
+        assert!(missed.iter().any(|record| record.job == 3 && record.value > 10_000_000), "{executor}");
+        let of_job = |number: u64| {
+            let records = outcome.records.iter().filter(|record| record.subject == 0 && record.job == number);
+            let mut kinds: Vec<Kind> =
+                records.map(|record| record.kind).filter(|kind| KINDS.contains(kind)).collect();
+            kinds.sort_unstable();
+            kinds
+        };
+        (0..5).map(of_job).collect::<Vec<_>>()
+    });
+    assert_eq!(lives[0], lives[1]);
+    let life = [Kind::Release, Kind::Start, Kind::Complete];
+    assert_eq!(lives[0][0], life);
+    assert_eq!(lives[0][1], [&life[..], &[Kind::Failed]].concat());
+    assert_eq!(lives[0][2], [&life[..], &[Kind::ScopeExceeded]].concat());
+}
+
 /// Counts the values.
 struct Taker;
 

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The code of a real-time task, and the two drivers of its jobs.
+//!
+//! A [`TaskKind`] is what a periodic task and a receiver differ in: when a job is released, and which code of the
+//! component it runs. Both drivers run any kind: the one of native cores is a loop, that of dispatched cores is called
+//! for each job. They are compiled for each kind, so that the only indirect call of a job is the dispatcher's.
+
+use std::error::Error;
+
+use crate::Component;
+use crate::job::{Failure, Job};
+use crate::lifecycle::JobContext;
+use crate::native::TaskThread;
+
+/// What a release leads to.
+pub(crate) enum Release<C> {
+    /// A job that runs the task's code, for this cause.
+    Job(C),
+    /// Nothing: the task's service is paused, or there is no cause any more.
+    Nothing,
+    /// The end of the task: its service has stopped.
+    End,
+}
+
+/// When jobs of a task are released, and what they run.
+pub(crate) trait TaskKind: Send {
+    /// What a job is for.
+    type Cause;
+
+    /// The application's component.
+    fn component(&mut self) -> &mut impl Component;
+
+    /// On a native core: waits for the next release. Returns its instant, and what it leads to; `None` if the
+    /// application stops first.
+    fn next(&mut self, thread: &mut TaskThread<'_>) -> Option<(u64, Release<Self::Cause>)>;
+
+    /// On a dispatched core, for a task that a channel releases: takes a value if there is one, and returns the instant
+    /// at which its job is due. The dispatcher calls this only while the task has no job.
+    fn poll(&mut self, context: &mut JobContext<'_>, now_ns: u64) -> Option<u64> {
+        let _ = (context, now_ns);
+        None
+    }
+
+    /// On a dispatched core: what the release of a job leads to, which arrived at `arrival_ns`.
+    fn released(&mut self, context: &mut JobContext<'_>, arrival_ns: u64) -> Release<Self::Cause>;
+
+    /// Runs the component's code in a job.
+    fn run(&mut self, cause: Self::Cause, job: &mut Job<'_>) -> Result<(), Failure>;
+}
+
+/// The code of a real-time task of any kind.
+pub(crate) trait Body: Send {
+    /// Runs before release 0.
+    fn start(&mut self);
+    /// Where Linux schedules the task, on a thread of its own: runs all jobs, from release 0 to the end.
+    fn run_native(&mut self, thread: &mut TaskThread<'_>);
+    /// Where a dispatcher schedules the task: see [`TaskKind::poll`].
+    fn poll(&mut self, context: &mut JobContext<'_>, now_ns: u64) -> Option<u64>;
+    /// Where a dispatcher schedules the task: runs one job; returns `false` if the task gets no further job.
+    fn run_dispatched(&mut self, context: &mut JobContext<'_>, job: &mut taut_exec::Job<'_>) -> bool;
+    /// Runs after the last job. [`Body::run_native`] calls it itself.
+    fn stop(&mut self);
+    /// Runs on the main thread, after all real-time threads have ended.
+    fn finish(&mut self) -> Result<(), Box<dyn Error>>;
+}
+
+impl<K: TaskKind> Body for K {
+    fn start(&mut self) {
+        self.component().start();
+    }
+
+    fn run_native(&mut self, thread: &mut TaskThread<'_>) {
+        while let Some((release_ns, release)) = self.next(thread) {
+            let goes_on = match release {
+                Release::Job(cause) => thread.run_job(release_ns, |job| self.run(cause, job)),
+                Release::Nothing => thread.skip(),
+                Release::End => {
+                    thread.context.retire();
+                    false
+                }
+            };
+            if !goes_on {
+                break;
+            }
+        }
+        self.component().stop();
+    }
+
+    fn poll(&mut self, context: &mut JobContext<'_>, now_ns: u64) -> Option<u64> {
+        TaskKind::poll(self, context, now_ns)
+    }
+
+    fn run_dispatched(&mut self, context: &mut JobContext<'_>, job: &mut taut_exec::Job<'_>) -> bool {
+        match self.released(context, job.arrival().as_ns()) {
+            Release::Job(cause) => context.execute_dispatched(job, |job| self.run(cause, job)),
+            Release::Nothing => context.complete_flows(),
+            // The task retires from its flows at its next release, because retiring may take a lock.
+            Release::End => {
+                context.complete_flows();
+                return false;
+            }
+        }
+        true
+    }
+
+    fn stop(&mut self) {
+        self.component().stop();
+    }
+
+    fn finish(&mut self) -> Result<(), Box<dyn Error>> {
+        self.component().finish()
+    }
+}
