@@ -35,11 +35,13 @@ mod payload;
 mod periodic;
 mod probe;
 mod receiver;
+mod recording;
 mod resource;
 mod runtime;
 mod safe_state;
 mod state;
 mod supervisor;
+mod threads;
 
 pub use app::{App, Service};
 pub use best_effort::Context;
