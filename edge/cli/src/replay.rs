@@ -19,6 +19,10 @@ use crate::outcome::{Failure, Outcome};
 use crate::report;
 use crate::say::{out, outln};
 
+/// Why a replay compares nothing on native cores. `live/run/src/lifecycle.rs` lists what they record.
+const NATIVE: &str = "Linux scheduled these tasks, and no thread learns when Linux preempts or resumes it, so the \
+                      recording has no decision to compare";
+
 pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> {
     let recording = report::find(&arguments.path)?;
     let (run, plan) = report::read(&recording)?;
@@ -51,8 +55,7 @@ pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> 
     })?;
     if !replayed.is_dispatched() {
         return Err(Failure::Usage(format!(
-            "{}: not recorded by a dispatcher: Linux scheduled these tasks, and there is nothing to compare; \
-             with `executor = \"dispatched\"` in [platform] there is",
+            "{}: not recorded by a dispatcher: {NATIVE}; with `executor = \"dispatched\"` in [platform] there is",
             recording.display()
         )));
     }

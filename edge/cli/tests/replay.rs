@@ -246,6 +246,8 @@ fn nothing_to_compare() {
     let answer = taut(recorded(&free, &native).path(), "replay");
     assert_eq!((answer.code, answer.out.as_str()), (Some(2), ""));
     assert!(answer.err.contains("not recorded by a dispatcher: Linux scheduled"), "{}", answer.err);
+    // It says why.
+    assert!(answer.err.contains("no thread learns when Linux preempts or resumes it"), "{}", answer.err);
     // A use of a resource that the plan does not contain.
     let mut records = dispatched();
     records[6].subject = URGENT;
