@@ -6,8 +6,9 @@
 use std::path::PathBuf;
 use std::time::Duration as Wall;
 
+use taut_analysis::multi::unsound::mpcp_lnr09_paper;
 use taut_analysis::multi::{
-    Bounds, Status, fmlp_plus, mpcp_lnr09_paper, mpcp_lnr09_sound, msrp_gai01, msrp_holistic, msrp_joint,
+    Bounds, Status, fmlp_plus, mpcp_lnr09_sound, msrp_gai01, msrp_holistic, msrp_joint,
 };
 use taut_analysis::{Overflow, Verdict, Why};
 use taut_model::{ArrivalPattern, TaskSet};

@@ -6,10 +6,11 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use taut_analysis::multi::fmlp07::Kind;
-use taut_analysis::multi::mpcp_lnr09_paper::{self, Claims};
+use taut_analysis::multi::unsound::mixed_han14;
+use taut_analysis::multi::unsound::mpcp_lnr09_paper::{self, Claims};
 use taut_analysis::multi::{
     Bounds, Guard, Guarded, Status, TaskBound, Terms, Witness, edf_msrp, fmlp_plus, fmlp07, mixed,
-    mixed_han14, mpcp_lnr09_sound, msrp_gai01, msrp_holistic, msrp_joint,
+    mpcp_lnr09_sound, msrp_gai01, msrp_holistic, msrp_joint,
 };
 use taut_analysis::{Assumption, Verdict, Why};
 

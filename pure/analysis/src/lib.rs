@@ -30,7 +30,7 @@
 //! | [`multi::msrp_gai01`], [`multi::msrp_holistic`], [`multi::msrp_joint`] | response time, global spin locks | sufficient |
 //! | [`multi::mpcp_lnr09_sound`] | response time, suspension-based global locks | sufficient |
 //! | `multi::mpcp_linear` | the same, behind the feature `linear-programming` | sufficient |
-//! | [`multi::mpcp_lnr09_paper`] | the same as published | **unsound**, no verdict |
+//! | [`multi::unsound`] | published equations that are wrong | none |
 //! | [`multi::fmlp_plus`], [`multi::fmlp07`] | response time, global locks, first come, first served | sufficient |
 //! | [`multi::edf_msrp`] | deadlines and response time under EDF, spin-based global locks | sufficient |
 //! | [`uni::utilisation::liu_layland`], [`uni::utilisation::hyperbolic`] | utilisation limits, fast | sufficient |

@@ -4,9 +4,10 @@
 //! Tasks on several cores that share resources, fixed priority: examples, relations between analyses, extremes.
 
 use proptest::prelude::*;
+use taut_analysis::multi::unsound::{mixed_han14, mpcp_lnr09_paper};
 use taut_analysis::multi::{
-    Bounds, Guard, Guarded, Status, Terms, fmlp_plus, fmlp07, mixed, mixed_han14, mpcp_lnr09_paper,
-    mpcp_lnr09_sound, msrp_gai01, msrp_holistic, msrp_joint,
+    Bounds, Guard, Guarded, Status, Terms, fmlp_plus, fmlp07, mixed, mpcp_lnr09_sound, msrp_gai01,
+    msrp_holistic, msrp_joint,
 };
 use taut_analysis::uni::fp::preemptive::{Subject, Task, response};
 use taut_analysis::{Assumption, Overflow, Verdict, Why};

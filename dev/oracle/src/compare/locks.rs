@@ -4,7 +4,7 @@
 //! Global resources.
 
 use serde_json::Value;
-use taut_analysis::multi::mpcp_lnr09_paper::{self, Claims};
+use taut_analysis::multi::unsound::mpcp_lnr09_paper::{self, Claims};
 use taut_analysis::multi::{
     Bounds, Status, TaskBound, Terms, edf_msrp, fmlp_plus, mpcp_lnr09_sound, msrp_gai01, msrp_holistic,
     msrp_joint,
@@ -234,7 +234,7 @@ fn paper(set: &TaskSet, result: &Value, [remote, local]: [&str; 2]) -> Result<Fo
             compared.take(theirs == ours, || format!("schedulable: {theirs}, ours {ours}"));
         }
     }
-    Ok(Found::Compared("multi::mpcp_lnr09_paper", Agreement::Equal, compared))
+    Ok(Found::Compared("multi::unsound::mpcp_lnr09_paper", Agreement::Equal, compared))
 }
 
 /// Compares the response times that a run reached with every proven bound.

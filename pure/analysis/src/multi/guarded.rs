@@ -19,7 +19,7 @@ pub enum Guard {
 }
 
 /// A set for searches: a caller changes the guards of resources and the costs of tasks and analyses the set again and
-/// again, without laying it out anew. For [`super::mixed`] and [`super::mixed_han14`].
+/// again, without laying it out anew. For [`super::mixed`] and [`super::unsound::mixed_han14`].
 #[derive(Clone)]
 pub struct Guarded {
     pub(crate) contention: Contention,

@@ -10,12 +10,11 @@
 //! | [`msrp_joint`] | the same, counted for all jobs of a window together | sufficient |
 //! | [`mpcp_lnr09_sound`] | suspending, by priority | sufficient |
 //! | `mpcp_linear` | the same, no section charged twice; with the feature `linear-programming` | sufficient |
-//! | [`mpcp_lnr09_paper`] | the same as published | **unsound** |
 //! | [`fmlp_plus`] | suspending, first come, first served | sufficient |
 //! | [`fmlp07`] | spinning for short resources, suspending for long ones | sufficient |
 //! | [`mixed`] | spinning as in MSRP for some, suspending as in MPCP for the others | sufficient |
-//! | [`mixed_han14`] | the same, the published equations combined | **unsound** |
 //! | [`edf_msrp`] | spinning; cores under EDF | sufficient |
+//! | [`unsound`] | published equations that are wrong | none |
 //!
 //! [`Trial`] applies [`mixed`] again and again with other guards and costs: for searches.
 //!
@@ -33,17 +32,16 @@ mod guarded;
 #[cfg(feature = "linear-programming")]
 mod linear;
 pub mod mixed;
-pub mod mixed_han14;
 mod mpcp_blocking;
 #[cfg(feature = "linear-programming")]
 pub mod mpcp_linear;
-pub mod mpcp_lnr09_paper;
 pub mod mpcp_lnr09_sound;
 pub mod msrp_gai01;
 pub mod msrp_holistic;
 pub mod msrp_joint;
 mod remote;
 mod trial;
+pub mod unsound;
 
 pub use bounds::{Bounds, Status, TaskBound, Terms, Witness, Witnesses};
 pub use fixed_point::{ROUNDS_MAX, STEPS_MAX, TERMS_MAX};

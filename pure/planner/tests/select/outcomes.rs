@@ -6,8 +6,9 @@
 
 use taut_analysis::Verdict;
 use taut_analysis::Why;
-use taut_analysis::multi::mpcp_lnr09_paper::Claims;
-use taut_analysis::multi::{Guard, Status, mixed, mixed_han14};
+use taut_analysis::multi::unsound::mixed_han14;
+use taut_analysis::multi::unsound::mpcp_lnr09_paper::Claims;
+use taut_analysis::multi::{Guard, Status, mixed};
 use taut_planner::select::{Constraint, Equations, Memory, Miss, Offer, Outcome, exhaustive};
 use taut_time::Duration;
 

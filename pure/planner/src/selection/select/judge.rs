@@ -3,8 +3,9 @@
 
 //! Judges a selection: its measures, or what it does not keep.
 
-use taut_analysis::multi::mpcp_lnr09_paper::Claims;
-use taut_analysis::multi::{Guard, Solution, Status, mixed, mixed_han14};
+use taut_analysis::multi::unsound::mixed_han14;
+use taut_analysis::multi::unsound::mpcp_lnr09_paper::Claims;
+use taut_analysis::multi::{Guard, Solution, Status, mixed};
 use taut_analysis::wait_free::writes_during_read::Writer;
 use taut_analysis::wait_free::{lifetime, reader_instances, smallest};
 use taut_analysis::{Overflow, Verdict, Why};

@@ -18,7 +18,7 @@ use taut_model::Aim;
 pub enum Equations {
     /// [`taut_analysis::multi::mixed`].
     Sound,
-    /// [`taut_analysis::multi::mixed_han14`], as published: **no proof**, for experiments.
+    /// [`taut_analysis::multi::unsound::mixed_han14`], as published: **no proof**, for experiments.
     Printed,
 }
 

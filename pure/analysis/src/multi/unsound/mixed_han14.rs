@@ -19,13 +19,13 @@
 //!
 //! The result is no [`crate::Verdict`], so that no caller that needs a proof can take it for one.
 
-use super::contention::BlockingTerm;
-use super::fixed_point::{Basis, Charge, Deferral, State, solve};
-use super::guarded::{Guard, Guarded};
-use super::mpcp_blocking::{Suspension, waits_among};
 use super::mpcp_lnr09_paper::{Claims, claimed};
-use super::msrp_gai01::{span, spin};
 use crate::Overflow;
+use crate::multi::contention::BlockingTerm;
+use crate::multi::fixed_point::{Basis, Charge, Deferral, State, solve};
+use crate::multi::guarded::{Guard, Guarded};
+use crate::multi::mpcp_blocking::{Suspension, waits_among};
+use crate::multi::msrp_gai01::{span, spin};
 
 /// What the published equations claim.
 ///

@@ -19,10 +19,10 @@
 use taut_model::TaskSet;
 use taut_time::Duration;
 
-use super::bounds::{TaskBound, Terms};
-use super::contention::Contention;
-use super::fixed_point::{Basis, Deferral, Solved, State, solve};
-use super::mpcp_blocking::{Waits, waits};
+use crate::multi::bounds::{TaskBound, Terms};
+use crate::multi::contention::Contention;
+use crate::multi::fixed_point::{Basis, Deferral, Solved, State, solve};
+use crate::multi::mpcp_blocking::{Waits, waits};
 use crate::{Assumption, Overflow};
 
 /// What the published equations claim of a set.
