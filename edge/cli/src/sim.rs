@@ -38,7 +38,7 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
     let limits = limits(&planned.plan, &set);
     let mut simulation = Simulation::new(&set, &rules).map_err(cannot)?;
     if !limits.is_empty() {
-        simulation = simulation.limited(&rules, &limits).map_err(cannot)?;
+        simulation = simulation.limited(&limits).map_err(cannot)?;
     }
     // Servers have no row: they come last in the set, where each stands for a task that uses all of its budget.
     let tasks = set.tasks().iter().filter(|task| plan.task(&task.name).is_some());

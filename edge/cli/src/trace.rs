@@ -57,7 +57,7 @@ impl Trace {
             |fault: &dyn std::fmt::Display| Failure::Internal(format!("a run cannot be shown: {fault}"));
         let mut simulation = Simulation::new(shown.set, shown.rules).map_err(|fault| unfit(&fault))?;
         if !shown.limits.is_empty() {
-            let limited = simulation.limited(shown.rules, shown.limits);
+            let limited = simulation.limited(shown.limits);
             simulation = limited.map_err(|fault| unfit(&fault))?;
         }
         let mut complete = Instant::from_ns(0);

@@ -31,7 +31,7 @@ struct Seen {
 /// it used up.
 fn run(set: &TaskSet, plan: &Plan, limits: &[(usize, Limit)], scenario: &Scenario) -> Vec<(Duration, u64)> {
     let rules = rules(plan, set);
-    let simulation = Simulation::new(set, &rules).expect("valid").limited(&rules, limits);
+    let simulation = Simulation::new(set, &rules).expect("valid").limited(limits);
     let mut simulation = simulation.expect("valid");
     let outcome = simulation.run(scenario, &mut ()).expect("it fits");
     assert_eq!(outcome.end, End::Complete);
@@ -206,8 +206,7 @@ fn a_late_section_blocks_all_under_edf() {
     let set = TaskSet::new(vec![SchedulingPolicy::Edf], resources, tasks).expect("valid");
     let rules = taut_sim::Rules::of(&set, taut_sim::GlobalRule::Msrp);
     let limits = [(0, Limit { overrun: Overrun::Demote, budget: Some(s(2)) })];
-    let mut simulation =
-        Simulation::new(&set, &rules).expect("valid").limited(&rules, &limits).expect("valid");
+    let mut simulation = Simulation::new(&set, &rules).expect("valid").limited(&limits).expect("valid");
     let mut scenario = Scenario::worst(s(150));
     scenario.placement = Placement::Back;
     // From 105 to 108 it is in its section, if no other job is there; its deadline is 200.
@@ -220,8 +219,7 @@ fn a_late_section_blocks_all_under_edf() {
     let tasks: Vec<SetTask> = set.tasks().iter().cloned().chain([busy]).collect();
     let set = TaskSet::new(vec![SchedulingPolicy::Edf], set.resources().to_vec(), tasks).expect("valid");
     let rules = taut_sim::Rules::of(&set, taut_sim::GlobalRule::Msrp);
-    let mut simulation =
-        Simulation::new(&set, &rules).expect("valid").limited(&rules, &limits).expect("valid");
+    let mut simulation = Simulation::new(&set, &rules).expect("valid").limited(&limits).expect("valid");
     scenario.start = Start::At(vec![s(0), s(107), s(149), s(0)]);
     let outcome = simulation.run(&scenario, &mut ()).expect("it fits");
     assert_eq!(outcome.tasks[0].exhausted, 1);

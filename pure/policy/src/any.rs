@@ -9,20 +9,16 @@ use alloc::vec;
 use taut_time::{Duration, Instant};
 
 use crate::ceiling::{Immediate, Original};
-use crate::queue::{Fronted, Heap, HeapSlot, Node};
+use crate::queue::{Fronted, Heap, HeapSlot};
 use crate::ranked::ByRank;
 use crate::sections::{Sections, Uncontended};
-use crate::{
-    Answer, Core, Dfp, LocalResource, LocalRule, Locking, Misuse, Scheduler, Slot, Srp, SrpList,
-    SrpListResource, SrpListTask, SrpTask,
-};
+use crate::{Answer, Core, Dfp, LocalResource, LocalRule, Locking, Misuse, Scheduler, Slot, Srp, SrpTask};
 
 /// A ready queue that takes any rank.
 pub type AnyQueue = Fronted<Heap<Box<[HeapSlot]>>>;
 
 type Slots = Box<[Slot]>;
 type Resources = Box<[LocalResource]>;
-type OneList = SrpList<Box<[Node]>, Box<[SrpListTask]>, Box<[SrpListResource]>>;
 
 /// One local rule out of all, chosen at construction.
 ///
@@ -41,12 +37,13 @@ pub enum AnyLocal {
     Original(Original<AnyQueue, Slots, Resources>),
     /// [`Dfp`] whose floors count from a clock.
     DfpByClock(Dfp<AnyQueue, Slots, Resources>),
-    /// [`SrpList`].
-    SrpList(OneList),
 }
 
 /// A core with any local rule.
-pub type AnyCore = Core<AnyLocal, AnyQueue, Slots>;
+pub type AnyCore = BandedCore<AnyLocal>;
+
+/// A core with a local rule of any type, whose bands take any rank.
+pub type BandedCore<L> = Core<L, AnyQueue, Slots>;
 
 /// The attributes that local rules order tasks by; each rule uses some of them.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +70,17 @@ pub fn queue(tasks: usize) -> AnyQueue {
     Fronted::new(Heap::new(places(HeapSlot::EMPTY, tasks)))
 }
 
+impl<L: Locking> BandedCore<L> {
+    /// A local rule with room for `tasks` tasks, and above it the bands for resources that several cores share.
+    /// Allocates all the memory that the bands will need.
+    ///
+    /// # Errors
+    /// As [`Core::new`].
+    pub fn with_bands(local: L, tasks: usize) -> Result<Self, Misuse> {
+        Self::new(local, queue(tasks), places(Slot::EMPTY, tasks), tasks)
+    }
+}
+
 impl AnyLocal {
     /// A rule without jobs. Allocates all the memory that it will need.
     ///
@@ -92,11 +100,6 @@ impl AnyLocal {
             }
             LocalRule::Srp => {
                 Self::Srp(Srp::new(ready, places(SrpTask::EMPTY, count), deadlines, resources, floors)?)
-            }
-            LocalRule::SrpList => {
-                let (nodes, tasks) = (places(Node::EMPTY, count), places(SrpListTask::EMPTY, count));
-                let resources = places(SrpListResource::EMPTY, floors.len());
-                Self::SrpList(SrpList::new(nodes, tasks, deadlines, resources, floors)?)
             }
             LocalRule::DfpByClock { jitter: given } => Self::DfpByClock(Dfp::new(
                 ready,
@@ -118,7 +121,7 @@ impl AnyLocal {
     /// As [`AnyLocal::new`].
     pub fn core(rule: LocalRule, of: Attributes<'_>) -> Result<AnyCore, Misuse> {
         let count = of.priorities.len().max(of.deadlines.len());
-        Core::new(Self::new(rule, of)?, queue(count), places(Slot::EMPTY, count), count)
+        Core::with_bands(Self::new(rule, of)?, count)
     }
 
     /// Whether this rule has a fast path; then no job ever waits for a lock.
@@ -141,7 +144,6 @@ impl AnyLocal {
             Self::Dfp(rule) | Self::DfpByClock(rule) => rule.ranked.sections.holds(),
             Self::Immediate(rule) => rule.ranked.sections.holds(),
             Self::Original(rule) => rule.ranked().sections.holds(),
-            Self::SrpList(rule) => rule.holds(),
         }
     }
 
@@ -194,7 +196,6 @@ macro_rules! each {
             Self::Dfp($rule) | Self::DfpByClock($rule) => $call,
             Self::Immediate($rule) => $call,
             Self::Original($rule) => $call,
-            Self::SrpList($rule) => $call,
         }
     };
 }

@@ -56,14 +56,13 @@ impl AnyLocal {
     /// A task's level.
     ///
     /// # Errors
-    /// [`Misuse::Task`]; [`Misuse::State`] under [`SrpList`](crate::SrpList), whose levels cannot be read.
+    /// [`Misuse::Task`].
     pub fn level(&self, task: usize) -> Result<Attribute, Misuse> {
         let base = match self {
             Self::Immediate(rule) => rule.ranked().base(task),
             Self::Original(rule) => rule.ranked().base(task),
             Self::Srp(rule) => rule.base(task),
             Self::Dfp(rule) | Self::DfpByClock(rule) => rule.ranked().base(task),
-            Self::SrpList(_) => Err(Misuse::State),
         };
         Ok(self.read(base?))
     }
@@ -71,8 +70,7 @@ impl AnyLocal {
     /// Changes a task's level. The caller makes sure that every ceiling stays true.
     ///
     /// # Errors
-    /// [`Misuse::Task`]; [`Misuse::State`] if the task has a job, and under [`SrpList`](crate::SrpList);
-    /// [`Misuse::Rank`] if this rule has no such level.
+    /// [`Misuse::Task`]; [`Misuse::State`] if the task has a job; [`Misuse::Rank`] if this rule has no such level.
     pub fn set_level(&mut self, task: usize, to: Attribute) -> Result<(), Misuse> {
         let base = self.kept(to)?;
         match self {
@@ -80,21 +78,19 @@ impl AnyLocal {
             Self::Original(rule) => rule.ranked_mut().set_base(task, base),
             Self::Srp(rule) => rule.set_base(task, base),
             Self::Dfp(rule) | Self::DfpByClock(rule) => rule.ranked_mut().set_base(task, base),
-            Self::SrpList(_) => Err(Misuse::State),
         }
     }
 
     /// A resource's ceiling or floor.
     ///
     /// # Errors
-    /// [`Misuse::Resource`]; [`Misuse::State`] under [`SrpList`](crate::SrpList).
+    /// [`Misuse::Resource`].
     pub fn ceiling(&self, resource: usize) -> Result<Attribute, Misuse> {
         let limit = match self {
             Self::Immediate(rule) => rule.ranked().sections.limit(resource),
             Self::Original(rule) => rule.ranked().sections.limit(resource),
             Self::Srp(rule) => rule.sections().limit(resource),
             Self::Dfp(rule) | Self::DfpByClock(rule) => rule.ranked().sections.limit(resource),
-            Self::SrpList(_) => Err(Misuse::State),
         };
         Ok(self.read(limit?))
     }
@@ -102,8 +98,8 @@ impl AnyLocal {
     /// Changes a resource's ceiling or floor. The caller makes sure that the new one is true.
     ///
     /// # Errors
-    /// [`Misuse::Resource`]; [`Misuse::Holding`] if a task holds the resource; [`Misuse::State`] under
-    /// [`SrpList`](crate::SrpList); [`Misuse::Rank`] if this rule has no such ceiling.
+    /// [`Misuse::Resource`]; [`Misuse::Holding`] if a task holds the resource; [`Misuse::Rank`] if this rule has no
+    /// such ceiling.
     pub fn set_ceiling(&mut self, resource: usize, to: Attribute) -> Result<(), Misuse> {
         let limit = self.kept(to)?;
         match self {
@@ -111,7 +107,6 @@ impl AnyLocal {
             Self::Original(rule) => rule.ranked_mut().sections.set_limit(resource, limit),
             Self::Srp(rule) => rule.sections_mut().set_limit(resource, limit),
             Self::Dfp(rule) | Self::DfpByClock(rule) => rule.ranked_mut().sections.set_limit(resource, limit),
-            Self::SrpList(_) => Err(Misuse::State),
         }
     }
 

@@ -21,9 +21,8 @@
 use crate::queue::{End, ReadyQueue};
 use crate::{Misuse, Scheduler};
 
-/// The background of a core, beside its rule. The rule must allow jobs to suspend: every rule of this crate but
-/// [`SrpList`](crate::SrpList) does. [`Dfp`](crate::Dfp) does so here, because a job is lifted only while no task
-/// holds a resource.
+/// The background of a core, beside its rule. The rule must allow jobs to suspend: every rule of this crate does.
+/// [`Dfp`](crate::Dfp) does so here, because a job is lifted only while no task holds a resource.
 ///
 /// ```
 /// use taut_policy::queue::{List, Node};

@@ -24,9 +24,7 @@
 //! | [`ceiling::Original`] | priority | priority ceiling with inheritance | a job may wait at each lock |
 //! | [`Edf`] | deadline | none | |
 //! | [`Srp`] | deadline | stack resource policy | default under EDF |
-//! | [`SrpList`] | deadline | the same on one list | **wrong for nested locks**; kept for its experiments |
 //! | [`Dfp`] | deadline | deadline floor | as `Srp` in the worst case, other schedules |
-//! | [`DfpQueue`] | deadline | the same on one queue | **wrong for nested locks at equal deadlines**; for experiments |
 //!
 //! | global rule | a waiting task | order | holder |
 //! |---|---|---|---|
@@ -35,6 +33,9 @@
 //! | [`FmlpLong`] | is suspended | FIFO | boosted, by order of request |
 //!
 //! [`AnyLocal`] is one of the local rules, chosen at construction.
+//!
+//! Every rule here is sound under the conditions that its file states. Published rules that are known to be wrong are
+//! in `dev/papers`, which brings them to the simulator.
 //!
 //! | beside a rule | |
 //! |---|---|
@@ -62,7 +63,6 @@ pub mod ceiling;
 mod channel;
 mod core;
 mod dfp;
-mod dfp_queue;
 mod edf;
 mod fifo;
 mod fixed_priority;
@@ -77,19 +77,17 @@ mod rule;
 mod sections;
 pub mod server;
 mod srp;
-mod srp_list;
 mod stated;
 mod store;
 
 pub use crate::core::Core;
-pub use any::{AnyCore, AnyLocal, AnyQueue, Attributes, queue as any_queue};
+pub use any::{AnyCore, AnyLocal, AnyQueue, Attributes, BandedCore, queue as any_queue};
 pub use arrival::{Arrival, ArrivalPattern};
 pub use attribute::Attribute;
 pub use background::Background;
 pub use budget::{Budget, Overrun, Remedy, Trouble};
 pub use channel::{ChannelKind, Flow, LINE_BYTES, OverflowPolicy, STAMP_BYTES};
 pub use dfp::Dfp;
-pub use dfp_queue::{DfpQueue, DfpQueueResource, DfpQueueTask};
 pub use edf::Edf;
 pub use fifo::Waiter;
 pub use fixed_priority::FixedPriority;
@@ -103,7 +101,6 @@ pub use rule::{Answer, Global, Grant, Locking, Misuse, Party, Request, Scheduler
 pub use sections::{LocalResource, Uncontended};
 pub use server::ServerPolicy;
 pub use srp::{Srp, SrpTask};
-pub use srp_list::{SrpList, SrpListResource, SrpListTask};
 pub use stated::{
     Aim, CAPACITY_MAX, Evidence, OnMissingPrivilege, PRIORITY_MAX, PROBE_PERIOD, PROBE_PRIORITY,
     SAFE_STATE_MAX, is_name,

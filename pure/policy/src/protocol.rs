@@ -80,9 +80,6 @@ pub enum LocalRule {
         /// That time; none for [`Attributes::jitter`](crate::Attributes::jitter).
         jitter: Option<Duration>,
     },
-    /// Earliest deadline first, the stack resource policy on one list: [`SrpList`](crate::SrpList). Wrong for nested
-    /// locks; for experiments.
-    SrpList,
 }
 
 impl LocalRule {
@@ -97,7 +94,7 @@ impl LocalRule {
 
     /// Whether it keeps its promises on a machine, which guarantees no bound on how late a release is reported.
     pub const fn is_for_machines(self) -> bool {
-        !matches!(self, Self::DfpByClock { .. } | Self::SrpList)
+        !matches!(self, Self::DfpByClock { .. })
     }
 }
 

@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use taut_policy::{Answer, Dfp, LocalResource, Locking, Scheduler, Slot};
 use taut_time::{Duration, Instant};
 use units::{
-    Job, Lock, RESOURCES, Run, TASKS, Unlock, deadlines, dfp, dfp_next, dfp_queue, dfp_with, heap, immediate,
-    inside, job, ns, original, srp, srp_list,
+    Lock, RESOURCES, Run, TASKS, Unlock, deadlines, dfp, dfp_next, dfp_with, heap, immediate, inside, job,
+    ns, original, sets, srp,
 };
 
 /// The smallest set whose schedules under SRP and DFP differ: C does not use the resource and its deadline is shorter
@@ -20,33 +20,7 @@ fn smallest_set_on_which_srp_and_dfp_differ() {
     let jobs = [job(0, 4, &inside(0, 2)), job(1, 3, &inside(0, 1)), job(1, 2, &[Run])];
     assert_eq!(srp(&jobs).schedule, "A* C A* B*");
     assert_eq!(dfp(&jobs).schedule, "A* A* C B*");
-    assert_eq!(srp_list(&jobs).schedule, "A* C A* B*");
     assert_eq!(srp(&jobs).missed, dfp(&jobs).missed);
-}
-
-/// The one list of [Gutierrez13] is wrong for nested locks: when B releases R2 at 10 it still holds R1, and A, which
-/// the ceiling of R1 should keep out, is inserted before it.
-#[test]
-fn one_list_breaks_on_nested_locks() {
-    let a = [Lock(0), Run, Lock(1), Run, Unlock(1), Run, Unlock(0)];
-    let b = [Lock(0), Run, Run, Run, Lock(1), Run, Run, Unlock(1), Run, Unlock(0)];
-    let jobs = [job(8, 2, &a), job(5, 11, &b)];
-    let list = srp_list(&jobs);
-    assert_eq!(list.broken, Some((10, 0)), "A asks for R1 at 10, and B holds it");
-    assert_eq!(list.schedule, ". . . . . B* B* B* B* B*");
-    assert_eq!(srp(&jobs).schedule, ". . . . . B* B* B* B* B* B* A* A* A*");
-}
-
-/// With the running task in the queue: B, which arrived in the tick of A's outer lock and is reported a tick later,
-/// has the same deadline as A. A's inner unlock puts A behind B, and B requests what A holds.
-#[test]
-fn a_floor_in_the_queue_breaks_on_nested_locks_at_equal_deadlines() {
-    let a = [Run, Lock(0), Run, Run, Lock(1), Run, Unlock(1), Run, Unlock(0)];
-    let mut jobs = [job(0, 20, &a), job(1, 10, &[Lock(0), Run, Lock(1), Run, Unlock(1), Unlock(0)])];
-    jobs[1].reported = 2;
-    let queue = dfp_queue(&jobs);
-    assert_eq!((queue.broken, &*queue.schedule), (Some((4, 1)), "A A* A* A*"));
-    assert_eq!(dfp(&jobs).schedule, "A A* A* A* A* B* B*");
 }
 
 /// B was nominally released before A locked, and the release is recognised after it: without J, B's deadline is
@@ -98,7 +72,7 @@ fn gutierrez13_appendix_a() {
     let b = [inside(0, 1), vec![Run]].concat();
     let jobs = [job(0, 20, &a), job(2, 8, &b), job(4, 7, &[Run, Run])];
     let expected = "A A* A* A* A* A* A* A* B* B C C A A";
-    for ran in [srp(&jobs), srp_list(&jobs), dfp(&jobs), dfp_queue(&jobs)] {
+    for ran in [srp(&jobs), dfp(&jobs)] {
         assert_eq!((ran.broken, &*ran.schedule), (None, expected));
     }
 }
@@ -108,7 +82,7 @@ fn gutierrez13_appendix_a() {
 fn gutierrez13_appendix_a_as_worded() {
     let a = [vec![Run], inside(0, 7), vec![Run, Run]].concat();
     let jobs = [job(0, 20, &a), job(2, 8, &[Run, Run]), job(4, 7, &[Run, Run])];
-    for ran in [srp(&jobs), srp_list(&jobs), dfp(&jobs), dfp_queue(&jobs)] {
+    for ran in [srp(&jobs), dfp(&jobs)] {
         assert_eq!(ran.schedule, "A A* B B C C A* A* A* A* A* A* A A");
     }
 }
@@ -135,23 +109,6 @@ fn crossed_nesting_does_not_deadlock() {
     assert_eq!(srp(&jobs).schedule, "A A* A* A* B B* B* B*");
 }
 
-/// Jobs of random sections, properly nested if `nested`.
-fn sets(nested: bool) -> impl Strategy<Value = Vec<Job>> {
-    let section = (0..2_usize, 1_usize..3, any::<bool>()).prop_map(move |(resource, length, nests)| {
-        if nests && nested {
-            let inner = inside(1 - resource, 1);
-            [vec![Lock(resource)], vec![Run; length], inner, vec![Run, Unlock(resource)]].concat()
-        } else {
-            inside(resource, length)
-        }
-    });
-    let part = prop_oneof![(1_usize..3).prop_map(|length| vec![Run; length]), section];
-    let one = (0_u64..8, 2_u64..16, prop::collection::vec(part, 1..3));
-    let one =
-        one.prop_map(|(arrival, deadline, replenishments)| job(arrival, deadline, &replenishments.concat()));
-    prop::collection::vec(one, 2..=TASKS)
-}
-
 proptest! {
     // A third of the sets have equal deadlines, which some properties skip.
     #![proptest_config(ProptestConfig { max_global_rejects: 1 << 20, ..ProptestConfig::with_cases(400) })]
@@ -161,26 +118,6 @@ proptest! {
         for ran in [srp(&jobs), dfp(&jobs), immediate(&jobs), original(&jobs)] {
             prop_assert_eq!(ran.broken, None);
         }
-    }
-
-    /// The one list equals the two structures as long as no sections nest and no deadlines are equal.
-    #[test]
-    fn one_list_is_right_without_nesting(jobs in sets(false)) {
-        let mut due: Vec<_> = jobs.iter().map(|job| job.arrival + job.deadline).collect();
-        due.sort_unstable();
-        due.dedup();
-        prop_assume!(due.len() == jobs.len());
-        prop_assert_eq!(srp_list(&jobs), srp(&jobs));
-    }
-
-    /// With the running task in the queue the schedules are the same as with it outside, under the same conditions.
-    #[test]
-    fn a_floor_in_the_queue_is_right_without_nesting(jobs in sets(false)) {
-        let mut due: Vec<_> = jobs.iter().map(|job| job.arrival + job.deadline).collect();
-        due.sort_unstable();
-        due.dedup();
-        prop_assume!(due.len() == jobs.len());
-        prop_assert_eq!(dfp_queue(&jobs), dfp(&jobs));
     }
 
     /// With two tasks the schedules of SRP and DFP never differ.

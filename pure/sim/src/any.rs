@@ -5,8 +5,8 @@
 
 use taut_model::TaskSet;
 use taut_policy::{
-    AnyCore, AnyLocal, Attributes, FmlpLong, Global, GlobalRule, Grant, LocalRule, Misuse, Mpcp, Msrp, Party,
-    Request, Waiter,
+    Attributes, BandedCore, FmlpLong, Global, GlobalRule, Grant, Locking, Misuse, Mpcp, Msrp, Party, Request,
+    Waiter,
 };
 use taut_time::{Duration, Instant};
 
@@ -14,13 +14,13 @@ use crate::Fault;
 
 /// For each resource, the largest priority and the least relative deadline of its users. Only local rules use them,
 /// for local resources.
-pub(crate) struct Users {
+struct Users {
     ceilings: Vec<u32>,
     floors: Vec<Duration>,
 }
 
 impl Users {
-    pub(crate) fn of(set: &TaskSet) -> Self {
+    fn of(set: &TaskSet) -> Self {
         let count = set.resources().len();
         let mut users = Self { ceilings: vec![0; count], floors: vec![Duration::MAX; count] };
         for (at, task) in set.tasks().iter().enumerate() {
@@ -35,15 +35,29 @@ impl Users {
     }
 }
 
-/// A core's rule, for the tasks of the set on that core, in order.
-pub(crate) fn core(set: &TaskSet, users: &Users, core: usize, rule: LocalRule) -> Result<AnyCore, Fault> {
+/// The rule of each core, for the tasks of the set on that core, in order. `local` makes the local rule of a core.
+pub(crate) fn cores<L: Locking>(
+    set: &TaskSet,
+    local: impl Fn(usize, Attributes<'_>) -> Result<L, Misuse>,
+) -> Result<Vec<BandedCore<L>>, Fault> {
+    let users = Users::of(set);
+    (0..set.cores().len()).map(|at| core(set, &users, at, |of| local(at, of))).collect()
+}
+
+fn core<L: Locking>(
+    set: &TaskSet,
+    users: &Users,
+    core: usize,
+    local: impl FnOnce(Attributes<'_>) -> Result<L, Misuse>,
+) -> Result<BandedCore<L>, Fault> {
     let tasks: Vec<_> = set.on_core(core).map(|task| &set.tasks()[task]).collect();
     let priorities: Vec<_> = tasks.iter().map(|task| task.priority).collect();
     let deadlines: Vec<_> = tasks.iter().map(|task| task.deadline).collect();
     let Users { ceilings, floors } = users;
     let jitter = tasks.iter().map(|task| task.jitter).max().unwrap_or(Duration::ZERO);
     let of = Attributes { priorities: &priorities, deadlines: &deadlines, ceilings, floors, jitter };
-    AnyLocal::core(rule, of).map_err(|_| Fault::TooMany)
+    let core = local(of).and_then(|local| BandedCore::with_bands(local, tasks.len()));
+    core.map_err(|_| Fault::TooMany)
 }
 
 /// The rule of a global resource; unused for a local one.

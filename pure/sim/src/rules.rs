@@ -37,13 +37,12 @@ pub enum Fault {
     /// There is not one rule per resource.
     Resources,
     /// Tasks of this core may suspend, which its rule does not allow: only [`LocalRule::Immediate`],
-    /// [`LocalRule::Original`] and [`LocalRule::Srp`] do.
+    /// [`LocalRule::Original`] and [`LocalRule::Srp`] do, and no rule of [`Simulation::under`](crate::Simulation::under).
     Suspends {
         /// The core.
         core: usize,
     },
-    /// A task's limit is not valid: there is no such task, its budget is 0, or its jobs would be demoted under
-    /// [`LocalRule::SrpList`].
+    /// A task's limit is not valid: there is no such task, or its budget is 0.
     Limit {
         /// The task.
         task: usize,

@@ -4,6 +4,8 @@
 //! Runs whose every instant is known.
 
 use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, Segment, SetTask, TaskSet};
+use taut_policy::queue::{List, Node};
+use taut_policy::{AnyLocal, Attributes, LocalResource, Locking, Srp, SrpTask};
 use taut_sim::{
     End, Event, Fault, GlobalRule, Kind, LocalRule, Outcome, Rules, Scenario, Shares, Simulation, Start,
 };
@@ -52,8 +54,14 @@ fn starts(times: &[u64], horizon: u64) -> Scenario {
 
 /// Runs once, and returns the responses in units, the outcome, and the events.
 fn play(set: &TaskSet, rules: &Rules, scenario: &Scenario) -> (Vec<u64>, Outcome, Vec<String>) {
+    play_in(Simulation::new(set, rules).expect("fits"), scenario)
+}
+
+fn play_in<L: Locking + Clone>(
+    mut simulation: Simulation<L>,
+    scenario: &Scenario,
+) -> (Vec<u64>, Outcome, Vec<String>) {
     let mut log = Vec::new();
-    let mut simulation = Simulation::new(set, rules).expect("fits");
     let mut sink = |event: Event| {
         let kind = match event.kind {
             Kind::Release { .. } => return,
@@ -285,9 +293,10 @@ fn two_response_times() {
     assert_eq!(us(outcome.tasks[1].response_max), 5, "released with the first, which arrived before");
 }
 
-/// A(D2, r8, R1{R2}) and B(D11, r5, R1{R2}): when B releases R2 at 10, the one list lets A request R1, which B holds.
+/// A(D2, r8, R1{R2}) and B(D11, r5, R1{R2}) under rules that the test brings: SRP, and SRP whose ceilings are too low,
+/// so that A preempts B inside R1 and requests R1.
 #[test]
-fn the_one_list_breaks_on_nested_locks() {
+fn a_rule_of_the_callers_own_runs_until_it_breaks() {
     let inner = |length| Segment::Section { resource: 1, inside: vec![run(length)] };
     let outer = |first, second| {
         segments(&[Segment::Section { resource: 0, inside: vec![run(first), inner(second), run(1)] }])
@@ -295,12 +304,21 @@ fn the_one_list_breaks_on_nested_locks() {
     let mut tasks = vec![task(0, 2, 100, outer(1, 1)), task(0, 1, 100, outer(3, 2))];
     (tasks[0].deadline, tasks[1].deadline) = (units(2), units(11));
     let set = set(1, 2, tasks);
-    let played = |rule| play(&set, &Rules::all(&set, rule, GlobalRule::Msrp), &starts(&[8, 5], 20));
-    let (_, outcome, _) = played(LocalRule::SrpList);
+    let scenario = starts(&[8, 5], 20);
+    let played = |floors: Option<[Duration; 2]>| {
+        let srp = |of: Attributes<'_>| {
+            let ready = List::new(vec![Node::EMPTY; of.deadlines.len()]);
+            let (tasks, held) = ([SrpTask::EMPTY; 2], [LocalResource::EMPTY; 2]);
+            Srp::new(ready, tasks, of.deadlines, held, floors.as_ref().map_or(of.floors, |floors| floors))
+        };
+        let simulation = Simulation::under(&set, &[GlobalRule::Msrp; 2], srp).expect("fits");
+        play_in(simulation, &scenario)
+    };
+    assert_eq!(played(None), play(&set, &Rules::all(&set, LocalRule::Srp, GlobalRule::Msrp), &scenario));
+    assert_eq!(played(None).0, [6, 6]);
+    let (_, outcome, _) = played(Some([units(11); 2]));
     assert_eq!(outcome.end, End::Broken { task: 0, resource: 0 });
-    assert_eq!(outcome.last.as_ns(), units(10).as_ns());
-    let (responses, outcome, _) = played(LocalRule::Srp);
-    assert_eq!((responses, outcome.end), (vec![6, 6], End::Complete));
+    assert_eq!(outcome.last.as_ns(), units(8).as_ns());
 }
 
 #[test]
@@ -313,6 +331,10 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(refused(Rules::all(&set, dfp, GlobalRule::Msrp)), None);
     assert_eq!(refused(Rules { cores: vec![dfp], resources: vec![GlobalRule::Msrp] }), Some(Fault::Cores));
     assert_eq!(refused(Rules { cores: vec![dfp; 2], resources: vec![] }), Some(Fault::Resources));
+    let own = |of: Attributes<'_>| AnyLocal::new(LocalRule::Srp, of);
+    let refused = |globals| Simulation::under(&set, globals, own).err();
+    assert_eq!(refused(&[GlobalRule::Mpcp]), Some(Fault::Suspends { core: 0 }));
+    assert_eq!((refused(&[GlobalRule::Msrp]), refused(&[])), (None, Some(Fault::Resources)));
     let mut simulation = Simulation::new(&set, &Rules::of(&set, GlobalRule::Mpcp)).expect("fits");
     let run = simulation.run(&Scenario::worst(Duration::MAX), &mut ());
     assert_eq!(run.err(), Some(Fault::Overflow));

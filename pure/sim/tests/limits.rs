@@ -51,7 +51,7 @@ fn limit(overrun: Overrun, budget: u64) -> Limit {
 /// The events in words, and the outcome.
 fn ran(set: &TaskSet, limits: &[(usize, Limit)], scenario: &Scenario) -> (String, Outcome) {
     let rules = Rules::of(set, GlobalRule::Msrp);
-    let mut simulation = Simulation::new(set, &rules).expect("fits").limited(&rules, limits).expect("fits");
+    let mut simulation = Simulation::new(set, &rules).expect("fits").limited(limits).expect("fits");
     let mut log = Vec::new();
     let mut sink = |event: Event| {
         let kind = match event.kind {
@@ -275,7 +275,7 @@ fn who_goes_wrong_does_not_delay_others() {
         let core = if round % 4 < 2 { LocalRule::Immediate } else { LocalRule::Original };
         let rules = Rules::all(&set, core, GlobalRule::Msrp);
         let fresh = Simulation::new(&set, &rules).expect("fits");
-        let mut limited = fresh.clone().limited(&rules, &limits).expect("fits");
+        let mut limited = fresh.clone().limited(&limits).expect("fits");
         let mut fresh = fresh;
         let isolated = limited.run(&scenario, &mut ()).expect("fits").clone();
         // A second run equals the first: no state is left behind.
@@ -331,7 +331,7 @@ fn isolation_under_edf() {
         let rules = Rules::all(&set, core, GlobalRule::Msrp);
         let mut simulation = Simulation::new(&set, &rules).expect("fits");
         let free = simulation.run(&scenario, &mut ()).expect("fits").clone();
-        let mut simulation = simulation.limited(&rules, &limits).expect("fits");
+        let mut simulation = simulation.limited(&limits).expect("fits");
         let isolated = simulation.run(&scenario, &mut ()).expect("fits");
         for at in (0..faulty.len()).filter(|at| !faulty[*at]) {
             let seen = isolated.tasks[at];
@@ -368,7 +368,7 @@ fn limits_that_are_kept_change_nothing() {
         };
         let of = |policy, slack| {
             let limits = (0..set.tasks().len()).map(|at| (at, limit(policy, set.cost(at).as_ns() + slack)));
-            simulation.clone().limited(&rules, &limits.collect::<Vec<_>>()).expect("fits")
+            simulation.clone().limited(&limits.collect::<Vec<_>>()).expect("fits")
         };
         let expected = log(simulation.clone());
         assert_eq!(log(of(Overrun::RunOn, 0)), expected);
@@ -383,14 +383,12 @@ fn limits_that_are_kept_change_nothing() {
 #[test]
 fn what_is_no_limit() {
     let set = set(SchedulingPolicy::Edf, vec![task(1, 10, plain(1))]);
-    let rules = Rules::all(&set, LocalRule::SrpList, GlobalRule::Msrp);
+    let rules = Rules::all(&set, LocalRule::Srp, GlobalRule::Msrp);
     let refused =
-        |limit: (usize, Limit)| Simulation::new(&set, &rules).expect("fits").limited(&rules, &[limit]).err();
+        |limit: (usize, Limit)| Simulation::new(&set, &rules).expect("fits").limited(&[limit]).err();
     assert_eq!(refused((1, limit(Overrun::RunOn, 1))), Some(Fault::Limit { task: 1 }));
-    assert_eq!(refused((0, limit(Overrun::Demote, 1))), Some(Fault::Limit { task: 0 }));
     let none = Limit { overrun: Overrun::RunOn, budget: Some(Duration::ZERO) };
     assert_eq!(refused((0, none)), Some(Fault::Limit { task: 0 }));
-    assert_eq!(refused((0, limit(Overrun::Demote, 0))), Some(Fault::Limit { task: 0 }));
     assert_eq!(refused((0, limit(Overrun::KillJob, 0))), None);
 }
 
@@ -426,7 +424,7 @@ fn limits_under_all_rules() {
             limits.push((at, limit(policy, if random.below(4) == 0 { 0 } else { cost })));
         }
         let simulation = Simulation::new(&set, &rules).expect("fits");
-        let mut simulation = simulation.limited(&rules, &limits).expect("fits");
+        let mut simulation = simulation.limited(&limits).expect("fits");
         let mut held = [None; 2];
         let mut check = |event: Event| match event.kind {
             Kind::Locked(resource) => assert_eq!(held[resource].replace(event.task), None),

@@ -8,8 +8,8 @@ use taut_policy::queue::ReadyQueue;
 use taut_policy::{Answer, Locking, Misuse};
 use taut_time::{Duration, Instant};
 
-use super::from_head::FromHead;
 use super::rules::{self, OurSrp};
+use super::unsound::FromHead;
 use crate::figure::{Axis, Body, Figure, Panel, part};
 use crate::page::{Values, table};
 

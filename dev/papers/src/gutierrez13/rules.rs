@@ -4,12 +4,10 @@
 //! The compared rules, each with one task with a short deadline and others with longer deadlines.
 
 use taut_policy::queue::{Fronted, Heap, HeapSlot, List, Node};
-use taut_policy::{
-    Dfp, DfpQueue, DfpQueueResource, DfpQueueTask, LocalResource, Locking, Misuse, Scheduler, Slot, Srp,
-    SrpList, SrpListResource, SrpListTask, SrpTask,
-};
+use taut_policy::{Dfp, LocalResource, Locking, Misuse, Scheduler, Slot, Srp, SrpTask};
 use taut_time::{Duration, Instant};
 
+use super::unsound::{DfpQueue, DfpQueueResource, DfpQueueTask, SrpList, SrpListResource, SrpListTask};
 use crate::draw::Draw;
 
 /// A rule, and the queue of its ready tasks.

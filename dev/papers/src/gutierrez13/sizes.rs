@@ -21,7 +21,7 @@ struct Source {
 }
 
 const SRP_LIST: Source = Source {
-    text: include_str!("../../../../pure/policy/src/srp_list.rs"),
+    text: include_str!("unsound/srp_list.rs"),
     name: "SrpList",
     locks: "",
     mutex: "SrpListResource",
@@ -30,7 +30,7 @@ const SRP_LIST: Source = Source {
     attributes: "",
 };
 const DFP_QUEUE: Source = Source {
-    text: include_str!("../../../../pure/policy/src/dfp_queue.rs"),
+    text: include_str!("unsound/dfp_queue.rs"),
     name: "DfpQueue",
     locks: "",
     mutex: "DfpQueueResource",

@@ -77,8 +77,8 @@ pub(super) const ROOMS: &[Room] = &[
     edge(
         "dev/papers",
         &[
-            "time", "event", "model", "manifest", "policy", "analysis", "plan", "planner", "report", "sweep",
-            "atomic", "share", "sys", "lock", "exec",
+            "time", "event", "model", "manifest", "policy", "analysis", "plan", "sim", "planner", "report",
+            "sweep", "atomic", "share", "sys", "lock", "exec",
         ],
     ),
     edge(PEERS, &["time", "policy", "share", "sys", "lock", "exec"]),

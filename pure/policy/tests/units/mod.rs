@@ -4,12 +4,10 @@
 //! Jobs on one core, unit by unit, with every invariant asserted after each step.
 #![allow(dead_code, unreachable_pub, unused_imports, reason = "each test file uses its part")]
 
+use proptest::prelude::*;
 use taut_policy::ceiling::{Immediate, Original};
 use taut_policy::queue::{Heap, HeapSlot, List, Node};
-use taut_policy::{
-    Answer, Dfp, DfpQueue, DfpQueueResource, DfpQueueTask, LocalResource, Locking, Slot, Srp, SrpList,
-    SrpListResource, SrpListTask, SrpTask,
-};
+use taut_policy::{Answer, Dfp, LocalResource, Locking, Slot, Srp, SrpTask};
 use taut_time::{Duration, Instant};
 
 pub const TASKS: usize = 6;
@@ -149,16 +147,6 @@ pub fn srp(jobs: &[Job]) -> Ran {
     run(&mut Srp::new(heap(), tasks, &deadlines(jobs), resources, &floors(jobs)).expect("fits"), jobs, true)
 }
 
-pub fn srp_list(jobs: &[Job]) -> Ran {
-    let (tasks, resources) = ([SrpListTask::EMPTY; TASKS], [SrpListResource::EMPTY; RESOURCES]);
-    let nodes = [Node::EMPTY; TASKS];
-    run(
-        &mut SrpList::new(nodes, tasks, &deadlines(jobs), resources, &floors(jobs)).expect("fits"),
-        jobs,
-        false,
-    )
-}
-
 pub fn dfp_with(jobs: &[Job], jitter: u64) -> Ran {
     let (slots, resources) = ([Slot::EMPTY; TASKS], [LocalResource::EMPTY; RESOURCES]);
     let rule = Dfp::new(heap(), slots, &deadlines(jobs), resources, &floors(jobs), ns(jitter));
@@ -174,18 +162,6 @@ pub fn dfp_next(jobs: &[Job]) -> Ran {
         untold.min().unwrap_or(u64::MAX)
     };
     run_from(&mut rule.expect("fits"), jobs, true, next)
-}
-
-/// On a list and on a heap, which must give the same run.
-pub fn dfp_queue(jobs: &[Job]) -> Ran {
-    let (tasks, resources) = ([DfpQueueTask::EMPTY; TASKS], [DfpQueueResource::EMPTY; RESOURCES]);
-    let (deadlines, floors) = (deadlines(jobs), floors(jobs));
-    let list = List::new([Node::EMPTY; TASKS]);
-    let list = DfpQueue::new(list, tasks, &deadlines, resources, &floors);
-    let heap = DfpQueue::new(heap(), tasks, &deadlines, resources, &floors);
-    let ran = run(&mut list.expect("fits"), jobs, true);
-    assert_eq!(run(&mut heap.expect("fits"), jobs, true), ran, "{jobs:?}");
-    ran
 }
 
 pub fn dfp(jobs: &[Job]) -> Ran {
@@ -212,4 +188,21 @@ pub fn original(jobs: &[Job]) -> Ran {
     let ((own, ceilings), resources) = (priorities(jobs), [LocalResource::EMPTY; RESOURCES]);
     let list = List::new([Node::EMPTY; TASKS]);
     run(&mut Original::new(list, [Slot::EMPTY; TASKS], &own, resources, &ceilings).expect("fits"), jobs, true)
+}
+
+/// Jobs of random sections, properly nested if `nested`.
+pub fn sets(nested: bool) -> impl Strategy<Value = Vec<Job>> {
+    let section = (0..2_usize, 1_usize..3, any::<bool>()).prop_map(move |(resource, length, nests)| {
+        if nests && nested {
+            let inner = inside(1 - resource, 1);
+            [vec![Lock(resource)], vec![Run; length], inner, vec![Run, Unlock(resource)]].concat()
+        } else {
+            inside(resource, length)
+        }
+    });
+    let part = prop_oneof![(1_usize..3).prop_map(|length| vec![Run; length]), section];
+    let one = (0_u64..8, 2_u64..16, prop::collection::vec(part, 1..3));
+    let one =
+        one.prop_map(|(arrival, deadline, replenishments)| job(arrival, deadline, &replenishments.concat()));
+    prop::collection::vec(one, 2..=TASKS)
 }

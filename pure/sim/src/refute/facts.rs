@@ -54,10 +54,7 @@ impl Facts {
             (0..set.resources().len()).map(|resource| set.users(resource).collect()).collect();
         let guards: Vec<_> = (0..users.len()).map(|at| program::guard(set, &rules.resources, at)).collect();
         let is_edf = |core: usize| {
-            matches!(
-                rules.cores[core],
-                LocalRule::Srp | LocalRule::SrpList | LocalRule::DfpByClock { .. } | LocalRule::Dfp
-            )
+            matches!(rules.cores[core], LocalRule::Srp | LocalRule::DfpByClock { .. } | LocalRule::Dfp)
         };
         // Smaller = more urgent.
         let urgency = |at: usize| {

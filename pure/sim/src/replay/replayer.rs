@@ -93,14 +93,14 @@ pub(super) fn play(
         // The records say when a budget is used up.
         let unlimited = |limit: &Limit| Limit { budget: None, ..*limit };
         let limits: Vec<_> = replay.limits.iter().map(|(task, limit)| (*task, unlimited(limit))).collect();
-        simulation = simulation.limited(replay.rules, &limits).map_err(rules)?;
+        simulation = simulation.limited(&limits).map_err(rules)?;
     }
     let begin = records.iter().find(|record| record.kind == taut_event::Kind::Begin);
     // In the middle of a run, a server's remaining budget is not known.
     let servers = if begin.is_some() { replay.servers } else { &[] };
     if let Some(begin) = begin.filter(|_| !servers.is_empty()) {
         if replay.limits.is_empty() {
-            simulation = simulation.limited(replay.rules, &[]).map_err(rules)?;
+            simulation = simulation.limited(&[]).map_err(rules)?;
         }
         if !simulation.serve(servers, begin.at) {
             return Err(rules(Fault::Cores));

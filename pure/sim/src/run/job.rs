@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use taut_policy::Scheduler;
+use taut_policy::{Locking, Scheduler};
 use taut_time::{Duration, Instant};
 
 use super::{Arrived, BACKLOG_MAX, Fixed, Halt, Moment, NONE, Simulation, refused};
@@ -13,7 +13,7 @@ use crate::arrivals::place;
 use crate::program::What;
 use crate::{Event, Execution, Kind, Placement, Scenario, Shares, Sink};
 
-impl Simulation {
+impl<L: Locking + Clone> Simulation<L> {
     /// Advances to the next step, which takes as long as the scenario says.
     pub(super) fn step(&mut self, task: usize, scenario: &Scenario) {
         self.state.live[task].at += 1;

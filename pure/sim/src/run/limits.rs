@@ -6,13 +6,13 @@
 //! A safe point is any point at which a job runs and holds nothing. Runs without limits skip this code.
 
 use taut_policy::queue::{List, Node};
-use taut_policy::{Background, Budget, Misuse, Overrun, Remedy, Scheduler, Trouble};
+use taut_policy::{Background, Budget, Locking, Misuse, Overrun, Remedy, Scheduler, Trouble};
 use taut_time::Duration;
 
 use super::{EXTRA, Halt, Moment, NONE, Simulation, refused};
 use crate::calendar::NEVER;
 use crate::program::What;
-use crate::{End, Fault, Kind, LocalRule, Rules, Scenario, Sink};
+use crate::{End, Fault, Kind, Scenario, Sink};
 
 /// A task's budget, and the reaction to an overrun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,24 +67,24 @@ impl Simulation {
     /// meanwhile wait.
     ///
     /// # Errors
-    /// [`Fault::Limit`]: there is no such task, its budget is 0, or its core's rule does not allow demotion.
-    pub fn limited(mut self, rules: &Rules, limits: &[(usize, Limit)]) -> Result<Self, Fault> {
+    /// [`Fault::Limit`]: there is no such task, or its budget is 0.
+    pub fn limited(mut self, limits: &[(usize, Limit)]) -> Result<Self, Fault> {
         let mut tasks = vec![None; self.tasks.len()];
         for (task, limit) in limits.iter().copied() {
-            let demotes = limit.overrun == Overrun::Demote;
-            let of = self.tasks.get(task).ok_or(Fault::Limit { task })?;
-            let rule = rules.cores.get(of.core).ok_or(Fault::Cores)?;
-            if limit.budget.is_some_and(Duration::is_zero) || (demotes && *rule == LocalRule::SrpList) {
+            let place = tasks.get_mut(task).ok_or(Fault::Limit { task })?;
+            if limit.budget.is_some_and(Duration::is_zero) {
                 return Err(Fault::Limit { task });
             }
-            tasks[task] = Some(Limited::new(limit));
+            *place = Some(Limited::new(limit));
         }
         let background = self.members.iter().map(|core| empty(core.len())).collect();
         let driven = !self.state.on_the_way.is_empty();
         self.limits = Some(Box::new(Limits { tasks, background, cut: vec![0; self.members.len()], driven }));
         Ok(self)
     }
+}
 
+impl<L: Locking + Clone> Simulation<L> {
     /// Prepares a run.
     pub(super) fn reset_limits(&mut self) {
         let Some(limits) = &mut self.limits else { return };
@@ -274,6 +274,27 @@ impl Simulation {
         Ok(true)
     }
 
+    /// Whether a job holds a resource.
+    fn holds(&self, task: usize) -> bool {
+        let (begin, at) = (self.fixed[task].begin as usize, self.state.live[task].at as usize);
+        let passed = self.ops.get(begin..at).unwrap_or(&[]);
+        let count = |is: fn(&What) -> bool| passed.iter().filter(|op| is(&op.what)).count();
+        count(|what| matches!(what, What::Lock(_))) > count(|what| matches!(what, What::Unlock(_)))
+    }
+
+    /// A job is at its end. If the scenario gives it an excess, it executes that, and this returns true.
+    #[cold]
+    pub(super) fn exceeds(&mut self, task: usize) -> bool {
+        let excess = core::mem::take(&mut self.state.excess[task]);
+        let live = &mut self.state.live[task];
+        if excess > 0 {
+            (live.at, live.remaining) = (EXTRA, excess);
+        }
+        excess > 0
+    }
+}
+
+impl Simulation {
     /// The driver says that the job on a core has used up its budget. A job that is to end goes to the background
     /// until it does. Returns whether the job has its core.
     pub(crate) fn has_used_up(
@@ -318,24 +339,5 @@ impl Simulation {
             background.decide(rule);
         }
         Ok(())
-    }
-
-    /// Whether a job holds a resource.
-    fn holds(&self, task: usize) -> bool {
-        let (begin, at) = (self.fixed[task].begin as usize, self.state.live[task].at as usize);
-        let passed = self.ops.get(begin..at).unwrap_or(&[]);
-        let count = |is: fn(&What) -> bool| passed.iter().filter(|op| is(&op.what)).count();
-        count(|what| matches!(what, What::Lock(_))) > count(|what| matches!(what, What::Unlock(_)))
-    }
-
-    /// A job is at its end. If the scenario gives it an excess, it executes that, and this returns true.
-    #[cold]
-    pub(super) fn exceeds(&mut self, task: usize) -> bool {
-        let excess = core::mem::take(&mut self.state.excess[task]);
-        let live = &mut self.state.live[task];
-        if excess > 0 {
-            (live.at, live.remaining) = (EXTRA, excess);
-        }
-        excess > 0
     }
 }

@@ -19,17 +19,19 @@ pub use serving::Served;
 use std::collections::VecDeque;
 
 use taut_model::{SetTask, TaskSet};
-use taut_policy::{AnyCore, Grant, Misuse, Party};
+use taut_policy::{AnyLocal, Attributes, BandedCore, Grant, Locking, Misuse, Party};
 use taut_time::Instant;
 
-use crate::any::{self, AnyGlobal, Users};
+use crate::any::{self, AnyGlobal};
 use crate::arrivals::{self, Source};
 use crate::calendar::{Calendar, NEVER};
 use crate::event::Watched;
 use crate::program::{self, Guard, Op, Open, What};
 use crate::random::Random;
 use crate::rules::bears_suspension;
-use crate::{End, Event, Fault, Kind, LocalRule, Outcome, Placement, Rules, Scenario, Sink, TaskOutcome};
+use crate::{
+    End, Event, Fault, GlobalRule, Kind, LocalRule, Outcome, Placement, Rules, Scenario, Sink, TaskOutcome,
+};
 
 pub(crate) use driven::{Act, CoreStatus, END_OF_TIME};
 
@@ -45,8 +47,11 @@ const EXTRA: u32 = 0;
 
 /// A set under rules; it can run any number of times. Construction allocates all memory: events allocate none, and a
 /// run allocates only if the run before did not complete.
+///
+/// `L` is the type of the cores' local rules: any of [`LocalRule`], or a rule of the caller's own
+/// ([`Simulation::under`]).
 #[derive(Clone, Debug)]
-pub struct Simulation {
+pub struct Simulation<L = AnyLocal> {
     tasks: Vec<SetTask>,
     /// Per task, the position of its job in `ops`, its core, its position there, and its deadline and priority.
     fixed: Vec<Fixed>,
@@ -54,9 +59,11 @@ pub struct Simulation {
     ops: Vec<Op>,
     /// The tasks of each core.
     members: Vec<Vec<u32>>,
-    fresh: (Vec<AnyCore>, Vec<AnyGlobal>),
+    fresh: (Vec<BandedCore<L>>, Vec<AnyGlobal>),
     /// Per core, whether deadline floors count from the next release.
     from_next: Vec<bool>,
+    /// Whether runs check the invariants of the cores' rules, where debug assertions are on.
+    is_checked: bool,
     /// The guard of each resource.
     guards: Vec<Guard>,
     /// The longest execution of all jobs that may be pending at once, in ns.
@@ -65,7 +72,7 @@ pub struct Simulation {
     limits: Option<Box<limits::Limits>>,
     /// The servers of a driven run.
     serving: Option<Box<serving::Serving>>,
-    state: State,
+    state: State<L>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -79,8 +86,8 @@ struct Fixed {
 
 /// The state of a run.
 #[derive(Clone, Debug)]
-struct State {
-    cores: Vec<AnyCore>,
+struct State<L> {
+    cores: Vec<BandedCore<L>>,
     globals: Vec<AnyGlobal>,
     /// Per core, the task that executes or spins.
     current: Vec<u32>,
@@ -159,27 +166,34 @@ const KEEPER: Party = Party { core: usize::MAX, task: usize::MAX };
 /// Why a run ends early.
 type Halt = End;
 
-impl Simulation {
-    /// Checks and prepares a set under rules.
-    ///
-    /// # Errors
-    /// The reason why set and rules do not fit together.
-    pub fn new(set: &TaskSet, rules: &Rules) -> Result<Self, Fault> {
-        if rules.cores.len() != set.cores().len() {
-            return Err(Fault::Cores);
-        }
-        if rules.resources.len() != set.resources().len() {
+/// The jobs of a set as programs, and the place of each task on its core.
+struct Jobs {
+    fixed: Vec<Fixed>,
+    open: Vec<Option<Open>>,
+    ops: Vec<Op>,
+    members: Vec<Vec<u32>>,
+    guards: Vec<Guard>,
+}
+
+impl Jobs {
+    /// The jobs of a set whose global resources have the rules `globals`. `bears_suspension` says of a core whether its
+    /// rule allows tasks to suspend themselves.
+    fn of(
+        set: &TaskSet,
+        globals: &[GlobalRule],
+        bears_suspension: impl Fn(usize) -> bool,
+    ) -> Result<Self, Fault> {
+        if globals.len() != set.resources().len() {
             return Err(Fault::Resources);
         }
-        let guards: Vec<_> =
-            (0..rules.resources.len()).map(|at| program::guard(set, &rules.resources, at)).collect();
+        let guards: Vec<_> = (0..globals.len()).map(|at| program::guard(set, globals, at)).collect();
         let mut members = vec![Vec::new(); set.cores().len()];
         let (mut fixed, mut open) = (Vec::new(), Vec::new());
         let extra = [What::Run, What::End].map(|what| Op { what, resource: 0, time: 0 });
         let mut ops = extra.to_vec();
         for (at, task) in set.tasks().iter().enumerate() {
             let suspends = set.requests(at).iter().any(|request| guards[request.resource] == Guard::Suspend);
-            if suspends && !bears_suspension(rules.cores[task.core]) {
+            if suspends && !bears_suspension(task.core) {
                 return Err(Fault::Suspends { core: task.core });
             }
             let local: &mut Vec<u32> = &mut members[task.core];
@@ -193,55 +207,97 @@ impl Simulation {
             local.push(u32::try_from(at).map_err(|_| Fault::TooMany)?);
             open.push(program::compile(&task.body, &guards, &mut ops)?);
         }
-        let users = Users::of(set);
-        let cores: Result<Vec<_>, _> =
-            rules.cores.iter().enumerate().map(|(at, rule)| any::core(set, &users, at, *rule)).collect();
-        let cores = cores?;
-        let globals: Vec<_> =
-            rules.resources.iter().enumerate().map(|(at, rule)| AnyGlobal::new(set, at, *rule)).collect();
-        let (count, tasks) = (set.tasks().len(), set.tasks().to_vec());
-        let job = |at| u128::from(set.cost(at).as_ns());
-        let work_max = (0..count).map(job).sum::<u128>() * (BACKLOG_MAX as u128 + 1);
-        let state = State {
+        Ok(Self { fixed, open, ops, members, guards })
+    }
+}
+
+impl<L> State<L> {
+    /// The state before the first run.
+    fn new(tasks: usize, cores: Vec<BandedCore<L>>, globals: Vec<AnyGlobal>) -> Self {
+        Self {
             current: vec![NONE; cores.len()],
             boundary: vec![NEVER; cores.len()],
             touched: vec![0; cores.len().div_ceil(64)],
-            cores: cores.clone(),
-            globals: globals.clone(),
-            live: vec![Live::default(); count],
-            waiting: vec![[Arrived::default(); BACKLOG_MAX]; count],
+            cores,
+            globals,
+            live: vec![Live::default(); tasks],
+            waiting: vec![[Arrived::default(); BACKLOG_MAX]; tasks],
             beyond: Vec::new(),
-            sources: Vec::with_capacity(count),
-            calendar: Calendar::new(count),
+            sources: Vec::with_capacity(tasks),
+            calendar: Calendar::new(tasks),
             random: Random::new(0),
             open: 0,
-            excess: vec![0; count],
+            excess: vec![0; tasks],
             keeps: None,
             looks: false,
             on_the_way: Vec::new(),
             outcome: Outcome {
-                tasks: vec![TaskOutcome::default(); count],
+                tasks: vec![TaskOutcome::default(); tasks],
                 end: End::Complete,
                 last: Instant::from_ns(0),
                 events: 0,
             },
-        };
-        let from_next = rules.cores.iter().map(|rule| *rule == LocalRule::Dfp).collect();
-        let fresh = (cores, globals);
-        Ok(Self {
-            tasks,
+        }
+    }
+}
+
+impl Simulation {
+    /// Checks and prepares a set under rules.
+    ///
+    /// # Errors
+    /// The reason why set and rules do not fit together.
+    pub fn new(set: &TaskSet, rules: &Rules) -> Result<Self, Fault> {
+        if rules.cores.len() != set.cores().len() {
+            return Err(Fault::Cores);
+        }
+        let jobs = Jobs::of(set, &rules.resources, |core| bears_suspension(rules.cores[core]))?;
+        let cores = any::cores(set, |core, of| AnyLocal::new(rules.cores[core], of))?;
+        let mut simulation = Self::assembled(set, &rules.resources, jobs, cores);
+        simulation.from_next = rules.cores.iter().map(|rule| *rule == LocalRule::Dfp).collect();
+        simulation.is_checked = true;
+        Ok(simulation)
+    }
+}
+
+impl<L: Locking + Clone> Simulation<L> {
+    /// Checks and prepares a set under a local rule of the caller's own; `local` makes that of each core. The rule may
+    /// be wrong: a run ends where the rule breaks mutual exclusion ([`End::Broken`]), and does not check its
+    /// invariants. `now` of [`Locking::lock`] is the simulated clock. No task may suspend itself.
+    ///
+    /// # Errors
+    /// The reason why set and rules do not fit together.
+    pub fn under(
+        set: &TaskSet,
+        globals: &[GlobalRule],
+        local: impl Fn(Attributes<'_>) -> Result<L, Misuse>,
+    ) -> Result<Self, Fault> {
+        let jobs = Jobs::of(set, globals, |_| false)?;
+        let cores = any::cores(set, |_, of| local(of))?;
+        Ok(Self::assembled(set, globals, jobs, cores))
+    }
+
+    /// Floors count from the clock, and no run checks invariants.
+    fn assembled(set: &TaskSet, globals: &[GlobalRule], jobs: Jobs, cores: Vec<BandedCore<L>>) -> Self {
+        let Jobs { fixed, open, ops, members, guards } = jobs;
+        let globals: Vec<_> =
+            globals.iter().enumerate().map(|(at, rule)| AnyGlobal::new(set, at, *rule)).collect();
+        let count = set.tasks().len();
+        let job = |at| u128::from(set.cost(at).as_ns());
+        Self {
+            tasks: set.tasks().to_vec(),
             fixed,
             open,
             ops,
             members,
-            fresh,
-            from_next,
+            from_next: vec![false; cores.len()],
+            is_checked: false,
             guards,
-            work_max,
+            work_max: (0..count).map(job).sum::<u128>() * (BACKLOG_MAX as u128 + 1),
             limits: None,
             serving: None,
-            state,
-        })
+            state: State::new(count, cores.clone(), globals.clone()),
+            fresh: (cores, globals),
+        }
     }
 
     /// The number of tasks of the set.

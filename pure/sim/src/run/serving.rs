@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use taut_policy::server::{
     Any, REPLENISHMENTS, Replenishment, Server as _, ServerEntry, ServerPolicy, Servers,
 };
-use taut_policy::{Background, Misuse};
+use taut_policy::{Background, Locking, Misuse};
 use taut_time::{Duration, Instant};
 
 use super::Simulation;
@@ -55,7 +55,7 @@ pub(super) struct Serving {
     places: Vec<(usize, usize)>,
 }
 
-impl Simulation {
+impl<L: Locking + Clone> Simulation<L> {
     /// Sets up servers whose periods begin at `start`. Returns whether they fit the set.
     pub(crate) fn serve(&mut self, all: &[Served], start: Instant) -> bool {
         let mut serving = Serving {

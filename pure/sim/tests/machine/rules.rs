@@ -85,7 +85,6 @@ pub(super) fn core(set: &TaskSet, rules: &Rules, core: usize) -> Box<dyn Bands> 
             let rule = Dfp::new(queue(), slots(), &deadlines, held, &floors, Duration::ZERO);
             boxed(rule, queue(), slots())
         }
-        LocalRule::SrpList => panic!("known to be wrong"),
     }
 }
 

@@ -9,7 +9,7 @@ use taut_time::{Duration, Instant};
 
 /// Like `SrpList`, but a job is inserted before the first job that it precedes.
 #[derive(Clone, Debug)]
-pub(super) struct FromHead {
+pub struct FromHead {
     /// The running job is first.
     list: Vec<usize>,
     tasks: Vec<Task>,
@@ -28,7 +28,7 @@ struct Task {
 }
 
 impl FromHead {
-    pub(super) fn new(deadlines: &[Duration], ceilings: &[Duration]) -> Self {
+    pub fn new(deadlines: &[Duration], ceilings: &[Duration]) -> Self {
         let task = |relative: &Duration| Task {
             relative: *relative,
             due: Instant::from_ns(u64::MAX),
@@ -44,7 +44,7 @@ impl FromHead {
     }
 
     /// The queue, the running job first.
-    pub(super) fn queue(&self) -> &[usize] {
+    pub fn queue(&self) -> &[usize] {
         &self.list
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Stack resource policy on one list, as in MaRTE OS. **Wrong for nested locks**: kept for its experiments.
+//! Stack resource policy on one list, as in MaRTE OS. **Wrong for nested locks**.
 //!
 //! ```text
 //! Rule        a job is inserted from the tail, behind the first job T that it does not go before:
@@ -14,15 +14,14 @@
 //! ```
 //!
 //! Correct as long as no section is inside another and no deadlines are equal: then the schedules are those of
-//! [`Srp`](crate::Srp). With nested sections they are not: after the inner unlock the job still holds the outer
+//! [`Srp`](taut_policy::Srp). With nested sections they are not: after the inner unlock the job still holds the outer
 //! resource, but the comparison looks at what the *other* job holds. So a job that the outer ceiling should keep out
 //! is inserted before the holder, and locks the held resource. [`Locking::lock`] then answers [`Answer::Broken`]. At
 //! equal deadlines an unlock puts the job behind its equals, which is not a mistake but not FIFO.
 
+use taut_policy::queue::{List, Node, ReadyQueue};
+use taut_policy::{Answer, Locking, Misuse, Scheduler, Store};
 use taut_time::{Duration, Instant};
-
-use crate::queue::{List, Node, ReadyQueue};
-use crate::{Answer, Locking, Misuse, Scheduler, Store};
 
 /// What the rule knows about a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,11 +141,6 @@ impl<N: Store<Node>, S: Store<SrpListTask>, R: Store<SrpListResource>> SrpList<N
         self.list.remove(task);
         self.running = None;
         Ok(task)
-    }
-
-    /// Whether the running task holds a resource.
-    pub(crate) fn holds(&self) -> bool {
-        self.running.is_some_and(|task| self.tasks.as_ref()[task].held > 0)
     }
 }
 

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! Deadline floor protocol with the running task at the head of the ready queue, as in MaRTE OS. **Wrong for nested
-//! locks at equal deadlines**: kept for its experiments, beside [`SrpList`](crate::SrpList).
+//! locks at equal deadlines**.
 //!
 //! ```text
 //! Rule        the head runs; a lock shortens its deadline in place to min(current deadline, now + floor); an unlock
@@ -12,18 +12,17 @@
 //! Source      [Gutierrez13, Figure 4 and section 4.2]
 //! ```
 //!
-//! Any queue will do, as the order is that of deadlines alone. The schedules are those of [`Dfp`](crate::Dfp) without
+//! Any queue will do, as the order is that of deadlines alone. The schedules are those of [`Dfp`](taut_policy::Dfp) without
 //! jitter, but for two differences. After an unlock the task stands behind its equals, which is not FIFO. And if it
 //! still holds an outer resource, an equal that arrived in the tick of the outer lock goes before it and locks the
 //! held resource. [`Locking::lock`] then answers [`Answer::Broken`].
 //!
 //! Keeping the running task in the queue makes the cost of an unlock depend on the number of ready tasks.
-//! [`Dfp`](crate::Dfp) keeps it outside, and compares it with the first.
+//! [`Dfp`](taut_policy::Dfp) keeps it outside, and compares it with the first.
 
+use taut_policy::queue::{End, ReadyQueue};
+use taut_policy::{Answer, Locking, Misuse, Scheduler, Store};
 use taut_time::{Duration, Instant};
-
-use crate::queue::{End, ReadyQueue};
-use crate::{Answer, Locking, Misuse, Scheduler, Store};
 
 /// What the rule knows about a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
