@@ -165,6 +165,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("sys/attack", "`sigaction`"),
     ("sys/locked", "`mallopt`"),
     ("sys/threads", "constants: the compiler decides"),
+    ("trace/steps", "built for steps: `--cfg steps`"),
     ("trace/threads", "constants: the compiler decides"),
 ];
 

@@ -18,7 +18,6 @@ use crate::tree::{Finding, Tree};
 /// Path prefixes of protocol files. At least one protocol must stand below each.
 const ROOMS: &[&str] = &[
     "live/share/src/",
-    "live/trace/src/ring.rs",
     "live/lock/src/event_count.rs",
     "live/lock/src/request_slot.rs",
     "live/lock/src/parker.rs",

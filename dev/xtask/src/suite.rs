@@ -132,6 +132,7 @@ fn tests() -> Vec<Step> {
         built_with("steps", "taut-share", "--test steps* --test deaths* --test hostile* --test fuzzed"),
         built_with("steps", "taut-lock", "--test steps* --test deaths* --test hostile*"),
         built_with("steps", "taut-exec", "--test deaths*"),
+        built_with("steps", "taut-trace", "--test steps*"),
     ]
 }
 
@@ -234,7 +235,6 @@ fn explored(package: &'static str, which: &'static str) -> Step {
 fn interleavings() -> Vec<Step> {
     vec![
         explored("taut-share", "--test loom*"),
-        built_with("loom", "taut-trace", "--lib"),
         built_with("shuttle", "taut-share", "--test shuttle*"),
         explored("taut-lock", "--lib --test loom*"),
         built_with("shuttle", "taut-lock", "--lib --test shuttle*"),

@@ -24,7 +24,6 @@
 #![forbid(unsafe_code)]
 
 mod ring;
-mod word;
 mod writer;
 
 pub use ring::{Drain, Owner, Recorder, STEPS, ring};

@@ -3,95 +3,69 @@
 
 //! A ring of records: one recording thread, one draining thread.
 //!
-//! Use        every event of one real-time thread, in order; losses are counted, and nothing waits for room
-//! Callers    `record` × `record` X (one `Recorder`, `&mut`); `drain` × `drain` X (one `Drain`, `&mut`);
-//!            `record` × `drain` -
-//! Progress   `record`: wait-free, at most [`STEPS`] shared accesses, no allocation, no system call; needs
-//!            nothing from the other side. `drain`: wait-free per record, at most `capacity` records per call
-//! State      `head`: records ever written; `tail`: records ever taken; `lost`: records ever refused. All only
-//!            grow, in 64 bits, so they do not wrap in the life of a machine. Record n lives in slot n mod capacity
-//! Invariants I1 tail ≤ head ≤ tail + capacity
-//!            I2 slots of records tail..head belong to the drain, all others to the recorder
-//! Orderings  O1 publish: Release of `head` in `record` ↔ Acquire of `head` in `drain`
-//!            O2 release: Release of `tail` in `drain` ↔ Acquire of `tail` in `record`
-//!            `lost` is Relaxed: a count that nothing depends on
-//! Proof      The drain reads slots of n < head only after O1, so after the four stores of record n
-//!            happened. The recorder cannot overwrite them meanwhile: it writes record n + capacity only when
-//!            it has seen n < tail by O2, after the drain's loads of record n. Slots are four relaxed words, so
-//!            there is no `unsafe` and no data race even if the proof is wrong; O1 and O2 make them untorn
-//! Crash      Recorder dies: records before `head` can still be drained, and an unfinished one is invisible. Drain
-//!            dies: the recorder fills up, then counts losses; it never waits
-//! Source     Lamport's one-producer ring (1977), with the remote index cached on both sides
-//! Checked    unit tests, step count, page faults on Linux; loom (capacity 2, 3 records, both sides), which fails
-//!            when either side of O1 is weakened. Not covered: O2 by a tool, since its absence shows only where
-//!            a load is delayed beyond a later store, which loom does not model; it rests on the proof
+//! The ring is a [`qrtr`](mod@qrtr) on memory of its own: one writer, one reader, both wait-free; a full queue refuses
+//! the newest value. A recording needs no more than that. The proof, the orderings and the effect of a death are stated
+//! and checked there. This module adds
+//!
+//! - the count of lost records, which the recorder alone writes. Its accesses are `Relaxed`: nothing depends on it, and
+//!   every loss is reported by some later drain;
+//! - the memory's pages, which [`ring`] writes before any record, so that recording takes no page fault;
+//! - the bound of a drain: at most as many records as the ring holds, however fast the recorder is.
+//!
+//! Checked: unit tests; the step count (`tests/steps.rs`); page faults on Linux, in the tests of `taut-run`.
 
-#[cfg(not(loom))]
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-#[cfg(not(loom))]
+use core::fmt;
 use std::sync::Arc;
 
-#[cfg(loom)]
-use loom::sync::Arc;
-#[cfg(loom)]
-use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-
+use taut_atomic::AtomicU64;
+use taut_atomic::Ordering::Relaxed;
 use taut_event::{Kind, Record};
+use taut_share::ends::{Pop, Push};
+use taut_share::owned::{self, Owned};
+use taut_share::queue::qrtr;
 use taut_time::Instant;
 
-use crate::word::Word;
+/// A record, as in the file, in words: at, job, value, and subject, kind and cpu in one.
+type Words = [u64; 4];
 
 /// The most shared accesses that [`Recorder::record`] makes: the other side's position, four words, its own.
 pub const STEPS: u32 = 6;
 
-/// Two cache lines, which processors fetch in pairs: keeps each side's words off the other's.
+/// Two cache lines, which processors fetch in pairs: keeps the count of one thread off the data of others.
 #[repr(align(128))]
 #[derive(Debug)]
 struct Line<T>(T);
 
-#[derive(Debug)]
-struct Shared {
-    head: Line<(Word, Word)>,
-    tail: Line<Word>,
-    slots: Box<[[Word; 4]]>,
-}
-
-impl Shared {
-    /// O1's word.
-    fn head(&self) -> &Word {
-        &self.head.0.0
-    }
-    /// Records refused; written by the recorder, hence beside `head`.
-    fn lost(&self) -> &Word {
-        &self.head.0.1
-    }
-    /// O2's word.
-    fn tail(&self) -> &Word {
-        &self.tail.0
-    }
-    fn slot(&self, number: u64) -> &[Word; 4] {
-        // The length is a power of two: the mask keeps the position in range whatever `number` is.
-        &self.slots[(number & (self.slots.len() as u64 - 1)) as usize]
-    }
-}
+/// The number of records refused; the recorder writes it.
+type Lost = Arc<Line<AtomicU64>>;
 
 /// The recording end, owned by one thread.
-#[derive(Debug)]
 pub struct Recorder {
-    shared: Arc<Shared>,
-    head: u64,
-    tail_seen: u64,
+    writer: Owned<qrtr::Writer<'static, Words>>,
+    shared_lost: Lost,
     lost: u64,
 }
 
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder").field("lost", &self.lost).finish_non_exhaustive()
+    }
+}
+
 /// The draining end, owned by one thread.
-#[derive(Debug)]
 pub struct Drain {
-    shared: Arc<Shared>,
+    reader: Owned<qrtr::Reader<'static, Words>>,
+    capacity: u32,
+    shared_lost: Lost,
     owner: Owner,
-    tail: u64,
     lost_reported: u64,
     latest: Instant,
+}
+
+impl fmt::Debug for Drain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Drain").field("owner", &self.owner).finish_non_exhaustive()
+    }
 }
 
 /// The owner of the records in a ring. It decides which record reports a loss.
@@ -107,17 +81,21 @@ pub enum Owner {
 /// A ring for at least `capacity` records (rounded up to a power of two, at least 2) of 32 bytes each.
 ///
 /// Allocates all memory, and writes to every page of it, so that recording takes no page fault.
+///
+/// # Panics
+/// If there is no memory for that many records, or they are more than 2^31.
 pub fn ring(owner: Owner, capacity: usize) -> (Recorder, Drain) {
-    let capacity = capacity.max(2).next_power_of_two();
-    let slots: Box<[[Word; 4]]> = (0..capacity).map(|_| std::array::from_fn(|_| Word::new(0))).collect();
-    let shared = Shared { head: Line((Word::new(0), Word::new(0))), tail: Line(Word::new(0)), slots };
-    // The kernel may promise zeroed memory without providing it. The compiler does not elide these atomic stores.
-    for word in shared.slots.iter().flatten() {
-        word.store(u64::MAX, Relaxed);
-    }
-    let shared = Arc::new(shared);
-    let recorder = Recorder { shared: Arc::clone(&shared), head: 0, tail_seen: 0, lost: 0 };
-    (recorder, Drain { shared, owner, tail: 0, lost_reported: 0, latest: Instant::from_ns(0) })
+    let capacity =
+        capacity.max(2).checked_next_power_of_two().and_then(|capacity| u32::try_from(capacity).ok());
+    let made = capacity.and_then(|capacity| Some((capacity, owned::qrtr::<Words>(capacity).ok()?)));
+    let (capacity, (mut writer, mut reader)) = made.expect("memory for a ring of records");
+    // The kernel may promise zeroed memory without providing it. So every slot is written once.
+    while writer.push(&[u64::MAX; 4]).is_ok() {}
+    while let Ok(Some(_)) = reader.pop() {}
+    let shared_lost = Arc::new(Line(AtomicU64::new(0)));
+    let recorder = Recorder { writer, shared_lost: Arc::clone(&shared_lost), lost: 0 };
+    let drain = Drain { reader, capacity, shared_lost, owner, lost_reported: 0, latest: Instant::from_ns(0) };
+    (recorder, drain)
 }
 
 impl Recorder {
@@ -126,22 +104,12 @@ impl Recorder {
     /// Wait-free: at most [`STEPS`] shared accesses, no allocation, no system call, no panic path.
     #[inline]
     pub fn record(&mut self, record: Record) -> bool {
-        let shared = &*self.shared;
-        if self.head - self.tail_seen >= shared.slots.len() as u64 {
-            self.tail_seen = shared.tail().load(Acquire); // O2 release
-            if self.head - self.tail_seen >= shared.slots.len() as u64 {
-                self.lost += 1;
-                shared.lost().store(self.lost, Relaxed);
-                return false;
-            }
+        let is_recorded = self.writer.push(&to_words(record)).is_ok();
+        if !is_recorded {
+            self.lost += 1;
+            self.shared_lost.0.store(self.lost, Relaxed);
         }
-        // I2: the slot is ours until `head` passes it.
-        for (word, value) in shared.slot(self.head).iter().zip(to_words(record)) {
-            word.store(value, Relaxed);
-        }
-        self.head += 1;
-        shared.head().store(self.head, Release); // O1 publish
-        true
+        is_recorded
     }
 
     /// Records lost so far.
@@ -155,21 +123,17 @@ impl Drain {
     /// last report, it then gives one record of the kind that [`Owner`] names, at the time of the latest record
     /// taken. Returns how many records it gave.
     pub fn drain(&mut self, mut take: impl FnMut(Record)) -> u64 {
-        let shared = &*self.shared;
-        let head = shared.head().load(Acquire); // O1 publish
         let mut given = 0;
-        while self.tail < head {
-            let words = shared.slot(self.tail).each_ref().map(|word| word.load(Relaxed));
-            self.tail += 1;
-            shared.tail().store(self.tail, Release); // O2 release
-            // The recorder stored the words of a record, so its kind is known.
-            if let Some(record) = from_words(words) {
+        for _ in 0..self.capacity {
+            // The recorder never leaves an impossible position, and never stores a kind that is not known.
+            let Ok(Some(popped)) = self.reader.pop() else { break };
+            if let Some(record) = from_words(popped.value) {
                 self.latest = record.at;
                 take(record);
                 given += 1;
             }
         }
-        let lost = shared.lost().load(Relaxed);
+        let lost = self.shared_lost.0.load(Relaxed);
         if lost > self.lost_reported {
             let value = lost - self.lost_reported;
             self.lost_reported = lost;
@@ -184,25 +148,23 @@ impl Drain {
     }
 }
 
-/// As in the file, in words: at, job, value, and subject, kind and cpu in one.
 #[inline]
-fn to_words(record: Record) -> [u64; 4] {
+fn to_words(record: Record) -> Words {
     let last = u64::from(record.subject) | (record.kind as u64) << 16 | u64::from(record.cpu) << 24;
     [record.at.as_ns(), record.job, record.value, last]
 }
 
 #[inline]
-fn from_words([at, job, value, last]: [u64; 4]) -> Option<Record> {
+fn from_words([at, job, value, last]: Words) -> Option<Record> {
     let [low, high, kind, cpu, ..] = last.to_le_bytes();
     let subject = u16::from_le_bytes([low, high]);
     let kind = Kind::from_number(kind)?;
     Some(Record { at: Instant::from_ns(at), kind, cpu, subject, job, value })
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
-    use crate::word::STEPS_TAKEN;
 
     fn record(number: u64) -> Record {
         let at = Instant::from_ns(number);
@@ -264,21 +226,6 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_bounded() {
-        let (mut recorder, mut drain) = ring(Owner::Task(0), 4);
-        let mut most = 0;
-        for i in 0..100 {
-            STEPS_TAKEN.set(0);
-            recorder.record(record(i));
-            most = most.max(STEPS_TAKEN.get());
-            if i % 7 == 0 {
-                taken(&mut drain);
-            }
-        }
-        assert_eq!(most, STEPS);
-    }
-
-    #[test]
     fn two_threads_lose_nothing_unseen() {
         const RECORDS: u64 = if cfg!(miri) { 300 } else { 200_000 };
         let (mut recorder, mut drain) = ring(Owner::Task(0), 64);
@@ -309,46 +256,5 @@ mod tests {
         };
         assert_eq!(lost, reported);
         assert_eq!(seen + reported, RECORDS);
-    }
-}
-
-/// `RUSTFLAGS="--cfg loom" cargo test -p taut-trace --release --lib`
-#[cfg(all(test, loom))]
-mod model {
-    use super::*;
-
-    #[test]
-    fn every_interleaving() {
-        loom::model(|| {
-            let (mut recorder, mut drain) = ring(Owner::Task(0), 2);
-            let record = |n: u64| Record {
-                at: Instant::from_ns(n + 1),
-                kind: Kind::Send,
-                cpu: 0,
-                subject: 0,
-                job: n,
-                value: n,
-            };
-            let thread = loom::thread::spawn(move || {
-                for n in 0..3 {
-                    recorder.record(record(n));
-                }
-                recorder.lost()
-            });
-            let (mut seen, mut reported, mut next) = (0, 0, 0);
-            let mut take = |got: Record| match got.kind {
-                Kind::Lost => reported += got.value,
-                _ => {
-                    assert!(got.job >= next);
-                    assert_eq!(got, record(got.job));
-                    next = got.job + 1;
-                    seen += 1;
-                }
-            };
-            drain.drain(&mut take);
-            let lost = thread.join().unwrap();
-            drain.drain(&mut take);
-            assert_eq!((reported, seen), (lost, 3 - lost));
-        });
     }
 }

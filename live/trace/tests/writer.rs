@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The taut authors
 
 //! What the writer puts into a file, and what it does when it cannot write.
-#![cfg(not(loom))]
 #![expect(clippy::unwrap_used, reason = "a test panics to fail")]
 
 use std::io;

@@ -49,7 +49,7 @@ pub(super) const ROOMS: &[Room] = &[
     room("live/gauge", &["sys"], &[]),
     room("live/scope", &[], &[]),
     room("live/lock", &["atomic", "share", "sys"], &[]),
-    room("live/trace", &["time", "event"], &["loom"]),
+    room("live/trace", &["time", "event", "atomic", "share"], &[]),
     room("live/exec", &["time", "event", "policy", "sys", "lock", "trace"], &[]),
     room("live/boot", &["plan", "sys", "segment", "share", "scope"], &[]),
     room(
