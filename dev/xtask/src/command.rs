@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// A program with its arguments, environment, folder and time limit.
 #[derive(Clone, Debug)]
-pub(crate) struct Command {
+pub struct Command {
     program: OsString,
     args: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
@@ -23,7 +23,7 @@ pub(crate) struct Command {
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub enum End {
     /// By itself, with this code.
     Code(i32),
     /// By a signal that this tool did not send.
@@ -36,25 +36,25 @@ pub(crate) enum End {
 
 /// The result of a run.
 #[derive(Clone, Debug)]
-pub(crate) struct Output {
+pub struct Output {
     /// How it ended.
-    pub(crate) end: End,
+    pub end: End,
     /// Both streams, line by line in order of arrival.
-    pub(crate) text: String,
+    pub text: String,
     /// The standard output alone.
-    pub(crate) stdout: String,
+    pub stdout: String,
     /// Time from start to end.
-    pub(crate) elapsed: Duration,
+    pub elapsed: Duration,
 }
 
 impl Output {
     /// Whether the program ended with code 0.
-    pub(crate) fn success(&self) -> bool {
+    pub fn success(&self) -> bool {
         self.end == End::Code(0)
     }
 
     /// How it ended, in words.
-    pub(crate) fn reason(&self) -> String {
+    pub fn reason(&self) -> String {
         match self.end {
             End::Code(code) => format!("ended with code {code}"),
             End::Signal => "ended by a signal".into(),
@@ -66,7 +66,7 @@ impl Output {
 
 impl Command {
     /// A program on the PATH, with a time limit of 20 minutes.
-    pub(crate) fn new(program: impl AsRef<OsStr>) -> Self {
+    pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self {
             program: program.as_ref().to_owned(),
             args: Vec::new(),
@@ -77,43 +77,43 @@ impl Command {
     }
 
     /// A fixed command in one line, split at white space into program and arguments.
-    pub(crate) fn line(line: &str) -> Self {
+    pub fn line(line: &str) -> Self {
         let mut words = line.split_whitespace();
         Self::new(words.next().unwrap_or_default()).args(words)
     }
 
     /// Adds arguments.
-    pub(crate) fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+    pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
     /// Makes a command that runs Rust tests show the output of passed tests too.
-    pub(crate) fn showing_output(self) -> Self {
+    pub fn showing_output(self) -> Self {
         let apart = self.args.iter().any(|arg| arg == "--");
         self.args(if apart { &["--show-output"][..] } else { &["--", "--show-output"] })
     }
 
     /// Sets an environment variable.
-    pub(crate) fn env(mut self, key: &str, value: impl AsRef<OsStr>) -> Self {
+    pub fn env(mut self, key: &str, value: impl AsRef<OsStr>) -> Self {
         self.env.push((key.into(), value.as_ref().to_owned()));
         self
     }
 
     /// Sets the folder to run in.
-    pub(crate) fn dir(mut self, dir: &Path) -> Self {
+    pub fn dir(mut self, dir: &Path) -> Self {
         self.dir = Some(dir.to_owned());
         self
     }
 
     /// Sets the time after which the program is killed, with every process that it started.
-    pub(crate) fn limit(mut self, limit: Duration) -> Self {
+    pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
     /// The command as typed in a shell.
-    pub(crate) fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         let env = self.env.iter().map(|(key, value)| {
             let value = value.to_string_lossy();
             let quote = if value.contains(' ') { "'" } else { "" };
@@ -134,7 +134,7 @@ impl Command {
     }
 
     /// Runs the program with its output on the terminal.
-    pub(crate) fn show(&self) -> End {
+    pub fn show(&self) -> End {
         match self.build().status() {
             Ok(status) => status.code().map_or(End::Signal, End::Code),
             Err(_) => End::NotStarted,
@@ -142,7 +142,7 @@ impl Command {
     }
 
     /// Runs the program to its end or its time limit, and keeps its output.
-    pub(crate) fn run(&self) -> Output {
+    pub fn run(&self) -> Output {
         let begin = Instant::now();
         let spawned = self.build().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = match spawned {

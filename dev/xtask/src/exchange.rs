@@ -60,7 +60,7 @@ fn on_path(name: &str) -> Option<PathBuf> {
 ///
 /// # Errors
 /// Why there is none.
-pub(crate) fn simso(tree: &Tree) -> Result<PathBuf, String> {
+pub fn simso(tree: &Tree) -> Result<PathBuf, String> {
     let folder = tree.target().join("exchange/simso");
     let python = folder.join("bin/python");
     let works = || Command::new(&python).args(["-c", NEEDS]).run().success();

@@ -32,8 +32,8 @@ const EXECUTED_WRONG: &str = "300";
 /// Seconds of a run in the long form; each run measures the overheads of the machine again.
 const EXECUTED_ROUND: u64 = 300;
 
-/// The command that runs the program with these arguments.
-pub(crate) fn program(tree: &Tree, arguments: &[&str]) -> Command {
+/// The command that runs `dev/oracle` with these arguments.
+pub fn program(tree: &Tree, arguments: &[&str]) -> Command {
     let run = "cargo run --quiet --locked --release -p taut-oracle --features linear-programming --";
     Command::line(run).args(arguments).dir(tree.root())
 }

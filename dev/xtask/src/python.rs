@@ -139,7 +139,10 @@ fn installed(name: &str, work: impl Fn(&Tree) -> Outcome + 'static) -> Step {
 
 /// Measures what Python adds to a sweep: the output of `benches/sweep.py`, with the wheel and the `taut` command
 /// built for release.
-pub(crate) fn beside_the_command(tree: &Tree) -> Result<String, String> {
+///
+/// # Errors
+/// The output of what failed.
+pub fn beside_the_command(tree: &Tree) -> Result<String, String> {
     let reported = |output: Output| if output.success() { Ok(output.stdout) } else { Err(output.text) };
     install(tree, "tools", &words(TOOLS))?;
     let wheels = tree.target().join("python/released");

@@ -9,19 +9,19 @@ use std::process::ExitCode;
 
 /// How many checks passed, failed and could not run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub struct Tally {
     /// Checks that succeeded.
-    pub(crate) passed: u64,
+    pub passed: u64,
     /// Checks that failed or crashed.
-    pub(crate) failed: u64,
+    pub failed: u64,
     /// Checks that did not run, or that were incomplete, with a reason.
-    pub(crate) skipped: u64,
+    pub skipped: u64,
 }
 
 impl Tally {
     /// The sum of the `test result:` lines of Rust's test harness, which prints one per test program. A test that
-    /// passed but printed that it left something out ([`left_out`]) does not count as passed.
-    pub(crate) fn of(text: &str) -> Self {
+    /// passed but printed that it left something out does not count as passed.
+    pub fn of(text: &str) -> Self {
         let mut sum = Self::default();
         let said = left_out(text);
         let skipped = said.iter().filter(|skip| skip.word == Word::Skipped).count() as u64;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// A checkout of the project.
 #[derive(Clone, Debug)]
-pub(crate) struct Tree {
+pub struct Tree {
     root: PathBuf,
 }
 
@@ -41,7 +41,10 @@ impl std::fmt::Display for Finding {
 
 impl Tree {
     /// The checkout from which this program was built; if that has moved, the checkout in which it was started.
-    pub(crate) fn here() -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// If it was started outside of a checkout.
+    pub fn here() -> Result<Self, String> {
         let built = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).map(Path::to_owned);
         let started = std::env::current_dir().ok();
         let started = started.iter().flat_map(|dir| dir.ancestors()).map(Path::to_owned);
@@ -51,23 +54,23 @@ impl Tree {
     }
 
     /// The root folder.
-    pub(crate) fn root(&self) -> &Path {
+    pub fn root(&self) -> &Path {
         &self.root
     }
 
     /// A path below the root.
-    pub(crate) fn join(&self, path: &str) -> PathBuf {
+    pub fn join(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
 
     /// The target folder of builds.
-    pub(crate) fn target(&self) -> PathBuf {
+    pub fn target(&self) -> PathBuf {
         std::env::var_os("CARGO_TARGET_DIR")
             .map_or_else(|| self.join("target"), |target| self.root.join(target))
     }
 
     /// The text of a file, by its path from the root; empty if it cannot be read as text.
-    pub(crate) fn read(&self, path: &str) -> String {
+    pub fn read(&self, path: &str) -> String {
         fs::read_to_string(self.join(path)).unwrap_or_default()
     }
 

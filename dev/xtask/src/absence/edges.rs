@@ -83,7 +83,8 @@ pub(super) const ROOMS: &[Room] = &[
     ),
     edge(PEERS, &["time", "policy", "share", "sys", "lock", "exec"]),
     edge("dev/storm", &["taut", "sys"]),
-    edge("dev/xtask", &["event", "sys"]),
+    edge("dev/xtask", &[]),
+    edge("dev/bars", &["event", "sys", "xtask"]),
 ];
 
 /// A separate workspace: the libraries that it measures have many dependencies that nothing else here needs.

@@ -10,9 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 use taut_event::Kind;
 use taut_event::file::Run;
-
-use crate::command::{Command, End};
-use crate::tree::Tree;
+use xtask::{Command, End, Tree};
 
 /// One run.
 #[derive(Clone, Debug)]

@@ -10,13 +10,12 @@
 //! [`calls`].
 
 use serde_json::Value;
+use xtask::{Command, Tree};
 
-use super::row::{self, Held, Row};
-use super::{calls, observed};
+use super::calls;
 use crate::bench::release;
-use crate::command::Command;
-use crate::peers;
-use crate::tree::Tree;
+use crate::row::{self, Held, Row};
+use crate::{observed, peers};
 
 /// Rounds of `taut-peers locks`.
 const ROUNDS: usize = 21;

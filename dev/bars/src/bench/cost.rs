@@ -8,9 +8,7 @@
 //! measures all rows, the copy among them, uncontended and in turns in one process.
 
 use serde_json::Value;
-
-use crate::command::Command;
-use crate::tree::Tree;
+use xtask::{Command, Tree};
 
 /// One operation on one size.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,11 +8,9 @@
 //! rows and the measured rate.
 
 use serde_json::Value;
+use xtask::{Command, Tree, beside_the_command};
 
-use super::row::{Held, Row};
-use crate::command::Command;
-use crate::python;
-use crate::tree::Tree;
+use crate::row::{Held, Row};
 
 /// Measures all of them, in less than ten minutes after the build.
 pub(super) fn measure(tree: &Tree) -> Vec<Row> {
@@ -161,7 +159,7 @@ impl Systems {
 /// How much more processor time Python takes, in percent, round by round. Elapsed times would say more about the
 /// other load of the machine.
 fn overhead(tree: &Tree) -> Result<Vec<f64>, String> {
-    let reported = python::beside_the_command(tree)?;
+    let reported = beside_the_command(tree)?;
     let reported: Value =
         serde_json::from_str(reported.trim()).map_err(|error| format!("not JSON: {error}"))?;
     if reported["same_rows"] != true {

@@ -7,9 +7,9 @@
 //! counted, the counts are not trusted. After a switch to another thread and back, a job reads its thread's clock, so
 //! each switch explains one lock with a system call.
 
-use super::row::{Held, Row};
-use crate::command::Command;
-use crate::tree::Tree;
+use xtask::{Command, Tree};
+
+use crate::row::{Held, Row};
 
 /// The number of locks per rule, as in the program.
 const LOCKS: u32 = 1_000_000;

@@ -11,13 +11,12 @@
 use std::fs;
 
 use serde_json::Value;
+use xtask::{Command, Tree, oracle, simso};
 
 use super::app;
-use super::observed::build;
-use super::row::{self, Held, Row};
-use crate::command::Command;
-use crate::tree::Tree;
-use crate::{exchange, oracle};
+use crate::observed::build;
+use crate::row::{self, Held, Row};
+use crate::spread::Spread;
 
 /// The number of sets of 80 tasks.
 const LARGE: usize = 100;
@@ -30,7 +29,7 @@ pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     let sets = folder.join("sets.jsonl");
     let made = fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()));
     let figures = made.and_then(|()| {
-        let output = oracle::program(tree, &["speed", "--sets-to", &sets.to_string_lossy()]).run();
+        let output = oracle(tree, &["speed", "--sets-to", &sets.to_string_lossy()]).run();
         if !output.success() {
             return Err(format!("the program that measures {}: {}", output.reason(), output.text));
         }
@@ -48,8 +47,8 @@ pub(super) fn measure(tree: &Tree) -> Vec<Row> {
         )
     };
     let ratios = of("run_ms").and_then(|ours| {
-        let theirs = simso(tree, &sets.to_string_lossy())?;
-        let ours = super::spread::Spread::of(&ours).ok_or("no run of ours")?.median;
+        let theirs = beside(tree, &sets.to_string_lossy())?;
+        let ours = Spread::of(&ours).ok_or("no run of ours")?.median;
         Ok(theirs.into_iter().map(|theirs| 100.0 * ours / theirs).collect())
     });
     let checks = build(tree).and_then(|()| app::checks(tree, &tree.join("apps/cochlear")));
@@ -90,8 +89,8 @@ fn numbers(value: &Value) -> Result<Vec<f64>, String> {
 }
 
 /// The time of each round of all sets in SimSo, in ms.
-fn simso(tree: &Tree, sets: &str) -> Result<Vec<f64>, String> {
-    let python = exchange::simso(tree)?;
+fn beside(tree: &Tree, sets: &str) -> Result<Vec<f64>, String> {
+    let python = simso(tree)?;
     let script = tree.join("dev/oracle/simso_runs.py");
     let output = Command::new(&python).args([script.to_string_lossy().as_ref(), sets, ROUNDS]).run();
     if !output.success() {

@@ -8,11 +8,11 @@
 //! that the median difference over rounds is at most 0.
 
 use serde_json::{Map, Value};
+use xtask::Tree;
 
-use super::row::{self, ENOUGH, Held, Row};
-use super::spread::Spread;
 use crate::peers;
-use crate::tree::Tree;
+use crate::row::{self, ENOUGH, Held, Row};
+use crate::spread::Spread;
 
 /// Rounds. A change of distance may make some useless.
 const ROUNDS: usize = 11;

@@ -13,10 +13,12 @@
 
 use std::time::Duration;
 
+use xtask::Tree;
+
 use super::bare::{self, Loop};
-use crate::bars::spread::{Spread, in_turns, percentile};
-use crate::bars::{Jitter, Observed, figure};
-use crate::tree::Tree;
+use crate::observed::{Jitter, Observed};
+use crate::row::figure;
+use crate::spread::{Spread, in_turns, percentile};
 
 /// Rounds; each measures both sides.
 const ROUNDS: usize = 9;

@@ -9,13 +9,12 @@ use std::path::Path;
 use std::process::{Command as Program, Stdio};
 use std::time::{Duration, Instant};
 
-use super::observed::{Observed, build, taut};
-use super::row::{Held, Row};
-use super::{figure, generated};
+use xtask::{Command, Tally, Tree};
+
+use super::generated;
 use crate::bench::{cost, release};
-use crate::command::Command;
-use crate::tally::Tally;
-use crate::tree::Tree;
+use crate::observed::{Observed, build, taut};
+use crate::row::{Held, Row, figure};
 
 /// Runs of the application.
 const RUNS: usize = 5;

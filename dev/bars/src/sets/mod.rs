@@ -8,22 +8,17 @@ mod app;
 mod calls;
 mod executor;
 mod generated;
-mod observed;
-mod row;
 mod selection;
 pub(crate) mod share;
-pub(crate) mod spread;
-
-pub(crate) use observed::{Jitter, Observed, build};
-pub(crate) use row::{Row, figure};
 
 use std::fs;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use xtask::Tree;
 
-use crate::tree::Tree;
+use crate::row::{self, Row};
 
 /// A set of bars: its name, and the function that measures it.
 type Set = (&'static str, fn(&Tree) -> Vec<Row>);
@@ -113,8 +108,8 @@ fn shown(took: Duration) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::row::{ENOUGH, Held};
     use super::*;
+    use crate::row::{ENOUGH, Held};
 
     fn set(name: &'static str, value: f64, before: Value) -> Measured {
         let rows = vec![Row::at_most(format!("of {name}"), 2.0, "ms", Held::Median, Ok(vec![value; ENOUGH]))];

@@ -9,8 +9,10 @@ pub(crate) mod release;
 
 use std::process::ExitCode;
 
-use crate::bars::{build, figure};
-use crate::tree::Tree;
+use xtask::Tree;
+
+use crate::observed::build;
+use crate::row::figure;
 
 /// A bench: its name, and the function that measures and returns the table.
 type Bench = (&'static str, fn(&Tree) -> Result<String, String>);

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::spread::Spread;
+use crate::spread::Spread;
 
 /// The least number of measurements for a median: with fewer, a single one that a stall has spoilt could decide.
 pub(crate) const ENOUGH: usize = 5;
