@@ -57,7 +57,7 @@ pub(crate) fn run(tree: &Tree, options: &Peers) -> ExitCode {
     }
     if options.record
         && !options.locks
-        && let Err(why) = bars_recorded(&tree.join(RECORD)).and_then(|()| instructions_recorded(tree))
+        && let Err(why) = figures_recorded(&tree.join(RECORD)).and_then(|()| instructions_recorded(tree))
     {
         eprintln!("{why}");
         return ExitCode::FAILURE;
@@ -65,13 +65,16 @@ pub(crate) fn run(tree: &Tree, options: &Peers) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Writes the page of bars for the run that is recorded in `folder` to the same folder.
-fn bars_recorded(folder: &Path) -> Result<(), String> {
-    let read = |path: &Path| std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()));
-    let page = share::page(&read(&folder.join("peers.json"))?)?;
-    let path = folder.join("bars.md");
-    std::fs::write(&path, page).map_err(|error| format!("{}: {error}", path.display()))?;
-    println!("wrote {}", path.display());
+/// Reduces the figures of the run in `folder` to those that bars read, and writes the page of bars beside them.
+fn figures_recorded(folder: &Path) -> Result<(), String> {
+    let figures = folder.join("peers.json");
+    let text =
+        std::fs::read_to_string(&figures).map_err(|error| format!("{}: {error}", figures.display()))?;
+    let record = share::recorded(&text)?;
+    for (path, text) in [(folder.join("bars.md"), share::page(&record)?), (figures, record)] {
+        std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        println!("wrote {}", path.display());
+    }
     Ok(())
 }
 
@@ -194,17 +197,18 @@ fn collected(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// The page of bars must be that of the recorded run. `BARS_UPDATE=1` rewrites it after a change of goals without
-    /// a new run.
+    /// The page of bars must be that of the recorded run, and the record must have what bars read and no more.
+    /// `BARS_UPDATE=1` rewrites both after a change of goals without a new run.
     #[test]
     fn the_recorded_bars_are_those_of_the_recorded_run() {
         let folder = Tree::here().unwrap().join(RECORD);
         if std::env::var_os("BARS_UPDATE").is_some() {
-            bars_recorded(&folder).unwrap();
+            figures_recorded(&folder).unwrap();
         }
         let read = |name| std::fs::read_to_string(folder.join(name)).unwrap();
-        let page = share::page(&read("peers.json")).unwrap();
-        assert!(page == read("bars.md"), "run with BARS_UPDATE=1 and commit docs/measured/bars.md");
+        let record = read("peers.json");
+        let is_right = share::page(&record) == Ok(read("bars.md")) && share::recorded(&record) == Ok(record);
+        assert!(is_right, "run with BARS_UPDATE=1 and commit docs/measured/bars.md and peers.json");
     }
 
     #[test]

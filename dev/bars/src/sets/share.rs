@@ -78,6 +78,81 @@ pub(crate) fn page(text: &str) -> Result<String, String> {
     ))
 }
 
+/// The measurements that one run must have, one per line: those that bars ask for. The tests of `dev/peers` read the same
+/// file and check that one run has all of them.
+const NEEDED: &str = include_str!("../../../peers/needed.txt");
+
+/// The figures of a trial's rounds that bars read.
+fn figures_of(trial: &str) -> &'static [&'static str] {
+    match trial {
+        "trip" => &["raw", "trip"],
+        "flat" | "slices" => &["raw", "out"],
+        "unchanged" => &["look"],
+        "write" | "read" => &["raw", "p50", "p99", "p999", "n", "capped"],
+        _ => &[],
+    }
+}
+
+/// A run as it is recorded: the rows and figures that bars read, a row per line. Instead of a map per round, a row has a
+/// list per figure. All other rows are in the tables, by their medians and spreads.
+///
+/// # Errors
+/// What is wrong with the JSON.
+pub(crate) fn recorded(text: &str) -> Result<String, String> {
+    let mut run: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+    let rows = run.get_mut("rows").map(Value::take).unwrap_or_default();
+    let rows = rows.as_array().ok_or("the run has no rows")?;
+    let rows: Vec<String> =
+        rows.iter().filter(|row| is_read(row)).map(|row| in_lists(row).to_string()).collect();
+    let head = run.as_object().ok_or("the run is no map")?.iter().filter(|(name, _)| *name != "rows");
+    let head: Vec<String> = head.map(|(name, value)| format!("\"{name}\": {value}")).collect();
+    Ok(format!("{{\n{},\n\"rows\": [\n{}\n]\n}}\n", head.join(",\n"), rows.join(",\n")))
+}
+
+/// Whether a bar reads a row.
+fn is_read(row: &Value) -> bool {
+    let number = |name: &str| row[name].as_u64().unwrap_or_default();
+    let [object, trial] = ["object", "trial"].map(|name| row[name].as_str().unwrap_or_default());
+    let at = At {
+        readers: number("readers"),
+        across: row["across"] == true,
+        ..at(object, trial, number("bytes"))
+    };
+    let line = at.line();
+    let may_be_fastest = FAST.iter().any(|(fast, _)| is_rate_of_another(row, fast));
+    may_be_fastest || NEEDED.lines().any(|needed| needed == line)
+}
+
+/// Whether a row may have the largest rate of other people's objects in a trial.
+fn is_rate_of_another(row: &Value, trial: &str) -> bool {
+    row["trial"] == trial && row["ours"] == false && row["kind"] != "state"
+}
+
+/// A row with a list per figure, of those that bars read.
+fn in_lists(row: &Value) -> Value {
+    let rounds = rounds_of(&row["rounds"]).unwrap_or_default();
+    let list = |name: &&str| {
+        let figure = |round: &Round| round.as_ref().and_then(|round| round.get(*name)).cloned();
+        let figures = rounds.iter().map(|round| figure(round).unwrap_or_default());
+        ((*name).to_owned(), Value::Array(figures.collect()))
+    };
+    let lists: Map<String, Value> =
+        figures_of(row["trial"].as_str().unwrap_or_default()).iter().map(list).collect();
+    let mut row = row.clone();
+    row["rounds"] = Value::Object(lists);
+    row
+}
+
+/// The rounds of a row: a list of maps as the run writes them, or a list per figure as they are recorded.
+fn rounds_of(rounds: &Value) -> Option<Vec<Round>> {
+    if let Some(lists) = rounds.as_object() {
+        let count = lists.values().filter_map(Value::as_array).map(Vec::len).max().unwrap_or(0);
+        let round = |at: usize| lists.iter().map(|(name, list)| (name.clone(), list[at].clone())).collect();
+        return Some((0..count).map(|at| Some(round(at))).collect());
+    }
+    Some(rounds.as_array()?.iter().map(|round| round.as_object().cloned()).collect())
+}
+
 /// The measurements: every round of every object and trial.
 struct Figures {
     rows: Vec<Value>,
@@ -150,9 +225,8 @@ impl Figures {
                 && row["readers"] == at.readers
                 && row["across"] == at.across
         });
-        let rounds = row.and_then(|row| row["rounds"].as_array());
-        let rounds = rounds.ok_or_else(|| format!("not in the run: {}", at.line()))?;
-        Ok(rounds.iter().map(|round| round.as_object().cloned()).collect())
+        let rounds = row.and_then(|row| rounds_of(&row["rounds"]));
+        rounds.ok_or_else(|| format!("not in the run: {}", at.line()))
     }
 
     /// A figure for each round, computed from the figures of the round.
@@ -193,9 +267,7 @@ impl Figures {
             let each = names.iter().map(|name| self.each(at(name, trial, bytes), figure("out")));
             each.collect::<Vec<_>>().into_iter().collect::<Result<Vec<_>, _>>()?;
         }
-        let others = self.rows.iter().filter(|row| {
-            row["trial"] == trial && row["bytes"] == bytes && row["ours"] == false && row["kind"] != "state"
-        });
+        let others = self.rows.iter().filter(|row| row["bytes"] == bytes && is_rate_of_another(row, trial));
         let rates = others.filter_map(|row| {
             let name = row["object"].as_str()?;
             let rates = self.each(at(name, trial, bytes), figure("out")).ok()?;
@@ -469,10 +541,6 @@ mod tests {
         json!({ "facts": facts, "timer_ns": { "step": 10.0, "p50": 30.0 }, "rows": rows }).to_string()
     }
 
-    /// The measurements that a run must have, one per line. The tests of `dev/peers` read the same file and check
-    /// that one run has all of them.
-    const NEEDED: &str = include_str!("../../../peers/needed.txt");
-
     /// A run with all measurements that bars need, and no others. `round` makes the figures of an object.
     fn made(round: impl Fn(&str, &str, usize) -> Value) -> Vec<Value> {
         let row = |line: &str| {
@@ -536,6 +604,26 @@ mod tests {
         assert!(page.contains(&format!("{} of {} are met", rows.len() - 1, rows.len())), "{page}");
         assert_eq!(page.matches("| - | - | **no** |").count(), 1, "{page}");
         assert_eq!(page.matches("| yes |").count(), rows.len() - 1);
+    }
+
+    /// What is recorded of a run gives the same bars, and is its own record.
+    #[test]
+    fn a_record_has_what_bars_read_and_no_more() {
+        let mut rows = made(good);
+        rows.push(json!({
+            "object": "QrtR", "kind": "queue", "ours": true, "trial": "alone", "bytes": 8, "readers": 1, "across": false,
+            "rounds": [{ "raw": 100.0, "in": 3.0 }],
+        }));
+        rows[0]["rounds"][1] = Value::Null;
+        rows[0]["rounds"][2]["missed"] = json!(7.0);
+        let run = run(rows);
+        let record = recorded(&run).unwrap();
+        assert_eq!(page(&record), page(&run));
+        assert!(!record.contains("alone") && !record.contains("missed"), "{record}");
+        assert_eq!(recorded(&record), Ok(record.clone()));
+        let rounds = |text: &str| Figures::of(text).unwrap().rounds(at("rtrb", "trip", 64)).unwrap();
+        assert_eq!(rounds(&record), rounds(&run));
+        assert!(recorded("{}").is_err() && recorded("").is_err());
     }
 
     /// A function that makes the figures of a round wrong.
