@@ -17,8 +17,8 @@ use crate::figures::{ChainFigures, ChannelFigures, ProbeFigures, ResourceFigures
 use crate::jobs::Job;
 use crate::report::{About, Lateness, Report};
 use crate::schedule::slices;
-use crate::text::{breach_text, warning_text};
 use crate::verdict::Verdict;
+use crate::wording::{breach_text, warning_text};
 
 const PAGE: &str = include_str!("html/report.html");
 const STYLE: &str = include_str!("html/report.css");

@@ -41,6 +41,7 @@ mod threads;
 mod tracks;
 mod verdict;
 mod waits;
+mod wording;
 
 pub use figures::{
     ChainFigures, ChannelFigures, CoreFigures, Counts, ProbeFigures, ReactionFigures, ResourceFigures,

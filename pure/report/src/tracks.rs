@@ -15,8 +15,8 @@ use crate::notes::Note;
 use crate::report::{Lateness, Report};
 use crate::schedule::slices;
 use crate::simulated::Simulated;
-use crate::text::breach_text;
 use crate::verdict::Verdict;
+use crate::wording::breach_text;
 
 /// All tracks of a run.
 #[derive(Clone, Debug, Default)]

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! Breaches and warnings in words, for people.
+
+use taut_time::shown::time as span;
+
+use crate::verdict::{Breach, Cause, Ended, MAIN, Place, Unrest, Warning};
+
+/// A count with its noun.
+pub(crate) fn plural(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// Where a job stood.
+fn stood(in_call: Option<bool>, offset: Option<u64>, resource: Option<&str>, held: bool) -> String {
+    let mut text = match in_call {
+        Some(true) => "stood in a call of the kernel",
+        Some(false) => "stood computing",
+        None => "stood nobody knows where",
+    }
+    .to_owned();
+    match (in_call, offset) {
+        (None, _) => {}
+        (Some(_), Some(offset)) => text.push_str(&format!(", at {offset:#x} of the program")),
+        (Some(_), None) => text.push_str(", in a library"),
+    }
+    if let Some(resource) = resource {
+        let verb = if held { "holding" } else { "waiting for" };
+        text.push_str(&format!(", {verb} `{resource}`"));
+    }
+    text
+}
+
+pub(crate) fn breach_text(breach: &Breach) -> String {
+    match breach {
+        Breach::Response {
+            task,
+            job,
+            at_ns,
+            response_ns,
+            limit_ns,
+            missed,
+            unfinished,
+            stolen_ns,
+            cause,
+        } => {
+            let took = if *unfinished { "was not done after" } else { "took" };
+            let over = if *missed { "missed its deadline" } else { "is beyond its bound" };
+            let why = match cause {
+                Cause::Wcet { of, wcet_ns, used_ns } => {
+                    format!(
+                        "the WCET of `{of}` is too small: {} used, {} planned",
+                        span(*used_ns),
+                        span(*wcet_ns)
+                    )
+                }
+                Cause::Release { late_ns, planned_ns } => format!(
+                    "it started {} after its core was free for it, where platform.overheads.release allows {}",
+                    span(*late_ns),
+                    span(*planned_ns)
+                ),
+                Cause::ForeignThread { thread, tid, ran_ns } => format!(
+                    "a real-time thread of somebody else, `{thread}` ({tid}), had the core for {} there",
+                    span(*ran_ns)
+                ),
+                Cause::Stopped => "the application was stopped from outside".to_owned(),
+                Cause::Traced { pid } => format!("process {pid} traced the application"),
+                Cause::NotProven => "the plan does not prove a bound for it".to_owned(),
+                Cause::Unfinished { began_ns, ran_ns, wcet_ns, stood: place } => {
+                    let Place { in_call, offset, resource, held } = place.clone().unwrap_or_default();
+                    match began_ns {
+                        Some(began_ns) => format!(
+                            "it had not ended: it began {} after its release, ran for {} at most, {} planned, and {}",
+                            span(*began_ns),
+                            span(*ran_ns),
+                            span(*wcet_ns),
+                            stood(in_call, offset, resource.as_deref(), held)
+                        ),
+                        None => "it had not begun when the records end".to_owned(),
+                    }
+                }
+                Cause::Unknown => {
+                    "no WCET was exceeded: an overhead or a blocking is larger than planned".to_owned()
+                }
+            };
+            let stolen = match stolen_ns {
+                0 => "no stall there".to_owned(),
+                stolen => format!("stalls explain {} at most", span(*stolen)),
+            };
+            format!(
+                "`{task}` job {job} at {} {over}: it {took} {}, bound {}; {why}; {stolen}",
+                span(*at_ns),
+                span(*response_ns),
+                span(*limit_ns)
+            )
+        }
+        Breach::Latency { channel, at_ns, latency_ns, limit_ns } => format!(
+            "a value in `{channel}` waited {} until {}, bound {}; no stall explains it",
+            span(*latency_ns),
+            span(*at_ns),
+            span(*limit_ns)
+        ),
+        Breach::Age { chain, at_ns, age_ns, limit_ns } => format!(
+            "the data at the end of `{chain}` at {} were {} old, bound {}; no stall explains it",
+            span(*at_ns),
+            span(*age_ns),
+            span(*limit_ns)
+        ),
+        Breach::Reaction { chain, at_ns, reaction_ns, limit_ns } => format!(
+            "`{chain}` showed at {} what can have happened {} before, bound {}; no stall explains it",
+            span(*at_ns),
+            span(*reaction_ns),
+            span(*limit_ns)
+        ),
+        Breach::Drop { channel, at_ns, dropped } => format!(
+            "`{channel}` lost {} at {}, though its capacity was proven",
+            plural(*dropped, "value", "values"),
+            span(*at_ns)
+        ),
+        Breach::ReleasesDropped { task, releases, at_ns } => format!(
+            "{} of `{task}` dropped from {} on, as more waited than fall due in a stall of 10 s",
+            plural(*releases, "release", "releases"),
+            span(*at_ns)
+        ),
+        Breach::Lost { task, records } => format!(
+            "{} of `{task}` lost: what is not recorded cannot be shown to be kept",
+            plural(*records, "record", "records")
+        ),
+        Breach::LostOnCore { cpu, records } => format!(
+            "{} of CPU {cpu} lost: what is not recorded cannot be shown to be kept",
+            plural(*records, "record", "records")
+        ),
+        Breach::Slept { task, times } => format!(
+            "`{task}` slept {} while it held a resource: others of its core may have run meanwhile, against the rule",
+            plural(*times, "time", "times")
+        ),
+        Breach::Moved { task, thread, cpu, policy, priority, unpinned, at_ns } => {
+            let thread = thread.as_deref().unwrap_or("thread");
+            let who =
+                task.as_ref().map_or_else(|| format!("{thread} of CPU {cpu}"), |task| format!("`{task}`"));
+            let pinned = if *unpinned { format!(", not on CPU {cpu} alone") } else { String::new() };
+            let policy = policy_text(*policy, *priority);
+            if thread == MAIN {
+                return format!(
+                    "the main thread was moved from outside: to CPU {cpu}, where only tasks belong, seen at {}",
+                    span(*at_ns)
+                );
+            }
+            format!("{who} was moved from outside: {policy}{pinned}, seen at {}", span(*at_ns))
+        }
+        Breach::Stopped { at_ns, lasted_ns } => format!(
+            "the application was stopped from outside at {}, for {}, and went on (SIGSTOP, SIGCONT): no job is to blame",
+            span(*at_ns),
+            span(*lasted_ns)
+        ),
+        Breach::Traced { pid, at_ns, lasted_ns } => format!(
+            "process {pid} traced the application (a debugger, strace) from {} on at the earliest, until {}: no job is to blame",
+            span(*at_ns),
+            span(at_ns.saturating_add(*lasted_ns))
+        ),
+        Breach::ForeignThread { thread, tid, policy, priority, cpu, ran_ns, at_ns, jobs } => format!(
+            "foreign real-time thread `{thread}` ({tid}), {}, on CPU {cpu}: {} of it from {} on, and {} by that",
+            policy_text(*policy, *priority),
+            span(*ran_ns),
+            span(*at_ns),
+            plural(*jobs, "late job", "late jobs")
+        ),
+        Breach::Damaged { byte, bytes, cut } => {
+            let what = if *cut { "is cut" } else { "is damaged" };
+            format!("the recording {what} at byte {byte}: the {bytes} from there on are not judged")
+        }
+        Breach::Unwritten { records, os_error } => {
+            let why = match os_error {
+                27 => "the file may not grow (EFBIG)".to_owned(),
+                28 => "the disk was full (ENOSPC)".to_owned(),
+                122 => "the quota was used up (EDQUOT)".to_owned(),
+                error => format!("error {error} of the system"),
+            };
+            format!(
+                "{} could not be written: {why}; what they tell is not judged",
+                plural(*records, "record", "records")
+            )
+        }
+        Breach::Faulty { task, jobs } => format!(
+            "{} of `{task}` not shown: records of them are missing, or contradict each other",
+            plural(*jobs, "job", "jobs")
+        ),
+        Breach::Silent { task, at_ns } => {
+            format!("`{task}` was not released from {} on, while others were", span(*at_ns))
+        }
+        Breach::Unknown { records } => format!(
+            "{} of kinds that this version does not know, or of tasks that the plan does not have",
+            plural(*records, "record", "records")
+        ),
+        Breach::Ended { ending } => ended_text(ending),
+        Breach::Stood { task, job, in_call, offset, resource, held } => {
+            format!("there `{task}`, job {job}, {}", stood(*in_call, *offset, resource.as_deref(), *held))
+        }
+        Breach::NotAtRest { why, took_ns } => {
+            let why = match why {
+                Unrest::Panicked => "the safe state panicked".to_owned(),
+                Unrest::Crashed { signal } => format!("signal {signal} in the safe state"),
+                Unrest::Late => {
+                    format!("the safe state did not return within its budget ({})", span(*took_ns))
+                }
+                Unrest::NotStarted => "the safe state did not get a processor".to_owned(),
+                Unrest::Unknown => "this version does not know what became of the safe state".to_owned(),
+            };
+            format!("outputs may not be at rest: {why}")
+        }
+        Breach::Nothing => "no job of a real-time task completed: nothing was shown".to_owned(),
+    }
+}
+
+/// A scheduling policy of Linux, by its number, with its priority.
+fn policy_text(policy: u64, priority: u64) -> String {
+    match policy {
+        0 => "SCHED_OTHER".to_owned(),
+        1 => format!("SCHED_FIFO {priority}"),
+        2 => format!("SCHED_RR {priority}"),
+        6 => "SCHED_DEADLINE".to_owned(),
+        other => format!("policy {other}"),
+    }
+}
+
+/// How a run ended, if it did not come to its own end.
+fn ended_text(ending: &Ended) -> String {
+    let unseen = "its last moments and the counts of its threads are missing";
+    match ending {
+        Ended::Overrun { task } => {
+            format!("the application stopped itself, as `{task}` overran: `on-overrun = \"stop-app\"`")
+        }
+        Ended::Panic { task } => format!("the application stopped, as a job of `{task}` panicked"),
+        Ended::Killed { signal } => match signal_name(*signal) {
+            Some(name) => format!("the application was ended by {name} (signal {signal}): {unseen}"),
+            None => format!("the application was ended by signal {signal}: {unseen}"),
+        },
+        Ended::Exited { code: 0 } => {
+            format!("the process ended by itself (exit code 0) before its run did: {unseen}")
+        }
+        Ended::Exited { code } => format!("the application did not end in order: exit code {code}"),
+        Ended::Limit { task } => {
+            format!(
+                "a job of `{task}` did not end after its limit, so the application was ended where it stood"
+            )
+        }
+        Ended::Jobs => {
+            "jobs did not end when the application was asked to, so it was ended where it stood".to_owned()
+        }
+        Ended::Finish => {
+            "what follows the last job took too long, so the application was ended where it stood".to_owned()
+        }
+        Ended::Start => "release 0 did not come in time".to_owned(),
+        Ended::Again { signal } => {
+            format!(
+                "the application was ended where it stood by signal {signal}, which followed an earlier one"
+            )
+        }
+        Ended::Left => "a thread called `exit`, so the application was ended where it stood".to_owned(),
+        Ended::BestEffort { task } => {
+            format!("the best-effort task `{task}` did not return, and the application ended without it")
+        }
+        Ended::Unwritten => {
+            format!(
+                "the rest of the recording could not be written (a full disk, or a limit on the size of files): {unseen}"
+            )
+        }
+        Ended::Unrecorded => {
+            format!("the recording has no end, as that of an application that was killed: {unseen}")
+        }
+    }
+}
+
+/// The name of a signal that ends processes, on Linux.
+fn signal_name(signal: u32) -> Option<&'static str> {
+    Some(match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        _ => return None,
+    })
+}
+
+pub(crate) fn warning_text(warning: &Warning) -> String {
+    match warning {
+        Warning::NotProven => "the plan does not prove every deadline and chain".to_owned(),
+        Warning::Degraded { guarantee, why } => {
+            format!("ran without the guarantee of {guarantee}, so the proof did not hold: {why}")
+        }
+        Warning::NoSwitchMark { why, look_ns } => {
+            let cost = look_ns
+                .map_or("was not measured".to_owned(), |ns| format!("was {} before release 0", span(ns)));
+            format!(
+                "nothing told threads that they were switched out ({why}): processor times were read at the beginning and the \
+                 end of each job, whose cost, each time, {cost}; a sleep is counted, and not whether something was held"
+            )
+        }
+        Warning::Wcet { task, wcet_ns, used_ns, jobs } => format!(
+            "the WCET of `{task}` is too small: {} {} used up to {}, {} planned",
+            jobs,
+            if *jobs == 1 { "job" } else { "jobs" },
+            span(*used_ns),
+            span(*wcet_ns)
+        ),
+        Warning::Conduct { task, what, count } => {
+            format!("`{task}` had {count} {what} after release 0; should be none")
+        }
+        Warning::RestHeap { times } => {
+            format!(
+                "what brings outputs to rest used the heap {}; it must not, as a job may stand in there",
+                plural(*times, "time", "times")
+            )
+        }
+        Warning::CoreFaults { cpu, count } => {
+            let faults = plural(*count, "page fault", "page faults");
+            format!(
+                "the dispatched tasks of CPU {cpu} had {faults} after release 0, together; should be none"
+            )
+        }
+        Warning::Stopped { task, times } => format!(
+            "`{task}` stood still {} while it held a resource, and so did the machine, or all was stopped from outside: \
+             whether it slept cannot be told",
+            plural(*times, "time", "times")
+        ),
+        Warning::ForeignThread { thread, tid, policy, priority, cpu, ran_ns } => format!(
+            "foreign real-time thread `{thread}` ({tid}), {}, had {} of CPU {cpu}; no job was late by it",
+            policy_text(*policy, *priority),
+            span(*ran_ns)
+        ),
+        Warning::Failed { task, jobs } => {
+            format!("{} of `{task}` returned an error", plural(*jobs, "job", "jobs"))
+        }
+        Warning::ScopeExceeded { task, times } => {
+            format!(
+                "`{task}` asked its release scope for more than it has, {}",
+                plural(*times, "time", "times")
+            )
+        }
+        Warning::Dropped { channel, values } => {
+            format!("`{channel}` lost {}", plural(*values, "value", "values"))
+        }
+        Warning::Lost { task, records } => {
+            format!("{} of `{task}` lost", plural(*records, "record", "records"))
+        }
+        Warning::Since { at_ns, records } => format!(
+            "judged from {} on: {} before that made room for newer ones, as the recording has a limit",
+            span(*at_ns),
+            plural(*records, "record", "records")
+        ),
+        Warning::NotJudged { findings } => format!(
+            "{} not judged: what led to {} began before the recording does",
+            plural(*findings, "finding", "findings"),
+            if *findings == 1 { "it" } else { "them" }
+        ),
+        Warning::Paused { findings } => format!(
+            "{} late or lost as a service on the way was paused or stopped: not held against a bound",
+            plural(*findings, "value", "values")
+        ),
+    }
+}
