@@ -3,6 +3,7 @@
 
 use taut_time::Instant;
 
+use crate::words::TwoWords;
 use crate::{Kind, Record};
 
 /// How a run ended. Both sides use this one type: the runtime writes it into the last record of a run, the process
@@ -57,6 +58,18 @@ impl Ending {
 
     /// The last record of a run; `None` for [`Ending::Unrecorded`], which has no record.
     pub fn to_record(self, at: Instant) -> Option<Record> {
+        let (job, value) = self.encode()?;
+        Some(Record { at, kind: Kind::End, cpu: 0, subject: 0, job, value })
+    }
+
+    /// Decodes a [`Kind::End`] record; `None` if this version does not know the ending, or the record is of another
+    /// kind.
+    pub fn from_record(record: &Record) -> Option<Self> {
+        if record.kind == Kind::End { Self::decode(record.job, record.value) } else { None }
+    }
+
+    /// Its number, and what belongs to it.
+    fn encode(self) -> Option<(u64, u64)> {
         let (number, value) = match self {
             Self::Done => (0, 0),
             Self::Signal(signal) => (1, signal),
@@ -74,17 +87,12 @@ impl Ending {
             Self::Unwritten => (13, 0),
             Self::Unrecorded => return None,
         };
-        Some(Record { at, kind: Kind::End, cpu: 0, subject: 0, job: number, value: value.into() })
+        Some((number, value.into()))
     }
 
-    /// Decodes a [`Kind::End`] record; `None` if this version does not know the ending, or the record is of another
-    /// kind.
-    pub fn from_record(record: &Record) -> Option<Self> {
-        if record.kind != Kind::End {
-            return None;
-        }
-        let value = u32::try_from(record.value).ok()?;
-        match record.job {
+    fn decode(number: u64, value: u64) -> Option<Self> {
+        let value = u32::try_from(value).ok()?;
+        match number {
             0 => Some(Self::Done),
             1 => Some(Self::Signal(value)),
             2 => Some(Self::Overrun(value)),
@@ -111,6 +119,17 @@ impl Ending {
             let next = Self::from_record(record).unwrap_or(Self::Unrecorded);
             if ending == Self::Unrecorded || !next.is_own() { next } else { ending }
         })
+    }
+}
+
+/// A number that this version does not know is an end that is not recorded, and the other way round.
+impl TwoWords for Ending {
+    fn from_words(job: u64, value: u64) -> Option<Self> {
+        Some(Self::decode(job, value).unwrap_or(Self::Unrecorded))
+    }
+
+    fn to_words(self) -> (u64, u64) {
+        self.encode().unwrap_or((u64::MAX, 0))
     }
 }
 

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use taut_time::Instant;
+use taut_time::{Duration, Instant};
 
-use crate::{Kind, Record};
+use crate::fields::{ForeignFact, ForeignThread, ForeignValue};
+use crate::{Event, Record};
 
-/// A real-time thread outside of the application that ran on one of its cores. Four records of [`Kind::Foreign`]
+/// A real-time thread outside of the application that ran on one of its cores. Four records of [`crate::Kind::Foreign`]
 /// describe it, all with the core (position in the plan) as their subject, and with the same instant and thread:
 ///
 /// | bits of `job` | |
@@ -42,42 +43,43 @@ impl Foreign {
         let half = |from: usize| {
             let mut bytes = [0; 8];
             bytes.copy_from_slice(&self.name[from..from + 8]);
-            u64::from_le_bytes(bytes)
+            bytes
         };
-        let job = u64::from(self.tid) | u64::from(self.policy) << 32 | u64::from(self.priority) << 40;
-        let mut what = 0;
-        [self.ran_ns, self.since.as_ns(), half(0), half(8)].map(|value| {
-            let job = job | what << 48;
-            what += 1;
-            Record { at: self.until, kind: Kind::Foreign, cpu: 0, subject: self.core, job, value }
-        })
+        let Self { core, tid, policy, priority, .. } = self;
+        let thread = ForeignThread { tid, policy, priority };
+        [
+            ForeignValue::Ran(Duration::from_ns(self.ran_ns)),
+            ForeignValue::Since(self.since),
+            ForeignValue::NameBegin(half(0)),
+            ForeignValue::NameEnd(half(8)),
+        ]
+        .map(|value| Event::Foreign { core, about: ForeignFact { thread, value } }.record(self.until, 0))
     }
 
     /// All threads that these records describe, by instant. If one of a thread's records is missing, the remaining
     /// ones still count.
     pub fn of<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Self> {
-        let mut found: BTreeMap<(Instant, u16, u64), Self> = BTreeMap::new();
-        for record in records.into_iter().filter(|record| record.kind == Kind::Foreign) {
-            let Record { at, subject, job, value, .. } = *record;
-            let one = found.entry((at, subject, job & 0xffff_ffff_ffff)).or_insert(Self {
-                core: subject,
-                tid: (job & 0xffff_ffff) as u32,
-                policy: (job >> 32 & 0xff) as u8,
-                priority: (job >> 40 & 0xff) as u8,
-                name: [0; 16],
-                since: at,
-                until: at,
-                ran_ns: 0,
-            });
-            match job >> 48 & 0xff {
-                0 => one.ran_ns = value,
-                1 => one.since = Instant::from_ns(value).min(at),
-                2 => one.name[..8].copy_from_slice(&value.to_le_bytes()),
-                3 => one.name[8..].copy_from_slice(&value.to_le_bytes()),
-                _ => {}
+        let mut found: BTreeMap<(Instant, u16, ForeignThread), Self> = BTreeMap::new();
+        for record in records {
+            let Ok(Event::Foreign { core, about: ForeignFact { thread, value } }) = Event::of(record) else {
+                continue;
+            };
+            let at = record.at;
+            let one = found.entry((at, core, thread)).or_insert(Self::unknown(at, core, thread));
+            match value {
+                ForeignValue::Ran(time) => one.ran_ns = time.as_ns(),
+                ForeignValue::Since(since) => one.since = since.min(at),
+                ForeignValue::NameBegin(half) => one.name[..8].copy_from_slice(&half),
+                ForeignValue::NameEnd(half) => one.name[8..].copy_from_slice(&half),
             }
         }
         found.into_values().collect()
+    }
+
+    /// A thread that was seen at an instant, and of which nothing else is known.
+    fn unknown(at: Instant, core: u16, thread: ForeignThread) -> Self {
+        let ForeignThread { tid, policy, priority } = thread;
+        Self { core, tid, policy, priority, name: [0; 16], since: at, until: at, ran_ns: 0 }
     }
 
     /// Its name as text; replacement characters stand for invalid UTF-8 and control characters.
@@ -93,6 +95,7 @@ impl Foreign {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kind;
 
     fn one() -> Foreign {
         let name = *b"multipathd\0\0\0\0\0\0";

@@ -3,20 +3,30 @@
 
 //! The events of a run, and their byte layout.
 //!
-//! A [`Record`] has a fixed size of 32 bytes and is little-endian on disk. The runtime writes records and the report
-//! reads them; neither depends on the other. Subjects are positions in the plan's lists, so a record needs no names.
+//! An [`Event`] has named fields; a [`Record`] is its encoding, with a fixed size of 32 bytes, little-endian on disk.
+//! The runtime writes records and the report reads them; neither depends on the other. Subjects are positions in the
+//! plan's lists, so a record needs no names. `table.rs` lists all events once: their numbers, their fields, and the
+//! words that carry these.
 //! [`mod@file`] is the container: a head that embeds the plan and the machine's facts, then blocks of records, each
 //! with a checksum.
 #![forbid(unsafe_code)]
 
 mod checksum;
 mod ending;
+mod event;
+mod fields;
 pub mod file;
 mod foreign;
+mod kind;
 mod record;
 mod stood;
+mod table;
+mod words;
 
 pub use ending::Ending;
+pub use event::{Event, Undecodable};
+pub use fields::{Count, ForeignFact, ForeignThread, ForeignValue, Interference, ObservedPlacement};
 pub use foreign::Foreign;
-pub use record::{Count, Kind, Record};
+pub use kind::Kind;
+pub use record::Record;
 pub use stood::{Place, Rest, Stood};

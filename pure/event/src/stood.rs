@@ -3,6 +3,7 @@
 
 use taut_time::Instant;
 
+use crate::words::Word;
 use crate::{Kind, Record};
 
 /// Bits of an address in the program.
@@ -37,14 +38,8 @@ pub struct Place {
 impl Stood {
     /// Encodes it as a record.
     pub fn to_record(self, at: Instant) -> Record {
-        let place = self.at.map_or(0, |place| {
-            let offset = place.offset.filter(|offset| offset >> OFFSET_BITS == 0).unwrap_or(0);
-            offset | IS_KNOWN | if place.in_call { IS_IN_CALL } else { 0 }
-        });
-        let resource = self
-            .resource
-            .map_or(0, |(number, held)| (u64::from(number) + 1) << RESOURCE | if held { IS_HELD } else { 0 });
-        Record { at, kind: Kind::Stood, cpu: 0, subject: self.task, job: self.job, value: place | resource }
+        let value = self.at.to_word() | self.resource.to_word();
+        Record { at, kind: Kind::Stood, cpu: 0, subject: self.task, job: self.job, value }
     }
 
     /// Decodes a [`Kind::Stood`] record; `None` if the record is of another kind.
@@ -52,14 +47,35 @@ impl Stood {
         if record.kind != Kind::Stood {
             return None;
         }
-        let value = record.value;
-        let offset = value & ((1 << OFFSET_BITS) - 1);
-        let at = (value & IS_KNOWN != 0)
-            .then(|| Place { in_call: value & IS_IN_CALL != 0, offset: (offset != 0).then_some(offset) });
-        let number = (value >> RESOURCE).checked_sub(1);
-        let number = number.and_then(|number| u16::try_from(number).ok());
-        let resource = number.map(|number| (number, value & IS_HELD != 0));
+        let (at, resource) = (Word::from_word(record.value)?, Word::from_word(record.value)?);
         Some(Self { task: record.subject, job: record.job, at, resource })
+    }
+}
+
+impl Word for Option<Place> {
+    fn from_word(word: u64) -> Option<Self> {
+        let offset = word & ((1 << OFFSET_BITS) - 1);
+        let place = Place { in_call: word & IS_IN_CALL != 0, offset: (offset != 0).then_some(offset) };
+        Some((word & IS_KNOWN != 0).then_some(place))
+    }
+
+    fn to_word(self) -> u64 {
+        self.map_or(0, |place| {
+            let offset = place.offset.filter(|offset| offset >> OFFSET_BITS == 0).unwrap_or(0);
+            offset | IS_KNOWN | if place.in_call { IS_IN_CALL } else { 0 }
+        })
+    }
+}
+
+/// A resource, and whether it is held.
+impl Word for Option<(u16, bool)> {
+    fn from_word(word: u64) -> Option<Self> {
+        let number = (word >> RESOURCE).checked_sub(1).and_then(|number| u16::try_from(number).ok());
+        Some(number.map(|number| (number, word & IS_HELD != 0)))
+    }
+
+    fn to_word(self) -> u64 {
+        self.map_or(0, |(number, held)| (u64::from(number) + 1) << RESOURCE | if held { IS_HELD } else { 0 })
     }
 }
 
@@ -83,29 +99,41 @@ impl Rest {
     /// heap, if that was counted.
     pub fn to_record(self, at: Instant, took_ns: u64, heap: Option<u64>) -> Record {
         let subject = heap.map_or(0, |uses| u16::try_from(uses.saturating_add(1)).unwrap_or(u16::MAX));
-        let number = match self {
-            Self::Reached => 0,
-            Self::Panicked => 1,
-            Self::Late => 2,
-            Self::NotStarted => 3,
-            Self::Crashed(signal) => 4 | u64::from(signal) << 8,
-        };
-        Record { at, kind: Kind::SafeState, cpu: 0, subject, job: number, value: took_ns }
+        Record { at, kind: Kind::SafeState, cpu: 0, subject, job: Some(self).to_word(), value: took_ns }
     }
 
     /// Decodes a [`Kind::SafeState`] record; `None` if this version does not know the result, or the record is of
     /// another kind.
     pub fn from_record(record: &Record) -> Option<Self> {
-        if record.kind != Kind::SafeState {
-            return None;
-        }
-        match (record.job & 0xff, record.job >> 8) {
+        if record.kind == Kind::SafeState { Self::decode(record.job) } else { None }
+    }
+
+    fn decode(word: u64) -> Option<Self> {
+        match (word & 0xff, word >> 8) {
             (0, 0) => Some(Self::Reached),
             (1, 0) => Some(Self::Panicked),
             (2, 0) => Some(Self::Late),
             (3, 0) => Some(Self::NotStarted),
             (4, signal) => Some(Self::Crashed(u32::try_from(signal).ok()?)),
             _ => None,
+        }
+    }
+}
+
+/// `None` for a number that this version does not know, and the other way round.
+impl Word for Option<Rest> {
+    fn from_word(word: u64) -> Option<Self> {
+        Some(Rest::decode(word))
+    }
+
+    fn to_word(self) -> u64 {
+        match self {
+            Some(Rest::Reached) => 0,
+            Some(Rest::Panicked) => 1,
+            Some(Rest::Late) => 2,
+            Some(Rest::NotStarted) => 3,
+            Some(Rest::Crashed(signal)) => 4 | u64::from(signal) << 8,
+            None => u64::MAX,
         }
     }
 }

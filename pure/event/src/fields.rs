@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The types of fields that only events have.
+
+use taut_time::{Duration, Instant};
+
+use crate::words::{TwoWords, Word};
+
+/// What the threads of a task or a core were counted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Count {
+    /// Heap allocations, reallocations and frees after release 0.
+    HeapUse = 1,
+    /// Page faults that needed no IO, after release 0.
+    MinorFaults = 2,
+    /// Page faults that needed IO, after release 0.
+    MajorFaults = 3,
+    /// Voluntary context switches after release 0, without those to wait for a release or a trigger.
+    Blocked = 4,
+    /// Involuntary context switches after release 0.
+    Preempted = 5,
+}
+
+impl Count {
+    /// All counts, in the order of their numbers.
+    pub const ALL: [Self; 5] =
+        [Self::HeapUse, Self::MinorFaults, Self::MajorFaults, Self::Blocked, Self::Preempted];
+
+    /// What is counted, in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::HeapUse => "heap use",
+            Self::MinorFaults => "page faults without IO",
+            Self::MajorFaults => "page faults with IO",
+            Self::Blocked => "voluntary context switches",
+            Self::Preempted => "involuntary context switches",
+        }
+    }
+}
+
+impl Word for Count {
+    fn from_word(word: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|count| *count as u64 == word)
+    }
+
+    fn to_word(self) -> u64 {
+        self as u64
+    }
+}
+
+/// The placement in which the runtime found a thread: Linux's number of its policy (8 bits), its priority (8 bits),
+/// and whether it may run on other CPUs (1 bit).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ObservedPlacement {
+    /// Linux's number of its policy.
+    pub policy: u8,
+    /// Its priority.
+    pub priority: u8,
+    /// Whether it may run on other CPUs, or did.
+    pub is_unpinned: bool,
+}
+
+impl Word for ObservedPlacement {
+    fn from_word(word: u64) -> Option<Self> {
+        let [policy, priority, ..] = word.to_le_bytes();
+        Some(Self { policy, priority, is_unpinned: word >> 16 & 1 == 1 })
+    }
+
+    fn to_word(self) -> u64 {
+        u64::from(self.policy) | u64::from(self.priority) << 8 | u64::from(self.is_unpinned) << 16
+    }
+}
+
+/// How something outside of the application interfered with its threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Interference {
+    /// All threads were stopped and continue from this instant on. In a record: job 0.
+    Stopped,
+    /// A tracer (a debugger, `strace`) was attached at this instant. In a record: job 1; value: its process.
+    Traced {
+        /// The tracer's process.
+        pid: u32,
+    },
+}
+
+impl TwoWords for Interference {
+    fn from_words(job: u64, value: u64) -> Option<Self> {
+        if job == 1 { Some(Self::Traced { pid: u32::try_from(value).ok()? }) } else { Some(Self::Stopped) }
+    }
+
+    fn to_words(self) -> (u64, u64) {
+        match self {
+            Self::Stopped => (0, 0),
+            Self::Traced { pid } => (1, pid.into()),
+        }
+    }
+}
+
+/// One fact about a thread outside of the application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ForeignFact {
+    /// The thread.
+    pub thread: ForeignThread,
+    /// The fact.
+    pub value: ForeignValue,
+}
+
+/// A real-time thread outside of the application. The most urgent one is the greatest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ForeignThread {
+    /// Its priority; 0 under `SCHED_DEADLINE`.
+    pub priority: u8,
+    /// Linux's number of its policy.
+    pub policy: u8,
+    /// Its number.
+    pub tid: u32,
+}
+
+/// What a record says about a thread outside of the application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ForeignValue {
+    /// Processor time that it used.
+    Ran(Duration),
+    /// The start of the interval in which it ran.
+    Since(Instant),
+    /// The first half of its name.
+    NameBegin([u8; 8]),
+    /// The second half of its name.
+    NameEnd([u8; 8]),
+}
+
+/// The bits of the job's word: see [`crate::Foreign`].
+impl TwoWords for ForeignFact {
+    fn from_words(job: u64, value: u64) -> Option<Self> {
+        let [a, b, c, d, policy, priority, what, _] = job.to_le_bytes();
+        let value = match what {
+            0 => ForeignValue::Ran(Duration::from_ns(value)),
+            1 => ForeignValue::Since(Instant::from_ns(value)),
+            2 => ForeignValue::NameBegin(value.to_le_bytes()),
+            3 => ForeignValue::NameEnd(value.to_le_bytes()),
+            _ => return None,
+        };
+        let thread = ForeignThread { tid: u32::from_le_bytes([a, b, c, d]), policy, priority };
+        Some(Self { thread, value })
+    }
+
+    fn to_words(self) -> (u64, u64) {
+        let (what, value) = match self.value {
+            ForeignValue::Ran(time) => (0, time.as_ns()),
+            ForeignValue::Since(at) => (1, at.as_ns()),
+            ForeignValue::NameBegin(bytes) => (2, u64::from_le_bytes(bytes)),
+            ForeignValue::NameEnd(bytes) => (3, u64::from_le_bytes(bytes)),
+        };
+        let ForeignThread { tid, policy, priority } = self.thread;
+        let [a, b, c, d] = tid.to_le_bytes();
+        (u64::from_le_bytes([a, b, c, d, policy, priority, what, 0]), value)
+    }
+}

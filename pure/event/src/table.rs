@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! The one list of all events: for each its number, its fields, and the word of the record that carries each field.
+
+/// Passes all rows to another macro. A row is the kind, its number, and its fields, each with its type and its word:
+/// `subject`, `job` or `value`, or `both`: `job` and `value` together. Numbers are part of the file format and never
+/// change their meaning, nor do the words of a field.
+macro_rules! with_all_events {
+    ($then:ident) => {
+        $then! {
+            /// Release 0 is due at this instant.
+            Begin = 1 {
+                /// Time since the process was started; zero if unknown.
+                running: Duration = value,
+            }
+            /// A job may run from this instant on. The record's time is the nominal release.
+            Release = 2 {
+                /// The task.
+                task: u16 = subject,
+                /// The job.
+                job: u64 = job,
+                /// How much later the dispatcher reported the release to its scheduling policy; zero where Linux
+                /// schedules.
+                delay: Duration = value,
+            }
+            /// A job runs its first instruction.
+            Start = 3 {
+                /// The task.
+                task: u16 = subject,
+                /// The job.
+                job: u64 = job,
+            }
+            /// A job completed.
+            Complete = 4 {
+                /// The task.
+                task: u16 = subject,
+                /// The job.
+                job: u64 = job,
+                /// Processor time that it used.
+                used: Duration = value,
+            }
+            /// A job completed after its deadline. Follows its `Complete`.
+            Miss = 5 {
+                /// The task.
+                task: u16 = subject,
+                /// The job.
+                job: u64 = job,
+                /// Its response time.
+                response: Duration = value,
+            }
+            /// A release fell due while the previous job still ran.
+            Overrun = 6 {
+                /// The task.
+                task: u16 = subject,
+                /// The job that still ran.
+                job: u64 = job,
+                /// The overrun policy, in the order of `taut_policy::Overrun`.
+                policy: u64 = value,
+            }
+            /// A release was dropped.
+            Skip = 7 {
+                /// The task.
+                task: u16 = subject,
+                /// The job that would have been released.
+                job: u64 = job,
+                /// Whether the backlog behind a job that is not complete was full; otherwise the overrun policy or a
+                /// pause dropped the release.
+                is_backlog_full: bool = value,
+            }
+            /// A job returned an error.
+            Failed = 8 {
+                /// The task.
+                task: u16 = subject,
+                /// The job.
+                job: u64 = job,
+                /// The application's code; 2³² − 1 if the job was refused a resource.
+                code: u64 = value,
+            }
+            /// A job requested more bytes than its release scope had left.
+            ScopeExceeded = 9 {
+                /// The task.
+                task: u16 = subject,
+                /// The job.
+                job: u64 = job,
+                /// The bytes requested.
+                bytes: u64 = value,
+            }
+            /// A value was sent.
+            Send = 10 {
+                /// The channel.
+                channel: u16 = subject,
+                /// The job that sent it; 0 for a task without jobs.
+                job: u64 = job,
+                /// Its sequence number.
+                sequence: u64 = value,
+            }
+            /// A value was received.
+            Receive = 11 {
+                /// The channel.
+                channel: u16 = subject,
+                /// Its sequence number.
+                sequence: u64 = job,
+                /// Time since it was sent.
+                latency: Duration = value,
+            }
+            /// A value could not be sent or was lost.
+            Drop = 12 {
+                /// The channel.
+                channel: u16 = subject,
+                /// The job that sent it; 0 for a task without jobs.
+                job: u64 = job,
+                /// How many values.
+                values: u64 = value,
+            }
+            /// The machine itself was late on a core.
+            Stall = 13 {
+                /// The core.
+                core: u16 = subject,
+                /// How late.
+                lateness: Duration = value,
+            }
+            /// The state of a service changed.
+            Service = 14 {
+                /// The service.
+                service: u16 = subject,
+                /// The task that follows the change.
+                task: u16 = job,
+                /// The new state: `State as u64` of `taut_run`.
+                state: u64 = value,
+            }
+            /// A counter of a thread, read at the end of the run.
+            Counted = 15 {
+                /// The task.
+                task: u16 = subject,
+                /// What was counted.
+                count: Count = job,
+                /// How many.
+                times: u64 = value,
+            }
+            /// Records of a task's thread were lost because its ring was full.
+            Lost = 16 {
+                /// The task.
+                task: u16 = subject,
+                /// How many.
+                records: u64 = value,
+            }
+            /// The run ended.
+            End = 17 {
+                /// How. [`crate::Ending::Unrecorded`] stands for an ending that this version does not know.
+                ending: Ending = both,
+            }
+            /// A chain produced its output.
+            ChainEnd = 18 {
+                /// The chain.
+                chain: u16 = subject,
+                /// The job that produced it.
+                job: u64 = job,
+                /// Age of the data at the end of the chain.
+                age: Duration = value,
+            }
+            /// Another job preempts this one.
+            Preempt = 19 {
+                /// The task.
+                task: u16 = subject,
+                /// The job.
+                job: u64 = job,
+            }
+            /// A job resumes.
+            Resume = 20 {
+                /// The task.
+                task: u16 = subject,
+                /// The job.
+                job: u64 = job,
+            }
+            /// A job acquired a resource.
+            Locked = 21 {
+                /// The task.
+                task: u16 = subject,
+                /// The job.
+                job: u64 = job,
+                /// The resource.
+                resource: u16 = value,
+            }
+            /// A job released a resource.
+            Unlock = 22 {
+                /// The task.
+                task: u16 = subject,
+                /// The job.
+                job: u64 = job,
+                /// The resource.
+                resource: u16 = value,
+            }
+            /// A job waits for a resource and keeps its core.
+            Spin = 23 {
+                /// The task.
+                task: u16 = subject,
+                /// The job.
+                job: u64 = job,
+                /// The resource.
+                resource: u16 = value,
+            }
+            /// A job waits for a resource and leaves its core.
+            Suspend = 24 {
+                /// The task.
+                task: u16 = subject,
+                /// The job.
+                job: u64 = job,
+                /// The resource.
+                resource: u16 = value,
+            }
+            /// The core was notified that one of its waiting jobs received a resource.
+            Granted = 25 {
+                /// The task.
+                task: u16 = subject,
+                /// The job.
+                job: u64 = job,
+                /// The resource.
+                resource: u16 = value,
+            }
+            /// A job has used up its budget.
+            Exhausted = 26 {
+                /// The task.
+                task: u16 = subject,
+                /// The job.
+                job: u64 = job,
+                /// The budget.
+                budget: Duration = value,
+            }
+            /// A server's budget has this value from now on.
+            Budget = 27 {
+                /// The server.
+                server: u16 = subject,
+                /// The budget.
+                budget: Duration = value,
+            }
+            /// A task's level changes with its next job.
+            Level = 28 {
+                /// The task.
+                task: u16 = subject,
+                /// A priority, or a relative deadline (ns).
+                level: u64 = value,
+            }
+            /// A resource's ceiling or floor changes with the next lock.
+            Ceiling = 29 {
+                /// The resource.
+                resource: u16 = subject,
+                /// A priority, or a relative deadline (ns).
+                ceiling: u64 = value,
+            }
+            /// Records of a core's dispatcher were lost because its ring was full.
+            CoreLost = 30 {
+                /// The core.
+                core: u16 = subject,
+                /// How many.
+                records: u64 = value,
+            }
+            /// A core's dispatcher looked at its calendar, and no other record shows that. Some of the core's tasks
+            /// are not in any calendar, so its deadline floors count from this instant on.
+            Looked = 31 {
+                /// The core's first task.
+                task: u16 = subject,
+            }
+            /// While it held a resource, a job slept, waited for something that its dispatcher does not know, or was
+            /// stopped from outside. Recorded at the end of the section.
+            Slept = 32 {
+                /// The task.
+                task: u16 = subject,
+                /// The job.
+                job: u64 = job,
+                /// How often.
+                times: u64 = value,
+            }
+            /// A counter of the threads that take turns on a core, read at the end of the run.
+            CoreCounted = 33 {
+                /// The core.
+                core: u16 = subject,
+                /// What was counted.
+                count: Count = job,
+                /// How many.
+                times: u64 = value,
+            }
+            /// A task's thread no longer has the placement that it had before release 0: something outside changed
+            /// it.
+            Moved = 34 {
+                /// The task.
+                task: u16 = subject,
+                /// Where the thread is now.
+                placement: ObservedPlacement = value,
+            }
+            /// The same for a core's threads that belong to no task.
+            ProbeMoved = 35 {
+                /// The core.
+                core: u16 = subject,
+                /// Whether it is the main thread, which was kept off this core and may now run there; otherwise it is
+                /// the core's probe.
+                is_main: bool = job,
+                /// Where the thread is now.
+                placement: ObservedPlacement = value,
+            }
+            /// The runtime asked for the safe state of the outputs at this instant.
+            SafeState = 36 {
+                /// How often the safe-state code used the heap, if that was counted.
+                heap_use: Option<u16> = subject,
+                /// The result; `None` stands for one that this version does not know.
+                result: Option<Rest> = job,
+                /// How long it took.
+                took: Duration = value,
+            }
+            /// Where a job stood when the application was ended without waiting for it.
+            Stood = 37 {
+                /// The task.
+                task: u16 = subject,
+                /// The job.
+                job: u64 = job,
+                /// What its thread was doing, if the thread reported it.
+                place: Option<Place> = value,
+                /// The innermost resource that it held or waited for, and whether it held it.
+                resource: Option<(u16, bool)> = value,
+            }
+            /// As `Moved`, for a thread that takes turns with others on a dispatched core.
+            CoreMoved = 38 {
+                /// The core.
+                core: u16 = subject,
+                /// 0 is the dispatcher, otherwise the number of the worker thread, from 1 on.
+                worker: u64 = job,
+                /// Where the thread is now.
+                placement: ObservedPlacement = value,
+            }
+            /// Something outside of the application interfered with its threads.
+            Stopped = 39 {
+                /// What.
+                interference: Interference = both,
+            }
+            /// A quarter of the description of a real-time thread outside of the application that ran on one of its
+            /// cores. See [`crate::Foreign`].
+            Foreign = 40 {
+                /// The core.
+                core: u16 = subject,
+                /// The thread, and one fact about it.
+                about: ForeignFact = both,
+            }
+            /// Threads unknown to the core ran on it during a server's turn, and the server is not charged for that
+            /// time. Applies before anything that was reported or decided at this instant.
+            Beside = 42 {
+                /// The server.
+                server: u16 = subject,
+                /// How long ago the dispatcher last charged the server; zero if not stated.
+                passed: Duration = job,
+                /// For how long of that time the server is not charged.
+                others: Duration = value,
+            }
+        }
+    };
+}
+
+pub(crate) use with_all_events;
