@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_event::{Kind as Delivered, Record};
+use taut_event::{Event as Recorded, Record};
 use taut_time::Instant;
 
 use crate::{End, Event, Kind};
@@ -67,25 +67,42 @@ impl Names<'_> {
     /// A record in words, such as `log 3 is preempted`.
     pub fn record(&self, record: &Record) -> String {
         let job = self.job((record.subject.into(), record.job));
-        let resource = || self.resource(usize::try_from(record.value).unwrap_or(usize::MAX));
-        match record.kind {
-            Delivered::Release => format!("{job} is released"),
-            Delivered::Start => format!("{job} starts"),
-            Delivered::Preempt => format!("{job} is preempted"),
-            Delivered::Resume => format!("{job} goes on"),
-            Delivered::Locked => format!("{job} holds {}", resource()),
-            Delivered::Granted => format!("{job} is granted {}", resource()),
-            Delivered::Unlock => format!("{job} gives back {}", resource()),
-            Delivered::Spin => format!("{job} spins for {}", resource()),
-            Delivered::Suspend => format!("{job} waits for {}", resource()),
-            Delivered::Complete => format!("{job} is complete"),
-            Delivered::Level => format!("{job} has the level {}", record.value),
-            Delivered::Ceiling => {
-                format!("{} has the ceiling {}", self.resource(record.subject.into()), record.value)
+        let other = format!("{job}: {:?}", record.kind);
+        let Ok(event) = Recorded::of(record) else { return other };
+        match event {
+            Recorded::Release { .. } => format!("{job} is released"),
+            Recorded::Start { .. } => format!("{job} starts"),
+            Recorded::Preempt { .. } => format!("{job} is preempted"),
+            Recorded::Resume { .. } => format!("{job} goes on"),
+            Recorded::Locked { resource, .. } => format!("{job} holds {}", self.resource(resource.into())),
+            Recorded::Granted { resource, .. } => {
+                format!("{job} is granted {}", self.resource(resource.into()))
             }
-            Delivered::Looked => "the calendar is looked at".to_owned(),
-            Delivered::Exhausted => format!("{job} has used up its budget"),
-            other => format!("{job}: {other:?}"),
+            Recorded::Unlock { resource, .. } => {
+                format!("{job} gives back {}", self.resource(resource.into()))
+            }
+            Recorded::Spin { resource, .. } => format!("{job} spins for {}", self.resource(resource.into())),
+            Recorded::Suspend { resource, .. } => {
+                format!("{job} waits for {}", self.resource(resource.into()))
+            }
+            Recorded::Complete { .. } => format!("{job} is complete"),
+            Recorded::Level { level, .. } => format!("{job} has the level {level}"),
+            Recorded::Ceiling { resource, ceiling } => {
+                format!("{} has the ceiling {ceiling}", self.resource(resource.into()))
+            }
+            Recorded::Looked { .. } => "the calendar is looked at".to_owned(),
+            Recorded::Exhausted { .. } => format!("{job} has used up its budget"),
+            // A replay compares none of these.
+            Recorded::Begin { .. } | Recorded::End { .. } | Recorded::Miss { .. } => other,
+            Recorded::Overrun { .. } | Recorded::Skip { .. } | Recorded::Failed { .. } => other,
+            Recorded::ScopeExceeded { .. } | Recorded::Slept { .. } | Recorded::Service { .. } => other,
+            Recorded::Send { .. } | Recorded::Receive { .. } | Recorded::Drop { .. } => other,
+            Recorded::Stall { .. } | Recorded::ChainEnd { .. } | Recorded::Budget { .. } => other,
+            Recorded::Counted { .. } | Recorded::CoreCounted { .. } => other,
+            Recorded::Lost { .. } | Recorded::CoreLost { .. } | Recorded::Beside { .. } => other,
+            Recorded::Moved { .. } | Recorded::ProbeMoved { .. } | Recorded::CoreMoved { .. } => other,
+            Recorded::SafeState { .. } | Recorded::Stood { .. } => other,
+            Recorded::Stopped { .. } | Recorded::Foreign { .. } => other,
         }
     }
 
@@ -111,8 +128,11 @@ impl Names<'_> {
 
     /// The instant of a record's event, in ns since `begin`; for a release, the instant of its delivery to the core.
     pub fn when(&self, record: &Record) -> u64 {
-        let delivered = if record.kind == Delivered::Release { record.value } else { 0 };
-        record.at.as_ns().saturating_add(delivered).saturating_sub(self.begin.as_ns())
+        let delay = match Recorded::of(record) {
+            Ok(Recorded::Release { delay, .. }) => delay.as_ns(),
+            _ => 0,
+        };
+        record.at.as_ns().saturating_add(delay).saturating_sub(self.begin.as_ns())
     }
 }
 

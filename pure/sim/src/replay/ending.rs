@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! How a replay ends: at a difference, where the comparison of a core must stop, or at the end of the records.
+//! How a replay ends before its records do: at a difference, or where the comparison of a core must stop.
 
 use taut_event::Record;
 
@@ -72,13 +72,6 @@ impl<S: Sink> Replayer<'_, S> {
             if other == core || self.log.items[other].get(cursor.next).is_some() {
                 cursor.found.stop = Some(Stop { why, ..stop });
             }
-        }
-    }
-
-    pub(super) fn finish(&mut self) {
-        for core in 0..self.cursors.len() {
-            // If a rule refuses here, there is no record to differ from.
-            let _ = self.decide(core);
         }
     }
 }

@@ -4,16 +4,12 @@
 //! The records of each core, in the form that a replay takes.
 
 use core::fmt;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use taut_event::{Kind, Record};
 use taut_model::TaskSet;
 
 use super::Why;
-use super::notes::components;
 use crate::Fault;
-use crate::program::Guard;
-use crate::run::END_OF_TIME;
 
 /// Records that cannot be true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,133 +171,26 @@ pub(super) struct Log {
 }
 
 impl Log {
-    pub(super) fn read(
-        set: &TaskSet,
-        guard: impl Fn(usize) -> Option<Guard>,
-        (dispatched, demotes): (&[usize], impl Fn(usize) -> bool),
-        servers: &[usize],
-        records: &[Record],
-    ) -> Result<Self, Malformed> {
-        let cores = set.cores().len();
-        let mut log = Self {
-            items: vec![Vec::new(); cores],
-            dispatched: (0..cores).map(|core| dispatched.contains(&core)).collect(),
-            before: vec![0; cores],
-            timed: set.tasks().iter().map(|task| !task.arrivals.is_sporadic()).collect(),
-            arrivals: vec![Vec::new(); set.tasks().len()],
-            arrived: vec![0; set.tasks().len()],
-            looked: vec![0; cores],
-            silent: vec![false; cores],
-            component: components(set),
-            holds: vec![Vec::new(); set.resources().len()],
-            sure: vec![0; set.resources().len()],
-            ranks: BTreeMap::new(),
-        };
-        let users: Vec<BTreeSet<usize>> =
-            (0..set.resources().len()).map(|resource| set.users(resource).collect()).collect();
-        for (at, record) in records.iter().enumerate() {
-            let wrong = |flaw| Malformed { record: Some(at), flaw };
-            let resource = |task: usize| {
-                let position = usize::try_from(record.value).ok().filter(|place| *place < users.len());
-                let position = position.ok_or(wrong(Flaw::Resource(record.value)))?;
-                let uses = users[position].contains(&task);
-                if uses { Ok(position) } else { Err(wrong(Flaw::Undeclared(task, position))) }
-            };
-            let subject = usize::from(record.subject);
-            // A resource without users keeps no task out.
-            let first = |resource: usize| users.get(resource).map(|users| users.first().copied());
-            let task = match record.kind {
-                Kind::Ceiling => match first(subject) {
-                    Some(Some(user)) => user,
-                    Some(None) => continue,
-                    None => return Err(wrong(Flaw::Resource(subject as u64))),
-                },
-                _ => subject,
-            };
-            let timed = log.timed.get(task).copied().unwrap_or(false);
-            let time = record.at.as_ns();
-            let what = match record.kind {
-                Kind::Budget | Kind::Beside if servers.get(usize::from(record.subject)).is_some() => {
-                    let at_time = (time < END_OF_TIME).then_some(time).ok_or(wrong(Flaw::Time))?;
-                    let server = usize::from(record.subject);
-                    let of = servers[server];
-                    let core = set.tasks().get(of).ok_or(wrong(Flaw::Task(of)))?.core;
-                    let what = match record.kind {
-                        Kind::Beside => What::Beside { passed: record.job, others: record.value },
-                        _ => What::Turn(server, record.value),
-                    };
-                    log.put(core, Item { record: at, at: at_time, task: of, job: 0, what });
-                    continue;
-                }
-                Kind::CoreLost => {
-                    let at_time = (time < END_OF_TIME).then_some(time).ok_or(wrong(Flaw::Time))?;
-                    let core = (subject < cores).then_some(subject).ok_or(wrong(Flaw::Core(subject)))?;
-                    let what = What::End(Why::Lost(record.value));
-                    log.put(core, Item { record: at, at: at_time, task: 0, job: 0, what });
-                    continue;
-                }
-                // A server is not a task, so its core is not known.
-                Kind::Budget | Kind::Beside => {
-                    for core in (0..cores).filter(|_| time < END_OF_TIME) {
-                        log.put(
-                            core,
-                            Item { record: at, at: time, task: 0, job: 0, what: What::End(Why::Server) },
-                        );
-                    }
-                    continue;
-                }
-                Kind::Release => What::Delivered(time),
-                Kind::Overrun if demotes(task) => What::Late(timed),
-                Kind::Overrun if timed => What::Looked,
-                Kind::Looked => What::Looked,
-                Kind::Skip => What::Skip(time),
-                Kind::Start => What::Start,
-                Kind::Preempt => What::Preempt,
-                Kind::Resume => What::Resume,
-                Kind::Locked => What::Locked(resource(task)?),
-                Kind::Unlock => What::Unlock(resource(task)?),
-                Kind::Spin => What::Spin(resource(task)?),
-                Kind::Suspend => What::Suspend(resource(task)?),
-                Kind::Granted => What::Granted(resource(task)?),
-                Kind::Complete => What::Complete,
-                Kind::Level => What::Level(record.value),
-                Kind::Ceiling => What::Ceiling(subject, record.value),
-                Kind::Lost => What::End(Why::Lost(record.value)),
-                Kind::Exhausted => What::UsedUp,
-                _ => continue,
-            };
-            let delivered = if matches!(what, What::Delivered(_)) { record.value } else { 0 };
-            let time =
-                time.checked_add(delivered).filter(|time| *time < END_OF_TIME).ok_or(wrong(Flaw::Time))?;
-            let core = set.tasks().get(task).ok_or(wrong(Flaw::Task(task)))?.core;
-            log.dispatched[core] |= delivered > 0 || record.kind as u8 >= Kind::Preempt as u8;
-            log.put(core, Item { record: at, at: time, task, job: record.job, what });
-        }
-        for core in 0..cores {
-            if !log.dispatched[core] {
-                log.items[core].clear();
+    /// Only the records of cores that have a dispatcher are compared.
+    pub(super) fn leave_out_other_cores(&mut self) {
+        for (items, dispatched) in self.items.iter_mut().zip(&self.dispatched) {
+            if !dispatched {
+                items.clear();
             }
         }
-        let locks = |item: &Item| matches!(item.what, What::Unlock(_) | What::Locked(_) | What::Granted(_));
-        if !log.items.iter().flatten().any(locks) {
-            let may = |task: usize| !set.requests(task).is_empty();
-            log.silent = (0..cores).map(|core| set.on_core(core).any(may)).collect();
-        }
-        log.withdraw();
-        log.note_arrivals(set);
-        match records.iter().find(|record| record.kind == Kind::Begin) {
-            Some(begin) => log.looked.fill(begin.at.as_ns().saturating_sub(1)),
-            None => {
-                let untimed = |task: usize| !log.timed[task];
-                let untimed: Vec<bool> = (0..cores).map(|core| set.on_core(core).any(untimed)).collect();
-                log.begin_where_nothing_is_under_way(&untimed);
-            }
-        }
-        log.note_holds(guard);
-        Ok(log)
     }
 
-    fn put(&mut self, core: usize, item: Item) {
+    /// Notes whose jobs may lock, if no lock was recorded anywhere.
+    pub(super) fn note_silence(&mut self, set: &TaskSet) {
+        let locks = |item: &Item| matches!(item.what, What::Unlock(_) | What::Locked(_) | What::Granted(_));
+        if !self.items.iter().flatten().any(locks) {
+            let may = |task: usize| !set.requests(task).is_empty();
+            self.silent = (0..self.items.len()).map(|core| set.on_core(core).any(may)).collect();
+        }
+    }
+
+    /// Adds an item at the end of a core's; none is before an earlier one.
+    pub(super) fn put(&mut self, core: usize, item: Item) {
         let items = &mut self.items[core];
         let before = items.last().map_or(0, |last| last.at);
         items.push(Item { at: item.at.max(before), ..item });

@@ -54,6 +54,7 @@ mod log;
 mod notes;
 mod order;
 mod outside;
+mod reading;
 mod replayer;
 
 use taut_event::Record;

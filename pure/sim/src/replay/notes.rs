@@ -29,67 +29,79 @@ impl Log {
     pub(super) fn begin_where_nothing_is_under_way(&mut self, untimed: &[bool]) {
         for component in 0..self.items.len() {
             let order = self.by_time(component);
-            let mut delivered = BTreeSet::new();
-            let mut orphan = 0;
-            let mut unseen: BTreeSet<usize> = order.iter().map(|(core, _)| *core).collect();
-            unseen.retain(|core| untimed[*core]);
-            for (place, &(core, at)) in order.iter().enumerate() {
-                let item = self.items[core][at];
-                if item.looks(&self.timed) && unseen.remove(&core) {
-                    orphan = place + 1;
+            let earliest = self.after_orphans(&order, untimed);
+            if earliest > 0 {
+                let begin = self.first_idle(&order, earliest);
+                self.leave_out(&order[..begin]);
+            }
+        }
+    }
+
+    /// The position behind the last item of a job without a recorded release, and behind the first look of each core
+    /// that must have looked at its calendar; the end, if such a core never did.
+    fn after_orphans(&self, order: &[(usize, usize)], untimed: &[bool]) -> usize {
+        let mut delivered = BTreeSet::new();
+        let mut orphan = 0;
+        let mut unseen: BTreeSet<usize> = order.iter().map(|(core, _)| *core).collect();
+        unseen.retain(|core| untimed[*core]);
+        for (place, &(core, at)) in order.iter().enumerate() {
+            let item = self.items[core][at];
+            if item.looks(&self.timed) && unseen.remove(&core) {
+                orphan = place + 1;
+            }
+            match item.what {
+                What::Delivered(_) => drop(delivered.insert((item.task, item.job))),
+                What::Level(_) | What::Ceiling(..) => {}
+                What::Skip(_) | What::Looked | What::Turn(..) | What::Beside { .. } => {}
+                What::Nothing | What::End(_) => {}
+                _ if delivered.contains(&(item.task, item.job)) => {}
+                _ => orphan = place + 1,
+            }
+        }
+        if unseen.is_empty() { orphan } else { order.len() }
+    }
+
+    /// The first position from `earliest` on at which no job is under way.
+    fn first_idle(&self, order: &[(usize, usize)], earliest: usize) -> usize {
+        let mut open = BTreeSet::new();
+        for (place, &(core, at)) in order.iter().enumerate() {
+            if place >= earliest && open.is_empty() {
+                return place;
+            }
+            let item = self.items[core][at];
+            match item.what {
+                What::Delivered(_) => drop(open.insert((item.task, item.job))),
+                What::Complete => drop(open.remove(&(item.task, item.job))),
+                _ => {}
+            }
+        }
+        order.len()
+    }
+
+    /// Leaves out the first items of some cores; keeps the changes of levels and ceilings among them, which still
+    /// hold.
+    fn leave_out(&mut self, first: &[(usize, usize)]) {
+        let mut cut = vec![0; self.items.len()];
+        first.iter().for_each(|(core, at)| cut[*core] = at + 1);
+        for (core, cut) in cut.into_iter().enumerate().filter(|(_, cut)| *cut > 0) {
+            let all = cut == self.items[core].len();
+            let last = self.items[core][cut - 1];
+            let mut changes = Vec::new();
+            for item in self.items[core].drain(..cut) {
+                if matches!(item.what, What::Level(_) | What::Ceiling(..)) {
+                    changes.push(item);
                 }
-                match item.what {
-                    What::Delivered(_) => drop(delivered.insert((item.task, item.job))),
-                    What::Level(_) | What::Ceiling(..) => {}
-                    What::Skip(_) | What::Looked | What::Turn(..) | What::Beside { .. } => {}
-                    What::Nothing | What::End(_) => {}
-                    _ if delivered.contains(&(item.task, item.job)) => {}
-                    _ => orphan = place + 1,
+                if matches!(item.what, What::Delivered(_) | What::Skip(_)) {
+                    self.arrived[item.task] += 1;
+                }
+                if item.looks(&self.timed) {
+                    self.looked[core] = item.at;
                 }
             }
-            if !unseen.is_empty() {
-                orphan = order.len();
-            }
-            if orphan == 0 {
-                continue;
-            }
-            let mut open = BTreeSet::new();
-            let mut begin = order.len();
-            for (place, &(core, at)) in order.iter().enumerate() {
-                if place >= orphan && open.is_empty() {
-                    begin = place;
-                    break;
-                }
-                let item = self.items[core][at];
-                match item.what {
-                    What::Delivered(_) => drop(open.insert((item.task, item.job))),
-                    What::Complete => drop(open.remove(&(item.task, item.job))),
-                    _ => {}
-                }
-            }
-            let mut cut = vec![0; self.items.len()];
-            order[..begin].iter().for_each(|(core, at)| cut[*core] = at + 1);
-            for (core, cut) in cut.into_iter().enumerate().filter(|(_, cut)| *cut > 0) {
-                let all = cut == self.items[core].len();
-                let last = self.items[core][cut - 1];
-                let mut changes = Vec::new();
-                for item in self.items[core].drain(..cut) {
-                    if matches!(item.what, What::Level(_) | What::Ceiling(..)) {
-                        changes.push(item);
-                    }
-                    if matches!(item.what, What::Delivered(_) | What::Skip(_)) {
-                        self.arrived[item.task] += 1;
-                    }
-                    if item.looks(&self.timed) {
-                        self.looked[core] = item.at;
-                    }
-                }
-                self.before[core] = (cut - changes.len()) as u64;
-                // Earlier changes of levels and ceilings still hold.
-                self.items[core].splice(..0, changes);
-                if all {
-                    self.items[core].push(Item { what: What::End(Why::NoBeginning), ..last });
-                }
+            self.before[core] = (cut - changes.len()) as u64;
+            self.items[core].splice(..0, changes);
+            if all {
+                self.items[core].push(Item { what: What::End(Why::NoBeginning), ..last });
             }
         }
     }

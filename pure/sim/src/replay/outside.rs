@@ -48,34 +48,19 @@ pub(super) enum Refused {
 impl<S: Sink> Replayer<'_, S> {
     /// Gives an input to the simulation. Returns whether the simulation emits an event for it.
     pub(super) fn apply(&mut self, core: usize, item: Item) -> Result<bool, Refused> {
-        let Item { at, task, job, what, .. } = item;
-        let act = match what {
-            What::Delivered(arrival) => {
-                self.arrived[task] += 1;
-                self.foresee(task);
-                if item.looks(&self.log.timed) {
-                    self.look(core, at);
-                }
-                self.run(core, at, |run, sink| run.release_delivered(at, task, (job, arrival), sink))?;
-                return Ok(true);
-            }
-            What::UsedUp => {
-                let mut has_core = false;
-                self.run(core, at, |run, sink| {
-                    has_core = run.has_used_up(at, task, job, sink)?;
-                    Ok(())
-                })?;
-                return if has_core { Ok(true) } else { Err(Refused::By(None)) };
-            }
+        let Item { at, task, what, .. } = item;
+        match what {
+            What::Delivered(arrival) => self.release(core, item, arrival),
+            What::UsedUp => self.use_up(core, item),
             What::Turn(server, left) => {
                 self.cursors[core].undecided = Some(at);
                 self.cursors[core].turns.push((server, left));
-                return Ok(false);
+                Ok(false)
             }
             What::Beside { passed, others } => {
                 // The core does not decide before its next item at that instant.
                 let pass = self.simulation.pass_beside(core, (passed, others), at);
-                return pass.map(|()| false).map_err(|_| Refused::By(Some(End::Misuse { task })));
+                pass.map(|()| false).map_err(|_| Refused::By(Some(End::Misuse { task })))
             }
             What::Late(timed) => {
                 if timed {
@@ -83,61 +68,92 @@ impl<S: Sink> Replayer<'_, S> {
                 }
                 self.cursors[core].undecided = Some(at);
                 self.simulation.is_demoted_late(task);
-                return Ok(false);
+                Ok(false)
             }
-            What::Skip(_) | What::Looked | What::Nothing | What::Level(_) | What::Ceiling(..) => {
-                return Ok(false);
-            }
-            What::End(why) => return Err(Refused::Stop(why)),
+            What::Skip(_) | What::Looked | What::Nothing | What::Level(_) | What::Ceiling(..) => Ok(false),
+            What::End(why) => Err(Refused::Stop(why)),
             What::Granted(resource) => {
                 self.granted[task] = Some(resource);
-                return self.deliver(core, item, resource);
+                self.deliver(core, item, resource)
             }
-            What::Locked(resource) => {
-                if self.granted[task].take() == Some(resource) && self.held[resource] == Some((task, job)) {
-                    return Ok(false);
-                }
-                if !self.simulation.executes(task, job) {
-                    return self.deliver(core, item, resource);
-                }
-                let cursor = &mut self.cursors[core];
-                if cursor.lined_up.take() == Some(cursor.next) {
-                    Act::Look(resource)
-                } else {
-                    match self.reserved[resource] {
-                        Reservation::No => Act::Request(resource),
-                        reserved if self.may_find_it_reserved(core, resource, reserved) => {
-                            self.reserved[resource] = Reservation::No;
-                            Act::RequestAndRelease(resource)
-                        }
-                        _ => {
-                            self.release_reservation(core, resource, at)?;
-                            Act::Request(resource)
-                        }
-                    }
-                }
-            }
-            What::Spin(resource) | What::Suspend(resource) => {
-                return self.line_up(core, item, resource);
-            }
-            What::Unlock(resource) if self.is_to_be_reserved(resource) => {
-                self.reserved[resource] = Reservation::By(core, self.cursors[core].next);
-                Act::UnlockAndReserve(resource)
-            }
-            What::Unlock(resource) => Act::Unlock(resource),
-            What::Complete => Act::Complete,
-            What::Start | What::Preempt | What::Resume => return Err(Refused::By(None)),
-        };
-        self.act(core, item, act)?;
+            What::Locked(resource) => self.lock(core, item, resource),
+            What::Spin(resource) | What::Suspend(resource) => self.line_up(core, item, resource),
+            What::Unlock(resource) => self.unlock(core, item, resource),
+            What::Complete => self.act(core, item, Act::Complete),
+            What::Start | What::Preempt | What::Resume => Err(Refused::By(None)),
+        }
+    }
+
+    /// A job's release is delivered.
+    fn release(&mut self, core: usize, item: Item, arrival: u64) -> Result<bool, Refused> {
+        let Item { at, task, job, .. } = item;
+        self.arrived[task] += 1;
+        self.foresee(task);
+        if item.looks(&self.log.timed) {
+            self.look(core, at);
+        }
+        self.run(core, at, |run, sink| run.release_delivered(at, task, (job, arrival), sink))?;
         Ok(true)
     }
 
-    fn act(&mut self, core: usize, item: Item, act: Act) -> Result<(), Refused> {
+    /// A job has used up its budget, which only the job that has the core can do.
+    fn use_up(&mut self, core: usize, item: Item) -> Result<bool, Refused> {
+        let Item { at, task, job, .. } = item;
+        let mut has_core = false;
+        self.run(core, at, |run, sink| {
+            has_core = run.has_used_up(at, task, job, sink)?;
+            Ok(())
+        })?;
+        if has_core { Ok(true) } else { Err(Refused::By(None)) }
+    }
+
+    /// A job requests a resource and is granted it, or its thread records once more what the job was granted.
+    fn lock(&mut self, core: usize, item: Item, resource: usize) -> Result<bool, Refused> {
+        let Item { at, task, job, .. } = item;
+        if self.granted[task].take() == Some(resource) && self.held[resource] == Some((task, job)) {
+            return Ok(false);
+        }
+        if !self.simulation.executes(task, job) {
+            return self.deliver(core, item, resource);
+        }
+        let cursor = &mut self.cursors[core];
+        let act = if cursor.lined_up.take() == Some(cursor.next) {
+            Act::Look(resource)
+        } else {
+            match self.reserved[resource] {
+                Reservation::No => Act::Request(resource),
+                reserved if self.may_find_it_reserved(core, resource, reserved) => {
+                    self.reserved[resource] = Reservation::No;
+                    Act::RequestAndRelease(resource)
+                }
+                _ => {
+                    self.release_reservation(core, resource, at)?;
+                    Act::Request(resource)
+                }
+            }
+        };
+        self.act(core, item, act)
+    }
+
+    /// A job unlocks a resource, which may then be reserved for its next holder.
+    fn unlock(&mut self, core: usize, item: Item, resource: usize) -> Result<bool, Refused> {
+        let act = if self.is_to_be_reserved(resource) {
+            self.reserved[resource] = Reservation::By(core, self.cursors[core].next);
+            Act::UnlockAndReserve(resource)
+        } else {
+            Act::Unlock(resource)
+        };
+        self.act(core, item, act)
+    }
+
+    /// The job that executes does a step, for which the simulation emits an event.
+    fn act(&mut self, core: usize, item: Item, act: Act) -> Result<bool, Refused> {
         let Item { at, task, job, .. } = item;
         if !self.simulation.executes(task, job) {
             return Err(Refused::By(None));
         }
-        self.run(core, at, |run, sink| run.act(at, task, act, sink)).map(drop)
+        self.run(core, at, |run, sink| run.act(at, task, act, sink))?;
+        Ok(true)
     }
 
     /// A job requests a resource that another one holds, and will get it before it looks.

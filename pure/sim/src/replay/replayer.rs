@@ -12,8 +12,9 @@ use taut_time::{Duration, Instant};
 
 use super::log::{Flaw, Item, Log, Malformed, What};
 use super::outside::Refused;
+use super::reading::{self, Known};
 use super::{CoreReplay, Difference, Replay, Replayed, Stop, Why};
-use crate::{Event, Fault, Kind, Limit, Rules, Simulation, Sink};
+use crate::{Event, Fault, Kind, Limit, Rules, Served, Simulation, Sink};
 
 /// How many equal records are shown before a difference.
 const BEFORE: usize = 6;
@@ -87,25 +88,11 @@ pub(super) fn play(
     records: &[Record],
     sink: &mut impl Sink,
 ) -> Result<Replayed, Malformed> {
-    let rules = |fault| Malformed { record: None, flaw: Flaw::Rules(fault) };
-    let mut simulation = Simulation::driven(replay.set, replay.rules).map_err(rules)?;
-    if !replay.limits.is_empty() {
-        // The records say when a budget is used up.
-        let unlimited = |limit: &Limit| Limit { budget: None, ..*limit };
-        let limits: Vec<_> = replay.limits.iter().map(|(task, limit)| (*task, unlimited(limit))).collect();
-        simulation = simulation.limited(&limits).map_err(rules)?;
-    }
     let begin = records.iter().find(|record| record.kind == taut_event::Kind::Begin);
     // In the middle of a run, a server's remaining budget is not known.
     let servers = if begin.is_some() { replay.servers } else { &[] };
-    if let Some(begin) = begin.filter(|_| !servers.is_empty()) {
-        if replay.limits.is_empty() {
-            simulation = simulation.limited(&[]).map_err(rules)?;
-        }
-        if !simulation.serve(servers, begin.at) {
-            return Err(rules(Fault::Cores));
-        }
-    }
+    let simulation = simulation(replay, servers, begin.map(|begin| begin.at))
+        .map_err(|fault| Malformed { record: None, flaw: Flaw::Rules(fault) })?;
     let demotes = |task: usize| {
         let of_task = |(limited, limit): &(usize, Limit)| {
             *limited == task && limit.overrun.remedy(Trouble::Due) == Remedy::Demote
@@ -113,68 +100,119 @@ pub(super) fn play(
         replay.limits.iter().any(of_task)
     };
     let places: Vec<usize> = servers.iter().map(|served| served.task).collect();
-    let log = Log::read(
-        replay.set,
-        |resource| simulation.guard(resource),
-        (replay.dispatched, demotes),
-        &places,
-        records,
-    )?;
-    let (tasks, resources) = (replay.set.tasks().len(), replay.set.resources().len());
-    let mut replayer = Replayer {
+    let known = Known {
         set: replay.set,
-        rules: replay.rules,
-        simulation,
-        slack: replay.slack.as_ns(),
-        patience: replay.patience.as_ns(),
-        overlap: replay.overlap.as_ns(),
-        cursors: (0..log.items.len()).map(|_| CoreCursor::default()).collect(),
-        arrived: log.arrived.clone(),
-        granted: vec![None; tasks],
-        held: vec![None; resources],
-        reserved: vec![Reservation::No; resources],
-        grants: vec![0; resources],
-        first: Vec::new(),
-        looked: log.looked.clone(),
-        reordered: 0,
+        guard: |resource: usize| simulation.guard(resource),
+        dispatched: replay.dispatched,
+        demotes,
         servers: &places,
-        log: &log,
-        sink,
     };
-    for (core, cursor) in replayer.cursors.iter_mut().enumerate() {
-        (cursor.found.dispatched, cursor.found.before) = (log.dispatched[core], log.before[core]);
-    }
-    for resource in 0..resources {
-        if !log.holds[resource].is_empty() {
-            replayer.simulation.keep(resource);
-            replayer.reserved[resource] = Reservation::New;
-        }
-    }
-    for task in 0..tasks {
-        replayer.foresee(task);
-    }
-    for core in 0..log.items.len() {
-        replayer.foresee_untimed(core);
-    }
-    let mut difference = replayer.play(records).err();
-    // Lost records may be the cause of the difference.
-    if let Some(found) = &difference
-        && let Some((core, stop)) = replayer.loss(found)
-    {
-        replayer.stop(core, stop);
-        difference = None;
-    }
-    let mut pending = Vec::new();
-    if difference.is_none() {
-        replayer.finish();
-        pending.extend(replayer.cursors.iter().flat_map(|cursor| cursor.expected.iter().copied()));
-    }
+    let log = reading::read(&known, records)?;
+    let mut replayer = Replayer::new(replay, simulation, &log, &places, sink);
+    replayer.reserve_and_foresee();
+    let difference = replayer.compare(records);
+    let pending = if difference.is_none() { replayer.finish() } else { Vec::new() };
     Ok(Replayed {
         difference: difference.map(|found| *found),
         pending,
         cores: replayer.cursors.iter().map(|cursor| cursor.found).collect(),
         reordered: replayer.reordered,
     })
+}
+
+/// The simulation to which a replay gives its inputs. `begin` is release 0, if the records begin with it.
+fn simulation(replay: &Replay<'_>, servers: &[Served], begin: Option<Instant>) -> Result<Simulation, Fault> {
+    let mut simulation = Simulation::driven(replay.set, replay.rules)?;
+    if !replay.limits.is_empty() {
+        // The records say when a budget is used up.
+        let unlimited = |limit: &Limit| Limit { budget: None, ..*limit };
+        let limits: Vec<_> = replay.limits.iter().map(|(task, limit)| (*task, unlimited(limit))).collect();
+        simulation = simulation.limited(&limits)?;
+    }
+    if let Some(begin) = begin.filter(|_| !servers.is_empty()) {
+        if replay.limits.is_empty() {
+            simulation = simulation.limited(&[])?;
+        }
+        if !simulation.serve(servers, begin) {
+            return Err(Fault::Cores);
+        }
+    }
+    Ok(simulation)
+}
+
+impl<'a, S: Sink> Replayer<'a, S> {
+    fn new(
+        replay: &Replay<'a>,
+        simulation: Simulation,
+        log: &'a Log,
+        servers: &'a [usize],
+        sink: &'a mut S,
+    ) -> Self {
+        let (tasks, resources) = (replay.set.tasks().len(), replay.set.resources().len());
+        let cursor = |core: usize| {
+            let mut cursor = CoreCursor::default();
+            (cursor.found.dispatched, cursor.found.before) = (log.dispatched[core], log.before[core]);
+            cursor
+        };
+        Self {
+            set: replay.set,
+            rules: replay.rules,
+            simulation,
+            slack: replay.slack.as_ns(),
+            patience: replay.patience.as_ns(),
+            overlap: replay.overlap.as_ns(),
+            cursors: (0..log.items.len()).map(cursor).collect(),
+            arrived: log.arrived.clone(),
+            granted: vec![None; tasks],
+            held: vec![None; resources],
+            reserved: vec![Reservation::No; resources],
+            grants: vec![0; resources],
+            first: Vec::new(),
+            looked: log.looked.clone(),
+            reordered: 0,
+            servers,
+            log,
+            sink,
+        }
+    }
+
+    /// Before the first record, the next holder of each global resource is known, and each core knows the next
+    /// arrivals of its tasks.
+    fn reserve_and_foresee(&mut self) {
+        for (resource, holds) in self.log.holds.iter().enumerate() {
+            if !holds.is_empty() {
+                self.simulation.keep(resource);
+                self.reserved[resource] = Reservation::New;
+            }
+        }
+        for task in 0..self.set.tasks().len() {
+            self.foresee(task);
+        }
+        for core in 0..self.log.items.len() {
+            self.foresee_untimed(core);
+        }
+    }
+
+    /// Takes all records. Returns the first difference, unless lost records may be its cause.
+    fn compare(&mut self, records: &[Record]) -> Option<Box<Difference>> {
+        let found = self.play(records).err()?;
+        match self.loss(&found) {
+            Some((core, stop)) => {
+                self.stop(core, stop);
+                None
+            }
+            None => Some(found),
+        }
+    }
+
+    /// Lets all cores decide for the last time. Returns the events that were not recorded any more.
+    fn finish(&mut self) -> Vec<Event> {
+        for core in 0..self.cursors.len() {
+            // If a rule refuses here, there is no record to differ from.
+            let _ = self.decide(core);
+        }
+        self.cursors.iter().flat_map(|cursor| cursor.expected.iter().copied()).collect()
+    }
 }
 
 impl<S: Sink> Replayer<'_, S> {
