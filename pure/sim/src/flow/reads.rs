@@ -3,7 +3,9 @@
 
 //! Which job reads which value: one pass over the jobs of both tasks.
 
-use super::record::Passed;
+use taut_time::Duration;
+
+use super::record::{Job, Passed};
 use super::{Channel, Delivery, Flows, SamplingPoint, Until, queue};
 use crate::calendar::NEVER;
 
@@ -56,71 +58,99 @@ pub(super) fn each(
     channel: &Channel,
     reader: usize,
     wrote: impl Fn(usize) -> bool,
-    mut found: impl FnMut(usize, Got<usize>),
+    found: impl FnMut(usize, Got<usize>),
 ) {
     let (from, to) = (flows.jobs(channel.writer), flows.jobs(reader));
-    let above = flows.is_above(channel.writer, reader);
-    let to = to.iter().enumerate().filter(|(_, job)| job.start != NEVER);
-    let some = |count: usize| count.checked_sub(1).map_or(Got::Nothing, Got::Value);
     match channel.delivery {
-        Delivery::Newest(sample) => {
-            let mut complete = Passed::new(from, |job| job.complete);
-            for (at, job) in to {
-                let now = if sample == SamplingPoint::Start { job.start } else { job.release };
-                found(at, some(complete.by(now)));
-            }
+        Delivery::Newest(sample) => newest(from, to, sample, found),
+        Delivery::Dbp => {
+            preserving(from, to, flows.is_above(channel.writer, reader), None, found);
         }
-        Delivery::Dbp | Delivery::Tccp { preserving: true, .. } => {
-            let mut activated = Passed::new(from, |job| job.release);
-            for (at, job) in to {
-                // With a unit delay, the value before the last.
-                let got = match some(activated.by(job.release).saturating_sub(above.into())) {
-                    Got::Value(value) if from[value].complete > job.start => Got::NotYet(value),
-                    Got::Value(value) => {
-                        let next = match channel.delivery {
-                            Delivery::Tccp { buffers, .. } => {
-                                behind(value, buffers).and_then(|at| from.get(at))
-                            }
-                            _ => None,
-                        };
-                        match next {
-                            Some(next) if next.release < job.complete => Got::Overwritten(value),
-                            _ => Got::Value(value),
-                        }
-                    }
-                    other => other,
-                };
-                found(at, got);
-            }
+        Delivery::Tccp { preserving: true, buffers } => {
+            preserving(from, to, flows.is_above(channel.writer, reader), Some(buffers), found);
         }
-        Delivery::Tccp { buffers, preserving: false } => {
-            let mut complete = Passed::new(from, |job| job.complete);
-            for (at, job) in to {
-                let got = match some(complete.by(job.start)) {
-                    Got::Value(value) => match behind(value, buffers).and_then(|at| from.get(at)) {
-                        Some(next) if next.start < job.complete => Got::Overwritten(value),
-                        _ => Got::Value(value),
-                    },
-                    other => other,
-                };
-                found(at, got);
-            }
-        }
+        Delivery::Tccp { buffers, preserving: false } => complete_at_start(from, to, buffers, found),
         Delivery::Logical(until) => {
             let task = &flows.tasks[channel.writer];
             let lasts = match until {
                 Until::Deadline => task.deadline,
                 Until::Period => task.period,
             };
-            let mut visible =
-                Passed::new(from, |job| job.arrival.saturating_add(lasts.as_ns()).max(job.complete));
-            for (at, job) in to {
-                found(at, some(visible.by(job.release)));
-            }
+            logical(from, to, lasts, found);
         }
         Delivery::Queue(queue) => {
-            queue::run(queue, from, flows.jobs(reader), wrote, found);
+            queue::run(queue, from, to, wrote, found);
         }
+    }
+}
+
+/// The jobs that have started, with their positions.
+fn started(to: &[Job]) -> impl Iterator<Item = (usize, &Job)> {
+    to.iter().enumerate().filter(|(_, job)| job.start != NEVER)
+}
+
+/// The last of `count` values.
+fn last(count: usize) -> Got<usize> {
+    count.checked_sub(1).map_or(Got::Nothing, Got::Value)
+}
+
+/// The value of the last job that is complete when the reader samples it.
+fn newest(from: &[Job], to: &[Job], sample: SamplingPoint, mut found: impl FnMut(usize, Got<usize>)) {
+    let mut complete = Passed::new(from, |job| job.complete);
+    for (at, job) in started(to) {
+        let now = if sample == SamplingPoint::Start { job.start } else { job.release };
+        found(at, last(complete.by(now)));
+    }
+}
+
+/// The value of the last job that is released with the reader or before it: of the one before, with a unit delay.
+/// `buffers` is the number of buffers that the writer uses in turn, if a value can be overwritten.
+fn preserving(
+    from: &[Job],
+    to: &[Job],
+    has_unit_delay: bool,
+    buffers: Option<u64>,
+    mut found: impl FnMut(usize, Got<usize>),
+) {
+    let mut activated = Passed::new(from, |job| job.release);
+    for (at, job) in started(to) {
+        let got = match last(activated.by(job.release).saturating_sub(has_unit_delay.into())) {
+            Got::Value(value) if from[value].complete > job.start => Got::NotYet(value),
+            Got::Value(value) => {
+                let next = buffers.and_then(|buffers| behind(value, buffers)).and_then(|at| from.get(at));
+                match next {
+                    Some(next) if next.release < job.complete => Got::Overwritten(value),
+                    _ => Got::Value(value),
+                }
+            }
+            other => other,
+        };
+        found(at, got);
+    }
+}
+
+/// The value of the last job that is complete when the reader starts, from one of the `buffers` that the writer uses
+/// in turn.
+fn complete_at_start(from: &[Job], to: &[Job], buffers: u64, mut found: impl FnMut(usize, Got<usize>)) {
+    let mut complete = Passed::new(from, |job| job.complete);
+    for (at, job) in started(to) {
+        let got = match last(complete.by(job.start)) {
+            Got::Value(value) => match behind(value, buffers).and_then(|at| from.get(at)) {
+                Some(next) if next.start < job.complete => Got::Overwritten(value),
+                _ => Got::Value(value),
+            },
+            other => other,
+        };
+        found(at, got);
+    }
+}
+
+/// The value of the last job whose logical execution time is over when the reader is released; a job's lasts so long
+/// after its arrival, and until the job is complete.
+fn logical(from: &[Job], to: &[Job], lasts: Duration, mut found: impl FnMut(usize, Got<usize>)) {
+    let mut visible = Passed::new(from, |job| job.arrival.saturating_add(lasts.as_ns()).max(job.complete));
+    for (at, job) in started(to) {
+        found(at, last(visible.by(job.release)));
     }
 }
 

@@ -3,7 +3,7 @@
 
 //! Reduces a run to what matters to its excess.
 
-use taut_model::{ArrivalPattern, TaskSet};
+use taut_model::{ArrivalPattern, SetTask, TaskSet};
 use taut_time::{Duration, Instant};
 
 use super::{Witness, is_legal};
@@ -21,6 +21,10 @@ struct Shrink<'a> {
     claimed: Duration,
     runs: u64,
     events: u64,
+    /// The smallest scenario so far that exceeds the claim.
+    best: Scenario,
+    /// Its worst job.
+    worst: Worst,
 }
 
 /// A job of the task: its number, its response, its completion.
@@ -35,80 +39,94 @@ pub(super) fn shrink(
     task: usize,
     claimed: Duration,
 ) -> Option<(Witness, u64, u64)> {
-    let mut shrink = Shrink { set, simulation, task, claimed, runs: 0, events: 0 };
-    let mut best = found.clone();
-    let mut worst = shrink.exceeds(&best)?;
-    // 1. Nothing after the worst job's completion, and full execution.
-    let mut less = best.clone();
-    less.horizon = Duration::from_ns(worst.2.as_ns() + 1);
-    for (_, times) in &mut less.exactly {
-        times.retain(|time| *time < less.horizon);
+    let (best, worst) = (found.clone(), (0, Duration::ZERO, Instant::from_ns(0)));
+    let mut shrink = Shrink { set, simulation, task, claimed, runs: 0, events: 0, best, worst };
+    shrink.worst = shrink.exceeds(found)?;
+    shrink.end_early();
+    for at in 0..shrink.best.exactly.len() {
+        shrink.without_a_task(at);
     }
-    shrink.keep(&mut best, &mut worst, less);
-    let less = Scenario { execution: Execution::Full, ..best.clone() };
-    shrink.keep(&mut best, &mut worst, less);
-    // 2. Without a task, its delays, its places.
-    for at in 0..best.exactly.len() {
-        let mut less = best.clone();
-        less.exactly[at].1.clear();
-        if !matches!(set.tasks()[at].arrivals, ArrivalPattern::Phased(_)) {
-            shrink.keep(&mut best, &mut worst, less);
+    for at in 0..shrink.best.exactly.len() {
+        if set.tasks()[at].arrivals.is_sporadic() {
+            shrink.without_arrivals(at);
         }
-        let mut less = best.clone();
+    }
+    shrink.begin_at_zero();
+    let Shrink { worst, best, runs, events, .. } = shrink;
+    let witness = Witness { task, job: worst.0, claimed, reached: worst.1, scenario: best };
+    Some((witness, runs, events))
+}
+
+impl Shrink<'_> {
+    /// 1. Nothing after the worst job's completion, and full execution.
+    fn end_early(&mut self) {
+        let mut less = self.best.clone();
+        less.horizon = Duration::from_ns(self.worst.2.as_ns() + 1);
+        for (_, times) in &mut less.exactly {
+            times.retain(|time| *time < less.horizon);
+        }
+        self.keep(less);
+        self.keep(Scenario { execution: Execution::Full, ..self.best.clone() });
+    }
+
+    /// 2. Without a task, its delays, its places.
+    fn without_a_task(&mut self, at: usize) {
+        let mut less = self.best.clone();
+        less.exactly[at].1.clear();
+        if !matches!(self.set.tasks()[at].arrivals, ArrivalPattern::Phased(_)) {
+            self.keep(less);
+        }
+        let mut less = self.best.clone();
         less.delays[at].1.clear();
-        shrink.keep(&mut best, &mut worst, less);
-        let mut less = best.clone();
+        self.keep(less);
+        let mut less = self.best.clone();
         less.placed[at].1.iter_mut().for_each(|place| place.before = Duration::ZERO);
         less.placed[at].1.sort_by_key(|place| place.resource);
-        shrink.keep(&mut best, &mut worst, less);
+        self.keep(less);
     }
-    // 3. Without some arrivals of sporadic tasks: ever smaller parts of the list.
-    for at in 0..best.exactly.len() {
-        if !set.tasks()[at].arrivals.is_sporadic() {
-            continue;
-        }
-        let mut part = best.exactly[at].1.len().div_ceil(2);
+
+    /// 3. Without some arrivals of a sporadic task: ever smaller parts of the list.
+    fn without_arrivals(&mut self, at: usize) {
+        let mut part = self.best.exactly[at].1.len().div_ceil(2);
         while part > 0 {
             let mut from = 0;
-            while from < best.exactly[at].1.len() {
-                let mut less = best.clone();
+            while from < self.best.exactly[at].1.len() {
+                let mut less = self.best.clone();
                 let times = &mut less.exactly[at].1;
                 let to = (from + part).min(times.len());
                 times.drain(from..to);
                 let delays = &mut less.delays[at].1;
                 delays.drain(from.min(delays.len())..to.min(delays.len()));
-                if !shrink.keep(&mut best, &mut worst, less) {
+                if !self.keep(less) {
                     from += part;
                 }
             }
             part /= 2;
         }
     }
-    // 4. Shifted to begin at 0, if no task has a fixed offset.
-    let first = best.exactly.iter().filter_map(|(_, times)| times.first()).min().copied();
-    let phased = set.tasks().iter().any(|task| matches!(task.arrivals, ArrivalPattern::Phased(_)));
-    if let Some(first) = first.filter(|_| !phased) {
-        let mut less = best.clone();
+
+    /// 4. Shifted to begin at 0, if no task has a fixed offset.
+    fn begin_at_zero(&mut self) {
+        let first = self.best.exactly.iter().filter_map(|(_, times)| times.first()).min().copied();
+        let phased = |task: &SetTask| matches!(task.arrivals, ArrivalPattern::Phased(_));
+        let Some(first) = first.filter(|_| !self.set.tasks().iter().any(phased)) else { return };
+        let mut less = self.best.clone();
         less.exactly
             .iter_mut()
             .flat_map(|(_, times)| times)
             .for_each(|time| *time = time.saturating_sub(first));
         less.horizon = less.horizon.saturating_sub(first);
-        shrink.keep(&mut best, &mut worst, less);
+        self.keep(less);
     }
-    let witness = Witness { task, job: worst.0, claimed, reached: worst.1, scenario: best };
-    Some((witness, shrink.runs, shrink.events))
-}
 
-impl Shrink<'_> {
     /// Keeps a smaller scenario if it also exceeds the claim, even if by less.
-    fn keep(&mut self, best: &mut Scenario, worst: &mut Worst, less: Scenario) -> bool {
-        if self.runs >= RUNS_MAX || self.events >= EVENTS_MAX || less == *best {
+    fn keep(&mut self, less: Scenario) -> bool {
+        if self.runs >= RUNS_MAX || self.events >= EVENTS_MAX || less == self.best {
             return false;
         }
         let found = self.exceeds(&less);
         if let Some(found) = found {
-            (*best, *worst) = (less, found);
+            (self.best, self.worst) = (less, found);
         }
         found.is_some()
     }

@@ -215,6 +215,7 @@ impl<L: Locking + Clone> Simulation<L> {
         Instant::from_ns(next.min().unwrap_or(now))
     }
 
+    /// The job that executes on a core requests a resource.
     pub(super) fn lock(
         &mut self,
         core: usize,
@@ -223,56 +224,11 @@ impl<L: Locking + Clone> Simulation<L> {
         resource: usize,
         moment: &mut Moment<'_, impl Sink>,
     ) -> Result<(), Halt> {
-        let at = moment.at();
-        let floors_from = self.floors_from(core, moment.now);
-        let party = self.party(task);
-        let State { cores, globals, live, current, keeps, looks, on_the_way, .. } = &mut self.state;
-        let rule = &mut cores[core];
-        let mut other = None;
-        let granted = if guard == Guard::Local {
-            match refused(rule.lock(floors_from, resource), task)? {
-                Answer::Granted => true,
-                Answer::Waits => {
-                    live[task].waits = true;
-                    current[core] = NONE;
-                    false
-                }
-                Answer::Broken => return Err(End::Broken { task, resource }),
-            }
+        let (granted, other) = if guard == Guard::Local {
+            (self.request_local(core, task, resource, moment.now)?, None)
         } else {
-            if guard == Guard::Spin {
-                refused(rule.pin(), task)?;
-            }
-            let global = &mut globals[resource];
-            let mut answer = if *looks {
-                let came = on_the_way[task].take_if(|(_, of, _)| *of == resource);
-                came.map_or(Request::Waits, |(grant, ..)| Request::Granted(grant))
-            } else {
-                refused(global.request(at, party, self.fixed[task].priority), task)?
-            };
-            if *keeps == Some(resource) {
-                other = refused(global.release(KEEPER), task)?;
-                if let Some(grant) = other.take_if(|next| next.party == party) {
-                    answer = Request::Granted(grant);
-                }
-            }
-            match answer {
-                Request::Granted(grant) => {
-                    if guard == Guard::Suspend {
-                        refused(rule.boost(party.task, grant.rank), task)?;
-                    }
-                    true
-                }
-                Request::Waits if guard == Guard::Spin => {
-                    live[task].waits = true;
-                    false
-                }
-                Request::Waits => {
-                    refused(rule.suspend(), task)?;
-                    current[core] = NONE;
-                    false
-                }
-            }
+            let (answer, other) = self.request_global(core, task, guard, resource, moment.at())?;
+            (self.answered(core, task, guard, answer)?, other)
         };
         let kind = match guard {
             _ if granted => Kind::Locked(resource),
@@ -286,5 +242,75 @@ impl<L: Locking + Clone> Simulation<L> {
             self.runs_limited(task, false, moment);
         }
         other.map_or(Ok(()), |next| self.granted(next, resource, guard, moment))
+    }
+
+    /// Requests a resource of one core. Returns whether the job holds it now; otherwise it has left its core.
+    fn request_local(&mut self, core: usize, task: usize, resource: usize, now: u64) -> Result<bool, Halt> {
+        let floors_from = self.floors_from(core, now);
+        match refused(self.state.cores[core].lock(floors_from, resource), task)? {
+            Answer::Granted => Ok(true),
+            Answer::Waits => {
+                self.state.live[task].waits = true;
+                self.state.current[core] = NONE;
+                Ok(false)
+            }
+            Answer::Broken => Err(End::Broken { task, resource }),
+        }
+    }
+
+    /// Requests a resource of several cores, and ends its reservation if the request is to do that. Returns the
+    /// answer, and the grant that another job received by the end of the reservation.
+    fn request_global(
+        &mut self,
+        core: usize,
+        task: usize,
+        guard: Guard,
+        resource: usize,
+        at: Instant,
+    ) -> Result<(Request, Option<Grant>), Halt> {
+        let party = self.party(task);
+        let State { cores, globals, keeps, looks, on_the_way, .. } = &mut self.state;
+        if guard == Guard::Spin {
+            refused(cores[core].pin(), task)?;
+        }
+        let global = &mut globals[resource];
+        let mut answer = if *looks {
+            let came = on_the_way[task].take_if(|(_, of, _)| *of == resource);
+            came.map_or(Request::Waits, |(grant, ..)| Request::Granted(grant))
+        } else {
+            refused(global.request(at, party, self.fixed[task].priority), task)?
+        };
+        let mut other = None;
+        if *keeps == Some(resource) {
+            other = refused(global.release(KEEPER), task)?;
+            if let Some(grant) = other.take_if(|next| next.party == party) {
+                answer = Request::Granted(grant);
+            }
+        }
+        Ok((answer, other))
+    }
+
+    /// A job has the answer to its request of a resource of several cores. Returns whether it holds the resource now;
+    /// otherwise it spins, or has left its core.
+    fn answered(&mut self, core: usize, task: usize, guard: Guard, answer: Request) -> Result<bool, Halt> {
+        let local = self.party(task).task;
+        let State { cores, live, current, .. } = &mut self.state;
+        match answer {
+            Request::Granted(grant) => {
+                if guard == Guard::Suspend {
+                    refused(cores[core].boost(local, grant.rank), task)?;
+                }
+                Ok(true)
+            }
+            Request::Waits if guard == Guard::Spin => {
+                live[task].waits = true;
+                Ok(false)
+            }
+            Request::Waits => {
+                refused(cores[core].suspend(), task)?;
+                current[core] = NONE;
+                Ok(false)
+            }
+        }
     }
 }
