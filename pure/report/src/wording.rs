@@ -13,7 +13,12 @@ pub(crate) fn plural(count: u64, one: &str, many: &str) -> String {
 }
 
 /// Where a job stood.
-fn stood(in_call: Option<bool>, offset: Option<u64>, resource: Option<&str>, held: bool) -> String {
+pub(crate) fn stood(
+    in_call: Option<bool>,
+    offset: Option<u64>,
+    resource: Option<&str>,
+    held: bool,
+) -> String {
     let mut text = match in_call {
         Some(true) => "stood in a call of the kernel",
         Some(false) => "stood computing",
@@ -32,6 +37,7 @@ fn stood(in_call: Option<bool>, offset: Option<u64>, resource: Option<&str>, hel
     text
 }
 
+/// A breach, in a sentence.
 pub(crate) fn breach_text(breach: &Breach) -> String {
     match breach {
         Breach::Response {
@@ -45,176 +51,219 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
             stolen_ns,
             cause,
         } => {
-            let took = if *unfinished { "was not done after" } else { "took" };
-            let over = if *missed { "missed its deadline" } else { "is beyond its bound" };
-            let why = match cause {
-                Cause::Wcet { of, wcet_ns, used_ns } => {
-                    format!(
-                        "the WCET of `{of}` is too small: {} used, {} planned",
-                        span(*used_ns),
-                        span(*wcet_ns)
-                    )
-                }
-                Cause::Release { late_ns, planned_ns } => format!(
-                    "it started {} after its core was free for it, where platform.overheads.release allows {}",
-                    span(*late_ns),
-                    span(*planned_ns)
-                ),
-                Cause::ForeignThread { thread, tid, ran_ns } => format!(
-                    "a real-time thread of somebody else, `{thread}` ({tid}), had the core for {} there",
-                    span(*ran_ns)
-                ),
-                Cause::Stopped => "the application was stopped from outside".to_owned(),
-                Cause::Traced { pid } => format!("process {pid} traced the application"),
-                Cause::NotProven => "the plan does not prove a bound for it".to_owned(),
-                Cause::Unfinished { began_ns, ran_ns, wcet_ns, stood: place } => {
-                    let Place { in_call, offset, resource, held } = place.clone().unwrap_or_default();
-                    match began_ns {
-                        Some(began_ns) => format!(
-                            "it had not ended: it began {} after its release, ran for {} at most, {} planned, and {}",
-                            span(*began_ns),
-                            span(*ran_ns),
-                            span(*wcet_ns),
-                            stood(in_call, offset, resource.as_deref(), held)
-                        ),
-                        None => "it had not begun when the records end".to_owned(),
-                    }
-                }
-                Cause::Unknown => {
-                    "no WCET was exceeded: an overhead or a blocking is larger than planned".to_owned()
-                }
-            };
-            let stolen = match stolen_ns {
-                0 => "no stall there".to_owned(),
-                stolen => format!("stalls explain {} at most", span(*stolen)),
-            };
-            format!(
-                "`{task}` job {job} at {} {over}: it {took} {}, bound {}; {why}; {stolen}",
-                span(*at_ns),
-                span(*response_ns),
-                span(*limit_ns)
-            )
+            let late = late_response(*missed, *unfinished, *response_ns, *limit_ns);
+            let (at, why, stolen) = (span(*at_ns), cause_text(cause), stolen_text(*stolen_ns));
+            format!("`{task}` job {job} at {at} {late}; {why}; {stolen}")
         }
-        Breach::Latency { channel, at_ns, latency_ns, limit_ns } => format!(
-            "a value in `{channel}` waited {} until {}, bound {}; no stall explains it",
-            span(*latency_ns),
-            span(*at_ns),
-            span(*limit_ns)
-        ),
-        Breach::Age { chain, at_ns, age_ns, limit_ns } => format!(
-            "the data at the end of `{chain}` at {} were {} old, bound {}; no stall explains it",
-            span(*at_ns),
-            span(*age_ns),
-            span(*limit_ns)
-        ),
-        Breach::Reaction { chain, at_ns, reaction_ns, limit_ns } => format!(
-            "`{chain}` showed at {} what can have happened {} before, bound {}; no stall explains it",
-            span(*at_ns),
-            span(*reaction_ns),
-            span(*limit_ns)
-        ),
-        Breach::Drop { channel, at_ns, dropped } => format!(
-            "`{channel}` lost {} at {}, though its capacity was proven",
-            plural(*dropped, "value", "values"),
-            span(*at_ns)
-        ),
-        Breach::ReleasesDropped { task, releases, at_ns } => format!(
-            "{} of `{task}` dropped from {} on, as more waited than fall due in a stall of 10 s",
-            plural(*releases, "release", "releases"),
-            span(*at_ns)
-        ),
-        Breach::Lost { task, records } => format!(
-            "{} of `{task}` lost: what is not recorded cannot be shown to be kept",
-            plural(*records, "record", "records")
-        ),
-        Breach::LostOnCore { cpu, records } => format!(
-            "{} of CPU {cpu} lost: what is not recorded cannot be shown to be kept",
-            plural(*records, "record", "records")
-        ),
-        Breach::Slept { task, times } => format!(
-            "`{task}` slept {} while it held a resource: others of its core may have run meanwhile, against the rule",
-            plural(*times, "time", "times")
-        ),
+        Breach::Latency { channel, at_ns, latency_ns, limit_ns } => {
+            late_value(channel, *at_ns, *latency_ns, *limit_ns)
+        }
+        Breach::Age { chain, at_ns, age_ns, limit_ns } => old_data(chain, *at_ns, *age_ns, *limit_ns),
+        Breach::Reaction { chain, at_ns, reaction_ns, limit_ns } => {
+            late_reaction(chain, *at_ns, *reaction_ns, *limit_ns)
+        }
+        Breach::Drop { channel, at_ns, dropped } => lost_values(channel, *at_ns, *dropped),
+        Breach::ReleasesDropped { task, releases, at_ns } => dropped_releases(task, *releases, *at_ns),
+        Breach::Lost { task, records } => lost_records(&format!("`{task}`"), *records),
+        Breach::LostOnCore { cpu, records } => lost_records(&format!("CPU {cpu}"), *records),
+        Breach::Slept { task, times } => slept(task, *times),
         Breach::Moved { task, thread, cpu, policy, priority, unpinned, at_ns } => {
             let thread = thread.as_deref().unwrap_or("thread");
-            let who =
-                task.as_ref().map_or_else(|| format!("{thread} of CPU {cpu}"), |task| format!("`{task}`"));
-            let pinned = if *unpinned { format!(", not on CPU {cpu} alone") } else { String::new() };
-            let policy = policy_text(*policy, *priority);
-            if thread == MAIN {
-                return format!(
-                    "the main thread was moved from outside: to CPU {cpu}, where only tasks belong, seen at {}",
-                    span(*at_ns)
-                );
-            }
-            format!("{who} was moved from outside: {policy}{pinned}, seen at {}", span(*at_ns))
+            moved(task.as_deref(), thread, *cpu, &placed(*policy, *priority, *unpinned, *cpu), *at_ns)
         }
-        Breach::Stopped { at_ns, lasted_ns } => format!(
-            "the application was stopped from outside at {}, for {}, and went on (SIGSTOP, SIGCONT): no job is to blame",
-            span(*at_ns),
-            span(*lasted_ns)
-        ),
-        Breach::Traced { pid, at_ns, lasted_ns } => format!(
-            "process {pid} traced the application (a debugger, strace) from {} on at the earliest, until {}: no job is to blame",
-            span(*at_ns),
-            span(at_ns.saturating_add(*lasted_ns))
-        ),
-        Breach::ForeignThread { thread, tid, policy, priority, cpu, ran_ns, at_ns, jobs } => format!(
-            "foreign real-time thread `{thread}` ({tid}), {}, on CPU {cpu}: {} of it from {} on, and {} by that",
-            policy_text(*policy, *priority),
-            span(*ran_ns),
-            span(*at_ns),
-            plural(*jobs, "late job", "late jobs")
-        ),
-        Breach::Damaged { byte, bytes, cut } => {
-            let what = if *cut { "is cut" } else { "is damaged" };
-            format!("the recording {what} at byte {byte}: the {bytes} from there on are not judged")
+        Breach::Stopped { at_ns, lasted_ns } => stopped(*at_ns, *lasted_ns),
+        Breach::Traced { pid, at_ns, lasted_ns } => traced(*pid, *at_ns, *lasted_ns),
+        Breach::ForeignThread { thread, tid, policy, priority, cpu, ran_ns, at_ns, jobs } => {
+            let who = foreign_thread(thread, *tid, *policy, *priority);
+            let (ran, at, jobs) = (span(*ran_ns), span(*at_ns), plural(*jobs, "late job", "late jobs"));
+            format!("{who}, on CPU {cpu}: {ran} of it from {at} on, and {jobs} by that")
         }
-        Breach::Unwritten { records, os_error } => {
-            let why = match os_error {
-                27 => "the file may not grow (EFBIG)".to_owned(),
-                28 => "the disk was full (ENOSPC)".to_owned(),
-                122 => "the quota was used up (EDQUOT)".to_owned(),
-                error => format!("error {error} of the system"),
-            };
-            format!(
-                "{} could not be written: {why}; what they tell is not judged",
-                plural(*records, "record", "records")
-            )
-        }
-        Breach::Faulty { task, jobs } => format!(
-            "{} of `{task}` not shown: records of them are missing, or contradict each other",
-            plural(*jobs, "job", "jobs")
-        ),
+        Breach::Damaged { byte, bytes, cut } => damaged(*byte, *bytes, *cut),
+        Breach::Unwritten { records, os_error } => unwritten(*records, *os_error),
+        Breach::Faulty { task, jobs } => faulty(task, *jobs),
         Breach::Silent { task, at_ns } => {
             format!("`{task}` was not released from {} on, while others were", span(*at_ns))
         }
-        Breach::Unknown { records } => format!(
-            "{} of kinds that this version does not know, or of tasks that the plan does not have",
-            plural(*records, "record", "records")
-        ),
+        Breach::Unknown { records } => unknown(*records),
         Breach::Ended { ending } => ended_text(ending),
         Breach::Stood { task, job, in_call, offset, resource, held } => {
             format!("there `{task}`, job {job}, {}", stood(*in_call, *offset, resource.as_deref(), *held))
         }
-        Breach::NotAtRest { why, took_ns } => {
-            let why = match why {
-                Unrest::Panicked => "the safe state panicked".to_owned(),
-                Unrest::Crashed { signal } => format!("signal {signal} in the safe state"),
-                Unrest::Late => {
-                    format!("the safe state did not return within its budget ({})", span(*took_ns))
-                }
-                Unrest::NotStarted => "the safe state did not get a processor".to_owned(),
-                Unrest::Unknown => "this version does not know what became of the safe state".to_owned(),
-            };
-            format!("outputs may not be at rest: {why}")
-        }
+        Breach::NotAtRest { why, took_ns } => not_at_rest(*why, *took_ns),
         Breach::Nothing => "no job of a real-time task completed: nothing was shown".to_owned(),
     }
 }
 
+/// How late a job was.
+fn late_response(missed: bool, unfinished: bool, response_ns: u64, limit_ns: u64) -> String {
+    let took = if unfinished { "was not done after" } else { "took" };
+    let over = if missed { "missed its deadline" } else { "is beyond its bound" };
+    format!("{over}: it {took} {}, bound {}", span(response_ns), span(limit_ns))
+}
+
+/// Why a job was late.
+fn cause_text(cause: &Cause) -> String {
+    match cause {
+        Cause::Wcet { of, wcet_ns, used_ns } => {
+            format!("the WCET of `{of}` is too small: {} used, {} planned", span(*used_ns), span(*wcet_ns))
+        }
+        Cause::Release { late_ns, planned_ns } => format!(
+            "it started {} after its core was free for it, where platform.overheads.release allows {}",
+            span(*late_ns),
+            span(*planned_ns)
+        ),
+        Cause::ForeignThread { thread, tid, ran_ns } => format!(
+            "a real-time thread of somebody else, `{thread}` ({tid}), had the core for {} there",
+            span(*ran_ns)
+        ),
+        Cause::Stopped => "the application was stopped from outside".to_owned(),
+        Cause::Traced { pid } => format!("process {pid} traced the application"),
+        Cause::NotProven => "the plan does not prove a bound for it".to_owned(),
+        Cause::Unfinished { began_ns: None, .. } => "it had not begun when the records end".to_owned(),
+        Cause::Unfinished { began_ns: Some(began_ns), ran_ns, wcet_ns, stood: place } => {
+            let Place { in_call, offset, resource, held } = place.clone().unwrap_or_default();
+            format!(
+                "it had not ended: it began {} after its release, ran for {} at most, {} planned, and {}",
+                span(*began_ns),
+                span(*ran_ns),
+                span(*wcet_ns),
+                stood(in_call, offset, resource.as_deref(), held)
+            )
+        }
+        Cause::Unknown => "no WCET was exceeded: an overhead or a blocking is larger than planned".to_owned(),
+    }
+}
+
+fn stolen_text(stolen_ns: u64) -> String {
+    match stolen_ns {
+        0 => "no stall there".to_owned(),
+        stolen => format!("stalls explain {} at most", span(stolen)),
+    }
+}
+
+fn late_value(channel: &str, at_ns: u64, latency_ns: u64, limit_ns: u64) -> String {
+    let (at, latency, limit) = (span(at_ns), span(latency_ns), span(limit_ns));
+    format!("a value in `{channel}` waited {latency} until {at}, bound {limit}; no stall explains it")
+}
+
+fn old_data(chain: &str, at_ns: u64, age_ns: u64, limit_ns: u64) -> String {
+    let (at, age, limit) = (span(at_ns), span(age_ns), span(limit_ns));
+    format!("the data at the end of `{chain}` at {at} were {age} old, bound {limit}; no stall explains it")
+}
+
+fn late_reaction(chain: &str, at_ns: u64, reaction_ns: u64, limit_ns: u64) -> String {
+    let (at, reaction, limit) = (span(at_ns), span(reaction_ns), span(limit_ns));
+    format!(
+        "`{chain}` showed at {at} what can have happened {reaction} before, bound {limit}; no stall explains it"
+    )
+}
+
+fn lost_values(channel: &str, at_ns: u64, dropped: u64) -> String {
+    let values = plural(dropped, "value", "values");
+    format!("`{channel}` lost {values} at {}, though its capacity was proven", span(at_ns))
+}
+
+fn dropped_releases(task: &str, releases: u64, at_ns: u64) -> String {
+    format!(
+        "{} of `{task}` dropped from {} on, as more waited than fall due in a stall of 10 s",
+        plural(releases, "release", "releases"),
+        span(at_ns)
+    )
+}
+
+fn lost_records(of: &str, records: u64) -> String {
+    let records = plural(records, "record", "records");
+    format!("{records} of {of} lost: what is not recorded cannot be shown to be kept")
+}
+
+fn slept(task: &str, times: u64) -> String {
+    format!(
+        "`{task}` slept {} while it held a resource: others of its core may have run meanwhile, against the rule",
+        plural(times, "time", "times")
+    )
+}
+
+/// A thread that was moved from outside to another placement.
+fn moved(task: Option<&str>, thread: &str, cpu: u16, placed: &str, at_ns: u64) -> String {
+    if thread == MAIN {
+        return format!(
+            "the main thread was moved from outside: to CPU {cpu}, where only tasks belong, seen at {}",
+            span(at_ns)
+        );
+    }
+    let who = task.map_or_else(|| format!("{thread} of CPU {cpu}"), |task| format!("`{task}`"));
+    format!("{who} was moved from outside: {placed}, seen at {}", span(at_ns))
+}
+
+/// The placement of a thread that belongs on a CPU.
+fn placed(policy: u64, priority: u64, unpinned: bool, cpu: u16) -> String {
+    let pinned = if unpinned { format!(", not on CPU {cpu} alone") } else { String::new() };
+    format!("{}{pinned}", policy_text(policy, priority))
+}
+
+fn stopped(at_ns: u64, lasted_ns: u64) -> String {
+    format!(
+        "the application was stopped from outside at {}, for {}, and went on (SIGSTOP, SIGCONT): no job is to blame",
+        span(at_ns),
+        span(lasted_ns)
+    )
+}
+
+fn traced(pid: u32, at_ns: u64, lasted_ns: u64) -> String {
+    format!(
+        "process {pid} traced the application (a debugger, strace) from {} on at the earliest, until {}: no job is to blame",
+        span(at_ns),
+        span(at_ns.saturating_add(lasted_ns))
+    )
+}
+
+/// A thread from outside, with its policy.
+pub(crate) fn foreign_thread(thread: &str, tid: u32, policy: u64, priority: u64) -> String {
+    format!("foreign real-time thread `{thread}` ({tid}), {}", policy_text(policy, priority))
+}
+
+fn damaged(byte: u64, bytes: u64, cut: bool) -> String {
+    let what = if cut { "is cut" } else { "is damaged" };
+    format!("the recording {what} at byte {byte}: the {bytes} from there on are not judged")
+}
+
+fn unwritten(records: u64, os_error: u32) -> String {
+    let why = match os_error {
+        27 => "the file may not grow (EFBIG)".to_owned(),
+        28 => "the disk was full (ENOSPC)".to_owned(),
+        122 => "the quota was used up (EDQUOT)".to_owned(),
+        error => format!("error {error} of the system"),
+    };
+    let records = plural(records, "record", "records");
+    format!("{records} could not be written: {why}; what they tell is not judged")
+}
+
+fn faulty(task: &str, jobs: u64) -> String {
+    let jobs = plural(jobs, "job", "jobs");
+    format!("{jobs} of `{task}` not shown: records of them are missing, or contradict each other")
+}
+
+fn unknown(records: u64) -> String {
+    format!(
+        "{} of kinds that this version does not know, or of tasks that the plan does not have",
+        plural(records, "record", "records")
+    )
+}
+
+/// Why the outputs may not be in their safe state.
+pub(crate) fn not_at_rest(why: Unrest, took_ns: u64) -> String {
+    let why = match why {
+        Unrest::Panicked => "the safe state panicked".to_owned(),
+        Unrest::Crashed { signal } => format!("signal {signal} in the safe state"),
+        Unrest::Late => format!("the safe state did not return within its budget ({})", span(took_ns)),
+        Unrest::NotStarted => "the safe state did not get a processor".to_owned(),
+        Unrest::Unknown => "this version does not know what became of the safe state".to_owned(),
+    };
+    format!("outputs may not be at rest: {why}")
+}
+
 /// A scheduling policy of Linux, by its number, with its priority.
-fn policy_text(policy: u64, priority: u64) -> String {
+pub(crate) fn policy_text(policy: u64, priority: u64) -> String {
     match policy {
         0 => "SCHED_OTHER".to_owned(),
         1 => format!("SCHED_FIFO {priority}"),
@@ -225,7 +274,7 @@ fn policy_text(policy: u64, priority: u64) -> String {
 }
 
 /// How a run ended, if it did not come to its own end.
-fn ended_text(ending: &Ended) -> String {
+pub(crate) fn ended_text(ending: &Ended) -> String {
     let unseen = "its last moments and the counts of its threads are missing";
     match ending {
         Ended::Overrun { task } => {
@@ -295,34 +344,25 @@ fn signal_name(signal: u32) -> Option<&'static str> {
     })
 }
 
+/// A warning, in a sentence.
 pub(crate) fn warning_text(warning: &Warning) -> String {
     match warning {
         Warning::NotProven => "the plan does not prove every deadline and chain".to_owned(),
         Warning::Degraded { guarantee, why } => {
             format!("ran without the guarantee of {guarantee}, so the proof did not hold: {why}")
         }
-        Warning::NoSwitchMark { why, look_ns } => {
-            let cost = look_ns
-                .map_or("was not measured".to_owned(), |ns| format!("was {} before release 0", span(ns)));
-            format!(
-                "nothing told threads that they were switched out ({why}): processor times were read at the beginning and the \
-                 end of each job, whose cost, each time, {cost}; a sleep is counted, and not whether something was held"
-            )
+        Warning::NoSwitchMark { why, look_ns } => no_switch_mark(why, *look_ns),
+        Warning::Wcet { task, wcet_ns, used_ns, jobs } => {
+            let (jobs, used, planned) = (plural(*jobs, "job", "jobs"), span(*used_ns), span(*wcet_ns));
+            format!("the WCET of `{task}` is too small: {jobs} used up to {used}, {planned} planned")
         }
-        Warning::Wcet { task, wcet_ns, used_ns, jobs } => format!(
-            "the WCET of `{task}` is too small: {} {} used up to {}, {} planned",
-            jobs,
-            if *jobs == 1 { "job" } else { "jobs" },
-            span(*used_ns),
-            span(*wcet_ns)
-        ),
         Warning::Conduct { task, what, count } => {
             format!("`{task}` had {count} {what} after release 0; should be none")
         }
         Warning::RestHeap { times } => {
+            let times = plural(*times, "time", "times");
             format!(
-                "what brings outputs to rest used the heap {}; it must not, as a job may stand in there",
-                plural(*times, "time", "times")
+                "what brings outputs to rest used the heap {times}; it must not, as a job may stand in there"
             )
         }
         Warning::CoreFaults { cpu, count } => {
@@ -331,24 +371,17 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
                 "the dispatched tasks of CPU {cpu} had {faults} after release 0, together; should be none"
             )
         }
-        Warning::Stopped { task, times } => format!(
-            "`{task}` stood still {} while it held a resource, and so did the machine, or all was stopped from outside: \
-             whether it slept cannot be told",
-            plural(*times, "time", "times")
-        ),
-        Warning::ForeignThread { thread, tid, policy, priority, cpu, ran_ns } => format!(
-            "foreign real-time thread `{thread}` ({tid}), {}, had {} of CPU {cpu}; no job was late by it",
-            policy_text(*policy, *priority),
-            span(*ran_ns)
-        ),
+        Warning::Stopped { task, times } => stood_still(task, *times),
+        Warning::ForeignThread { thread, tid, policy, priority, cpu, ran_ns } => {
+            let (who, ran) = (foreign_thread(thread, *tid, *policy, *priority), span(*ran_ns));
+            format!("{who}, had {ran} of CPU {cpu}; no job was late by it")
+        }
         Warning::Failed { task, jobs } => {
             format!("{} of `{task}` returned an error", plural(*jobs, "job", "jobs"))
         }
         Warning::ScopeExceeded { task, times } => {
-            format!(
-                "`{task}` asked its release scope for more than it has, {}",
-                plural(*times, "time", "times")
-            )
+            let times = plural(*times, "time", "times");
+            format!("`{task}` asked its release scope for more than it has, {times}")
         }
         Warning::Dropped { channel, values } => {
             format!("`{channel}` lost {}", plural(*values, "value", "values"))
@@ -356,19 +389,41 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
         Warning::Lost { task, records } => {
             format!("{} of `{task}` lost", plural(*records, "record", "records"))
         }
-        Warning::Since { at_ns, records } => format!(
-            "judged from {} on: {} before that made room for newer ones, as the recording has a limit",
-            span(*at_ns),
-            plural(*records, "record", "records")
-        ),
-        Warning::NotJudged { findings } => format!(
-            "{} not judged: what led to {} began before the recording does",
-            plural(*findings, "finding", "findings"),
-            if *findings == 1 { "it" } else { "them" }
-        ),
+        Warning::Since { at_ns, records } => since(*at_ns, *records),
+        Warning::NotJudged { findings } => not_judged(*findings),
         Warning::Paused { findings } => format!(
             "{} late or lost as a service on the way was paused or stopped: not held against a bound",
             plural(*findings, "value", "values")
         ),
     }
+}
+
+fn no_switch_mark(why: &str, look_ns: Option<u64>) -> String {
+    let cost =
+        look_ns.map_or("was not measured".to_owned(), |ns| format!("was {} before release 0", span(ns)));
+    format!(
+        "nothing told threads that they were switched out ({why}): processor times were read at the beginning and the \
+         end of each job, whose cost, each time, {cost}; a sleep is counted, and not whether something was held"
+    )
+}
+
+fn stood_still(task: &str, times: u64) -> String {
+    format!(
+        "`{task}` stood still {} while it held a resource, and so did the machine, or all was stopped from outside: \
+         whether it slept cannot be told",
+        plural(times, "time", "times")
+    )
+}
+
+fn since(at_ns: u64, records: u64) -> String {
+    let (at, records) = (span(at_ns), plural(records, "record", "records"));
+    format!(
+        "judged from {at} on: {records} before that made room for newer ones, as the recording has a limit"
+    )
+}
+
+fn not_judged(findings: u64) -> String {
+    let them = if findings == 1 { "it" } else { "them" };
+    let findings = plural(findings, "finding", "findings");
+    format!("{findings} not judged: what led to {them} began before the recording does")
 }
