@@ -24,8 +24,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use taut_event::{Kind, Record};
+use taut_event::{Event, Kind, Record};
 use taut_plan::{Arrival, ChainPlan, ChannelKind, ClassPlan, Plan};
+use taut_time::Duration;
 
 use crate::pauses::Pauses;
 
@@ -38,7 +39,7 @@ pub(crate) fn chain_ends(plan: &Plan, records: &[Record], history: &History<'_>)
             continue;
         }
         let Some(links) = links(plan, chain) else { continue };
-        ends.extend(history.ends(&links).map(|end| Record { subject: at, ..end }));
+        ends.extend(history.ends(at, &links));
     }
     ends
 }
@@ -110,19 +111,17 @@ impl<'r> History<'r> {
         };
         let mut started: HashMap<(u16, u64), u64> = HashMap::new();
         for record in records {
-            match record.kind {
-                Kind::Release => {
-                    history.releases.insert((record.subject, record.job), record.at.as_ns());
+            let at = record.at.as_ns();
+            match Event::of(record) {
+                Ok(Event::Release { task, job, .. }) => drop(history.releases.insert((task, job), at)),
+                Ok(Event::Start { task, job }) => drop(started.entry((task, job)).or_insert(at)),
+                Ok(Event::Complete { task, .. }) => history.completions.entry(task).or_default().push(record),
+                Ok(Event::Skip { task, .. }) => history.skipped.entry(task).or_default().push(at),
+                Ok(Event::Send { channel, sequence, job }) => {
+                    history.senders.insert((channel, sequence), job);
                 }
-                Kind::Start => {
-                    started.entry((record.subject, record.job)).or_insert(record.at.as_ns());
-                }
-                Kind::Complete => history.completions.entry(record.subject).or_default().push(record),
-                Kind::Skip => history.skipped.entry(record.subject).or_default().push(record.at.as_ns()),
-                Kind::Send => {
-                    history.senders.insert((record.subject, record.value), record.job);
-                }
-                _ => {}
+                // Receptions are joined to jobs once these are known. Nothing else carries data on.
+                Ok(_) | Err(_) => {}
             }
         }
         history.skipped.values_mut().for_each(|times| times.sort_unstable());
@@ -134,8 +133,9 @@ impl<'r> History<'r> {
                 own.filter_map(|reader| u16::try_from(plan.task(&reader.name)?).ok()).collect()
             })
             .collect();
-        for record in records.iter().filter(|record| record.kind == Kind::Receive) {
-            let Some(own) = readers.get(usize::from(record.subject)) else { continue };
+        for record in records {
+            let Ok(Event::Receive { channel, sequence, .. }) = Event::of(record) else { continue };
+            let Some(own) = readers.get(usize::from(channel)) else { continue };
             let several = own.len() > 1;
             let took = own.iter().filter_map(|reader| {
                 // A job receives before it completes, and no other job of its task completes in between.
@@ -147,21 +147,21 @@ impl<'r> History<'r> {
                 (running || !several).then_some((start, *reader, complete.job))
             });
             let Some((_, reader, job)) = took.max() else { continue };
-            let jobs = history.received.entry((record.subject, reader)).or_default();
-            let (oldest, newest) = jobs.entry(job).or_insert((record.job, record.job));
-            (*oldest, *newest) = (record.job.min(*oldest), record.job.max(*newest));
+            let jobs = history.received.entry((channel, reader)).or_default();
+            let (oldest, newest) = jobs.entry(job).or_insert((sequence, sequence));
+            (*oldest, *newest) = (sequence.min(*oldest), sequence.max(*newest));
         }
         history
     }
 
-    fn ends(&self, links: &[Link]) -> impl Iterator<Item = Record> {
+    fn ends(&self, chain: u16, links: &[Link]) -> impl Iterator<Item = Record> {
         let last = links.last().map(|link| link.to);
         let completions = last.and_then(|task| self.completions.get(&task)).into_iter().flatten();
-        completions.filter_map(|complete| {
+        completions.filter_map(move |complete| {
             let job = self.source(links, complete.job, |(oldest, _)| oldest)?;
             let began = self.releases.get(&(links.first()?.from, job))?;
-            let value = complete.at.as_ns().saturating_sub(*began);
-            Some(Record { kind: Kind::ChainEnd, job: complete.job, value, ..**complete })
+            let age = Duration::from_ns(complete.at.as_ns().saturating_sub(*began));
+            Some(Event::ChainEnd { chain, job: complete.job, age }.record(complete.at, complete.cpu))
         })
     }
 

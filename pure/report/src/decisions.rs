@@ -5,11 +5,10 @@
 //!
 //! For a core that Linux schedules, this is derived: from the records of waiting and holding where threads wrote them
 //! ([`crate::threads`]), otherwise from starts and completions alone ([`crate::schedule`]).
-//! records ([`crate::threads`]), else from starts and completions alone ([`crate::schedule`]).
 
 use std::collections::BTreeMap;
 
-use taut_event::{Kind, Record};
+use taut_event::{Event as Recorded, Record};
 use taut_plan::Plan;
 use taut_sim::{Event, Kind as Simulated};
 use taut_time::{Duration, Instant};
@@ -18,12 +17,73 @@ use crate::figures::{ResourceFigures, Values};
 use crate::schedule::Slice;
 use crate::threads;
 
-/// A record of a core and its instant. On a dispatched core no instant is before that of an earlier record of the
-/// core.
+/// A decision about a job, and its instant. On a dispatched core no instant is before that of an earlier decision of
+/// the core.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decision {
     pub(crate) at: u64,
-    pub(crate) record: Record,
+    pub(crate) task: u16,
+    pub(crate) job: u64,
+    pub(crate) what: DecisionKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DecisionKind {
+    /// The release was nominally at `arrival`; the core was notified of it so much later.
+    Release {
+        arrival: Instant,
+        delay: Duration,
+    },
+    Start,
+    Complete,
+    Preempt,
+    Resume,
+    Locked(u16),
+    Unlock(u16),
+    Spin(u16),
+    Suspend(u16),
+    Granted(u16),
+}
+
+impl DecisionKind {
+    /// Whether only dispatchers record it.
+    fn is_of_dispatcher(self) -> bool {
+        match self {
+            Self::Release { delay, .. } => !delay.is_zero(),
+            Self::Preempt | Self::Resume | Self::Granted(_) => true,
+            Self::Start | Self::Complete => false,
+            Self::Locked(_) | Self::Unlock(_) | Self::Spin(_) | Self::Suspend(_) => false,
+        }
+    }
+
+    fn is_of_lock(self) -> bool {
+        match self {
+            Self::Locked(_) | Self::Unlock(_) | Self::Spin(_) | Self::Suspend(_) | Self::Granted(_) => true,
+            Self::Release { .. } | Self::Start | Self::Complete | Self::Preempt | Self::Resume => false,
+        }
+    }
+}
+
+impl Decision {
+    /// The decision that a record is about; `None` for a record of anything else.
+    fn of(record: &Record) -> Option<Self> {
+        let arrival = record.at;
+        let (task, job, what) = match Recorded::of(record).ok()? {
+            Recorded::Release { task, job, delay } => (task, job, DecisionKind::Release { arrival, delay }),
+            Recorded::Start { task, job } => (task, job, DecisionKind::Start),
+            Recorded::Complete { task, job, .. } => (task, job, DecisionKind::Complete),
+            Recorded::Preempt { task, job } => (task, job, DecisionKind::Preempt),
+            Recorded::Resume { task, job } => (task, job, DecisionKind::Resume),
+            Recorded::Locked { task, job, resource } => (task, job, DecisionKind::Locked(resource)),
+            Recorded::Unlock { task, job, resource } => (task, job, DecisionKind::Unlock(resource)),
+            Recorded::Spin { task, job, resource } => (task, job, DecisionKind::Spin(resource)),
+            Recorded::Suspend { task, job, resource } => (task, job, DecisionKind::Suspend(resource)),
+            Recorded::Granted { task, job, resource } => (task, job, DecisionKind::Granted(resource)),
+            _ => return None,
+        };
+        let delay = if let DecisionKind::Release { delay, .. } = what { delay.as_ns() } else { 0 };
+        Some(Self { at: arrival.as_ns().saturating_add(delay), task, job, what })
+    }
 }
 
 /// By core of the plan, in the order in which each core wrote its records. A core without a dispatcher has none if
@@ -52,25 +112,11 @@ impl Decisions {
         // Cores with records that only a dispatcher writes, and cores with records of locks, which threads write,
         // too.
         let (mut dispatched, mut locked) = (vec![false; plan.cores.len()], vec![false; plan.cores.len()]);
-        for record in records {
-            let reported = match record.kind {
-                Kind::Release => record.value,
-                Kind::Start
-                | Kind::Complete
-                | Kind::Preempt
-                | Kind::Resume
-                | Kind::Locked
-                | Kind::Unlock
-                | Kind::Spin
-                | Kind::Suspend
-                | Kind::Granted => 0,
-                _ => continue,
-            };
-            let Some(core) = core_of.get(usize::from(record.subject)).copied().flatten() else { continue };
-            dispatched[core] |=
-                reported > 0 || matches!(record.kind, Kind::Preempt | Kind::Resume | Kind::Granted);
-            locked[core] |= record.kind as u8 >= Kind::Locked as u8;
-            cores[core].push(Decision { at: record.at.as_ns().saturating_add(reported), record: *record });
+        for decision in records.iter().filter_map(Decision::of) {
+            let Some(core) = core_of.get(usize::from(decision.task)).copied().flatten() else { continue };
+            dispatched[core] |= decision.what.is_of_dispatcher();
+            locked[core] |= decision.what.is_of_lock();
+            cores[core].push(decision);
         }
         let urgency = |task: u16| match plan.tasks.get(usize::from(task)).map(|task| &task.class) {
             Some(taut_plan::ClassPlan::RealTime { priority, .. }) => *priority,
@@ -98,31 +144,29 @@ impl Decisions {
     pub(crate) fn events(&self) -> Vec<Event> {
         let mut all = Vec::new();
         for core in &self.cores {
-            let mut granted: BTreeMap<u16, u64> = BTreeMap::new();
-            for Decision { at, record } in core {
-                let resource = usize::try_from(record.value).unwrap_or(usize::MAX);
-                let kind = match record.kind {
-                    Kind::Release => Simulated::Release { arrival: record.at },
-                    Kind::Start => Simulated::Start,
-                    Kind::Preempt => Simulated::Preempt,
-                    Kind::Resume => Simulated::Resume,
-                    Kind::Suspend => Simulated::Suspend(resource),
-                    Kind::Spin => Simulated::Spin(resource),
-                    Kind::Granted => {
-                        granted.insert(record.subject, record.value);
-                        Simulated::Locked(resource)
+            let mut granted: BTreeMap<u16, u16> = BTreeMap::new();
+            for &Decision { at, task, job, what } in core {
+                let kind = match what {
+                    DecisionKind::Release { arrival, .. } => Simulated::Release { arrival },
+                    DecisionKind::Start => Simulated::Start,
+                    DecisionKind::Preempt => Simulated::Preempt,
+                    DecisionKind::Resume => Simulated::Resume,
+                    DecisionKind::Suspend(resource) => Simulated::Suspend(resource.into()),
+                    DecisionKind::Spin(resource) => Simulated::Spin(resource.into()),
+                    DecisionKind::Granted(resource) => {
+                        granted.insert(task, resource);
+                        Simulated::Locked(resource.into())
                     }
                     // The thread that waited records the lock once more.
-                    Kind::Locked if granted.remove(&record.subject) == Some(record.value) => continue,
-                    Kind::Locked => Simulated::Locked(resource),
-                    Kind::Unlock => {
-                        granted.remove(&record.subject);
-                        Simulated::Unlock(resource)
+                    DecisionKind::Locked(resource) if granted.remove(&task) == Some(resource) => continue,
+                    DecisionKind::Locked(resource) => Simulated::Locked(resource.into()),
+                    DecisionKind::Unlock(resource) => {
+                        granted.remove(&task);
+                        Simulated::Unlock(resource.into())
                     }
-                    _ => Simulated::Complete { response: Duration::ZERO },
+                    DecisionKind::Complete => Simulated::Complete { response: Duration::ZERO },
                 };
-                let at = Instant::from_ns(*at);
-                all.push(Event { at, task: record.subject.into(), job: record.job, kind });
+                all.push(Event { at: Instant::from_ns(at), task: task.into(), job, kind });
             }
         }
         // The sort is stable: events of a core stay in order.
@@ -132,8 +176,13 @@ impl Decisions {
 
     /// By job: how much later than the arrival its core was notified of the release (ns).
     pub(crate) fn delays(&self) -> BTreeMap<(usize, u64), u64> {
-        let all = self.cores.iter().flatten().filter(|decision| decision.record.kind == Kind::Release);
-        all.map(|Decision { record, .. }| ((record.subject.into(), record.job), record.value)).collect()
+        let delay = |decision: &Decision| match decision.what {
+            DecisionKind::Release { delay, .. } => {
+                Some(((decision.task.into(), decision.job), delay.as_ns()))
+            }
+            _ => None,
+        };
+        self.cores.iter().flatten().filter_map(delay).collect()
     }
 
     /// The stretches in which jobs ran on a core, in the form of [`crate::schedule::slices`]: `places` are the
@@ -142,16 +191,18 @@ impl Decisions {
         let decisions = self.cores.get(core).filter(|core| !core.is_empty())?;
         let mut slices = Vec::new();
         let mut runs: Option<(u16, u64, u64)> = None;
-        for Decision { at, record } in decisions {
-            match record.kind {
-                Kind::Start | Kind::Resume => runs = Some((record.subject, record.job, *at)),
-                Kind::Preempt | Kind::Suspend | Kind::Complete => {
+        for &Decision { at, task, job, what } in decisions {
+            match what {
+                DecisionKind::Start | DecisionKind::Resume => runs = Some((task, job, at)),
+                DecisionKind::Preempt | DecisionKind::Suspend(_) | DecisionKind::Complete => {
                     let Some((task, job, from)) = runs.take() else { continue };
-                    let completes = record.kind == Kind::Complete;
-                    let job = places.get(&(task.into(), job)).filter(|_| from < *at);
-                    slices.extend(job.map(|job| Slice { job: *job, from, to: *at, completes }));
+                    let completes = what == DecisionKind::Complete;
+                    let job = places.get(&(task.into(), job)).filter(|_| from < at);
+                    slices.extend(job.map(|job| Slice { job: *job, from, to: at, completes }));
                 }
-                _ => {}
+                // A job that spins or holds something has its core.
+                DecisionKind::Release { .. } | DecisionKind::Spin(_) | DecisionKind::Granted(_) => {}
+                DecisionKind::Locked(_) | DecisionKind::Unlock(_) => {}
             }
         }
         Some(slices)

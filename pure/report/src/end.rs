@@ -4,54 +4,64 @@
 //! What a recording says about the end of its application: where jobs stood, and whether the outputs are in their
 //! safe state.
 
-use taut_event::{Kind, Record, Rest, Stood};
+use taut_event::{Rest, Stood};
 use taut_plan::Plan;
 
+use crate::observations::{AtRest, Observations};
 use crate::verdict::{Breach, Place, Unrest, Warning};
+use crate::wording;
 
 /// A job that was running when the application was ended without waiting for it.
-pub(crate) fn stood(plan: &Plan, record: &Record) -> Option<Breach> {
-    let Stood { task, job, .. } = Stood::from_record(record)?;
-    let task = plan.tasks.get(usize::from(task)).map_or("?", |task| &task.name).to_owned();
-    let Place { in_call, offset, resource, held } = place(plan, record)?;
-    Some(Breach::Stood { task, job, in_call, offset, resource, held })
+pub(crate) fn stood(plan: &Plan, stood: &Stood) -> Breach {
+    let task = plan.tasks.get(usize::from(stood.task)).map_or("?", |task| &task.name).to_owned();
+    let Place { in_call, offset, resource, held } = place(plan, stood);
+    Breach::Stood { task, job: stood.job, in_call, offset, resource, held }
 }
 
 /// The place where the job stood.
-pub(crate) fn place(plan: &Plan, record: &Record) -> Option<Place> {
-    let Stood { at, resource, .. } = Stood::from_record(record)?;
-    Some(Place {
+pub(crate) fn place(plan: &Plan, &Stood { at, resource, .. }: &Stood) -> Place {
+    Place {
         in_call: at.map(|at| at.in_call),
         offset: at.and_then(|at| at.offset),
         resource: resource.map(|(number, _)| resource_name(plan, number).to_owned()),
         held: resource.is_some_and(|(_, held)| held),
-    })
+    }
+}
+
+/// The place where the job stood, in words.
+pub(crate) fn stood_text(plan: &Plan, stood: &Stood) -> String {
+    let Place { in_call, offset, resource, held } = place(plan, stood);
+    wording::stood(in_call, offset, resource.as_deref(), held)
 }
 
 /// The breach if the outputs may not be in their safe state.
-pub(crate) fn not_at_rest(record: &Record) -> Option<Breach> {
-    let why = match Rest::from_record(record) {
-        _ if record.kind != Kind::SafeState => return None,
-        Some(Rest::Reached) => return None,
-        Some(Rest::Panicked) => Unrest::Panicked,
-        Some(Rest::Crashed(signal)) => Unrest::Crashed { signal },
-        Some(Rest::Late) => Unrest::Late,
-        Some(Rest::NotStarted) => Unrest::NotStarted,
-        None => Unrest::Unknown,
-    };
-    Some(Breach::NotAtRest { why, took_ns: record.value })
+pub(crate) fn not_at_rest(rest: &AtRest) -> Option<Breach> {
+    Some(Breach::NotAtRest { why: unrest(rest.result)?, took_ns: rest.took_ns })
+}
+
+/// Why the outputs may not be in their safe state; `None` if they are. Takes the result that was recorded, if this
+/// version knows it.
+pub(crate) fn unrest(result: Option<Rest>) -> Option<Unrest> {
+    match result {
+        Some(Rest::Reached) => None,
+        Some(Rest::Panicked) => Some(Unrest::Panicked),
+        Some(Rest::Crashed(signal)) => Some(Unrest::Crashed { signal }),
+        Some(Rest::Late) => Some(Unrest::Late),
+        Some(Rest::NotStarted) => Some(Unrest::NotStarted),
+        None => Some(Unrest::Unknown),
+    }
 }
 
 /// The warning if the safe-state code used the heap.
-pub(crate) fn rest_heap(record: &Record) -> Option<Warning> {
-    let times = u64::from(record.subject).saturating_sub(1);
-    (record.kind == Kind::SafeState && times > 0).then_some(Warning::RestHeap { times })
+pub(crate) fn rest_heap(rest: &AtRest) -> Option<Warning> {
+    let times = rest.heap_use.filter(|times| *times > 0)?;
+    Some(Warning::RestHeap { times: times.into() })
 }
 
 /// How long it took to bring the outputs to their safe state (ns), if that succeeded.
-pub(crate) fn rested_ns(records: &[Record]) -> Option<u64> {
-    let record = records.iter().find(|record| record.kind == Kind::SafeState)?;
-    (Rest::from_record(record) == Some(Rest::Reached)).then_some(record.value)
+pub(crate) fn rested_ns(seen: &Observations) -> Option<u64> {
+    let rest = seen.rests.first()?;
+    (rest.result == Some(Rest::Reached)).then_some(rest.took_ns)
 }
 
 /// The name of a resource by its number: the manifest's resources, then the states under locks, in the order of the

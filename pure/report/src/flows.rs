@@ -3,8 +3,7 @@
 
 //! Channels and chains: figures, and the coarser rule of blame at the end of [`crate::blame`].
 
-use taut_event::Kind;
-use taut_plan::ChainPlan;
+use taut_plan::{ChainPlan, ChannelKind, ChannelPlan};
 use taut_time::Duration;
 
 use crate::ages::{self, History};
@@ -12,6 +11,17 @@ use crate::blame::Stalls;
 use crate::figures::{ChainFigures, ChannelFigures, ReactionFigures, StepFigures, TaskFigures, Values};
 use crate::judge::{Judge, PlannedTiming};
 use crate::verdict::{Breach, Warning};
+
+/// A channel, and who sends and receives its values.
+struct ChannelFlow<'p> {
+    channel: &'p ChannelPlan,
+    /// Its position in the plan.
+    at: usize,
+    /// Names: the writer, then the readers.
+    parties: Vec<&'p str>,
+    /// Those of the readers that are tasks, by position.
+    readers: Vec<usize>,
+}
 
 impl Judge<'_> {
     fn planned(&self, task: &str) -> Option<&PlannedTiming> {
@@ -39,74 +49,15 @@ impl Judge<'_> {
         let channel = &self.plan.channels[at];
         let mut parties = vec![channel.writer.name.as_str()];
         parties.extend(channel.readers.iter().map(|reader| reader.name.as_str()));
-        let proven = parties.iter().all(|party| self.planned(party).is_some());
-        let bound = channel.latency.map(Duration::as_ns);
-        let mut figures = ChannelFigures {
-            name: channel.name.clone(),
-            writer: channel.writer.name.clone(),
-            readers: channel.readers.iter().map(|reader| reader.name.clone()).collect(),
-            mechanism: channel.mechanism.paper_name(),
-            capacity: channel.buffers.unwrap_or(channel.capacity),
-            sent: self.of(Kind::Send, at).count() as u64,
-            received: self.of(Kind::Receive, at).count() as u64,
-            dropped: self.of(Kind::Drop, at).map(|record| record.value).fold(0, u64::saturating_add),
-            latency: Values::of(self.of(Kind::Receive, at).map(|record| record.value)).spread(),
-            bound_ns: bound,
-            late_machine: 0,
-            late_ours: 0,
-            late_not_judged: 0,
-            late_paused: 0,
-        };
-        let readers: Vec<usize> =
-            channel.readers.iter().filter_map(|reader| self.plan.task(&reader.name)).collect();
+        let readers = channel.readers.iter().filter_map(|reader| self.plan.task(&reader.name)).collect();
+        let flow = ChannelFlow { channel, at, parties, readers };
+        let mut figures = self.channel_figures(at);
         let mut breaches = Vec::new();
-        if let Some(limit_ns) = bound {
-            let (mut since, mut before) = (0, 0);
-            for record in self.of(Kind::Receive, at) {
-                let (end, latency_ns) = (record.at.as_ns(), record.value);
-                // Whether the previous value still waited when this one was sent.
-                let sent = end.saturating_sub(latency_ns);
-                if before <= sent {
-                    since = sent;
-                }
-                before = end;
-                if latency_ns <= limit_ns {
-                    continue;
-                }
-                let queued = (channel.kind == taut_plan::ChannelKind::Queue).then_some(since);
-                if self.is_unrecorded(queued.map_or(sent, |since| since.min(sent))) {
-                    figures.late_not_judged += 1;
-                } else if self.pauses.touch(readers.iter().copied(), sent, end) {
-                    figures.late_paused += 1;
-                } else if self.excused(&parties, end, latency_ns, limit_ns, queued) {
-                    figures.late_machine += 1;
-                } else {
-                    let at_ns = self.since_begin(end);
-                    breaches.push(Breach::Latency {
-                        channel: channel.name.clone(),
-                        at_ns,
-                        latency_ns,
-                        limit_ns,
-                    });
-                }
-            }
+        if let Some(limit) = figures.bound_ns {
+            self.latencies(&flow, limit, &mut figures, &mut breaches);
         }
-        if proven {
-            let period = self.planned(parties[0]).map_or(0, |writer| writer.period);
-            let span = period.saturating_mul(u64::from(channel.capacity).saturating_add(1));
-            for record in self.of(Kind::Drop, at) {
-                let (end, dropped) = (record.at.as_ns(), record.value);
-                if self.is_unrecorded(end.saturating_sub(span)) {
-                    figures.late_not_judged += 1;
-                } else if self.pauses.touch(readers.iter().copied(), end.saturating_sub(span), end) {
-                    figures.late_paused += 1;
-                } else if self.excused(&parties, end, span, span, None) {
-                    figures.late_machine += 1;
-                } else {
-                    let at_ns = self.since_begin(end);
-                    breaches.push(Breach::Drop { channel: channel.name.clone(), at_ns, dropped });
-                }
-            }
+        if flow.parties.iter().all(|party| self.planned(party).is_some()) {
+            self.drops(&flow, &mut figures, &mut breaches);
         } else if figures.dropped > 0 {
             let (channel, values) = (channel.name.clone(), figures.dropped);
             self.warnings.push(Warning::Dropped { channel, values });
@@ -117,6 +68,79 @@ impl Judge<'_> {
         self.paused += figures.late_paused;
         self.breaches.append(&mut breaches);
         figures
+    }
+
+    /// The figures of a channel before anything is judged.
+    fn channel_figures(&self, at: usize) -> ChannelFigures {
+        let (channel, seen) = (&self.plan.channels[at], &self.seen.channels[at]);
+        ChannelFigures {
+            name: channel.name.clone(),
+            writer: channel.writer.name.clone(),
+            readers: channel.readers.iter().map(|reader| reader.name.clone()).collect(),
+            mechanism: channel.mechanism.paper_name(),
+            capacity: channel.buffers.unwrap_or(channel.capacity),
+            sent: seen.sent,
+            received: seen.received.len() as u64,
+            dropped: seen.dropped.iter().map(|(_, values)| *values).fold(0, u64::saturating_add),
+            latency: Values::of(seen.received.iter().map(|(_, latency)| *latency)).spread(),
+            bound_ns: channel.latency.map(Duration::as_ns),
+            late_machine: 0,
+            late_ours: 0,
+            late_not_judged: 0,
+            late_paused: 0,
+        }
+    }
+
+    /// Judges how long each value waited.
+    fn latencies(
+        &self,
+        flow: &ChannelFlow<'_>,
+        limit_ns: u64,
+        figures: &mut ChannelFigures,
+        breaches: &mut Vec<Breach>,
+    ) {
+        let (mut since, mut before) = (0, 0);
+        for &(end, latency_ns) in &self.seen.channels[flow.at].received {
+            // Whether the previous value still waited when this one was sent.
+            let sent = end.saturating_sub(latency_ns);
+            if before <= sent {
+                since = sent;
+            }
+            before = end;
+            if latency_ns <= limit_ns {
+                continue;
+            }
+            let queued = (flow.channel.kind == ChannelKind::Queue).then_some(since);
+            if self.is_unrecorded(queued.map_or(sent, |since| since.min(sent))) {
+                figures.late_not_judged += 1;
+            } else if self.pauses.touch(flow.readers.iter().copied(), sent, end) {
+                figures.late_paused += 1;
+            } else if self.excused(&flow.parties, end, latency_ns, limit_ns, queued) {
+                figures.late_machine += 1;
+            } else {
+                let (channel, at_ns) = (flow.channel.name.clone(), self.since_begin(end));
+                breaches.push(Breach::Latency { channel, at_ns, latency_ns, limit_ns });
+            }
+        }
+    }
+
+    /// Judges the losses of a channel whose capacity was proven.
+    fn drops(&self, flow: &ChannelFlow<'_>, figures: &mut ChannelFigures, breaches: &mut Vec<Breach>) {
+        let period = self.planned(flow.parties[0]).map_or(0, |writer| writer.period);
+        let span = period.saturating_mul(u64::from(flow.channel.capacity).saturating_add(1));
+        for &(end, dropped) in &self.seen.channels[flow.at].dropped {
+            let from = end.saturating_sub(span);
+            if self.is_unrecorded(from) {
+                figures.late_not_judged += 1;
+            } else if self.pauses.touch(flow.readers.iter().copied(), from, end) {
+                figures.late_paused += 1;
+            } else if self.excused(&flow.parties, end, span, span, None) {
+                figures.late_machine += 1;
+            } else {
+                let (channel, at_ns) = (flow.channel.name.clone(), self.since_begin(end));
+                breaches.push(Breach::Drop { channel, at_ns, dropped });
+            }
+        }
     }
 
     pub(crate) fn chain(
@@ -139,8 +163,7 @@ impl Judge<'_> {
         let tasks_of_path: Vec<usize> = path.iter().filter_map(|step| self.plan.task(step)).collect();
         let (mut late_machine, mut late_not_judged, mut late_paused) = (0, 0, 0);
         let mut breaches = Vec::new();
-        for record in self.of(Kind::ChainEnd, at).filter(|record| record.value > limit_ns) {
-            let (end, age_ns) = (record.at.as_ns(), record.value);
+        for &(end, age_ns) in self.seen.chains[at].iter().filter(|(_, age)| *age > limit_ns) {
             let proven = bound.is_some_and(|bound| bound <= max_latency);
             if proven && self.is_unrecorded(end.saturating_sub(age_ns)) {
                 late_not_judged += 1;
@@ -161,7 +184,7 @@ impl Judge<'_> {
         });
         let figures = ChainFigures {
             name: chain.name.clone(),
-            age: Values::of(self.of(Kind::ChainEnd, at).map(|record| record.value)).spread(),
+            age: Values::of(self.seen.chains[at].iter().map(|(_, age)| *age)).spread(),
             bound_ns: bound,
             limit_ns: max_latency,
             late_machine,

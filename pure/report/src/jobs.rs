@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use taut_event::{Kind, Record};
+use taut_event::{Event, Record};
 
 /// A job that was released, started and completed. Times in ns on the run's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,25 +94,25 @@ fn fill<T>(place: &mut Option<T>, value: T) -> bool {
 /// with the run, not in the middle of it. No event of a job may be later than `end`.
 pub(crate) fn join(records: &[Record], tasks: usize, whole: bool, end: u64) -> Vec<TaskJobs> {
     let mut parts: Vec<BTreeMap<u64, Parts>> = (0..tasks).map(|_| BTreeMap::new()).collect();
+    let mut of = |task: u16, number: u64, note: &dyn Fn(&mut Parts)| {
+        if let Some(jobs) = parts.get_mut(usize::from(task)) {
+            note(jobs.entry(number).or_default());
+        }
+    };
     for record in records {
-        let Some(jobs) = parts.get_mut(usize::from(record.subject)) else { continue };
         let at = record.at.as_ns();
-        match record.kind {
-            Kind::Release => {
-                let job = jobs.entry(record.job).or_default();
-                job.twice |= fill(&mut job.release, at);
+        match Event::of(record) {
+            Ok(Event::Release { task, job, .. }) => {
+                of(task, job, &|job| job.twice |= fill(&mut job.release, at));
             }
-            Kind::Start => {
-                let job = jobs.entry(record.job).or_default();
-                job.twice |= fill(&mut job.start, at);
+            Ok(Event::Start { task, job }) => of(task, job, &|job| job.twice |= fill(&mut job.start, at)),
+            Ok(Event::Complete { task, job, used }) => {
+                of(task, job, &|job| job.twice |= fill(&mut job.complete, (at, used.as_ns())));
             }
-            Kind::Complete => {
-                let job = jobs.entry(record.job).or_default();
-                job.twice |= fill(&mut job.complete, (at, record.value));
-            }
-            Kind::Skip => jobs.entry(record.job).or_default().skips += 1,
-            Kind::Miss => jobs.entry(record.job).or_default().missed = true,
-            _ => {}
+            Ok(Event::Skip { task, job, .. }) => of(task, job, &|job| job.skips += 1),
+            Ok(Event::Miss { task, job, .. }) => of(task, job, &|job| job.missed = true),
+            // Nothing else begins or ends a job.
+            Ok(_) | Err(_) => {}
         }
     }
     parts.into_iter().enumerate().map(|(task, parts)| of_task(task, parts, whole, end)).collect()
@@ -173,6 +173,7 @@ fn of_task(task: usize, mut parts: BTreeMap<u64, Parts>, whole: bool, end: u64) 
 
 #[cfg(test)]
 mod tests {
+    use taut_event::Kind;
     use taut_time::Instant;
 
     use super::*;

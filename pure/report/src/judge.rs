@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use taut_event::file::{Damage, Run};
-use taut_event::{Count, Kind, Record};
-use taut_plan::{Arrival, ClassPlan, Plan, Term};
+use taut_event::{Count, ObservedPlacement, Stood};
+use taut_plan::{Arrival, ClassPlan, CorePlan, Plan, Term};
 use taut_time::Duration;
 
 use crate::Ending;
@@ -19,6 +19,7 @@ use crate::figures::{ChannelFigures, CoreFigures, Counts, ProbeFigures, ServiceC
 use crate::frame::{facts, frame};
 use crate::jobs::{self, Early, Job, Open, TaskJobs};
 use crate::notes::Notes;
+use crate::observations::{Moved, Observations, STOPPED, StateChange};
 use crate::outside::Outside;
 use crate::pauses::Pauses;
 use crate::report::{Lateness, Report};
@@ -64,9 +65,13 @@ impl PlannedTiming {
     }
 
     fn pending(&self, job: &Job) -> Pending {
-        let Job { task, number, release, start, complete, cpu, .. } = *job;
-        Pending { task, number, priority: self.priority, release, start, complete, cpu, wcet: self.wcet }
+        pending(job, self.priority, self.wcet)
     }
+}
+
+fn pending(job: &Job, priority: u8, wcet: u64) -> Pending {
+    let Job { task, number, release, start, complete, cpu, .. } = *job;
+    Pending { task, number, priority, release, start, complete, cpu, wcet }
 }
 
 /// A job that was released before the records begin, with the earliest release possible. Its own WCET cannot be
@@ -79,8 +84,10 @@ fn early(task: usize, priority: u8, job: &Early) -> Pending {
 
 pub(crate) struct Judge<'a> {
     pub(crate) plan: &'a Plan,
-    records: BTreeMap<(Kind, u16), Vec<&'a Record>>,
+    pub(crate) seen: Observations,
     pub(crate) planned: Vec<Option<PlannedTiming>>,
+    /// The probes' records: CPU, instant of the wake, lateness; by time.
+    wakes: Vec<(u16, u64, u64)>,
     pub(crate) stalls: BTreeMap<u16, Stalls>,
     outside: Outside,
     pub(crate) pauses: Pauses,
@@ -97,8 +104,6 @@ pub(crate) struct Judge<'a> {
     pub(crate) paused: u64,
 }
 
-/// `State::Stopped` of `taut_run`, as recorded.
-const STOPPED: u64 = 3;
 /// How much longer than two of its periods a task may go without a release while others have some. At the end of a
 /// run tasks stop one after another, and a stalled machine delays some of them.
 const SILENCE_NS: u64 = 1_000_000_000;
@@ -115,141 +120,97 @@ pub(crate) fn judge(plan: &Plan, run: &Run) -> Report {
     records.extend(ages::chain_ends(plan, &run.records, &history));
     let records = records.as_slice();
     let ((begin, end, last), ending) = (frame(run, records), run.ending());
-    let cpu_of = |core: u16| plan.cores.get(usize::from(core)).map(|core| core.cpu);
-    let of_kind = |kind| records.iter().filter(move |record| record.kind == kind);
-    let mut stalls: Vec<(u16, u64, u64)> = of_kind(Kind::Stall)
-        .filter_map(|record| Some((cpu_of(record.subject)?, record.at.as_ns(), record.value)))
-        .collect();
-    stalls.sort_unstable_by_key(|&(cpu, at, _)| (at, cpu));
-    let mut by_kind: BTreeMap<(Kind, u16), Vec<&Record>> = BTreeMap::new();
-    for record in records {
-        by_kind.entry((record.kind, record.subject)).or_default().push(record);
-    }
-    let mut by_cpu: BTreeMap<u16, Vec<(u64, u64)>> = BTreeMap::new();
-    for &(cpu, at, lateness) in &stalls {
-        by_cpu.entry(cpu).or_default().push((at, lateness));
-    }
-    let by_cpu: BTreeMap<u16, Stalls> =
-        by_cpu.into_iter().map(|(cpu, records)| (cpu, Stalls::new(records))).collect();
-    let mut judge = Judge {
-        plan,
-        records: by_kind,
-        planned: plan.tasks.iter().map(|task| PlannedTiming::of(&task.class)).collect(),
-        outside: Outside::of(plan, &run.records, &by_cpu),
-        pauses: Pauses::of(plan, &run.records),
-        stalls: by_cpu,
-        begin,
-        last,
-        since: run.since.map(taut_time::Instant::as_ns),
-        breaches: Vec::new(),
-        warnings: Vec::new(),
-        machine: 0,
-        not_judged: 0,
-        paused: 0,
-    };
     let machine = facts(&run.machine);
+    let joined = jobs::join(records, plan.tasks.len(), run.since.is_none(), end.unwrap_or(u64::MAX));
+    let decisions = Decisions::of(plan, &run.records);
+    let mut judge = Judge::new(plan, run, Observations::of(plan, records), (begin, last));
     judge.about_the_run(run);
     judge.about_the_machine(&machine);
-    let joined = jobs::join(records, plan.tasks.len(), run.since.is_none(), end.unwrap_or(u64::MAX));
     judge.about_the_records(&joined);
     let before_jobs = judge.breaches.len();
-    let decisions = Decisions::of(plan, &run.records);
     let (tasks, found) = judge.tasks(&joined, ending, &decisions);
     let channels: Vec<ChannelFigures> = (0..plan.channels.len()).map(|at| judge.channel(at)).collect();
     let chains = (0..plan.chains.len()).map(|at| judge.chain(at, &tasks, &channels, &history)).collect();
-    let real_time = judge.planned.iter().any(Option::is_some);
-    for (at, core) in plan.cores.iter().enumerate() {
-        let records = judge.of(Kind::CoreLost, at).map(|record| record.value).fold(0, u64::saturating_add);
-        if records > 0 {
-            judge.breaches.push(Breach::LostOnCore { cpu: core.cpu, records });
-        }
-    }
-    // Interference from outside comes before the lateness that it caused.
-    let mut causes = judge.moves(&machine);
-    causes.extend(judge.outside.breaches(begin));
-    judge.breaches.splice(before_jobs..before_jobs, causes);
-    judge.warnings.extend(judge.outside.warnings());
-    if real_time && joined.iter().all(|task| task.jobs.is_empty()) {
-        judge.breaches.push(Breach::Nothing);
-    }
-    let cores = plan.cores.iter().enumerate().filter_map(|(at, core)| {
-        let counted = |count: Count| {
-            let of_it = of_kind(Kind::CoreCounted)
-                .filter(move |record| usize::from(record.subject) == at && record.job == count as u64);
-            of_it.map(|record| record.value).reduce(u64::saturating_add)
-        };
-        let (minor_faults, major_faults) = (counted(Count::MinorFaults)?, counted(Count::MajorFaults)?);
-        Some(CoreFigures { cpu: core.cpu, minor_faults, major_faults })
-    });
-    let cores: Vec<CoreFigures> = cores.collect();
-    for core in &cores {
-        let (cpu, count) = (core.cpu, core.minor_faults.saturating_add(core.major_faults));
-        if count > 0 {
-            judge.warnings.push(Warning::CoreFaults { cpu, count });
-        }
-    }
-    if judge.not_judged > 0 {
-        judge.warnings.push(Warning::NotJudged { findings: judge.not_judged });
-    }
-    if judge.paused > 0 {
-        judge.warnings.push(Warning::Paused { findings: judge.paused });
-    }
-    let verdict = match (judge.breaches.is_empty(), judge.machine) {
-        (true, 0) => Verdict::Kept,
-        (true, late) => Verdict::KeptButMachine(late),
-        (false, _) => Verdict::Broken(judge.breaches),
-    };
-    let mut values: Vec<Record> =
-        run.records.iter().filter(|r| matches!(r.kind, Kind::Send | Kind::Receive)).copied().collect();
-    values.sort_by_key(|record| record.at);
-    // Without real-time priorities there is no probe: no thread above the tasks measured how late the machine was.
-    let watched = machine.iter().all(|(key, _)| key != NO_PROBE);
-    let probes = plan.cores.iter().filter(|_| watched).map(|core| {
-        let of_core = stalls.iter().filter(|&&(cpu, _, _)| cpu == core.cpu).map(|&(_, _, lateness)| lateness);
-        ProbeFigures {
-            cpu: core.cpu,
-            stalls: of_core.clone().count() as u64,
-            total_ns: of_core.clone().fold(0, u64::saturating_add),
-            max_ns: of_core.max().unwrap_or(0),
-        }
-    });
-    let probes = probes.collect();
-    let services = of_kind(Kind::Service).filter_map(|record| {
-        let service = plan.services.get(usize::from(record.subject))?.name.clone();
-        Some(ServiceChange { at_ns: record.at.as_ns().saturating_sub(begin), service, state: record.value })
-    });
-    let services = services.collect();
+    judge.losses_on_cores();
+    judge.interference(before_jobs, &machine);
+    judge.nothing_shown(&joined);
+    let cores = judge.cores();
+    judge.not_counted();
+    let mut values = std::mem::take(&mut judge.seen.values);
+    values.sort_by_key(|value| value.at);
     Report {
         resources: decisions.resources(plan),
         decisions,
-        notes: Notes::of(plan, &run.records),
+        notes: Notes::new(plan, &run.records),
         plan: plan.clone(),
-        verdict,
+        probes: judge.probes(&machine),
+        services: judge.services(),
+        rested_ns: end::rested_ns(&judge.seen),
+        verdict: judge.verdict(),
         warnings: judge.warnings,
         tasks,
         channels,
         chains,
         cores,
-        probes,
-        services,
         machine,
         begin,
         duration: last.saturating_sub(begin),
         since: run.since.map_or(0, |since| since.as_ns().saturating_sub(begin)),
         dropped: run.dropped,
         ending,
-        rested_ns: end::rested_ns(&run.records),
         jobs: found,
-        stalls,
+        stalls: judge.wakes,
         values,
     }
 }
 
-impl Judge<'_> {
-    /// The records of this kind and subject (position in the plan), in the order in which they were drained.
-    pub(crate) fn of(&self, kind: Kind, subject: usize) -> impl Iterator<Item = Record> + Clone + '_ {
-        let found = u16::try_from(subject).ok().and_then(|subject| self.records.get(&(kind, subject)));
-        found.into_iter().flatten().map(|record| **record)
+/// The probes' records, by time.
+fn wakes(plan: &Plan, seen: &Observations) -> Vec<(u16, u64, u64)> {
+    let cpu_of = |core: u16| plan.cores.get(usize::from(core)).map(|core| core.cpu);
+    let wake = |&(core, at, lateness): &(u16, u64, u64)| Some((cpu_of(core)?, at, lateness));
+    let mut wakes: Vec<(u16, u64, u64)> = seen.stalls.iter().filter_map(wake).collect();
+    wakes.sort_unstable_by_key(|&(cpu, at, _)| (at, cpu));
+    wakes
+}
+
+/// By CPU, the time for which its probe accounts.
+fn stalls(wakes: &[(u16, u64, u64)]) -> BTreeMap<u16, Stalls> {
+    let mut by_cpu: BTreeMap<u16, Vec<(u64, u64)>> = BTreeMap::new();
+    for &(cpu, at, lateness) in wakes {
+        by_cpu.entry(cpu).or_default().push((at, lateness));
+    }
+    by_cpu.into_iter().map(|(cpu, records)| (cpu, Stalls::new(records))).collect()
+}
+
+/// What the judgement of a task's jobs needs of its core.
+#[derive(Clone, Copy)]
+struct OnCore<'j> {
+    jobs: &'j CoreJobs,
+    stalls: &'j Stalls,
+    waits: &'j Waits<'j>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(plan: &'a Plan, run: &Run, seen: Observations, (begin, last): (u64, u64)) -> Self {
+        let wakes = wakes(plan, &seen);
+        let stalls = stalls(&wakes);
+        Self {
+            plan,
+            planned: plan.tasks.iter().map(|task| PlannedTiming::of(&task.class)).collect(),
+            outside: Outside::of(plan, (&run.records, &seen), &stalls),
+            pauses: Pauses::of(plan, &seen),
+            seen,
+            wakes,
+            stalls,
+            begin,
+            last,
+            since: run.since.map(taut_time::Instant::as_ns),
+            breaches: Vec::new(),
+            warnings: Vec::new(),
+            machine: 0,
+            not_judged: 0,
+            paused: 0,
+        }
     }
 
     pub(crate) fn since_begin(&self, at: u64) -> u64 {
@@ -270,9 +231,9 @@ impl Judge<'_> {
         // The missing end follows from the damage.
         let ended = ended.filter(|ended| run.damage.is_none() || *ended != Ended::Unrecorded);
         self.breaches.extend(ended.map(|ending| Breach::Ended { ending }));
-        self.breaches.extend(run.records.iter().filter_map(|record| end::stood(self.plan, record)));
-        self.breaches.extend(run.records.iter().filter_map(end::not_at_rest));
-        self.warnings.extend(run.records.iter().filter_map(end::rest_heap));
+        self.breaches.extend(self.seen.stood.iter().map(|stood| end::stood(self.plan, stood)));
+        self.breaches.extend(self.seen.rests.iter().filter_map(end::not_at_rest));
+        self.warnings.extend(self.seen.rests.iter().filter_map(end::rest_heap));
         if run.unwritten > 0 {
             self.breaches.push(Breach::Unwritten { records: run.unwritten, os_error: run.os_error });
         }
@@ -283,12 +244,7 @@ impl Judge<'_> {
         if !self.plan.proven {
             self.warnings.push(Warning::NotProven);
         }
-        let tasks = self.plan.tasks.len();
-        let strange = |record: &&Record| {
-            matches!(record.kind, Kind::Release | Kind::Start | Kind::Complete | Kind::Skip)
-                && usize::from(record.subject) >= tasks
-        };
-        let records = run.unknown + run.records.iter().filter(strange).count() as u64;
+        let records = run.unknown + self.seen.strange;
         if records > 0 {
             self.breaches.push(Breach::Unknown { records });
         }
@@ -306,7 +262,8 @@ impl Judge<'_> {
             }
             let stopped = task.service.as_ref().is_some_and(|service| {
                 let of = self.plan.services.iter().position(|other| other.name == *service);
-                of.is_some_and(|of| self.of(Kind::Service, of).any(|record| record.value == STOPPED))
+                let mut changes = self.seen.services.iter();
+                changes.any(|change| Some(change.service.into()) == of && change.state == STOPPED)
             });
             let ClassPlan::RealTime { arrival: Arrival::Periodic { offset, .. }, .. } = &task.class else {
                 continue;
@@ -347,37 +304,7 @@ impl Judge<'_> {
         ending: Ending,
         decisions: &Decisions,
     ) -> (Vec<TaskFigures>, Vec<Vec<(Job, Lateness)>>) {
-        let mut cores: BTreeMap<u16, Vec<Pending>> = BTreeMap::new();
-        let tasks = joined.iter().zip(&self.planned).zip(&self.plan.tasks).enumerate();
-        for (at, ((found, planned), task)) in tasks {
-            let Some(planned) = planned else {
-                // The turns of a best-effort task in its server, which took time from other tasks.
-                if let Some(server) = self.plan.server_of(&task.name) {
-                    let turn = |job: &Job| {
-                        let Job { task, number, release, start, complete, cpu, .. } = *job;
-                        Pending {
-                            task,
-                            number,
-                            priority: server.priority,
-                            release,
-                            start,
-                            complete,
-                            cpu,
-                            wcet: u64::MAX,
-                        }
-                    };
-                    let on_core = cores.entry(server.cpu).or_default();
-                    on_core.extend(found.jobs.iter().map(turn));
-                    on_core.extend(found.early.iter().map(|job| early(at, server.priority, job)));
-                }
-                continue;
-            };
-            let on_core = cores.entry(planned.cpu).or_default();
-            on_core.extend(found.jobs.iter().map(|job| planned.pending(job)));
-            on_core.extend(found.early.iter().map(|job| early(at, planned.priority, job)));
-        }
-        let cores: BTreeMap<u16, CoreJobs> =
-            cores.into_iter().map(|(cpu, jobs)| (cpu, CoreJobs::new(jobs))).collect();
+        let cores = self.core_jobs(joined);
         let places = self.planned.iter().map(|planned| planned.as_ref().map(|of| (of.cpu, of.priority)));
         let whole = self.since.is_none();
         let waits = Waits::new(self.plan, places.collect(), joined, &cores, (decisions, whole));
@@ -388,23 +315,15 @@ impl Judge<'_> {
                 found.jobs.iter().map(|job| (*job, Lateness::InTime)).collect();
             if let Some(planned) = planned {
                 let empty = (CoreJobs::default(), Stalls::default());
-                let on_core = cores.get(&planned.cpu).unwrap_or(&empty.0);
-                let stalls = self.stalls.get(&planned.cpu).cloned().unwrap_or(empty.1);
+                let jobs = cores.get(&planned.cpu).unwrap_or(&empty.0);
+                let stalls = &self.stalls.get(&planned.cpu).cloned().unwrap_or(empty.1);
+                let on_core = OnCore { jobs, stalls, waits: &waits };
                 for (job, lateness) in &mut judged {
-                    *lateness = self.job(&mut figures, planned, job, None, (on_core, &stalls, &waits));
+                    *lateness = self.job(&mut figures, planned, job, None, on_core);
                 }
-                for open in &found.open {
-                    // A job that may still meet its deadline is not late yet.
-                    if self.last.saturating_sub(open.release) > planned.deadline {
-                        let (number, release, complete) = (open.number, open.release, self.last);
-                        let start = release;
-                        let job = Job { task: at, number, release, start, complete, cpu: 0, missed: true };
-                        let place = (on_core, &stalls, &waits);
-                        self.job(&mut figures, planned, &job, Some(open), place);
-                    }
-                }
-                self.conduct(&mut figures, planned, found, &stalls);
-                self.sleeps(at, &figures, found, &stalls);
+                self.open_jobs(at, &mut figures, planned, found, on_core);
+                self.conduct(&mut figures, planned, found, stalls);
+                self.sleeps(at, &figures, found, stalls);
             }
             self.losses(at, &figures, planned.is_some());
             (figures, judged)
@@ -414,6 +333,45 @@ impl Judge<'_> {
         all.into_iter().unzip()
     }
 
+    /// By CPU, what ran there: jobs, and the turns of best-effort tasks in their servers, which took time from other
+    /// tasks.
+    fn core_jobs(&self, joined: &[TaskJobs]) -> BTreeMap<u16, CoreJobs> {
+        let mut cores: BTreeMap<u16, Vec<Pending>> = BTreeMap::new();
+        let tasks = joined.iter().zip(&self.planned).zip(&self.plan.tasks).enumerate();
+        for (at, ((found, planned), task)) in tasks {
+            let (cpu, priority) = match (planned, self.plan.server_of(&task.name)) {
+                (Some(planned), _) => (planned.cpu, planned.priority),
+                (None, Some(server)) => (server.cpu, server.priority),
+                (None, None) => continue,
+            };
+            let wcet = planned.as_ref().map_or(u64::MAX, |planned| planned.wcet);
+            let on_core = cores.entry(cpu).or_default();
+            on_core.extend(found.jobs.iter().map(|job| pending(job, priority, wcet)));
+            on_core.extend(found.early.iter().map(|job| early(at, priority, job)));
+        }
+        cores.into_iter().map(|(cpu, jobs)| (cpu, CoreJobs::new(jobs))).collect()
+    }
+
+    /// Judges the jobs that are not complete when the records end. One that may still meet its deadline is not late
+    /// yet.
+    fn open_jobs(
+        &mut self,
+        task: usize,
+        figures: &mut TaskFigures,
+        planned: &PlannedTiming,
+        found: &TaskJobs,
+        on_core: OnCore<'_>,
+    ) {
+        for open in &found.open {
+            if self.last.saturating_sub(open.release) > planned.deadline {
+                let Open { number, release, .. } = *open;
+                let complete = self.last;
+                let job = Job { task, number, release, start: release, complete, cpu: 0, missed: true };
+                self.job(figures, planned, &job, Some(open), on_core);
+            }
+        }
+    }
+
     fn figures(
         &self,
         at: usize,
@@ -421,14 +379,8 @@ impl Judge<'_> {
         planned: Option<&PlannedTiming>,
         ending: Ending,
     ) -> TaskFigures {
-        let sum = |kind| self.of(kind, at).map(|record| record.value).fold(0, u64::saturating_add);
-        let count = |count: Count| {
-            let mut of_it = self.of(Kind::Counted, at).filter(move |record| record.job == count as u64);
-            // A count that was not taken is not zero.
-            let first = of_it.next()?.value;
-            Some(of_it.map(|record| record.value).fold(first, u64::saturating_add))
-        };
-        let counted = ending != Ending::Unrecorded && self.of(Kind::Counted, at).next().is_some();
+        let seen = &self.seen.tasks[at];
+        let counted = ending != Ending::Unrecorded && !seen.counts.is_empty();
         let task = &self.plan.tasks[at];
         let test = match &task.class {
             ClassPlan::RealTime { test, .. } => Some(test.clone()),
@@ -446,8 +398,8 @@ impl Judge<'_> {
             releases: if planned.is_some() { found.releases } else { 0 },
             completions: if planned.is_some() { found.jobs.len() as u64 } else { 0 },
             skipped: found.skipped,
-            overruns: self.of(Kind::Overrun, at).count() as u64,
-            exhausted: self.of(Kind::Exhausted, at).count() as u64,
+            overruns: seen.overruns,
+            exhausted: seen.exhausted,
             missed: 0,
             late_machine: 0,
             late_ours: 0,
@@ -458,13 +410,13 @@ impl Judge<'_> {
             jitter: Values::of(found.jobs.iter().map(Job::jitter)).spread(),
             execution: Values::of(found.jobs.iter().map(|job| job.cpu)).spread(),
             counts: counted.then(|| Counts {
-                heap_use: count(Count::HeapUse),
-                minor_faults: count(Count::MinorFaults),
-                major_faults: count(Count::MajorFaults),
-                blocked: count(Count::Blocked),
-                preempted: count(Count::Preempted),
+                heap_use: seen.count(Count::HeapUse),
+                minor_faults: seen.count(Count::MinorFaults),
+                major_faults: seen.count(Count::MajorFaults),
+                blocked: seen.count(Count::Blocked),
+                preempted: seen.count(Count::Preempted),
             }),
-            records_lost: sum(Kind::Lost),
+            records_lost: seen.lost,
         }
     }
 
@@ -475,7 +427,7 @@ impl Judge<'_> {
         planned: &PlannedTiming,
         job: &Job,
         open: Option<&Open>,
-        (on_core, stalls, waits): (&CoreJobs, &Stalls, &Waits<'_>),
+        on_core: OnCore<'_>,
     ) -> Lateness {
         let response = job.response();
         let unfinished = open.is_some();
@@ -486,19 +438,14 @@ impl Judge<'_> {
         }
         let late = planned.pending(job);
         let awaited: Vec<Awaited> =
-            on_core.before(&late).flat_map(|job| waits.of(job.task, job.number)).collect();
-        // Lateness without a proven bound is our fault, whatever happened before.
-        if planned.bound.is_some() {
-            let begin = on_core.busy_since(late.priority, late.release);
-            let first = awaited.iter().map(|awaited| awaited.from).fold(begin, u64::min);
-            if self.is_unrecorded(first) {
-                figures.late_not_judged += 1;
-                self.not_judged += 1;
-                return Lateness::NotJudged;
-            }
+            on_core.jobs.before(&late).flat_map(|job| on_core.waits.of(job.task, job.number)).collect();
+        if self.may_be_unrecorded(planned, &late, &awaited, on_core.jobs) {
+            figures.late_not_judged += 1;
+            self.not_judged += 1;
+            return Lateness::NotJudged;
         }
         let others = self.stalls_elsewhere(&awaited);
-        let (stolen_ns, wcet) = match on_core.judge(&late, planned.bound, stalls, &others) {
+        let (stolen_ns, wcet) = match on_core.jobs.judge(&late, planned.bound, on_core.stalls, &others) {
             Finding::Machine => {
                 figures.late_machine += 1;
                 self.machine += 1;
@@ -506,10 +453,46 @@ impl Judge<'_> {
             }
             Finding::Ours { stolen, wcet } => (stolen, wcet),
         };
-        let outside = self.outside_cause(planned, on_core, &late, (stolen_ns, wcet.is_some()), waits);
+        let outside = self.outside_cause(planned, &late, (stolen_ns, wcet.is_some()), on_core);
         let lateness = if outside.is_some() { Lateness::Outside } else { Lateness::Ours };
         *(if outside.is_some() { &mut figures.late_outside } else { &mut figures.late_ours }) += 1;
-        let ours = || match (wcet, planned.bound, open) {
+        self.breaches.push(Breach::Response {
+            task: figures.name.clone(),
+            job: job.number,
+            at_ns: self.since_begin(job.release),
+            response_ns: response,
+            limit_ns: planned.limit(),
+            missed,
+            unfinished,
+            stolen_ns,
+            cause: outside.unwrap_or_else(|| self.own_cause(planned, job, (open, wcet), on_core.jobs)),
+        });
+        lateness
+    }
+
+    /// Whether the cause of a lateness may be before the recording. Lateness without a proven bound is our fault,
+    /// whatever happened before.
+    fn may_be_unrecorded(
+        &self,
+        planned: &PlannedTiming,
+        late: &Pending,
+        awaited: &[Awaited],
+        on_core: &CoreJobs,
+    ) -> bool {
+        let begin = on_core.busy_since(late.priority, late.release);
+        let first = awaited.iter().map(|awaited| awaited.from).fold(begin, u64::min);
+        planned.bound.is_some() && self.is_unrecorded(first)
+    }
+
+    /// The cause of a lateness that is our fault. `wcet` is the job of the busy window that used more than its WCET.
+    fn own_cause(
+        &self,
+        planned: &PlannedTiming,
+        job: &Job,
+        (open, wcet): (Option<&Open>, Option<(usize, u64)>),
+        on_core: &CoreJobs,
+    ) -> Cause {
+        match (wcet, planned.bound, open) {
             (Some((of, used_ns)), ..) => Cause::Wcet {
                 of: self.plan.tasks[of].name.clone(),
                 wcet_ns: match &self.plan.tasks[of].class {
@@ -525,32 +508,18 @@ impl Judge<'_> {
                     (on_core.stood_free(&planned.pending(job)), planned.release_overhead);
                 if late_ns > planned_ns { Cause::Release { late_ns, planned_ns } } else { Cause::Unknown }
             }
-        };
-        let cause = outside.unwrap_or_else(ours);
-        let breach = Breach::Response {
-            task: figures.name.clone(),
-            job: job.number,
-            at_ns: self.since_begin(job.release),
-            response_ns: response,
-            limit_ns: planned.limit(),
-            missed,
-            unfinished,
-            stolen_ns,
-            cause,
-        };
-        self.breaches.push(breach);
-        lateness
+        }
     }
 
     /// What the records say about a job that is not complete when they end.
     fn unfinished(&self, task: usize, planned: &PlannedTiming, open: &Open, on_core: &CoreJobs) -> Cause {
         let ran = |start| self.last.saturating_sub(start).saturating_sub(on_core.within(start));
-        let stood = self.of(Kind::Stood, task).filter(|record| record.job == open.number);
+        let of_it = |stood: &&Stood| usize::from(stood.task) == task && stood.job == open.number;
         Cause::Unfinished {
             began_ns: open.start.map(|start| start.saturating_sub(open.release)),
             ran_ns: open.start.map_or(0, ran),
             wcet_ns: planned.wcet,
-            stood: stood.last().and_then(|record| end::place(self.plan, &record)),
+            stood: self.seen.stood.iter().rfind(of_it).map(|stood| end::place(self.plan, stood)),
         }
     }
 
@@ -558,15 +527,14 @@ impl Judge<'_> {
     fn outside_cause(
         &mut self,
         planned: &PlannedTiming,
-        on_core: &CoreJobs,
         late: &Pending,
         (stolen_ns, wcet): (u64, bool),
-        waits: &Waits<'_>,
+        OnCore { jobs, waits, .. }: OnCore<'_>,
     ) -> Option<Cause> {
-        let from = on_core.busy_since(late.priority, late.release);
+        let from = jobs.busy_since(late.priority, late.release);
         let due = late.release.saturating_add(planned.limit());
         let unexplained = late.complete.saturating_sub(due).saturating_sub(stolen_ns);
-        let awaited = on_core.before(late).flat_map(|job| waits.of(job.task, job.number));
+        let awaited = jobs.before(late).flat_map(|job| waits.of(job.task, job.number));
         let cpus: Vec<u16> = awaited.map(|awaited| awaited.cpu).chain([planned.cpu]).collect();
         self.outside.cause((from, late.complete), &cpus, unexplained, wcet)
     }
@@ -581,50 +549,129 @@ impl Judge<'_> {
 
     /// Threads that were moved from outside, as the runtime observed it, or as the CPUs in their records show.
     fn moves(&self, machine: &[(String, String)]) -> Vec<Breach> {
-        let tasks = self.planned.iter().enumerate();
-        let tasks = tasks.filter_map(|(at, planned)| Some((Kind::Moved, at, planned.as_ref()?.cpu)));
-        let cores = self.plan.cores.iter().enumerate();
-        let probes = cores.clone().map(|(at, core)| (Kind::ProbeMoved, at, core.cpu));
         let pinned = machine.iter().all(|(key, _)| key != NO_CORES);
-        let moved = |task, thread: Option<String>, cpu, record: Record| Breach::Moved {
+        let mut found: Vec<Breach> = Vec::new();
+        for (core, seen) in self.plan.cores.iter().zip(&self.seen.cores) {
+            found.extend(seen.workers_moved.iter().map(|(number, moved)| {
+                let thread = if *number == 0 { "dispatcher".to_owned() } else { format!("thread {number}") };
+                self.moved(None, Some(thread), core.cpu, *moved)
+            }));
+        }
+        for (at, planned) in self.planned.iter().enumerate() {
+            let Some(planned) = planned else { continue };
+            let seen = &self.seen.tasks[at];
+            // It recorded another CPU.
+            let placement = ObservedPlacement { policy: 1, priority: planned.priority, is_unpinned: true };
+            let elsewhere = seen.elsewhere.filter(|_| pinned).map(|at| Moved { at, placement });
+            let task = || Some(self.plan.tasks[at].name.clone());
+            let moved = seen.moved.or(elsewhere);
+            found.extend(moved.map(|moved| self.moved(task(), None, planned.cpu, moved)));
+        }
+        for (core, seen) in self.plan.cores.iter().zip(&self.seen.cores) {
+            let threads = [(MAIN, seen.main_moved), ("probe", seen.probe_moved)];
+            let threads = threads.into_iter().filter_map(|(thread, moved)| Some((thread, moved?)));
+            found.extend(
+                threads.map(|(thread, moved)| self.moved(None, Some(thread.to_owned()), core.cpu, moved)),
+            );
+        }
+        found
+    }
+
+    fn moved(&self, task: Option<String>, thread: Option<String>, cpu: u16, moved: Moved) -> Breach {
+        let ObservedPlacement { policy, priority, is_unpinned } = moved.placement;
+        Breach::Moved {
             task,
             thread,
             cpu,
-            policy: record.value & 0xff,
-            priority: record.value >> 8 & 0xff,
-            unpinned: record.value >> 16 & 1 == 1,
-            at_ns: self.since_begin(record.at.as_ns()),
-        };
-        let mut found: Vec<Breach> = Vec::new();
-        for (at, core) in cores {
-            let mut threads: BTreeMap<u64, Record> = BTreeMap::new();
-            for record in self.of(Kind::CoreMoved, at) {
-                threads.entry(record.job).or_insert(record);
+            policy: policy.into(),
+            priority: priority.into(),
+            unpinned: is_unpinned,
+            at_ns: self.since_begin(moved.at),
+        }
+    }
+
+    /// Interference from outside comes before the lateness that it caused: before the breaches from that position on.
+    fn interference(&mut self, before_jobs: usize, machine: &[(String, String)]) {
+        let mut causes = self.moves(machine);
+        causes.extend(self.outside.breaches(self.begin));
+        self.breaches.splice(before_jobs..before_jobs, causes);
+        self.warnings.extend(self.outside.warnings());
+    }
+
+    /// Records that the dispatchers of cores lost.
+    fn losses_on_cores(&mut self) {
+        for (core, seen) in self.plan.cores.iter().zip(&self.seen.cores) {
+            if seen.lost > 0 {
+                self.breaches.push(Breach::LostOnCore { cpu: core.cpu, records: seen.lost });
             }
-            found.extend(threads.into_iter().map(|(number, record)| {
-                let thread = if number == 0 { "dispatcher".to_owned() } else { format!("thread {number}") };
-                moved(None, Some(thread), core.cpu, record)
-            }));
         }
-        for (kind, at, cpu) in tasks.chain(probes) {
-            let task = (kind == Kind::Moved).then(|| self.plan.tasks[at].name.clone());
-            let thread = (kind == Kind::ProbeMoved).then(|| "probe".to_owned());
-            let mains = |record: &Record| kind == Kind::ProbeMoved && record.job == 1;
-            let main = self.of(kind, at).find(mains);
-            found.extend(main.map(|record| moved(None, Some(MAIN.to_owned()), cpu, record)));
-            let seen = self.of(kind, at).find(|record| !mains(record));
-            // A CPU number that does not fit into a record shows nothing.
-            let ran = [Kind::Start, Kind::Complete].into_iter().flat_map(|kind| self.of(kind, at));
-            let elsewhere = |record: &Record| record.cpu != u8::MAX && u16::from(record.cpu) != cpu;
-            let ran = ran.filter(|record| task.is_some() && pinned && elsewhere(record));
-            let ran = ran.min_by_key(|record| record.at).map(|record| {
-                let planned = self.planned.get(at).and_then(Option::as_ref);
-                let priority = planned.map_or(0, |planned| u64::from(planned.priority));
-                Record { value: 1 | priority << 8 | 1 << 16, ..record }
-            });
-            found.extend(seen.or(ran).map(|record| moved(task, thread, cpu, record)));
+    }
+
+    fn nothing_shown(&mut self, joined: &[TaskJobs]) {
+        let real_time = self.planned.iter().any(Option::is_some);
+        if real_time && joined.iter().all(|task| task.jobs.is_empty()) {
+            self.breaches.push(Breach::Nothing);
         }
-        found
+    }
+
+    /// The counts of cores as a whole, and their page faults.
+    fn cores(&mut self) -> Vec<CoreFigures> {
+        let cores = self.plan.cores.iter().zip(&self.seen.cores).filter_map(|(core, seen)| {
+            let (minor_faults, major_faults) =
+                (seen.count(Count::MinorFaults)?, seen.count(Count::MajorFaults)?);
+            Some(CoreFigures { cpu: core.cpu, minor_faults, major_faults })
+        });
+        let cores: Vec<CoreFigures> = cores.collect();
+        for core in &cores {
+            let (cpu, count) = (core.cpu, core.minor_faults.saturating_add(core.major_faults));
+            if count > 0 {
+                self.warnings.push(Warning::CoreFaults { cpu, count });
+            }
+        }
+        cores
+    }
+
+    /// What counts as nobody's fault.
+    fn not_counted(&mut self) {
+        if self.not_judged > 0 {
+            self.warnings.push(Warning::NotJudged { findings: self.not_judged });
+        }
+        if self.paused > 0 {
+            self.warnings.push(Warning::Paused { findings: self.paused });
+        }
+    }
+
+    /// The verdict, which takes the breaches.
+    fn verdict(&mut self) -> Verdict {
+        match (self.breaches.is_empty(), self.machine) {
+            (true, 0) => Verdict::Kept,
+            (true, late) => Verdict::KeptButMachine(late),
+            (false, _) => Verdict::Broken(std::mem::take(&mut self.breaches)),
+        }
+    }
+
+    /// Without real-time priorities there is no probe: no thread above the tasks measured how late the machine was.
+    fn probes(&self, machine: &[(String, String)]) -> Vec<ProbeFigures> {
+        let watched = machine.iter().all(|(key, _)| key != NO_PROBE);
+        let probe = |core: &CorePlan| {
+            let of_core = self.wakes.iter().filter(|&&(cpu, _, _)| cpu == core.cpu);
+            let of_core = of_core.map(|&(_, _, lateness)| lateness);
+            ProbeFigures {
+                cpu: core.cpu,
+                stalls: of_core.clone().count() as u64,
+                total_ns: of_core.clone().fold(0, u64::saturating_add),
+                max_ns: of_core.max().unwrap_or(0),
+            }
+        };
+        self.plan.cores.iter().filter(|_| watched).map(probe).collect()
+    }
+
+    fn services(&self) -> Vec<ServiceChange> {
+        let change = |change: &StateChange| {
+            let service = self.plan.services.get(usize::from(change.service))?.name.clone();
+            Some(ServiceChange { at_ns: self.since_begin(change.at), service, state: change.state })
+        };
+        self.seen.services.iter().filter_map(change).collect()
     }
 
     /// Forbidden actions of a task's thread, and jobs beyond their WCET.
@@ -662,17 +709,16 @@ impl Judge<'_> {
         let (mut slept, mut stopped) = (0u64, 0u64);
         let early: BTreeSet<u64> = found.early.iter().map(|job| job.number).collect();
         let starts: BTreeMap<u64, u64> = found.jobs.iter().map(|job| (job.number, job.start)).collect();
-        let records: Vec<Record> = self.of(Kind::Slept, at).collect();
-        for record in records {
+        for sleep in &self.seen.tasks[at].slept {
             // The judgement needs the probe's records from the job's start on, and that was before the records.
-            if early.contains(&record.job) {
-                self.not_judged = self.not_judged.saturating_add(record.value);
+            if early.contains(&sleep.job) {
+                self.not_judged = self.not_judged.saturating_add(sleep.times);
                 continue;
             }
-            let start = starts.get(&record.job).copied().unwrap_or(record.at.as_ns());
-            let stalled = stalls.stolen(start, record.at.as_ns()) > 0;
+            let start = starts.get(&sleep.job).copied().unwrap_or(sleep.at);
+            let stalled = stalls.stolen(start, sleep.at) > 0;
             let times = if stalled { &mut stopped } else { &mut slept };
-            *times = times.saturating_add(record.value);
+            *times = times.saturating_add(sleep.times);
         }
         let task = || figures.name.clone();
         if slept > 0 {
@@ -686,20 +732,15 @@ impl Judge<'_> {
     /// Errors of jobs, dropped releases, and missing records.
     fn losses(&mut self, at: usize, figures: &TaskFigures, real_time: bool) {
         let name = || figures.name.clone();
-        let failed = self.of(Kind::Failed, at).count() as u64;
-        if failed > 0 {
-            self.warnings.push(Warning::Failed { task: name(), jobs: failed });
+        let seen = &self.seen.tasks[at];
+        if seen.failed > 0 {
+            self.warnings.push(Warning::Failed { task: name(), jobs: seen.failed });
         }
-        let exceeded = self.of(Kind::ScopeExceeded, at).count() as u64;
-        if exceeded > 0 {
-            self.warnings.push(Warning::ScopeExceeded { task: name(), times: exceeded });
+        if seen.scope_exceeded > 0 {
+            self.warnings.push(Warning::ScopeExceeded { task: name(), times: seen.scope_exceeded });
         }
         // The overrun policy or a pause dropped the other ones.
-        let beyond: Vec<u64> = self
-            .of(Kind::Skip, at)
-            .filter(|record| record.value == 1)
-            .map(|record| record.at.as_ns())
-            .collect();
+        let beyond = &seen.beyond_backlog;
         if let Some(first) = beyond.iter().min() {
             let (task, releases, at_ns) = (name(), beyond.len() as u64, self.since_begin(*first));
             self.breaches.push(Breach::ReleasesDropped { task, releases, at_ns });

@@ -24,6 +24,7 @@ mod jobs;
 mod json;
 mod judge;
 mod notes;
+mod observations;
 mod output;
 mod outside;
 mod pauses;

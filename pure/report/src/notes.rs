@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Notable events of tasks and resources: attributes changed while the application ran, exhausted budgets, releases
-//! that came too soon, failed jobs.
+//! What a trace shows of a run beside jobs, decisions, values and stalls, which have forms of their own: notable
+//! events, each on the track of its subject. Attributes that changed while the application ran, exhausted budgets,
+//! releases that came too soon, failed jobs, losses, counts, interference from outside, the begin and the end.
 
-use taut_event::{Kind, Record};
+use std::collections::BTreeMap;
+
+use taut_event::{Count, Ending, Event, Foreign, Interference, ObservedPlacement, Record, Rest, Stood};
 use taut_model::SchedulingPolicy;
 use taut_plan::{ClassPlan, Plan};
 use taut_time::Duration;
 
+use crate::end;
+use crate::observations::{PAUSED, RUNNING, STOPPED};
+use crate::verdict::Ended;
+use crate::wording::{ended_text, foreign_thread, not_at_rest, plural, policy_text};
+
+#[cfg(doc)]
 use crate::decisions;
 
 /// A text at an instant, and a number.
@@ -26,56 +35,232 @@ pub(crate) struct Note {
 const CHANGE: &str = "change";
 /// The category of an unwanted event.
 const TROUBLE: &str = "trouble";
+/// The category of interference from outside.
+const OUTSIDE: &str = "outside";
+/// The category of a count.
+const COUNT: &str = "count";
+/// The category of the run as a whole.
+const RUN: &str = "run";
 
-/// The notes of a run, by position in the plan; resources in the order of [`decisions::resources`].
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Notes {
-    pub(crate) tasks: Vec<Vec<Note>>,
-    pub(crate) resources: Vec<Vec<Note>>,
+/// What a note is about: a position in the plan; resources in the order of [`decisions::resources`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Subject {
+    Application,
+    Service(usize),
+    Chain(usize),
+    Channel(usize),
+    Server(usize),
+    Core(usize),
+    Task(usize),
+    Resource(usize),
 }
 
-impl Notes {
-    pub(crate) fn of(plan: &Plan, records: &[Record]) -> Self {
-        let resources = decisions::resources(plan).len();
-        let mut notes =
-            Self { tasks: vec![Vec::new(); plan.tasks.len()], resources: vec![Vec::new(); resources] };
-        for record in records {
-            let subject = usize::from(record.subject);
-            let (on_task, text, (category, what, value)) = match record.kind {
-                Kind::Level => {
-                    let name = plan.tasks.get(subject).map(|task| task.name.as_str());
-                    let (text, what) = attribute(plan, name, record);
-                    (true, format!("level {text}"), (CHANGE, what, record.value))
-                }
-                Kind::Ceiling => {
-                    let (text, what) = attribute(plan, user(plan, subject), record);
-                    (false, format!("ceiling {text}"), (CHANGE, what, record.value))
-                }
-                Kind::Exhausted => {
-                    let text = format!("budget of {} used up", Duration::from_ns(record.value));
-                    (true, text, (TROUBLE, "budget_ns", record.value))
-                }
-                Kind::Overrun => {
-                    let text = "released while its job still ran".to_owned();
-                    (true, text, (TROUBLE, "job", record.job))
-                }
-                Kind::Skip => (true, "release dropped".to_owned(), (TROUBLE, "job", record.job)),
-                Kind::Failed => (true, "job failed".to_owned(), (TROUBLE, "code", record.value)),
-                Kind::ScopeExceeded => {
-                    (true, "release scope used up".to_owned(), (TROUBLE, "asked_bytes", record.value))
-                }
-                _ => continue,
-            };
-            let of = if on_task { &mut notes.tasks } else { &mut notes.resources };
-            if let Some(of) = of.get_mut(subject) {
-                of.push(Note { at: record.at.as_ns(), text, category, what, value });
-            }
-        }
-        for of in notes.tasks.iter_mut().chain(&mut notes.resources) {
-            of.sort_by_key(|note| note.at);
-        }
-        notes
+impl Subject {
+    /// The name of its track; `None` if tasks and resources show it, or the plan does not have it.
+    fn track(self, plan: &Plan) -> Option<String> {
+        Some(match self {
+            Self::Application => "application".to_owned(),
+            Self::Service(at) => format!("service {}", plan.services.get(at)?.name),
+            Self::Chain(at) => format!("chain {}", plan.chains.get(at)?.name),
+            Self::Channel(at) => format!("channel {}", plan.channels.get(at)?.name),
+            Self::Server(at) => format!("server {}", plan.servers.get(at)?.name),
+            Self::Core(at) => format!("dispatcher and probe, cpu {}", plan.cores.get(at)?.cpu),
+            Self::Task(_) | Self::Resource(_) => return None,
+        })
     }
+}
+
+/// The notes of a run, by subject; those of a subject by time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Notes(BTreeMap<Subject, Vec<Note>>);
+
+impl Notes {
+    pub(crate) fn new(plan: &Plan, records: &[Record]) -> Self {
+        let mut notes: BTreeMap<Subject, Vec<Note>> = BTreeMap::new();
+        let events = records.iter().filter_map(|record| Some((record.at.as_ns(), Event::of(record).ok()?)));
+        let own = events.filter_map(|(at, event)| Some((of_event(plan, event)?, at)));
+        let foreign = Foreign::of(records);
+        let foreign = foreign.iter().map(|thread| (of_foreign(thread), thread.until.as_ns()));
+        for ((subject, text, category, (what, value)), at) in own.chain(foreign) {
+            notes.entry(subject).or_default().push(Note { at, text, category, what, value });
+        }
+        notes.values_mut().for_each(|of| of.sort_by_key(|note| note.at));
+        Self(notes)
+    }
+
+    /// The notes of a subject.
+    pub(crate) fn of(&self, subject: Subject) -> Vec<Note> {
+        self.0.get(&subject).cloned().unwrap_or_default()
+    }
+
+    /// The notes of subjects that are neither tasks nor resources, by the names of their tracks.
+    pub(crate) fn others(&self, plan: &Plan) -> Vec<(String, Vec<Note>)> {
+        self.0.iter().filter_map(|(subject, notes)| Some((subject.track(plan)?, notes.clone()))).collect()
+    }
+}
+
+/// A note without its instant: subject, text, category, and the number with its meaning.
+type Content = (Subject, String, &'static str, (&'static str, u64));
+
+/// What is to be noted of an event; `None` if the trace shows it in another form.
+fn of_event(plan: &Plan, event: Event) -> Option<Content> {
+    Some(match event {
+        // Jobs, with their deadlines.
+        Event::Release { .. } | Event::Start { .. } | Event::Complete { .. } | Event::Miss { .. } => {
+            return None;
+        }
+        // Switches, sections and holders.
+        Event::Preempt { .. } | Event::Resume { .. } | Event::Granted { .. } => return None,
+        Event::Locked { .. } | Event::Unlock { .. } | Event::Spin { .. } | Event::Suspend { .. } => {
+            return None;
+        }
+        // Values, stalls, and what is joined.
+        Event::Send { .. } | Event::Receive { .. } | Event::Stall { .. } | Event::Foreign { .. } => {
+            return None;
+        }
+        Event::Begin { running } => begun(running),
+        Event::End { ending } => ended(plan, ending),
+        Event::SafeState { result, took, .. } => at_rest(result, took),
+        Event::Stopped { interference } => interfered(interference),
+        Event::Overrun { task, job, .. } => trouble(task, "released while its job still ran", ("job", job)),
+        Event::Skip { task, job, .. } => trouble(task, "release dropped", ("job", job)),
+        Event::Failed { task, code, .. } => trouble(task, "job failed", ("code", code)),
+        Event::ScopeExceeded { task, bytes, .. } => {
+            trouble(task, "release scope used up", ("asked_bytes", bytes))
+        }
+        Event::Exhausted { task, budget, .. } => {
+            trouble(task, &format!("budget of {budget} used up"), ("budget_ns", budget.as_ns()))
+        }
+        Event::Slept { task, times, .. } => trouble(task, "slept with a resource", ("times", times)),
+        Event::Stood { task, job, place, resource } => {
+            let text = end::stood_text(plan, &Stood { task, job, at: place, resource });
+            trouble(task, &text, ("job", job))
+        }
+        Event::Level { task, level } => level_of(plan, task, level),
+        Event::Ceiling { resource, ceiling } => ceiling_of(plan, resource, ceiling),
+        Event::Looked { task } => looked(plan, task)?,
+        Event::Lost { task, records } => lost(Subject::Task(task.into()), "record", records),
+        Event::CoreLost { core, records } => lost(Subject::Core(core.into()), "record", records),
+        Event::Drop { channel, values, .. } => lost(Subject::Channel(channel.into()), "value", values),
+        Event::Counted { task, count, times } => counted(Subject::Task(task.into()), count, times),
+        Event::CoreCounted { core, count, times } => counted(Subject::Core(core.into()), count, times),
+        Event::Service { service, task, state } => follows(plan, service, task, state),
+        Event::ChainEnd { chain, age, .. } => aged(chain, age),
+        Event::Budget { server, budget } => budgeted(server, budget),
+        Event::Beside { server, others, .. } => not_charged(server, others),
+        Event::Moved { task, placement } => moved(Subject::Task(task.into()), "its thread", placement),
+        Event::ProbeMoved { core, is_main, placement } => {
+            let thread = if is_main { "the main thread" } else { "the probe" };
+            moved(Subject::Core(core.into()), thread, placement)
+        }
+        Event::CoreMoved { core, worker, placement } => {
+            let thread = if worker == 0 { "the dispatcher".to_owned() } else { format!("thread {worker}") };
+            moved(Subject::Core(core.into()), &thread, placement)
+        }
+    })
+}
+
+fn trouble(task: u16, text: &str, number: (&'static str, u64)) -> Content {
+    (Subject::Task(task.into()), text.to_owned(), TROUBLE, number)
+}
+
+fn lost(subject: Subject, what: &str, count: u64) -> Content {
+    (subject, format!("{} lost", plural(count, what, &format!("{what}s"))), TROUBLE, ("lost", count))
+}
+
+fn counted(subject: Subject, count: Count, times: u64) -> Content {
+    (subject, format!("{}: {times}", count.name()), COUNT, ("times", times))
+}
+
+fn begun(running: Duration) -> Content {
+    (Subject::Application, "release 0".to_owned(), RUN, ("running_ns", running.as_ns()))
+}
+
+fn ended(plan: &Plan, ending: Ending) -> Content {
+    let text = match (Ended::of(ending, plan), ending) {
+        (Some(ended), _) => ended_text(&ended),
+        (None, Ending::Signal(signal)) => format!("ended by signal {signal}, orderly"),
+        (None, _) => "ended by itself".to_owned(),
+    };
+    let signal = if let Ending::Signal(signal) | Ending::Killed(signal) = ending { signal.into() } else { 0 };
+    (Subject::Application, text, RUN, ("signal", signal))
+}
+
+fn at_rest(result: Option<Rest>, took: Duration) -> Content {
+    let text = match end::unrest(result) {
+        None => "outputs were brought to rest".to_owned(),
+        Some(why) => not_at_rest(why, took.as_ns()),
+    };
+    (Subject::Application, text, RUN, ("took_ns", took.as_ns()))
+}
+
+fn interfered(interference: Interference) -> Content {
+    match interference {
+        Interference::Stopped => {
+            let text = "all threads continue: something had stopped them".to_owned();
+            (Subject::Application, text, OUTSIDE, ("pid", 0))
+        }
+        Interference::Traced { pid } => {
+            let text = format!("process {pid} traces the application");
+            (Subject::Application, text, OUTSIDE, ("pid", pid.into()))
+        }
+    }
+}
+
+fn moved(subject: Subject, thread: &str, placement: ObservedPlacement) -> Content {
+    let ObservedPlacement { policy, priority, is_unpinned } = placement;
+    let pinned = if is_unpinned { ", not on its CPU alone" } else { "" };
+    let policy = policy_text(policy.into(), priority.into());
+    let text = format!("{thread} was moved from outside: {policy}{pinned}");
+    (subject, text, OUTSIDE, ("priority", priority.into()))
+}
+
+fn of_foreign(thread: &Foreign) -> Content {
+    let who = foreign_thread(&thread.name(), thread.tid, thread.policy.into(), thread.priority.into());
+    let text = format!("{who}, ran for {}", Duration::from_ns(thread.ran_ns));
+    (Subject::Core(thread.core.into()), text, OUTSIDE, ("ran_ns", thread.ran_ns))
+}
+
+/// A core looked at its calendar; its first task is given.
+fn looked(plan: &Plan, task: u16) -> Option<Content> {
+    let cpu = plan.cpu_of(plan.tasks.get(usize::from(task))?)?;
+    let core = plan.cores.iter().position(|core| core.cpu == cpu)?;
+    Some((Subject::Core(core), "calendar looked at".to_owned(), RUN, ("task", task.into())))
+}
+
+fn follows(plan: &Plan, service: u16, task: u16, state: u64) -> Content {
+    let task = plan.tasks.get(usize::from(task)).map_or("?", |task| &task.name);
+    let state_name = match state {
+        RUNNING => "running".to_owned(),
+        PAUSED => "paused".to_owned(),
+        STOPPED => "stopped".to_owned(),
+        other => format!("in state {other}"),
+    };
+    (Subject::Service(service.into()), format!("{task} is {state_name}"), CHANGE, ("state", state))
+}
+
+fn aged(chain: u16, age: Duration) -> Content {
+    (Subject::Chain(chain.into()), format!("age {age}"), RUN, ("age_ns", age.as_ns()))
+}
+
+fn budgeted(server: u16, budget: Duration) -> Content {
+    (Subject::Server(server.into()), format!("budget {budget}"), RUN, ("budget_ns", budget.as_ns()))
+}
+
+fn not_charged(server: u16, others: Duration) -> Content {
+    let text = format!("not charged for {others}, in which threads from outside ran");
+    (Subject::Server(server.into()), text, OUTSIDE, ("others_ns", others.as_ns()))
+}
+
+fn level_of(plan: &Plan, task: u16, level: u64) -> Content {
+    let name = plan.tasks.get(usize::from(task)).map(|task| task.name.as_str());
+    let (text, what) = attribute(plan, name, level);
+    (Subject::Task(task.into()), format!("level {text}"), CHANGE, (what, level))
+}
+
+fn ceiling_of(plan: &Plan, resource: u16, ceiling: u64) -> Content {
+    let (text, what) = attribute(plan, user(plan, resource.into()), ceiling);
+    (Subject::Resource(resource.into()), format!("ceiling {text}"), CHANGE, (what, ceiling))
 }
 
 /// A user of a resource; all its users are on one core.
@@ -88,14 +273,14 @@ fn user(plan: &Plan, resource: usize) -> Option<&str> {
 }
 
 /// The value as text, and its meaning on that task's core: a priority, or under EDF a relative deadline.
-fn attribute(plan: &Plan, task: Option<&str>, record: &Record) -> (String, &'static str) {
+fn attribute(plan: &Plan, task: Option<&str>, value: u64) -> (String, &'static str) {
     let cpu = task.and_then(|name| plan.task(name)).and_then(|at| match &plan.tasks[at].class {
         ClassPlan::RealTime { cpu, .. } => Some(*cpu),
         ClassPlan::BestEffort {} => None,
     });
     let core = plan.cores.iter().find(|core| Some(core.cpu) == cpu);
     match core.map(|core| core.scheduler) {
-        Some(SchedulingPolicy::Edf) => (Duration::from_ns(record.value).to_string(), "deadline_ns"),
-        _ => (record.value.to_string(), "priority"),
+        Some(SchedulingPolicy::Edf) => (Duration::from_ns(value).to_string(), "deadline_ns"),
+        _ => (value.to_string(), "priority"),
     }
 }

@@ -17,10 +17,11 @@
 
 use std::collections::BTreeMap;
 
-use taut_event::{Foreign, Kind, Record};
+use taut_event::{Foreign, Interference, Record};
 use taut_plan::Plan;
 
 use crate::blame::Stalls;
+use crate::observations::Observations;
 use crate::verdict::{Breach, Cause, Warning};
 
 /// A thread looks for a tracer each 20 ms, and the tracer slows that thread down: sightings no further apart than
@@ -65,30 +66,23 @@ impl Other {
     }
 }
 
-/// All interference from outside.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Outside {
-    held: Vec<Held>,
-    /// By CPU and thread number.
-    others: BTreeMap<(u16, u32), Other>,
-}
-
-impl Outside {
-    pub(crate) fn of(plan: &Plan, records: &[Record], stalls: &BTreeMap<u16, Stalls>) -> Self {
-        let mut held: Vec<Held> = Vec::new();
-        let mut seen: Vec<&Record> = records.iter().filter(|record| record.kind == Kind::Stopped).collect();
-        seen.sort_by_key(|record| record.at);
-        for record in seen {
-            let at = record.at.as_ns();
-            if record.job == 1 {
-                let by = u32::try_from(record.value).ok();
+/// The spans in which all threads were stopped or traced.
+fn held(seen: &Observations, stalls: &BTreeMap<u16, Stalls>) -> Vec<Held> {
+    let mut held: Vec<Held> = Vec::new();
+    let mut interference = seen.interference.clone();
+    interference.sort_by_key(|(at, _)| *at);
+    for (at, interference) in interference {
+        match interference {
+            Interference::Traced { pid } => {
+                let by = Some(pid);
                 // The tracer attached between the previous look and this one.
                 let from = at.saturating_sub(TRACED_APART_NS);
                 match held.iter_mut().rev().find(|held| held.by == by) {
                     Some(last) if from <= last.to => last.to = at,
                     _ => held.push(Held { from, to: at, by }),
                 }
-            } else {
+            }
+            Interference::Stopped => {
                 // A process that was not stopped can also receive the signal to continue: then its probes did not
                 // stand still.
                 let (from, to) = (at.saturating_sub(AWAKE_NS), at.saturating_add(AWAKE_NS));
@@ -98,6 +92,24 @@ impl Outside {
                 }
             }
         }
+    }
+    held
+}
+
+/// All interference from outside.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outside {
+    held: Vec<Held>,
+    /// By CPU and thread number.
+    others: BTreeMap<(u16, u32), Other>,
+}
+
+impl Outside {
+    pub(crate) fn of(
+        plan: &Plan,
+        (records, seen): (&[Record], &Observations),
+        stalls: &BTreeMap<u16, Stalls>,
+    ) -> Self {
         let mut others: BTreeMap<(u16, u32), Other> = BTreeMap::new();
         for thread in Foreign::of(records) {
             let Some(core) = plan.cores.get(usize::from(thread.core)) else { continue };
@@ -105,7 +117,7 @@ impl Outside {
             let other = other.or_insert_with(|| Other { thread, ran: Vec::new(), late: 0 });
             other.ran.push((thread.since.as_ns(), thread.until.as_ns(), thread.ran_ns));
         }
-        Self { held, others }
+        Self { held: held(seen, stalls), others }
     }
 
     /// Whether all threads were stopped or traced at any time between two instants.

@@ -11,11 +11,9 @@
 
 use std::collections::BTreeMap;
 
-use taut_event::{Kind, Record};
 use taut_plan::{Arrival, ClassPlan, Plan};
 
-/// `State::Running` of `taut_run`, as recorded.
-const RUNNING: u64 = 1;
+use crate::observations::{Observations, RUNNING};
 
 /// By task: the spans from each pause until its effects are over, in order.
 #[derive(Debug, Default)]
@@ -30,24 +28,24 @@ struct Queue {
 }
 
 impl Pauses {
-    pub(crate) fn of(plan: &Plan, records: &[Record]) -> Self {
+    pub(crate) fn of(plan: &Plan, seen: &Observations) -> Self {
         let mut pauses: BTreeMap<usize, Vec<(u64, u64)>> = BTreeMap::new();
-        let mut changes: Vec<&Record> =
-            records.iter().filter(|record| record.kind == Kind::Service).collect();
-        changes.sort_by_key(|record| record.at);
-        for record in changes {
-            let Some(task) = usize::try_from(record.job).ok().filter(|task| *task < plan.tasks.len()) else {
+        let mut changes = seen.services.clone();
+        changes.sort_by_key(|change| change.at);
+        for change in changes {
+            let task = usize::from(change.task);
+            if task >= plan.tasks.len() {
                 continue;
-            };
+            }
             let of = pauses.entry(task).or_default();
-            match (record.value, of.last_mut()) {
-                (RUNNING, Some((_, until))) if *until == u64::MAX => *until = record.at.as_ns(),
+            match (change.state, of.last_mut()) {
+                (RUNNING, Some((_, until))) if *until == u64::MAX => *until = change.at,
                 (RUNNING, _) | (_, Some((_, u64::MAX))) => {}
-                _ => of.push((record.at.as_ns(), u64::MAX)),
+                _ => of.push((change.at, u64::MAX)),
             }
         }
         for (task, pauses) in &mut pauses {
-            let queues = queues(plan, records, *task);
+            let queues = queues(plan, seen, *task);
             for (_, until) in pauses.iter_mut().filter(|(_, until)| *until != u64::MAX) {
                 *until = queues.iter().map(|queue| queue.over(*until)).fold(*until, u64::max);
             }
@@ -85,7 +83,7 @@ impl Queue {
 }
 
 /// The queues that a task reads.
-fn queues(plan: &Plan, records: &[Record], task: usize) -> Vec<Queue> {
+fn queues(plan: &Plan, seen: &Observations, task: usize) -> Vec<Queue> {
     let of = &plan.tasks[task];
     let trigger = match &of.class {
         ClassPlan::RealTime { arrival: Arrival::Sporadic { min_gap, trigger }, .. } => {
@@ -97,19 +95,14 @@ fn queues(plan: &Plan, records: &[Record], task: usize) -> Vec<Queue> {
         channel.kind == taut_plan::ChannelKind::Queue
             && channel.readers.iter().any(|reader| reader.name == of.name)
     });
-    let times = |kind, subject: usize| {
-        let of = move |record: &&Record| record.kind == kind && usize::from(record.subject) == subject;
-        records.iter().filter(of)
-    };
     let queue = |(at, channel): (usize, &taut_plan::ChannelPlan)| {
-        let received = times(Kind::Receive, at).map(|record| record.at.as_ns());
-        let waited = times(Kind::Receive, at).map(|record| record.value);
+        let received = seen.channels[at].received.iter();
         let mut taken: Vec<(u64, u64)> =
-            received.zip(waited).map(|(taken, waited)| (taken.saturating_sub(waited), taken)).collect();
+            received.map(|(taken, waited)| (taken.saturating_sub(*waited), *taken)).collect();
         taken.sort_by_key(|(_, taken)| *taken);
         let gap = trigger.filter(|(trigger, _)| **trigger == channel.name).map(|(_, gap)| gap);
         let releases = gap.map(|gap| {
-            let mut releases: Vec<u64> = times(Kind::Release, task).map(|record| record.at.as_ns()).collect();
+            let mut releases = seen.tasks[task].releases.clone();
             releases.sort_unstable();
             (releases, gap)
         });

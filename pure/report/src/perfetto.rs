@@ -5,7 +5,8 @@
 //! arguments, a track of its deadlines, and a counter of response times. The track of its thread shows the resources
 //! that it holds and waits for, changes of its level, exhausted budgets, and values as flows from sender to receiver.
 //! Each resource has a track with its holders and its ceilings. Each CPU has the switches, so that its track shows
-//! which task ran. Stalls of the machine and the response in focus have tracks of their own.
+//! which task ran. Stalls of the machine and the response in focus have tracks of their own, and so have the notable
+//! events of the run, and of each channel, chain, server, service and core.
 //!
 //! The viewer's demands: a flow needs at least two events; a thread that completed leaves its CPU asleep (1) and a
 //! preempted one runnable (0); the slices of a track nest, so a job that waited for its predecessor begins where that
@@ -53,6 +54,10 @@ fn deadlines_track(task: usize) -> u64 {
 fn resource_track(resource: usize) -> u64 {
     500_000 + resource as u64
 }
+/// The notable events of what is neither a task nor a resource.
+fn other_track(other: usize) -> u64 {
+    600_000 + other as u64
+}
 /// The track of the response in focus.
 const MARK: u64 = 2;
 /// The track of the report's verdict.
@@ -75,6 +80,9 @@ pub(crate) fn write(tracks: &Tracks) -> Vec<u8> {
     trace.values(tracks);
     if let Some(mark) = &tracks.mark {
         trace.mark(&tracks.tasks[mark.task].name, mark);
+    }
+    for (at, (_, notes)) in tracks.others.iter().enumerate() {
+        trace.notes(other_track(at), notes);
     }
     trace.notes(VERDICT, &tracks.verdict);
     for track in &tracks.cpu_tracks {
@@ -152,6 +160,9 @@ impl Trace {
             let name = format!("machine stalls, cpu {}", track.cpu);
             self.packet(Message::new().message(60, &under(stall_track(track.cpu), &name)));
         }
+        for (at, (name, _)) in tracks.others.iter().enumerate() {
+            self.packet(Message::new().message(60, &under(other_track(at), name)));
+        }
     }
 
     fn jobs(&mut self, at: usize, task: &Task, end_of_run: u64) {
@@ -221,7 +232,7 @@ impl Trace {
         }
     }
 
-    /// The notes of a task or a resource.
+    /// The notes of a task, a resource or another subject.
     fn notes(&mut self, track: u64, notes: &[Note]) {
         for note in notes {
             self.event(note.at, &number(instant(track, note.category, &note.text), note.what, note.value));

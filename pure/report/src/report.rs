@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use taut_event::{Ending, Record};
+use taut_event::Ending;
 use taut_plan::Plan;
 
 use crate::decisions::Decisions;
@@ -10,6 +10,7 @@ use crate::figures::{
 };
 use crate::jobs::Job;
 use crate::notes::Notes;
+use crate::observations::ValueEnd;
 use crate::verdict::{Verdict, Warning};
 
 /// A plan and a recorded run of it.
@@ -41,7 +42,7 @@ pub struct Report {
     /// The probe's records: CPU, instant of the wake, lateness; by time.
     pub(crate) stalls: Vec<(u16, u64, u64)>,
     /// Sends and receives, by time.
-    pub(crate) values: Vec<Record>,
+    pub(crate) values: Vec<ValueEnd>,
     /// The decisions that dispatchers recorded.
     pub(crate) decisions: Decisions,
     pub(crate) notes: Notes,

@@ -92,6 +92,27 @@ struct Live {
     sections: Vec<String>,
 }
 
+impl Live {
+    /// A task without jobs.
+    fn new(track: usize, core: usize) -> Self {
+        Self { track, core, jobs: VecDeque::new(), runs: None, waits: false, sections: Vec::new() }
+    }
+}
+
+/// The tracks of a plan's tasks, empty.
+fn planned_tracks(plan: &Plan) -> Tracks {
+    let task = |task: &taut_plan::TaskPlan| match &task.class {
+        ClassPlan::RealTime { priority, deadline, .. } => Task {
+            name: task.name.clone(),
+            priority: *priority,
+            deadline: Some(deadline.as_ns()),
+            ..Task::default()
+        },
+        ClassPlan::BestEffort {} => Task { name: task.name.clone(), ..Task::default() },
+    };
+    Tracks { app: plan.app.clone(), tasks: plan.tasks.iter().map(task).collect(), ..Tracks::default() }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Begun {
     job: Job,
@@ -116,38 +137,22 @@ impl Simulated {
     /// A run of a plan's tasks that has not begun. Tasks and cores of the set go to the tracks of the plan's tasks,
     /// by name, and cores, by position; tasks that the plan does not have come after those of the plan.
     pub fn new(plan: &Plan, set: &TaskSet, window: &Window<'_>) -> Self {
-        let task = |task: &taut_plan::TaskPlan| match &task.class {
-            ClassPlan::RealTime { priority, deadline, .. } => Task {
-                name: task.name.clone(),
-                priority: *priority,
-                deadline: Some(deadline.as_ns()),
-                ..Task::default()
-            },
-            ClassPlan::BestEffort {} => Task { name: task.name.clone(), ..Task::default() },
-        };
-        let mut tracks = Tracks {
-            app: plan.app.clone(),
-            tasks: plan.tasks.iter().map(task).collect(),
-            ..Tracks::default()
-        };
-        let mut tasks = Vec::with_capacity(set.tasks().len());
-        for (at, task) in set.tasks().iter().enumerate() {
-            let track = plan.task(&task.name).unwrap_or_else(|| {
-                tracks.tasks.push(Task { name: task.name.clone(), ..Task::default() });
-                tracks.tasks.len() - 1
-            });
-            let shown = &mut tracks.tasks[track];
-            shown.bound = window.bounds.get(at).copied().flatten().map(Duration::as_ns);
-            shown.deadline = Some(task.deadline.as_ns());
-            tasks.push(Live {
-                track,
-                core: task.core,
-                jobs: VecDeque::new(),
-                runs: None,
-                waits: false,
-                sections: Vec::new(),
-            });
-        }
+        let mut tracks = planned_tracks(plan);
+        let tasks: Vec<Live> = set
+            .tasks()
+            .iter()
+            .enumerate()
+            .map(|(at, task)| {
+                let track = plan.task(&task.name).unwrap_or_else(|| {
+                    tracks.tasks.push(Task { name: task.name.clone(), ..Task::default() });
+                    tracks.tasks.len() - 1
+                });
+                let shown = &mut tracks.tasks[track];
+                shown.bound = window.bounds.get(at).copied().flatten().map(Duration::as_ns);
+                shown.deadline = Some(task.deadline.as_ns());
+                Live::new(track, task.core)
+            })
+            .collect();
         let cpu = |core: usize| {
             plan.cores.get(core).map_or(u16::try_from(core).unwrap_or(u16::MAX), |core| core.cpu)
         };
@@ -183,15 +188,8 @@ impl Simulated {
         let task = |(at, task): (usize, &taut_plan::TaskPlan)| {
             let cpu = plan.cpu_of(task);
             let core = cpu.and_then(|cpu| plan.cores.iter().position(|core| core.cpu == cpu));
-            Live {
-                track: at,
-                // A task without a core is in no event.
-                core: core.unwrap_or(0),
-                jobs: VecDeque::new(),
-                runs: None,
-                waits: false,
-                sections: Vec::new(),
-            }
+            // A task without a core is in no event.
+            Live::new(at, core.unwrap_or(0))
         };
         let resource = |(name, _)| Resource { name, ..Resource::default() };
         let resources: Vec<Resource> = decisions::resources(plan).into_iter().map(resource).collect();

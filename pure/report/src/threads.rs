@@ -18,56 +18,59 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 
-use taut_event::{Kind, Record};
+use crate::decisions::{Decision, DecisionKind};
 
-use crate::decisions::Decision;
-
-/// Whether a thread writes such a record itself, while it runs, at that instant.
-fn by_itself(kind: Kind) -> bool {
-    matches!(kind, Kind::Start | Kind::Suspend | Kind::Spin | Kind::Locked | Kind::Unlock | Kind::Complete)
+/// Whether a thread records that itself, while it runs, at that instant.
+fn by_itself(what: DecisionKind) -> bool {
+    match what {
+        DecisionKind::Start | DecisionKind::Complete => true,
+        DecisionKind::Suspend(_) | DecisionKind::Spin(_) => true,
+        DecisionKind::Locked(_) | DecisionKind::Unlock(_) => true,
+        DecisionKind::Release { .. } | DecisionKind::Granted(_) => false,
+        DecisionKind::Preempt | DecisionKind::Resume => false,
+    }
 }
 
-/// A core's records, by time, with the [`Kind::Preempt`] and [`Kind::Resume`] records that must have happened in
-/// between; `urgency` gives that of a task.
+/// A core's records, by time, with the preemptions and resumptions that must have happened in between; `urgency`
+/// gives that of a task.
 pub(crate) fn with_switches(said: Vec<Decision>, urgency: impl Fn(u16) -> u8) -> Vec<Decision> {
     let mut ahead: BTreeMap<(u16, u64), VecDeque<usize>> = BTreeMap::new();
-    for (at, Decision { record, .. }) in said.iter().enumerate().filter(|(_, of)| by_itself(of.record.kind)) {
-        ahead.entry((record.subject, record.job)).or_default().push_back(at);
+    for (at, Decision { task, job, .. }) in said.iter().enumerate().filter(|(_, of)| by_itself(of.what)) {
+        ahead.entry((*task, *job)).or_default().push_back(at);
     }
     let mut all = Vec::with_capacity(said.len());
     let mut ready: Vec<(u16, u64)> = Vec::new();
     let mut runs: Option<(u16, u64)> = None;
     for decision in said {
-        let Decision { at, record } = decision;
-        if !by_itself(record.kind) {
+        let Decision { at, task, job, what } = decision;
+        if !by_itself(what) {
             all.push(decision);
             continue;
         }
-        let me = (record.subject, record.job);
+        let me = (task, job);
         ahead.get_mut(&me).map(VecDeque::pop_front);
-        let switch =
-            |kind, (subject, job)| Decision { at, record: Record { kind, subject, job, value: 0, ..record } };
-        if runs != Some(me) || record.kind == Kind::Start {
-            all.extend(runs.map(|other| switch(Kind::Preempt, other)));
-            if record.kind != Kind::Start {
-                all.push(switch(Kind::Resume, me));
+        let switch = |what, (task, job)| Decision { at, task, job, what };
+        if runs != Some(me) || what == DecisionKind::Start {
+            all.extend(runs.map(|other| switch(DecisionKind::Preempt, other)));
+            if what != DecisionKind::Start {
+                all.push(switch(DecisionKind::Resume, me));
             }
         }
         all.push(decision);
         // If another job of the same task is still there, the record of its end was lost.
-        ready.retain(|(task, _)| *task != record.subject);
-        let stays = !matches!(record.kind, Kind::Suspend | Kind::Complete);
+        ready.retain(|(other, _)| *other != task);
+        let stays = !matches!(what, DecisionKind::Suspend(_) | DecisionKind::Complete);
         ready.extend(stays.then_some(me));
         let again = |job: &(u16, u64)| ahead.get(job).and_then(|ahead| ahead.front()).copied();
         let rank = |job: &&(u16, u64)| (again(job).unwrap_or(usize::MAX), Reverse(urgency(job.0)));
-        let next = match record.kind {
-            Kind::Suspend | Kind::Unlock => ready.iter().min_by_key(rank).copied(),
+        let next = match what {
+            DecisionKind::Suspend(_) | DecisionKind::Unlock(_) => ready.iter().min_by_key(rank).copied(),
             _ => ready.last().copied(),
         };
         runs = stays.then_some(me);
         if next != runs {
-            all.extend(runs.map(|other| switch(Kind::Preempt, other)));
-            all.extend(next.map(|next| switch(Kind::Resume, next)));
+            all.extend(runs.map(|other| switch(DecisionKind::Preempt, other)));
+            all.extend(next.map(|next| switch(DecisionKind::Resume, next)));
         }
         // The jobs that ran before it come before it in `ready`.
         ready.retain(|job| Some(*job) != next);
@@ -79,9 +82,14 @@ pub(crate) fn with_switches(said: Vec<Decision>, urgency: impl Fn(u16) -> u8) ->
 
 #[cfg(test)]
 mod tests {
-    use taut_time::Instant;
+    use taut_time::{Duration, Instant};
 
     use super::*;
+
+    const LOCKED: DecisionKind = DecisionKind::Locked(0);
+    const UNLOCK: DecisionKind = DecisionKind::Unlock(0);
+    const SPIN: DecisionKind = DecisionKind::Spin(0);
+    const SUSPEND: DecisionKind = DecisionKind::Suspend(0);
 
     const LOW: u16 = 0;
     const MEDIUM: u16 = 1;
@@ -89,25 +97,24 @@ mod tests {
 
     /// Takes the threads' records as `(at, task, kind)`; returns which task runs from when on, `None` for an idle
     /// core.
-    fn runs(said: &[(u64, u16, Kind)]) -> Vec<(u64, Option<u16>)> {
-        let decision = |&(at, subject, kind): &(u64, u16, Kind)| {
-            let record = Record { at: Instant::from_ns(at), kind, cpu: 0, subject, job: 7, value: 0 };
-            Decision { at, record }
-        };
+    fn runs(said: &[(u64, u16, DecisionKind)]) -> Vec<(u64, Option<u16>)> {
+        let decision = |&(at, task, what): &(u64, u16, DecisionKind)| Decision { at, task, job: 7, what };
         let mut runs: Vec<(u64, Option<u16>)> = Vec::new();
-        for Decision { at, record } in with_switches(said.iter().map(decision).collect(), |task| task as u8) {
+        for Decision { at, task, what, .. } in
+            with_switches(said.iter().map(decision).collect(), |task| task as u8)
+        {
             let now = runs.last().and_then(|last| last.1);
-            let next = match record.kind {
-                Kind::Start | Kind::Resume => {
+            let next = match what {
+                DecisionKind::Start | DecisionKind::Resume => {
                     assert_eq!(now, None, "at {at} nobody else runs");
-                    Some(record.subject)
+                    Some(task)
                 }
-                Kind::Preempt | Kind::Suspend | Kind::Complete => {
-                    assert_eq!(now, Some(record.subject), "at {at} who leaves is who ran");
+                DecisionKind::Preempt | DecisionKind::Suspend(_) | DecisionKind::Complete => {
+                    assert_eq!(now, Some(task), "at {at} who leaves is who ran");
                     None
                 }
                 _ => {
-                    assert!(!by_itself(record.kind) || now == Some(record.subject), "who records runs");
+                    assert!(!by_itself(what) || now == Some(task), "who records runs");
                     continue;
                 }
             };
@@ -119,23 +126,23 @@ mod tests {
     }
 
     /// `low` holds the resource that `high` waits for, and `medium` comes between.
-    fn inversion(boosted: bool) -> Vec<(u64, u16, Kind)> {
+    fn inversion(boosted: bool) -> Vec<(u64, u16, DecisionKind)> {
         let mut said = vec![
-            (0, LOW, Kind::Start),
-            (1, LOW, Kind::Locked),
-            (10, MEDIUM, Kind::Start),
-            (20, HIGH, Kind::Start),
-            (25, HIGH, Kind::Suspend),
+            (0, LOW, DecisionKind::Start),
+            (1, LOW, LOCKED),
+            (10, MEDIUM, DecisionKind::Start),
+            (20, HIGH, DecisionKind::Start),
+            (25, HIGH, SUSPEND),
         ];
-        let high = [(60, HIGH, Kind::Locked), (61, HIGH, Kind::Unlock), (70, HIGH, Kind::Complete)];
+        let high = [(60, HIGH, LOCKED), (61, HIGH, UNLOCK), (70, HIGH, DecisionKind::Complete)];
         if boosted {
-            said.push((60, LOW, Kind::Unlock));
+            said.push((60, LOW, UNLOCK));
             said.extend(high);
-            said.extend([(90, MEDIUM, Kind::Complete), (95, LOW, Kind::Complete)]);
+            said.extend([(90, MEDIUM, DecisionKind::Complete), (95, LOW, DecisionKind::Complete)]);
         } else {
-            said.extend([(50, MEDIUM, Kind::Complete), (60, LOW, Kind::Unlock)]);
+            said.extend([(50, MEDIUM, DecisionKind::Complete), (60, LOW, UNLOCK)]);
             said.extend(high);
-            said.push((95, LOW, Kind::Complete));
+            said.push((95, LOW, DecisionKind::Complete));
         }
         said
     }
@@ -158,12 +165,12 @@ mod tests {
     #[test]
     fn who_waits_for_ever_never_runs_again() {
         let said = [
-            (0, LOW, Kind::Start),
-            (5, HIGH, Kind::Start),
-            (6, HIGH, Kind::Suspend),
-            (9, LOW, Kind::Suspend),
-            (20, MEDIUM, Kind::Start),
-            (22, MEDIUM, Kind::Complete),
+            (0, LOW, DecisionKind::Start),
+            (5, HIGH, DecisionKind::Start),
+            (6, HIGH, SUSPEND),
+            (9, LOW, SUSPEND),
+            (20, MEDIUM, DecisionKind::Start),
+            (22, MEDIUM, DecisionKind::Complete),
         ];
         let expected =
             [(0, Some(LOW)), (5, Some(HIGH)), (6, Some(LOW)), (9, None), (20, Some(MEDIUM)), (22, None)];
@@ -174,10 +181,10 @@ mod tests {
     #[test]
     fn what_is_not_said_is_the_most_urgent() {
         let said = [
-            (0, LOW, Kind::Start),
-            (5, HIGH, Kind::Start),
-            (8, MEDIUM, Kind::Start),
-            (9, MEDIUM, Kind::Complete),
+            (0, LOW, DecisionKind::Start),
+            (5, HIGH, DecisionKind::Start),
+            (8, MEDIUM, DecisionKind::Start),
+            (9, MEDIUM, DecisionKind::Complete),
         ];
         let expected = [(0, Some(LOW)), (5, Some(HIGH)), (8, Some(MEDIUM)), (9, Some(HIGH))];
         assert_eq!(runs(&said), expected);
@@ -187,13 +194,13 @@ mod tests {
     #[test]
     fn any_records_give_one_at_a_time() {
         let kinds = [
-            Kind::Start,
-            Kind::Suspend,
-            Kind::Spin,
-            Kind::Locked,
-            Kind::Unlock,
-            Kind::Complete,
-            Kind::Release,
+            DecisionKind::Start,
+            SUSPEND,
+            SPIN,
+            LOCKED,
+            UNLOCK,
+            DecisionKind::Complete,
+            DecisionKind::Release { arrival: Instant::from_ns(0), delay: Duration::ZERO },
         ];
         let mut chance = 7_u64;
         for _ in 0..2_000 {

@@ -8,10 +8,9 @@
 
 use std::collections::BTreeMap;
 
-use taut_event::Kind;
-
 use crate::jobs::Job;
-use crate::notes::Note;
+use crate::notes::{Note, Subject};
+use crate::observations::ValueEnd;
 use crate::report::{Lateness, Report};
 use crate::schedule::slices;
 use crate::simulated::Simulated;
@@ -32,6 +31,8 @@ pub(crate) struct Tracks {
     /// By time.
     pub(crate) values: Vec<Value>,
     pub(crate) mark: Option<InstantEvent>,
+    /// By name, the notable events of what is neither a task nor a resource.
+    pub(crate) others: Vec<(String, Vec<Note>)>,
     /// The verdict of the report and the breaches, after the last record.
     pub(crate) verdict: Vec<Note>,
     /// The instant of the last event; deadlines after that are not shown.
@@ -161,7 +162,7 @@ impl Tracks {
                 })
                 .collect(),
             sections: decided.tasks.get(at).map_or_else(Vec::new, |task| task.sections.clone()),
-            notes: report.notes.tasks.get(at).cloned().unwrap_or_default(),
+            notes: report.notes.of(Subject::Task(at)),
             ..Task::default()
         };
         let track = |(at, core): (usize, &taut_plan::CorePlan)| Track {
@@ -172,8 +173,8 @@ impl Tracks {
             },
         };
         let mut resources = decided.resources;
-        for (resource, notes) in resources.iter_mut().zip(&report.notes.resources) {
-            resource.notes.clone_from(notes);
+        for (at, resource) in resources.iter_mut().enumerate() {
+            resource.notes = report.notes.of(Subject::Resource(at));
         }
         Self {
             app: report.plan.app.clone(),
@@ -182,6 +183,7 @@ impl Tracks {
             stalls: report.stalls.clone(),
             values: values(report),
             mark: None,
+            others: report.notes.others(&report.plan),
             verdict: verdict(report),
             end: report.jobs.iter().flatten().map(|(job, _)| job.complete).max().unwrap_or(0),
             resources,
@@ -241,28 +243,22 @@ fn steps(report: &Report, cpu: u16) -> Vec<Step> {
 
 /// Values at both ends, where these are recorded.
 fn values(report: &Report) -> Vec<Value> {
-    let of = |record: &taut_event::Record| match record.kind {
-        Kind::Send => (record.value, true),
-        _ => (record.job, false),
-    };
     let mut ends: BTreeMap<(u16, u64), [bool; 2]> = BTreeMap::new();
-    for record in &report.values {
-        let (sequence, sent) = of(record);
-        ends.entry((record.subject, sequence)).or_default()[usize::from(sent)] = true;
+    for end in &report.values {
+        ends.entry((end.channel, end.sequence)).or_default()[usize::from(end.sent)] = true;
     }
-    let value = |record: &taut_event::Record| {
-        let (sequence, sent) = of(record);
-        let channel = usize::from(record.subject);
-        let plan = report.plan.channels.get(channel)?;
+    let value = |end: &ValueEnd| {
+        let ValueEnd { at, channel, sequence, sent } = *end;
+        let plan = report.plan.channels.get(usize::from(channel))?;
         let party = if sent { &plan.writer.name } else { &plan.readers.first()?.name };
         Some(Value {
-            at: record.at.as_ns(),
+            at,
             task: report.plan.task(party)?,
-            channel,
+            channel: channel.into(),
             name: plan.name.clone(),
             sequence,
             sent,
-            joined: ends.get(&(record.subject, sequence)) == Some(&[true; 2]),
+            joined: ends.get(&(channel, sequence)) == Some(&[true; 2]),
         })
     };
     report.values.iter().filter_map(value).collect()

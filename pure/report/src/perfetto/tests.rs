@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use taut_event::{Kind, Record};
+use taut_event::{Count, Event, Foreign, Interference, Kind, ObservedPlacement, Record, Rest};
 use taut_model::SchedulingPolicy;
-use taut_plan::{LockingProtocol, ResourcePlan};
-use taut_time::Instant;
+use taut_plan::{LockingProtocol, ResourcePlan, ServerPlan, ServerPolicy};
+use taut_time::{Duration, Instant};
 
 use super::*;
 use crate::Report;
-use crate::decoded::{entries, messages, uint};
+use crate::decoded::{Entry, entries, messages, uint};
 use crate::protobuf::{Value, fields};
 use crate::recorded::{MS, Script, plan, run};
 
@@ -31,7 +31,8 @@ fn slices_nest_and_flows_have_two_ends() {
         for event in messages(packet, 11) {
             let (kind, track) = (uint(event, 9).unwrap(), uint(event, 11).unwrap());
             counters += u32::from(kind == COUNTER);
-            deadlines += u32::from(kind == INSTANT && track >= deadlines_track(0));
+            let deadline = (deadlines_track(0)..resource_track(0)).contains(&track);
+            deadlines += u32::from(kind == INSTANT && deadline);
             if kind == SLICE_BEGIN || kind == SLICE_END {
                 tracks.entry(track).or_default().push((uint(packet, 8).unwrap(), kind));
             }
@@ -54,6 +55,99 @@ fn slices_nest_and_flows_have_two_ends() {
         let kinds = events.iter().map(|event| event.1);
         assert!(kinds.eq([SLICE_BEGIN, SLICE_END].into_iter().cycle().take(events.len())));
     }
+}
+
+/// An event of a kind, with words that all versions know.
+fn event_of(kind: Kind) -> Event {
+    let job = if matches!(kind, Kind::Counted | Kind::CoreCounted) { Count::HeapUse as u64 } else { 0 };
+    let at = Instant::from_ns(0);
+    Event::of(&Record { at, kind, cpu: 0, subject: 0, job, value: 0 }).unwrap()
+}
+
+/// Whatever is recorded, the viewer has an event of it.
+#[test]
+fn each_event_is_shown() {
+    let mut plan = plan();
+    plan.servers.push(ServerPlan {
+        name: "spare".to_owned(),
+        policy: ServerPolicy::Deferrable,
+        cpu: 0,
+        cpu_reason: None,
+        priority: 1,
+        priority_reason: None,
+        budget: Duration::from_us(10),
+        period: Duration::from_us(100),
+        response: None,
+        served: None,
+        tasks: Vec::new(),
+    });
+    plan.resources.push(ResourcePlan {
+        name: "bus".to_owned(),
+        protocol: LockingProtocol::Srp,
+        reason: String::new(),
+        users: vec!["recording".to_owned()],
+    });
+    let shown = |more: Option<Event>| {
+        let mut run = run(Script { releases: 3, ..Script::quiet() });
+        let at = run.records[0].at;
+        run.records.extend(more.map(|event| event.record(at, 0)));
+        let report = Report::new(&plan, &run);
+        let entries = entries(&report.perfetto()).into_iter().filter(|entry| entry.track != "verdict");
+        let entries = entries.map(|entry| (entry.at, entry.track, entry.name, entry.category));
+        entries.collect::<Vec<_>>()
+    };
+    let without = shown(None);
+    let hidden: Vec<Kind> =
+        Kind::ALL.iter().copied().filter(|kind| shown(Some(event_of(*kind))) == without).collect();
+    // A late job is late by its deadline, and a switch is on the track of its CPU.
+    assert_eq!(hidden, [Kind::Miss, Kind::Preempt, Kind::Resume]);
+}
+
+#[test]
+fn notes_of_a_run_are_in_words() {
+    let mut run = run(Script { releases: 3, ..Script::quiet() });
+    let at = run.records[0].at;
+    let placement = ObservedPlacement { policy: 0, priority: 0, is_unpinned: true };
+    let result = Some(Rest::Reached);
+    let events = [
+        Event::Drop { channel: 1, job: 0, values: 2 },
+        Event::Service { service: 0, task: 1, state: 2 },
+        Event::CoreLost { core: 0, records: 1 },
+        Event::Looked { task: 0 },
+        Event::ProbeMoved { core: 0, is_main: true, placement },
+        Event::CoreMoved { core: 0, worker: 0, placement },
+        Event::SafeState { heap_use: None, result, took: Duration::from_us(40) },
+        Event::Stopped { interference: Interference::Traced { pid: 7 } },
+    ];
+    run.records.extend(events.map(|event| event.record(at, 0)));
+    let name = *b"multipathd\0\0\0\0\0\0";
+    let thread =
+        Foreign { core: 0, tid: 9, policy: 1, priority: 99, name, since: at, until: at, ran_ns: 5_000 };
+    run.records.extend(thread.to_records());
+    let trace = Report::new(&plan(), &run).perfetto();
+    let others = ["application", "service sound", "channel audio", "dispatcher and probe, cpu 0"];
+    let of_others = |entry: &Entry| others.contains(&entry.track.as_str()) && entry.at == at.as_ns();
+    let lines: Vec<String> = entries(&trace)
+        .into_iter()
+        .filter(of_others)
+        .map(|entry| format!("{}: {} [{}]", entry.track, entry.name, entry.category))
+        .collect();
+    let expected = [
+        "application: release 0 [run]",
+        "application: outputs were brought to rest [run]",
+        "application: process 7 traces the application [outside]",
+        "service sound: processing is paused [change]",
+        "channel audio: 2 values lost [trouble]",
+        "dispatcher and probe, cpu 0: 1 record lost [trouble]",
+        "dispatcher and probe, cpu 0: calendar looked at [run]",
+        "dispatcher and probe, cpu 0: the main thread was moved from outside: SCHED_OTHER, not on its CPU alone \
+         [outside]",
+        "dispatcher and probe, cpu 0: the dispatcher was moved from outside: SCHED_OTHER, not on its CPU alone \
+         [outside]",
+        "dispatcher and probe, cpu 0: foreign real-time thread `multipathd` (9), SCHED_FIFO 99, ran for 5us \
+         [outside]",
+    ];
+    assert_eq!(lines, expected);
 }
 
 /// The viewer shows the verdict of the run, and its reasons.

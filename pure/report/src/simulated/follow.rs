@@ -121,6 +121,40 @@ impl Simulated {
         }
     }
 
+    /// A job that arrived before is released, and its task becomes ready if no job of it is under way.
+    fn released(&mut self, task: usize, number: u64, arrival: u64, at: u64) {
+        let track = self.tasks[task].track;
+        let job =
+            Job { task: track, number, release: arrival, start: at, complete: at, cpu: 0, missed: false };
+        self.tasks[task].jobs.push_back(Begun { job, delay: at - arrival });
+        if self.tasks[task].jobs.len() == 1 {
+            self.wakes(task, at);
+        }
+    }
+
+    fn suspended(&mut self, task: usize, resource: usize, at: u64) {
+        self.leaves(task, at, true);
+        self.tasks[task].waits = true;
+        let name = format!("waits for {}", self.resource(resource));
+        self.section(task, at, Some(name));
+    }
+
+    /// A job holds a resource, for which it may have waited until now.
+    fn locked(&mut self, task: usize, job: u64, resource: usize, at: u64) {
+        let Live { core, track, .. } = self.tasks[task];
+        let waited = self.tasks[task].sections.last().is_some_and(|name| !name.starts_with(HOLDS));
+        if waited {
+            self.section(task, at, None);
+        }
+        if self.tasks[task].waits && self.cores[core].runs != Some(task) {
+            self.tasks[task].waits = false;
+            self.wakes(task, at);
+        }
+        let name = format!("{HOLDS}{}", self.resource(resource));
+        self.section(task, at, Some(name));
+        self.holds(resource, at, Some((track, job)));
+    }
+
     fn complete(&mut self, task: usize, at: u64) {
         let Some(Begun { mut job, delay }) = self.tasks[task].jobs.pop_front() else { return };
         job.complete = at;
@@ -167,24 +201,9 @@ impl Sink for Simulated {
             (self.events, self.last) = (self.events + 1, at);
         }
         let task = event.task;
-        let Some(&Live { core, track, .. }) = self.tasks.get(task) else { return };
+        let Some(&Live { track, .. }) = self.tasks.get(task) else { return };
         match event.kind {
-            Kind::Release { arrival } => {
-                let arrival = arrival.as_ns();
-                let job = Job {
-                    task: track,
-                    number: event.job,
-                    release: arrival,
-                    start: at,
-                    complete: at,
-                    cpu: 0,
-                    missed: false,
-                };
-                self.tasks[task].jobs.push_back(Begun { job, delay: at - arrival });
-                if self.tasks[task].jobs.len() == 1 {
-                    self.wakes(task, at);
-                }
-            }
+            Kind::Release { arrival } => self.released(task, event.job, arrival.as_ns(), at),
             Kind::Drop => {
                 if self.open {
                     self.tracks.tasks[track].dropped.push((event.job, at));
@@ -198,29 +217,12 @@ impl Sink for Simulated {
             }
             Kind::Resume => self.runs(task, at),
             Kind::Preempt => self.leaves(task, at, false),
-            Kind::Suspend(resource) => {
-                self.leaves(task, at, true);
-                self.tasks[task].waits = true;
-                let name = format!("waits for {}", self.resource(resource));
-                self.section(task, at, Some(name));
-            }
+            Kind::Suspend(resource) => self.suspended(task, resource, at),
             Kind::Spin(resource) => {
                 let name = format!("spins for {}", self.resource(resource));
                 self.section(task, at, Some(name));
             }
-            Kind::Locked(resource) => {
-                let waited = self.tasks[task].sections.last().is_some_and(|name| !name.starts_with(HOLDS));
-                if waited {
-                    self.section(task, at, None);
-                }
-                if self.tasks[task].waits && self.cores[core].runs != Some(task) {
-                    self.tasks[task].waits = false;
-                    self.wakes(task, at);
-                }
-                let name = format!("{HOLDS}{}", self.resource(resource));
-                self.section(task, at, Some(name));
-                self.holds(resource, at, Some((track, event.job)));
-            }
+            Kind::Locked(resource) => self.locked(task, event.job, resource, at),
             Kind::Unlock(resource) => {
                 self.section(task, at, None);
                 self.holds(resource, at, None);

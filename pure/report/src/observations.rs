@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// SPDX-FileCopyrightText: The taut authors
+
+//! What the records of a run say about each task, channel, chain and core. Here the report takes in every event: one
+//! that is not joined into jobs ([`crate::jobs`]) or decisions ([`crate::decisions`]) is filed under its subject.
+//! Subjects that the plan does not have are left out.
+
+use std::collections::BTreeMap;
+
+use taut_event::{Count, Event, Interference, ObservedPlacement, Record, Rest, Stood};
+use taut_plan::{ClassPlan, Plan};
+
+/// `State::Running` of `taut_run`, as recorded.
+pub(crate) const RUNNING: u64 = 1;
+/// `State::Paused`.
+pub(crate) const PAUSED: u64 = 2;
+/// `State::Stopped`.
+pub(crate) const STOPPED: u64 = 3;
+
+/// All of them. Instants and times in ns; lists in the order of the records, which are sorted by thread, not overall.
+#[derive(Debug, Default)]
+pub(crate) struct Observations {
+    pub(crate) tasks: Vec<OfTask>,
+    pub(crate) channels: Vec<OfChannel>,
+    /// By chain, its outputs: the instant, and the age of the data.
+    pub(crate) chains: Vec<Vec<(u64, u64)>>,
+    pub(crate) cores: Vec<OfCore>,
+    pub(crate) services: Vec<StateChange>,
+    pub(crate) values: Vec<ValueEnd>,
+    /// Core, instant at which the probe woke, its lateness.
+    pub(crate) stalls: Vec<(u16, u64, u64)>,
+    pub(crate) interference: Vec<(u64, Interference)>,
+    /// Jobs that ran when the application was ended without waiting for them.
+    pub(crate) stood: Vec<Stood>,
+    pub(crate) rests: Vec<AtRest>,
+    /// Records of jobs of tasks that the plan does not have.
+    pub(crate) strange: u64,
+}
+
+/// What is recorded of a task.
+#[derive(Debug, Default)]
+pub(crate) struct OfTask {
+    pub(crate) releases: Vec<u64>,
+    pub(crate) overruns: u64,
+    pub(crate) exhausted: u64,
+    /// The due instants of releases that were dropped because the backlog was full.
+    pub(crate) beyond_backlog: Vec<u64>,
+    pub(crate) failed: u64,
+    pub(crate) scope_exceeded: u64,
+    pub(crate) counts: Vec<(Count, u64)>,
+    pub(crate) lost: u64,
+    pub(crate) slept: Vec<Sleep>,
+    /// The first placement in which the runtime found its thread instead of its own.
+    pub(crate) moved: Option<Moved>,
+    /// The first instant at which one of its jobs recorded another CPU than the plan's.
+    pub(crate) elsewhere: Option<u64>,
+}
+
+/// Sleeps in a section.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sleep {
+    pub(crate) at: u64,
+    pub(crate) job: u64,
+    pub(crate) times: u64,
+}
+
+/// A placement in which the runtime found a thread, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moved {
+    pub(crate) at: u64,
+    pub(crate) placement: ObservedPlacement,
+}
+
+/// What is recorded of a channel.
+#[derive(Debug, Default)]
+pub(crate) struct OfChannel {
+    pub(crate) sent: u64,
+    /// The instants at which values were received, and how long each had waited.
+    pub(crate) received: Vec<(u64, u64)>,
+    /// The instants at which values were lost, and how many.
+    pub(crate) dropped: Vec<(u64, u64)>,
+}
+
+/// What is recorded of a core.
+#[derive(Debug, Default)]
+pub(crate) struct OfCore {
+    pub(crate) lost: u64,
+    pub(crate) counts: Vec<(Count, u64)>,
+    pub(crate) probe_moved: Option<Moved>,
+    /// The main thread, which was kept off this core.
+    pub(crate) main_moved: Option<Moved>,
+    /// By worker thread; 0 is the dispatcher.
+    pub(crate) workers_moved: BTreeMap<u64, Moved>,
+}
+
+/// A service's change to another state, which a task followed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StateChange {
+    pub(crate) at: u64,
+    pub(crate) service: u16,
+    pub(crate) task: u16,
+    pub(crate) state: u64,
+}
+
+/// A value at one end of its channel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ValueEnd {
+    pub(crate) at: u64,
+    pub(crate) channel: u16,
+    pub(crate) sequence: u64,
+    pub(crate) sent: bool,
+}
+
+/// What became of the outputs' safe state; no result if this version does not know it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AtRest {
+    pub(crate) result: Option<Rest>,
+    pub(crate) took_ns: u64,
+    pub(crate) heap_use: Option<u16>,
+}
+
+impl OfTask {
+    /// How often something was counted; `None` if it was not.
+    pub(crate) fn count(&self, of: Count) -> Option<u64> {
+        sum(&self.counts, of)
+    }
+}
+
+impl OfCore {
+    fn worker_moved(&mut self, worker: u64, moved: Moved) {
+        self.workers_moved.entry(worker).or_insert(moved);
+    }
+
+    fn moved(&mut self, is_main: bool) -> &mut Option<Moved> {
+        if is_main { &mut self.main_moved } else { &mut self.probe_moved }
+    }
+
+    /// How often something was counted; `None` if it was not.
+    pub(crate) fn count(&self, of: Count) -> Option<u64> {
+        sum(&self.counts, of)
+    }
+}
+
+/// A count that was not taken is not zero.
+fn sum(counts: &[(Count, u64)], of: Count) -> Option<u64> {
+    counts.iter().filter(|(count, _)| *count == of).map(|(_, times)| *times).reduce(u64::saturating_add)
+}
+
+impl Observations {
+    pub(crate) fn of(plan: &Plan, records: &[Record]) -> Self {
+        let mut all = Self {
+            tasks: plan.tasks.iter().map(|_| OfTask::default()).collect(),
+            channels: plan.channels.iter().map(|_| OfChannel::default()).collect(),
+            chains: vec![Vec::new(); plan.chains.len()],
+            cores: plan.cores.iter().map(|_| OfCore::default()).collect(),
+            ..Self::default()
+        };
+        let cpus: Vec<Option<u16>> = plan
+            .tasks
+            .iter()
+            .map(|task| match &task.class {
+                ClassPlan::RealTime { cpu, .. } => Some(*cpu),
+                ClassPlan::BestEffort {} => None,
+            })
+            .collect();
+        for record in records {
+            // A record with a value that this version does not know says nothing to it.
+            if let Ok(event) = Event::of(record) {
+                all.take(record.at.as_ns(), event);
+                all.place(record, event, &cpus);
+            }
+        }
+        all
+    }
+
+    /// Files an event under its subject.
+    fn take(&mut self, at: u64, event: Event) {
+        match event {
+            Event::Release { task, .. } => self.job_of(task, |of| of.releases.push(at)),
+            Event::Start { task, .. } | Event::Complete { task, .. } => self.job_of(task, |_| {}),
+            Event::Skip { task, is_backlog_full, .. } => {
+                self.job_of(task, |of| of.beyond_backlog.extend(is_backlog_full.then_some(at)));
+            }
+            Event::Overrun { task, .. } => self.task(task, |of| of.overruns += 1),
+            Event::Exhausted { task, .. } => self.task(task, |of| of.exhausted += 1),
+            Event::Failed { task, .. } => self.task(task, |of| of.failed += 1),
+            Event::ScopeExceeded { task, .. } => self.task(task, |of| of.scope_exceeded += 1),
+            Event::Counted { task, count, times } => self.task(task, |of| of.counts.push((count, times))),
+            Event::Lost { task, records } => self.task(task, |of| add(&mut of.lost, records)),
+            Event::Slept { task, job, times } => {
+                self.task(task, |of| of.slept.push(Sleep { at, job, times }));
+            }
+            Event::Moved { task, placement } => self.task(task, |of| first(&mut of.moved, at, placement)),
+            Event::Send { channel, sequence, .. } => {
+                self.value(ValueEnd { at, channel, sequence, sent: true }, |of| of.sent += 1);
+            }
+            Event::Receive { channel, sequence, latency } => {
+                let end = ValueEnd { at, channel, sequence, sent: false };
+                self.value(end, |of| of.received.push((at, latency.as_ns())));
+            }
+            Event::Drop { channel, values, .. } => self.channel(channel, |of| of.dropped.push((at, values))),
+            Event::ChainEnd { chain, age, .. } => {
+                self.chain(chain, |of| of.push((at, age.as_ns())));
+            }
+            Event::Service { service, task, state } => {
+                self.services.push(StateChange { at, service, task, state });
+            }
+            Event::Stall { core, lateness } => self.stalls.push((core, at, lateness.as_ns())),
+            Event::CoreLost { core, records } => self.core(core, |of| add(&mut of.lost, records)),
+            Event::CoreCounted { core, count, times } => self.core(core, |of| of.counts.push((count, times))),
+            Event::ProbeMoved { core, is_main, placement } => {
+                self.core(core, |of| first(of.moved(is_main), at, placement));
+            }
+            Event::CoreMoved { core, worker, placement } => {
+                self.core(core, |of| of.worker_moved(worker, Moved { at, placement }));
+            }
+            Event::Stopped { interference } => self.interference.push((at, interference)),
+            Event::Stood { task, job, place, resource } => {
+                self.stood.push(Stood { task, job, at: place, resource });
+            }
+            Event::SafeState { heap_use, result, took } => {
+                self.rests.push(AtRest { result, took_ns: took.as_ns(), heap_use });
+            }
+            // The frame of the run, and the mark of a late job.
+            Event::Begin { .. } | Event::End { .. } | Event::Miss { .. } => {}
+            // Decisions.
+            Event::Preempt { .. } | Event::Resume { .. } | Event::Granted { .. } => {}
+            Event::Locked { .. } | Event::Unlock { .. } | Event::Spin { .. } | Event::Suspend { .. } => {}
+            // Changes that the application asked for, and what only a replay judges.
+            Event::Level { .. } | Event::Ceiling { .. } => {}
+            Event::Budget { .. } | Event::Beside { .. } | Event::Looked { .. } => {}
+            // `taut_event::Foreign` joins them.
+            Event::Foreign { .. } => {}
+        }
+    }
+
+    /// Notes the CPU of what a job's thread recorded, if it is not that of the plan. A CPU number that does not fit
+    /// into a record shows nothing.
+    fn place(&mut self, record: &Record, event: Event, cpus: &[Option<u16>]) {
+        let (Event::Start { task, .. } | Event::Complete { task, .. }) = event else { return };
+        let planned = cpus.get(usize::from(task)).copied().flatten();
+        if record.cpu != u8::MAX && planned.is_some_and(|cpu| cpu != u16::from(record.cpu)) {
+            let at = record.at.as_ns();
+            self.task(task, |of| of.elsewhere = Some(of.elsewhere.map_or(at, |first| first.min(at))));
+        }
+    }
+
+    fn task(&mut self, task: u16, note: impl FnOnce(&mut OfTask)) {
+        if let Some(of) = self.tasks.get_mut(usize::from(task)) {
+            note(of);
+        }
+    }
+
+    /// A job's record, which must be of a task of the plan.
+    fn job_of(&mut self, task: u16, note: impl FnOnce(&mut OfTask)) {
+        self.strange += u64::from(usize::from(task) >= self.tasks.len());
+        self.task(task, note);
+    }
+
+    fn channel(&mut self, channel: u16, note: impl FnOnce(&mut OfChannel)) {
+        if let Some(of) = self.channels.get_mut(usize::from(channel)) {
+            note(of);
+        }
+    }
+
+    fn chain(&mut self, chain: u16, note: impl FnOnce(&mut Vec<(u64, u64)>)) {
+        if let Some(of) = self.chains.get_mut(usize::from(chain)) {
+            note(of);
+        }
+    }
+
+    fn value(&mut self, end: ValueEnd, note: impl FnOnce(&mut OfChannel)) {
+        self.values.push(end);
+        self.channel(end.channel, note);
+    }
+
+    fn core(&mut self, core: u16, note: impl FnOnce(&mut OfCore)) {
+        if let Some(of) = self.cores.get_mut(usize::from(core)) {
+            note(of);
+        }
+    }
+}
+
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
+}
+
+fn first(place: &mut Option<Moved>, at: u64, placement: ObservedPlacement) {
+    place.get_or_insert(Moved { at, placement });
+}
