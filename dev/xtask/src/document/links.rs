@@ -97,6 +97,22 @@ mod tests {
         assert!(broken(&tree, xtask, "../../Cargo.toml#none").is_some());
     }
 
+    /// Each way through the code in CONTRIBUTING.md names no file twice; that the files exist is the rule above.
+    #[test]
+    fn ways_through_the_code_go_one_way() {
+        let text = Tree::here().unwrap().read("CONTRIBUTING.md");
+        let section = text.split("## Three ways through the code").nth(1).expect("the section");
+        let ways: Vec<&str> = section.split("\n**").skip(1).collect();
+        assert_eq!(ways.len(), 3);
+        for way in ways {
+            let mut files: Vec<String> = targets(way).into_iter().map(|(_, target)| target).collect();
+            let count = files.len();
+            files.sort();
+            files.dedup();
+            assert!(count >= 9 && files.len() == count, "{way}");
+        }
+    }
+
     #[test]
     fn anchors() {
         assert_eq!(heading("## What `xtask` does, in short").as_deref(), Some("what-xtask-does-in-short"));
