@@ -91,25 +91,14 @@ pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> 
     Ok(if seen.is_equal() { Outcome::Yes } else { Outcome::No })
 }
 
-/// A record in the form in which a replay takes it, with its subject as a position in the set; `None` if it does not
-/// take it.
+/// A record in the form in which a replay takes it: if its subject is a task, as a position in the set; `None` if the
+/// set does not have the task. A replay has the same cores, servers and resources as the recording.
 fn of_set(record: &Record, subjects: &[Option<usize>]) -> Option<Record> {
-    match record.kind {
-        // These concern no task; the replay has the same cores, servers and resources.
-        Kind::Begin | Kind::Budget | Kind::Beside | Kind::Ceiling | Kind::CoreLost => Some(*record),
-        // Their subjects are not tasks.
-        Kind::End
-        | Kind::Send
-        | Kind::Receive
-        | Kind::Drop
-        | Kind::Stall
-        | Kind::Service
-        | Kind::ChainEnd => None,
-        _ => {
-            let subject = subjects.get(usize::from(record.subject)).copied().flatten()?;
-            Some(Record { subject: u16::try_from(subject).ok()?, ..*record })
-        }
+    if !record.kind.is_of_task() {
+        return Some(*record);
     }
+    let subject = subjects.get(usize::from(record.subject)).copied().flatten()?;
+    Some(Record { subject: u16::try_from(subject).ok()?, ..*record })
 }
 
 /// The result of a replay, for display.

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use taut_event::{Kind, Record};
+use taut_event::Event;
 use taut_model::{Model, TaskSet};
 use taut_sim::Shares;
 use taut_time::Duration;
@@ -20,11 +20,16 @@ pub(crate) fn executions(path: &Path, set: &TaskSet) -> Result<Vec<(usize, Share
     let mut all = Vec::new();
     for (at, task) in set.tasks().iter().enumerate() {
         let Some(subject) = plan.task(&task.name) else { continue };
-        let of_task =
-            |record: &&Record| record.kind == Kind::Complete && usize::from(record.subject) == subject;
-        let mut jobs: Vec<&Record> = run.records.iter().filter(of_task).collect();
-        jobs.sort_by_key(|record| record.job);
-        let times: Vec<Duration> = jobs.iter().map(|record| Duration::from_ns(record.value)).collect();
+        let mut jobs: Vec<(u64, Duration)> = run
+            .records
+            .iter()
+            .filter_map(|record| match Event::of(record) {
+                Ok(Event::Complete { task, job, used }) if usize::from(task) == subject => Some((job, used)),
+                _ => None,
+            })
+            .collect();
+        jobs.sort_by_key(|(job, _)| *job);
+        let times: Vec<Duration> = jobs.into_iter().map(|(_, used)| used).collect();
         if !times.is_empty() {
             all.push((at, Shares::recorded(&times, set.cost(at))));
         }
