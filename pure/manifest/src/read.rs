@@ -121,6 +121,28 @@ fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
+/// The fault of a key of `other` in a table that is explicitly of another variant.
+fn misplaced(path: &str, name: &str, chosen: Chosen, other: &Variant) -> Fault {
+    let shown = name.escape_debug();
+    let place = Place::key(join(path, name));
+    let Chosen { choice, variant: Variant { selector, table }, .. } = chosen;
+    match choice.by {
+        By::Word(key) => {
+            let message = format!("`{shown}` does not go with `{key} = \"{selector}\"`");
+            let label = format!("a key of a {}", other.table.noun);
+            Fault::error(codes::MISPLACED_KEY, message, place, label)
+                .also(Place::value(join(path, key)), format!("this is a {}", table.noun))
+                .help(format!("remove it, or write `{key} = \"{}\"`", other.selector))
+        }
+        By::Presence => {
+            let message = format!("`{shown}` does not go with `{selector}`");
+            Fault::error(codes::MISPLACED_KEY, message, place, format!("goes with `{}`", other.selector))
+                .also(Place::key(join(path, selector)), format!("this makes it a {}", table.noun))
+                .help("remove one of the two")
+        }
+    }
+}
+
 impl<'d> Reader<'d> {
     pub(crate) fn new(damaged: &'d BTreeSet<(usize, usize)>) -> Self {
         Self { faults: Vec::new(), faulty: BTreeSet::new(), damaged, strayed: BTreeSet::new() }
@@ -296,50 +318,17 @@ impl<'d> Reader<'d> {
         table: &'static Table,
         chosen: Option<Chosen>,
     ) -> Option<&'static Key> {
-        let shown = name.escape_debug();
-        let place = Place::key(join(path, name));
-        let other = chosen.and_then(|chosen| {
-            chosen
-                .choice
-                .variants
-                .iter()
-                .find(|variant| variant.table.keys.iter().any(|key| key.name == name))
-        });
-        if let (Some(other), Some(Chosen { choice, variant, said, .. })) = (other, chosen) {
-            if !said {
-                return None;
+        if let Some(chosen) = chosen
+            && let Some(other) = chosen.choice.with_key(name)
+        {
+            if chosen.said {
+                self.faults.push(misplaced(path, name, chosen, other));
             }
-            let chosen = variant.selector;
-            let fault = match choice.by {
-                By::Word(key) => {
-                    let message = format!("`{shown}` does not go with `{key} = \"{chosen}\"`");
-                    Fault::error(
-                        codes::MISPLACED_KEY,
-                        message,
-                        place,
-                        format!("a key of a {}", other.table.noun),
-                    )
-                    .also(Place::value(join(path, key)), format!("this is a {}", table.noun))
-                    .help(format!("remove it, or write `{key} = \"{}\"`", other.selector))
-                }
-                By::Presence => {
-                    let message = format!("`{shown}` does not go with `{chosen}`");
-                    Fault::error(
-                        codes::MISPLACED_KEY,
-                        message,
-                        place,
-                        format!("goes with `{}`", other.selector),
-                    )
-                    .also(Place::key(join(path, chosen)), format!("this makes it a {}", table.noun))
-                    .help("remove one of the two")
-                }
-            };
-            self.faults.push(fault);
             return None;
         }
         let what = if path.is_empty() { "table or key" } else { "key" };
-        let message = format!("unknown {what} `{shown}` in the {}", table.noun);
-        let fault = Fault::error(codes::UNKNOWN_KEY, message, place, "unknown");
+        let message = format!("unknown {what} `{}` in the {}", name.escape_debug(), table.noun);
+        let fault = Fault::error(codes::UNKNOWN_KEY, message, Place::key(join(path, name)), "unknown");
         let keys = table.keys.iter().map(|key| key.name);
         if let Some(help) = habits::key(table.noun, name) {
             self.faults.push(fault.help(help));
@@ -392,113 +381,52 @@ impl<'d> Reader<'d> {
         name: &str,
         kind: &'static Type,
     ) -> Option<Item<'t>> {
-        let place = || Place::value(path);
         match (kind, &node.value) {
             (_, Value::Broken) => None,
-            (Type::Text, Value::Text(text)) => Some(Item::Text(text)),
-            (Type::Duration, Value::Text(text)) => {
-                self.keep(quantity::duration(text, place()).map(Item::Duration))
-            }
-            (Type::Size, Value::Text(text)) => self.keep(quantity::size(text, place()).map(Item::Size)),
-            (Type::Percent, Value::Text(text)) => {
-                self.keep(quantity::percent(text, place()).map(Item::Permille))
-            }
-            (Type::Scalar, Value::Text(text)) => {
-                self.keep(quantity::scalar(text, place()).map(|(scalar, len)| Item::Scalar(scalar, len)))
-            }
-            (Type::Element, Value::Text(text)) => {
-                self.keep(quantity::element(text, place()).map(|scalar| Item::Scalar(scalar, 1)))
-            }
-            (Type::Words(words), Value::Text(text)) => {
-                let fault = match word(words, text) {
-                    Ok(name) => return Some(Item::Word(name)),
-                    Err(known) => not_a_word(name, text, words, known, place()),
-                };
-                self.faults.push(fault);
-                None
-            }
             (Type::Auto(_), Value::Text(text)) if text == "auto" => Some(Item::Auto),
             (Type::Auto(inner), Value::Integer(_)) => self.typed(path, node, name, inner),
-            (Type::Integer { min, max }, Value::Integer(number)) => {
-                let number = number.and_then(|number| i64::try_from(number).ok());
-                self.keep(match number.filter(|number| (min..=max).contains(&number)) {
-                    Some(number) => Ok(Item::Integer(number)),
-                    None if name == "manifest" => {
-                        let message = "the manifest has a format that this version does not know";
-                        Err(Fault::error(codes::FORMAT_VERSION, message, place(), "not 1")
-                            .help("write `manifest = 1`, or use the version of taut that it was written for"))
-                    }
-                    None => {
-                        let message = format!("`{name}` is out of range");
-                        Err(Fault::error(
-                            codes::OUT_OF_RANGE,
-                            message,
-                            place(),
-                            format!("not in {min} to {max}"),
-                        )
-                        .help(format!("use {min} to {max}")))
-                    }
-                })
-            }
-            (Type::Ruled { min, max }, Value::Integer(number)) => {
-                // A number that does not fit is certainly out of the range; so is the nearest number that fits.
-                let number = number.map(|n| n.clamp(i128::from(i64::MIN), i128::from(i64::MAX)));
-                self.keep(match number.and_then(|number| i64::try_from(number).ok()) {
-                    Some(number) => Ok(Item::Integer(number)),
-                    None => {
-                        let message = format!("`{name}` is out of range");
-                        Err(Fault::error(
-                            codes::OUT_OF_RANGE,
-                            message,
-                            place(),
-                            format!("not in {min} to {max}"),
-                        )
-                        .help(format!("use {min} to {max}")))
-                    }
-                })
-            }
             (Type::OneOrMany(inner) | Type::List(inner), Value::List(items)) => {
-                let mut many = Vec::with_capacity(items.len());
-                for (at, item) in items.iter().enumerate() {
-                    let item = self.typed(&format!("{path}.{at}"), item, &format!("{name}[{at}]"), inner);
-                    many.push(item.unwrap_or(Item::Unread));
-                }
-                Some(Item::Many(many))
+                Some(self.list(path, items, name, inner))
             }
-            (Type::OneOrMany(inner), _) if matches!(node.value, Value::Text(_)) => {
+            (Type::OneOrMany(inner), Value::Text(_)) => {
                 Some(Item::Many(vec![self.typed(path, node, name, inner)?]))
             }
             (Type::Table(table) | Type::Nested(table), _) => self.table(path, node, table).map(Item::Fields),
             (Type::Choice(choice), _) => self.choice(path, node, choice).map(Item::Fields),
             (Type::Map(noun, inner), Value::Table(entries)) => {
-                let mut items = Vec::with_capacity(entries.len());
-                // An entry that could not be read may be any entry to which others refer.
-                if self.hurt(path, node) {
-                    self.faulty.insert(path.to_owned());
-                }
-                let stray = self.stray(path, entries, noun, inner);
-                for (name, node) in entries.iter().filter(|(name, _)| !stray.contains(&name.as_ref())) {
-                    items.push((name.as_ref(), self.typed(&join(path, name), node, noun, inner)));
-                }
-                Some(Item::Entries(items))
+                Some(self.map(path, node, entries, noun, inner))
             }
-            (Type::Map(..), Value::List(items)) => {
-                let named = |item: &Node<'_>| match item.get("name").map(|name| &name.value) {
-                    Some(Value::Text(name)) => Some(name.escape_debug().to_string()),
-                    _ => None,
-                };
-                let first = items.first().and_then(named).unwrap_or_else(|| "…".to_owned());
-                let fault = wrong_type(name, node, kind, place());
-                self.faults.push(fault.help(format!(
-                    "write a table with its name in the header for each: `[{name}.{first}]`, without `name`"
-                )));
-                None
-            }
-            _ => {
-                self.faults.push(wrong_type(name, node, kind, place()));
-                None
-            }
+            _ => plain(path, node, name, kind).map_err(|fault| self.faults.push(fault)).ok(),
         }
+    }
+
+    fn list<'t>(&mut self, path: &str, items: &'t [Node<'_>], name: &str, inner: &'static Type) -> Item<'t> {
+        let mut many = Vec::with_capacity(items.len());
+        for (at, item) in items.iter().enumerate() {
+            let item = self.typed(&format!("{path}.{at}"), item, &format!("{name}[{at}]"), inner);
+            many.push(item.unwrap_or(Item::Unread));
+        }
+        Item::Many(many)
+    }
+
+    fn map<'t>(
+        &mut self,
+        path: &str,
+        node: &Node<'_>,
+        entries: &'t Entries<'_>,
+        noun: &'static str,
+        inner: &'static Type,
+    ) -> Item<'t> {
+        let mut items = Vec::with_capacity(entries.len());
+        // An entry that could not be read may be any entry to which others refer.
+        if self.hurt(path, node) {
+            self.faulty.insert(path.to_owned());
+        }
+        let stray = self.stray(path, entries, noun, inner);
+        for (name, node) in entries.iter().filter(|(name, _)| !stray.contains(&name.as_ref())) {
+            items.push((name.as_ref(), self.typed(&join(path, name), node, noun, inner)));
+        }
+        Item::Entries(items)
     }
 
     /// Names in a map that are keys of a table whose header is missing; reported once, at the first.
@@ -540,10 +468,6 @@ impl<'d> Reader<'d> {
         );
         self.faulty.extend(homes::table_of(&header));
         stray
-    }
-
-    fn keep<'t>(&mut self, read: Result<Item<'t>, Fault>) -> Option<Item<'t>> {
-        read.map_err(|fault| self.faults.push(fault)).ok()
     }
 
     fn choice<'t>(&mut self, path: &str, node: &'t Node<'_>, choice: &'static Choice) -> Option<Fields<'t>> {
@@ -652,6 +576,67 @@ fn not_a_word(name: &str, text: &str, words: &'static [Word], known: Option<&Wor
         Some(near) => fault.help(format!("did you mean \"{near}\"?")),
         None => fault.help(format!("use one of {list}")),
     }
+}
+
+/// Reads a value that contains no other values.
+#[expect(clippy::result_large_err, reason = "a fault is rare, and never in a hot loop")]
+fn plain<'t>(path: &str, node: &'t Node<'_>, name: &str, kind: &'static Type) -> Result<Item<'t>, Fault> {
+    let place = Place::value(path);
+    match (kind, &node.value) {
+        (Type::Text, Value::Text(text)) => Ok(Item::Text(text)),
+        (Type::Duration, Value::Text(text)) => quantity::duration(text, place).map(Item::Duration),
+        (Type::Size, Value::Text(text)) => quantity::size(text, place).map(Item::Size),
+        (Type::Percent, Value::Text(text)) => quantity::percent(text, place).map(Item::Permille),
+        (Type::Scalar, Value::Text(text)) => {
+            quantity::scalar(text, place).map(|(scalar, len)| Item::Scalar(scalar, len))
+        }
+        (Type::Element, Value::Text(text)) => {
+            quantity::element(text, place).map(|scalar| Item::Scalar(scalar, 1))
+        }
+        (Type::Words(words), Value::Text(text)) => {
+            word(words, text).map(Item::Word).map_err(|known| not_a_word(name, text, words, known, place))
+        }
+        (Type::Integer { min, max }, Value::Integer(number)) => {
+            let number = number.and_then(|number| i64::try_from(number).ok());
+            match number.filter(|number| (min..=max).contains(&number)) {
+                Some(number) => Ok(Item::Integer(number)),
+                None if name == "manifest" => Err(unknown_format(place)),
+                None => Err(out_of_range(name, *min, *max, place)),
+            }
+        }
+        (Type::Ruled { min, max }, Value::Integer(number)) => {
+            // A number that does not fit is certainly out of the range; so is the nearest number that fits.
+            let number = number.map(|n| n.clamp(i128::from(i64::MIN), i128::from(i64::MAX)));
+            let number = number.and_then(|number| i64::try_from(number).ok());
+            number.map(Item::Integer).ok_or_else(|| out_of_range(name, *min, *max, place))
+        }
+        (Type::Map(..), Value::List(items)) => Err(unnamed_entries(node, items, name, kind, place)),
+        _ => Err(wrong_type(name, node, kind, place)),
+    }
+}
+
+fn unknown_format(place: Place) -> Fault {
+    let message = "the manifest has a format that this version does not know";
+    Fault::error(codes::FORMAT_VERSION, message, place, "not 1")
+        .help("write `manifest = 1`, or use the version of taut that it was written for")
+}
+
+fn out_of_range(name: &str, min: i64, max: i64, place: Place) -> Fault {
+    let message = format!("`{name}` is out of range");
+    Fault::error(codes::OUT_OF_RANGE, message, place, format!("not in {min} to {max}"))
+        .help(format!("use {min} to {max}"))
+}
+
+/// The fault of a list where the entries of a map belong.
+fn unnamed_entries(node: &Node<'_>, items: &[Node<'_>], name: &str, kind: &Type, place: Place) -> Fault {
+    let named = |item: &Node<'_>| match item.get("name").map(|name| &name.value) {
+        Some(Value::Text(name)) => Some(name.escape_debug().to_string()),
+        _ => None,
+    };
+    let first = items.first().and_then(named).unwrap_or_else(|| "…".to_owned());
+    wrong_type(name, node, kind, place).help(format!(
+        "write a table with its name in the header for each: `[{name}.{first}]`, without `name`"
+    ))
 }
 
 fn wrong_type(name: &str, node: &Node<'_>, kind: &Type, place: Place) -> Fault {

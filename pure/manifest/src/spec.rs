@@ -85,6 +85,11 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
+    /// The first variant that has a key of this name.
+    pub(crate) fn with_key(&self, name: &str) -> Option<&'static Variant> {
+        self.variants.iter().find(|variant| variant.table.keys.iter().any(|key| key.name == name))
+    }
+
     /// Whether a key belongs to this variant, and to no other.
     pub(crate) fn only(&self, variant: &Variant, name: &str) -> bool {
         let has = |table: &Table| table.keys.iter().any(|key| key.name == name);

@@ -151,15 +151,7 @@ fn read(text: &str) -> (DeTable<'_>, Vec<Complaint>) {
 
 /// Parses a text as far as possible. `room` holds another text of the same length, if that one can be parsed further.
 pub(crate) fn parse<'t>(file: usize, text: &'t str, room: &'t OnceCell<Blanked>) -> Parsed<'t> {
-    let (mut table, mut complaints) = read(text);
-    if !complaints.is_empty() {
-        let blanked = room.get_or_init(|| blank(text));
-        (table, complaints) = read(&blanked.text);
-        complaints.extend(blanked.complaints.iter().cloned());
-        // A position in the blanked text may lie within a character of the original one.
-        complaints.iter_mut().for_each(|complaint| complaint.at = clamp(text, complaint.at.clone()));
-        complaints.sort_by_key(|complaint| complaint.at.start);
-    }
+    let (table, complaints) = read_on(text, room);
     let (doubles, mut complaints): (Vec<_>, Vec<_>) =
         complaints.into_iter().partition(|complaint| complaint.message == "duplicate key");
 
@@ -168,52 +160,101 @@ pub(crate) fn parse<'t>(file: usize, text: &'t str, room: &'t OnceCell<Blanked>)
     let mut headers = Vec::new();
     collect_headers(&root, text, &mut headers);
     headers.sort_by_key(|(start, _)| *start);
-    let mut broken = Vec::new();
-    collect_broken(&root, &mut broken);
-    // A broken value that continues over several lines may contain further keys.
-    broken.retain(|span| !text[clamp(text, span.clone())].contains('\n'));
 
     let mut lost = within_values(&root, text, &mut complaints);
-    let mut damaged = BTreeSet::new();
-    let mut diagnostics = Vec::new();
-    let mut line_before = None;
-    for complaint in &complaints {
-        let line = text[..complaint.at.start].rfind('\n');
-        // A key whose value could not be parsed is not missing.
-        if !broken.iter().any(|span| (span.start..=span.end).contains(&complaint.at.start)) {
-            damaged.insert(owner(&headers, complaint.at.start).map_or(0, |(start, _)| *start));
-        }
-        let header = line_of(text, complaint.at.start).split('#').next().unwrap_or_default().trim();
-        lost |= header.starts_with('[') || (header.ends_with(']') && !header.contains(['=', '[']));
-        // One message per line: a second one usually follows from the first.
-        if line_before != Some(line) {
-            diagnostics.push(syntax(file, text, complaint));
-        }
-        line_before = Some(line);
-    }
+    let damaged = damaged(&root, text, &headers, &complaints);
+    lost |= complaints.iter().any(|complaint| is_at_header(text, complaint));
     lost |= stopped(&root, text, &complaints);
-    let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
-    if diagnostics.len() >= FEW && 2 * diagnostics.len() > lines {
-        lost = true;
-        let help = format!("{} of its {lines} lines cannot be read: is it a manifest?", diagnostics.len());
-        diagnostics.truncate(1);
-        diagnostics[0].help = Some(help);
-    }
+    let mut diagnostics = one_per_line(file, text, &complaints);
+    lost |= keep_one_of_many(text, &mut diagnostics);
 
-    let again = doubles.iter().map(|double| double.at.start).collect::<Vec<_>>();
     // If an unclosed value swallowed a header, the keys after it are not really duplicates.
     let swallowed = complaints.first().filter(|_| lost).map_or(text.len(), |first| first.at.start);
-    for double in doubles.iter().filter(|double| double.at.start < swallowed) {
-        let in_header = line_of(text, double.at.start).trim_start().starts_with('[');
-        let owner = owner(&headers, double.at.start);
-        // The keys of a table that is defined twice collide only because the table does.
-        let follows = !in_header
-            && owner.is_some_and(|(start, node)| again.iter().any(|at| (*start..node.span.end).contains(at)));
-        if !follows {
-            diagnostics.push(duplicate(file, text, &root, double, in_header, owner.map(|(_, node)| *node)));
+    for (double, in_header, owner) in unrelated(text, &headers, &doubles) {
+        if double.at.start < swallowed {
+            diagnostics.push(duplicate(file, text, &root, double, in_header, owner));
         }
     }
     Parsed { root, diagnostics, damaged, lost }
+}
+
+/// Parses a text; if that fails, as much of it as the parser reads once the lines that stop it are blanked.
+fn read_on<'t>(text: &'t str, room: &'t OnceCell<Blanked>) -> (DeTable<'t>, Vec<Complaint>) {
+    let (table, complaints) = read(text);
+    if complaints.is_empty() {
+        return (table, complaints);
+    }
+    let blanked = room.get_or_init(|| blank(text));
+    let (table, mut complaints) = read(&blanked.text);
+    complaints.extend(blanked.complaints.iter().cloned());
+    // A position in the blanked text may lie within a character of the original one.
+    complaints.iter_mut().for_each(|complaint| complaint.at = clamp(text, complaint.at.clone()));
+    complaints.sort_by_key(|complaint| complaint.at.start);
+    (table, complaints)
+}
+
+/// The tables in which something could not be parsed, by the start of their header.
+fn damaged(
+    root: &Node<'_>,
+    text: &str,
+    headers: &[(usize, &Node<'_>)],
+    complaints: &[Complaint],
+) -> BTreeSet<usize> {
+    let mut broken = Vec::new();
+    collect_broken(root, &mut broken);
+    // A broken value that continues over several lines may contain further keys.
+    broken.retain(|span| !text[clamp(text, span.clone())].contains('\n'));
+    // A key whose value could not be parsed is not missing.
+    let hides_keys = |at: &usize| !broken.iter().any(|span| (span.start..=span.end).contains(at));
+    let at = complaints.iter().map(|complaint| complaint.at.start).filter(hides_keys);
+    at.map(|at| owner(headers, at).map_or(0, |(start, _)| *start)).collect()
+}
+
+/// Whether a complaint is about a line that is a header, or was meant for one.
+fn is_at_header(text: &str, complaint: &Complaint) -> bool {
+    let header = line_of(text, complaint.at.start).split('#').next().unwrap_or_default().trim();
+    header.starts_with('[') || (header.ends_with(']') && !header.contains(['=', '[']))
+}
+
+/// The first complaint of each line: a second one usually follows from the first.
+fn one_per_line(file: usize, text: &str, complaints: &[Complaint]) -> Vec<Diagnostic> {
+    let line = |complaint: &Complaint| text[..complaint.at.start].rfind('\n');
+    let lines = complaints.chunk_by(|one, next| line(one) == line(next));
+    lines.map(|of_line| syntax(file, text, &of_line[0])).collect()
+}
+
+/// Keeps only the first of the diagnostics if they are about most lines of the text, which is then no manifest.
+/// Returns whether that is so.
+fn keep_one_of_many(text: &str, diagnostics: &mut Vec<Diagnostic>) -> bool {
+    let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+    if diagnostics.len() < FEW || 2 * diagnostics.len() <= lines {
+        return false;
+    }
+    let help = format!("{} of its {lines} lines cannot be read: is it a manifest?", diagnostics.len());
+    diagnostics.truncate(1);
+    diagnostics[0].help = Some(help);
+    true
+}
+
+/// The duplicates that do not follow from another one: whether each is in a header, and the table that it is in.
+fn unrelated<'c, 'n, 't>(
+    text: &str,
+    headers: &[(usize, &'n Node<'t>)],
+    doubles: &'c [Complaint],
+) -> Vec<(&'c Complaint, bool, Option<&'n Node<'t>>)> {
+    let mut found = Vec::new();
+    for double in doubles {
+        let in_header = line_of(text, double.at.start).trim_start().starts_with('[');
+        let owner = owner(headers, double.at.start);
+        // The keys of a table that is defined twice collide only because the table does.
+        let is_again = |(start, node): &(usize, &Node<'_>)| {
+            doubles.iter().any(|other| (*start..node.span.end).contains(&other.at.start))
+        };
+        if in_header || !owner.is_some_and(is_again) {
+            found.push((double, in_header, owner.map(|(_, node)| *node)));
+        }
+    }
+    found
 }
 
 /// A range within the text and on character boundaries.
