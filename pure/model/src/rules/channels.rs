@@ -41,8 +41,16 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) -
     links
 }
 
+fn path(channel: &ChannelDraft, key: &str) -> String {
+    format!("channels.{}.{key}", channel.name)
+}
+
 fn at(channel: &ChannelDraft, key: &str) -> Place {
-    Place::value(format!("channels.{}.{key}", channel.name))
+    Place::value(path(channel, key))
+}
+
+fn whole(channel: &ChannelDraft) -> Place {
+    Place::key(format!("channels.{}", channel.name))
 }
 
 fn distinct(names: &[String]) -> usize {
@@ -50,82 +58,136 @@ fn distinct(names: &[String]) -> usize {
 }
 
 fn parties(channel: &ChannelDraft, names: &Names<'_>, faults: &mut Faults<'_>) -> Link {
-    let name = &channel.name;
-    let whole = || Place::key(format!("channels.{name}"));
-    let path = |key: &str| format!("channels.{name}.{key}");
     let mut link =
         Link { writer: None, writers: Vec::new(), readers: Vec::new(), payload: None, sound: true };
-    for (key, list) in [("from", &channel.from), ("to", &channel.to)] {
-        for (i, party) in list.iter().enumerate() {
-            let place = at(channel, &format!("{key}.{i}"));
-            let Some(found) = names.party(party) else {
-                link.sound = false;
-                names.dangling(Want::Party, party, place, faults);
-                continue;
-            };
-            let own = key == "to" && link.writers.contains(&found);
-            let known = if key == "from" { &mut link.writers } else { &mut link.readers };
-            if known.contains(&found) {
-                link.sound = false;
-                let message = format!("`{party}` stands twice in `{key}` of channel `{name}`");
-                faults.push(
-                    Fault::error(codes::PARTY_TWICE, message, place, "again").help("name each party once"),
-                );
-            } else if own {
-                link.sound = false;
-                let message = format!("`{party}` writes to and reads from channel `{name}`");
-                faults.push(
-                    Fault::error(codes::PARTY_TWICE, message, place, "reads")
-                        .also(at(channel, "from"), "writes")
-                        .help("what a task keeps for itself belongs into its persistent scope"),
-                );
-                known.push(found);
-            } else {
-                known.push(found);
-            }
-        }
+    for (index, party) in channel.from.iter().enumerate() {
+        let place = at(channel, &format!("from.{index}"));
+        link.sound &= link.add_writer(channel, party, place, names, faults);
     }
-    match (channel.from.as_slice(), link.writers.as_slice()) {
-        ([], _) => {
-            link.sound = false;
-            let message = format!("channel `{name}` has no writer");
-            let fault = Fault::error(codes::NO_WRITER, message, whole(), "nobody writes")
-                .help("name the task or client that writes: `from = \"…\"`");
-            faults.push_resting_on(fault, &[path("from").as_str()]);
-        }
-        ([_], [writer]) => link.writer = Some(*writer),
-        // Counted by name: the number is known, even if one of the names does not resolve.
-        (names, _) if distinct(names) > 1 => {
-            link.sound = false;
-            let message = format!("channel `{name}` has {} writers", distinct(names));
-            faults.push(
-                Fault::error(codes::MANY_WRITERS, message, at(channel, "from"), "one may write")
-                    .note("wait-free writing is bounded because nobody else writes")
-                    .help("give each writer a channel of its own"),
-            );
-        }
-        _ => {}
+    for (index, party) in channel.to.iter().enumerate() {
+        let place = at(channel, &format!("to.{index}"));
+        link.sound &= link.add_reader(channel, party, place, names, faults);
     }
-    if channel.to.is_empty() {
-        link.sound = false;
-        let message = format!("channel `{name}` has no reader");
-        let fault = Fault::error(codes::NO_READER, message, whole(), "nobody reads")
-            .help("name who reads: `to = \"…\"`, or a list; or remove the channel");
-        faults.push_resting_on(fault, &[path("to").as_str()]);
-    }
-    if channel.kind == ChannelKind::Queue && distinct(&channel.to) > 1 {
-        link.sound = false;
-        let message = format!("queue `{name}` has {} readers", distinct(&channel.to));
-        let fault = Fault::error(codes::MANY_READERS, message, at(channel, "to"), "one may read")
-            .note("each value of a queue is taken once")
-            .help("give each reader a queue of its own");
-        faults.push_resting_on(fault, &[path("kind").as_str()]);
-    }
+    link.sound &= link.choose_writer(channel, faults);
+    link.sound &= has_reader(channel, faults);
+    link.sound &= readers_fit(channel, faults);
     link.payload = names.payload(&channel.payload);
     if link.payload.is_none() {
         names.dangling(Want::Payload, &channel.payload, at(channel, "payload"), faults);
     }
     link
+}
+
+impl Link {
+    /// Adds a writer by its name; returns whether that is without fault.
+    fn add_writer(
+        &mut self,
+        channel: &ChannelDraft,
+        party: &str,
+        place: Place,
+        names: &Names<'_>,
+        faults: &mut Faults<'_>,
+    ) -> bool {
+        let Some(found) = resolved(party, &place, names, faults) else { return false };
+        if self.writers.contains(&found) {
+            faults.push(named_twice(channel, party, "from", place));
+            return false;
+        }
+        self.writers.push(found);
+        true
+    }
+
+    /// Adds a reader by its name; returns whether that is without fault.
+    fn add_reader(
+        &mut self,
+        channel: &ChannelDraft,
+        party: &str,
+        place: Place,
+        names: &Names<'_>,
+        faults: &mut Faults<'_>,
+    ) -> bool {
+        let Some(found) = resolved(party, &place, names, faults) else { return false };
+        if self.readers.contains(&found) {
+            faults.push(named_twice(channel, party, "to", place));
+            return false;
+        }
+        self.readers.push(found);
+        let writes = self.writers.contains(&found);
+        if writes {
+            let message = format!("`{party}` writes to and reads from channel `{}`", channel.name);
+            faults.push(
+                Fault::error(codes::PARTY_TWICE, message, place, "reads")
+                    .also(at(channel, "from"), "writes")
+                    .help("what a task keeps for itself belongs into its persistent scope"),
+            );
+        }
+        !writes
+    }
+
+    /// Sets the writer if there is exactly one; returns whether the number of writers is without fault.
+    fn choose_writer(&mut self, channel: &ChannelDraft, faults: &mut Faults<'_>) -> bool {
+        let name = &channel.name;
+        match (channel.from.as_slice(), self.writers.as_slice()) {
+            ([], _) => {
+                let message = format!("channel `{name}` has no writer");
+                let fault = Fault::error(codes::NO_WRITER, message, whole(channel), "nobody writes")
+                    .help("name the task or client that writes: `from = \"…\"`");
+                faults.push_resting_on(fault, &[&path(channel, "from")]);
+                false
+            }
+            ([_], [writer]) => {
+                self.writer = Some(*writer);
+                true
+            }
+            // Counted by name: the number is known, even if one of the names does not resolve.
+            (names, _) if distinct(names) > 1 => {
+                let message = format!("channel `{name}` has {} writers", distinct(names));
+                faults.push(
+                    Fault::error(codes::MANY_WRITERS, message, at(channel, "from"), "one may write")
+                        .note("wait-free writing is bounded because nobody else writes")
+                        .help("give each writer a channel of its own"),
+                );
+                false
+            }
+            _ => true,
+        }
+    }
+}
+
+fn resolved(party: &str, place: &Place, names: &Names<'_>, faults: &mut Faults<'_>) -> Option<Party> {
+    let found = names.party(party);
+    if found.is_none() {
+        names.dangling(Want::Party, party, place.clone(), faults);
+    }
+    found
+}
+
+fn named_twice(channel: &ChannelDraft, party: &str, key: &str, place: Place) -> Fault {
+    let message = format!("`{party}` stands twice in `{key}` of channel `{}`", channel.name);
+    Fault::error(codes::PARTY_TWICE, message, place, "again").help("name each party once")
+}
+
+fn has_reader(channel: &ChannelDraft, faults: &mut Faults<'_>) -> bool {
+    if channel.to.is_empty() {
+        let message = format!("channel `{}` has no reader", channel.name);
+        let fault = Fault::error(codes::NO_READER, message, whole(channel), "nobody reads")
+            .help("name who reads: `to = \"…\"`, or a list; or remove the channel");
+        faults.push_resting_on(fault, &[&path(channel, "to")]);
+    }
+    !channel.to.is_empty()
+}
+
+/// Checks that a queue has one reader.
+fn readers_fit(channel: &ChannelDraft, faults: &mut Faults<'_>) -> bool {
+    let fit = channel.kind != ChannelKind::Queue || distinct(&channel.to) <= 1;
+    if !fit {
+        let message = format!("queue `{}` has {} readers", channel.name, distinct(&channel.to));
+        let fault = Fault::error(codes::MANY_READERS, message, at(channel, "to"), "one may read")
+            .note("each value of a queue is taken once")
+            .help("give each reader a queue of its own");
+        faults.push_resting_on(fault, &[&path(channel, "kind")]);
+    }
+    fit
 }
 
 pub(super) fn is_real_time(draft: &Draft, party: Party) -> bool {

@@ -24,8 +24,9 @@ mod traffic;
 mod triggers;
 
 use crate::{
-    Arrival, ArrivalDraft, Chain, Channel, Class, ClassDraft, Client, CoreId, Draft, Fault, Model, RealTime,
-    Section, SectionDraft, Service, Severity, Task, codes,
+    Arrival, ArrivalDraft, Chain, Channel, ChannelDraft, ChannelId, Class, ClassDraft, Client, ClientDraft,
+    CoreId, Draft, Fault, Model, RealTime, RealTimeDraft, Section, SectionDraft, Service, ServiceDraft,
+    Severity, Task, TaskDraft, codes,
 };
 use channels::Link;
 use faults::Faults;
@@ -89,108 +90,110 @@ fn counts(draft: &Draft, faults: &mut Faults<'_>) -> bool {
 
 /// The model of a draft without faults; `None` only if a rule missed a fault.
 fn model(draft: &Draft, names: &Names<'_>, links: Vec<Link>, chains: Vec<Option<Chain>>) -> Option<Model> {
-    let mut tasks = Vec::with_capacity(draft.tasks.len());
-    for task in &draft.tasks {
-        let class = match &task.class {
-            ClassDraft::BestEffort(best_effort) => Class::BestEffort(best_effort.clone()),
-            ClassDraft::RealTime(real_time) => {
-                let core = match real_time.core {
-                    None => None,
-                    Some(cpu) => {
-                        let at = draft.platform.cores.iter().position(|c| *c == cpu)?;
-                        Some(CoreId(u16::try_from(at).ok()?))
-                    }
-                };
-                let priority = match real_time.priority {
-                    None => None,
-                    Some(priority) => Some(u8::try_from(priority).ok()?),
-                };
-                let arrival = match &real_time.arrival {
-                    ArrivalDraft::Periodic { period, offset } => {
-                        Arrival::Periodic { period: *period, offset: *offset }
-                    }
-                    ArrivalDraft::Sporadic { min_gap, trigger } => {
-                        Arrival::Sporadic { min_gap: *min_gap, trigger: names.channel(trigger)? }
-                    }
-                };
-                let section = |section: &SectionDraft| {
-                    let SectionDraft { longest, count, .. } = *section;
-                    Some(Section { resource: names.resource(&section.resource)?, longest, count })
-                };
-                let mut sections: Vec<Section> =
-                    real_time.sections.iter().map(section).collect::<Option<_>>()?;
-                let segments = segments::ordered(&real_time.segments, names, &mut sections)?.0;
-                Class::RealTime(RealTime {
-                    arrival,
-                    deadline: real_time.deadline,
-                    jitter: real_time.jitter,
-                    wcet: real_time.wcet,
-                    non_preemptive: real_time.non_preemptive,
-                    sections,
-                    segments,
-                    server: match &real_time.server {
-                        None => None,
-                        Some(name) => Some(draft.servers.iter().position(|server| server.name == *name)?),
-                    },
-                    core,
-                    priority,
-                    persistent: real_time.persistent,
-                    release: real_time.release,
-                    on_overrun: real_time.on_overrun,
-                    budget: real_time.budget,
-                    copying: taut_time::Duration::ZERO,
-                    waits: crate::Waits::default(),
-                })
-            }
-        };
-        let service = match &task.service {
-            None => None,
-            Some(service) => Some(names.service(service)?),
-        };
-        tasks.push(Task { name: task.name.clone(), class, service });
-    }
-    let mut channels = Vec::with_capacity(draft.channels.len());
-    for (channel, link) in draft.channels.iter().zip(links) {
-        let capacity = match channel.capacity {
-            None => None,
-            Some(capacity) => Some(u32::try_from(capacity).ok()?),
-        };
-        channels.push(Channel {
-            name: channel.name.clone(),
-            kind: channel.kind,
-            writer: link.writer?,
-            delayed: flows::delayed(channel),
-            readers: link.readers,
-            flow: channel.flow,
-            payload: link.payload?,
-            capacity,
-            overflow: channel.overflow,
-            mechanism: channel.mechanism,
-            decided: None,
-            sends_per_release: channel.sends_per_release,
-            takes_per_release: channel.takes_per_release,
-        });
-    }
+    let servers = draft.servers.iter().map(|one| servers::server(draft, one));
+    let tasks = draft.tasks.iter().map(|one| task(draft, names, one));
+    let channels = draft.channels.iter().zip(links).map(|(one, link)| channel(one, link));
+    let service = |one: &ServiceDraft| Service { name: one.name.clone(), persistent: one.persistent };
+    let client = |one: &ClientDraft| Client { name: one.name.clone(), kind: one.kind, min_gap: one.min_gap };
     Some(Model {
         app: draft.app.clone(),
         platform: draft.platform.clone(),
         payloads: draft.payloads.clone(),
-        services: draft
-            .services
-            .iter()
-            .map(|s| Service { name: s.name.clone(), persistent: s.persistent })
-            .collect(),
+        services: draft.services.iter().map(service).collect(),
         resources: draft.resources.clone(),
         guarding: Vec::new(),
         protocols: Vec::new(),
-        servers: draft.servers.iter().map(|one| servers::server(draft, one)).collect::<Option<_>>()?,
-        tasks,
-        clients: draft
-            .clients
-            .iter()
-            .map(|c| Client { name: c.name.clone(), kind: c.kind, min_gap: c.min_gap })
-            .collect(),
-        channels,
+        servers: servers.collect::<Option<_>>()?,
+        tasks: tasks.collect::<Option<_>>()?,
+        clients: draft.clients.iter().map(client).collect(),
+        channels: channels.collect::<Option<_>>()?,
         chains: chains.into_iter().collect::<Option<_>>()?,
+    })
+}
+
+fn task(draft: &Draft, names: &Names<'_>, task: &TaskDraft) -> Option<Task> {
+    let class = match &task.class {
+        ClassDraft::BestEffort(best_effort) => Class::BestEffort(best_effort.clone()),
+        ClassDraft::RealTime(task) => Class::RealTime(real_time(draft, names, task)?),
+    };
+    let service = match &task.service {
+        None => None,
+        Some(service) => Some(names.service(service)?),
+    };
+    Some(Task { name: task.name.clone(), class, service })
+}
+
+fn real_time(draft: &Draft, names: &Names<'_>, task: &RealTimeDraft) -> Option<RealTime> {
+    let core = match task.core {
+        None => None,
+        Some(cpu) => {
+            let at = draft.platform.cores.iter().position(|c| *c == cpu)?;
+            Some(CoreId(u16::try_from(at).ok()?))
+        }
+    };
+    let priority = match task.priority {
+        None => None,
+        Some(priority) => Some(u8::try_from(priority).ok()?),
+    };
+    let server = match &task.server {
+        None => None,
+        Some(name) => Some(draft.servers.iter().position(|server| server.name == *name)?),
+    };
+    let sections = task.sections.iter().map(|one| section(names, one));
+    let mut sections: Vec<Section> = sections.collect::<Option<_>>()?;
+    let segments = segments::ordered(&task.segments, names, &mut sections)?.0;
+    Some(RealTime {
+        arrival: arrival(names, &task.arrival)?,
+        deadline: task.deadline,
+        jitter: task.jitter,
+        wcet: task.wcet,
+        non_preemptive: task.non_preemptive,
+        sections,
+        segments,
+        server,
+        core,
+        priority,
+        persistent: task.persistent,
+        release: task.release,
+        on_overrun: task.on_overrun,
+        budget: task.budget,
+        copying: taut_time::Duration::ZERO,
+        waits: crate::Waits::default(),
+    })
+}
+
+fn arrival(names: &Names<'_>, arrival: &ArrivalDraft) -> Option<Arrival<ChannelId>> {
+    Some(match arrival {
+        ArrivalDraft::Periodic { period, offset } => Arrival::Periodic { period: *period, offset: *offset },
+        ArrivalDraft::Sporadic { min_gap, trigger } => {
+            Arrival::Sporadic { min_gap: *min_gap, trigger: names.channel(trigger)? }
+        }
+    })
+}
+
+fn section(names: &Names<'_>, section: &SectionDraft) -> Option<Section> {
+    let SectionDraft { longest, count, .. } = *section;
+    Some(Section { resource: names.resource(&section.resource)?, longest, count })
+}
+
+fn channel(channel: &ChannelDraft, link: Link) -> Option<Channel> {
+    let capacity = match channel.capacity {
+        None => None,
+        Some(capacity) => Some(u32::try_from(capacity).ok()?),
+    };
+    Some(Channel {
+        name: channel.name.clone(),
+        kind: channel.kind,
+        writer: link.writer?,
+        delayed: flows::delayed(channel),
+        readers: link.readers,
+        flow: channel.flow,
+        payload: link.payload?,
+        capacity,
+        overflow: channel.overflow,
+        mechanism: channel.mechanism,
+        decided: None,
+        sends_per_release: channel.sends_per_release,
+        takes_per_release: channel.takes_per_release,
     })
 }

@@ -197,72 +197,67 @@ impl<'d> Names<'d> {
         let unread_service = faults.any_wrong("tasks", &["service"]);
         let unread_section = faults.any_wrong("tasks", &["sections", "segments"]);
         let unread_server = faults.any_wrong("tasks", &["server", "class"]);
-        let missed = self.missed();
-        let mut payloads = vec![false; draft.payloads.len()];
-        let mut clients = vec![false; draft.clients.len()];
-        let mut services = vec![false; draft.services.len()];
-        let mut resources = vec![false; draft.resources.len()];
-        for link in links {
-            if let Some(payload) = link.payload {
-                payloads[payload] = true;
-            }
-            for party in link.writers.iter().chain(&link.readers) {
-                if let Party::Client(id) = party {
-                    clients[id.index()] = true;
-                }
-            }
-        }
-        for service in draft.tasks.iter().filter_map(|task| task.service.as_deref()) {
-            if let Some(id) = self.service(service) {
-                services[id.index()] = true;
-            }
-        }
-        for resource in draft.tasks.iter().flat_map(held) {
-            if let Some(id) = self.resource(resource) {
-                resources[id.index()] = true;
-            }
-        }
-        let mut warn = |want: Want, table: &str, noun: &str, name: &str, what: &str| {
-            let meant =
-                |(other, near): &(Want, Option<&str>)| *other == want && near.is_none_or(|near| near == name);
-            if missed.iter().any(meant) {
-                return;
-            }
-            let place = Place::key(format!("{table}.{name}"));
-            faults.push(
-                Fault::error(codes::UNUSED, format!("{noun} `{name}` is not used"), place, what)
-                    .warning()
-                    .help("remove it, or use it"),
-            );
-        };
+        let used = self.used(links);
+        let mut warnings = UnusedWarnings { missed: self.missed(), faults };
         // Of two definitions with one name, references mean the first.
-        for (at, (payload, used)) in draft.payloads.iter().zip(payloads).enumerate() {
+        for (at, (payload, used)) in draft.payloads.iter().zip(used.payloads).enumerate() {
             if !used && !unread_payload && self.payload(&payload.name) == Some(at) {
-                warn(Want::Payload, "payloads", "payload", &payload.name, "no channel carries it");
+                warnings.push(Want::Payload, "payloads", "payload", &payload.name, "no channel carries it");
             }
         }
-        for (at, (service, used)) in draft.services.iter().zip(services).enumerate() {
+        for (at, (service, used)) in draft.services.iter().zip(used.services).enumerate() {
             if !used && !unread_service && self.service(&service.name).is_some_and(|id| id.index() == at) {
-                warn(Want::Service, "services", "service", &service.name, "no task belongs to it");
+                warnings.push(Want::Service, "services", "service", &service.name, "no task belongs to it");
             }
         }
-        for (at, (resource, used)) in draft.resources.iter().zip(resources).enumerate() {
+        for (at, (resource, used)) in draft.resources.iter().zip(used.resources).enumerate() {
             if !used && !unread_section && self.resource(&resource.name).is_some_and(|id| id.index() == at) {
-                warn(Want::Resource, "resources", "resource", &resource.name, "no task uses it");
+                warnings.push(Want::Resource, "resources", "resource", &resource.name, "no task uses it");
             }
         }
         for server in draft.servers.iter().map(|server| &server.name) {
             let used = draft.tasks.iter().any(|task| served_by(task) == Some(server));
             if !used && !unread_server {
-                warn(Want::Server, "servers", "server", server, "no task runs in it");
+                warnings.push(Want::Server, "servers", "server", server, "no task runs in it");
             }
         }
-        for (at, (client, used)) in draft.clients.iter().zip(clients).enumerate() {
+        for (at, (client, used)) in draft.clients.iter().zip(used.clients).enumerate() {
             let own = matches!(self.party(&client.name), Some(Party::Client(id)) if id.index() == at);
             if !used && !unread_party && own {
-                warn(Want::Party, "clients", "client", &client.name, "no channel names it");
+                warnings.push(Want::Party, "clients", "client", &client.name, "no channel names it");
             }
         }
+    }
+
+    fn used(&self, links: &[Link]) -> Used {
+        let draft = self.draft;
+        let mut used = Used {
+            payloads: vec![false; draft.payloads.len()],
+            clients: vec![false; draft.clients.len()],
+            services: vec![false; draft.services.len()],
+            resources: vec![false; draft.resources.len()],
+        };
+        for link in links {
+            if let Some(payload) = link.payload {
+                used.payloads[payload] = true;
+            }
+            for party in link.writers.iter().chain(&link.readers) {
+                if let Party::Client(id) = party {
+                    used.clients[id.index()] = true;
+                }
+            }
+        }
+        for service in draft.tasks.iter().filter_map(|task| task.service.as_deref()) {
+            if let Some(id) = self.service(service) {
+                used.services[id.index()] = true;
+            }
+        }
+        for resource in draft.tasks.iter().flat_map(held) {
+            if let Some(id) = self.resource(resource) {
+                used.resources[id.index()] = true;
+            }
+        }
+        used
     }
 
     /// All references to undefined names, each with the name that it most likely means.
@@ -290,6 +285,37 @@ impl<'d> Names<'d> {
             }
         }
         missed
+    }
+}
+
+/// Whether some reference names the definition at each position of its table.
+struct Used {
+    payloads: Vec<bool>,
+    clients: Vec<bool>,
+    services: Vec<bool>,
+    resources: Vec<bool>,
+}
+
+/// Warns about unused definitions, except those that a reference to an undefined name may mean.
+struct UnusedWarnings<'n, 'f, 'd> {
+    /// What such references name, and the definition that each most likely means.
+    missed: Vec<(Want, Option<&'n str>)>,
+    faults: &'f mut Faults<'d>,
+}
+
+impl UnusedWarnings<'_, '_, '_> {
+    fn push(&mut self, want: Want, table: &str, noun: &str, name: &str, what: &str) {
+        let meant =
+            |(other, near): &(Want, Option<&str>)| *other == want && near.is_none_or(|near| near == name);
+        if self.missed.iter().any(meant) {
+            return;
+        }
+        let place = Place::key(format!("{table}.{name}"));
+        self.faults.push(
+            Fault::error(codes::UNUSED, format!("{noun} `{name}` is not used"), place, what)
+                .warning()
+                .help("remove it, or use it"),
+        );
     }
 }
 

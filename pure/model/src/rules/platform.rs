@@ -147,17 +147,7 @@ fn owned(draft: &Draft, faults: &mut Faults<'_>) {
 /// Priorities are in range, and no two tasks on a core share one: there is no rule for ties.
 fn priorities(draft: &Draft, faults: &mut Faults<'_>) {
     if draft.platform.scheduler == SchedulingPolicy::Edf {
-        for (name, _) in real_time(draft).filter(|(_, task)| task.priority.is_some()) {
-            let message = format!("the priority of task `{name}` means nothing");
-            let place = Place::value(format!("tasks.{name}.priority"));
-            faults.push(
-                Fault::error(codes::IDLE_PRIORITY, message, place, "not looked at")
-                    .warning()
-                    .also(Place::value("platform.scheduler"), "jobs go by their deadlines")
-                    .help("leave `priority` out, or use `scheduler = \"fp\"`"),
-            );
-        }
-        return;
+        return idle_priorities(draft, faults);
     }
     // If there is only one core, every task runs on it, whatever the manifest says.
     let only = match draft.platform.cores.as_slice() {
@@ -174,15 +164,7 @@ fn priorities(draft: &Draft, faults: &mut Faults<'_>) {
         let Some(priority) = task.priority else { continue };
         let place = Place::value(format!("tasks.{name}.priority"));
         if !(1..=i64::from(PRIORITY_MAX)).contains(&priority) {
-            let message = format!("task `{name}` has priority {priority}");
-            let text = format!("not in 1 to {PRIORITY_MAX}");
-            let fault = Fault::error(codes::PRIORITY_RANGE, message, place, text);
-            let fault = match priority {
-                99 => fault.note("99 is the platform probe's, which must be above every task"),
-                _ => fault,
-            };
-            let help = format!("use 1 to {PRIORITY_MAX}, larger = more urgent, or \"auto\"");
-            faults.push(fault.help(help));
+            faults.push(out_of_range(name, priority, place));
             continue;
         }
         let Some(core) = core else { continue };
@@ -198,15 +180,41 @@ fn priorities(draft: &Draft, faults: &mut Faults<'_>) {
     }
     for (core, count) in tasks_on {
         if count > usize::from(PRIORITY_MAX) {
-            let at = draft.platform.cores.iter().position(|c| *c == core);
-            let path = at.map_or("platform.cores".to_owned(), |at| format!("platform.cores.{at}"));
-            let message = format!("core {core} has {count} real-time tasks");
-            let text = format!("{PRIORITY_MAX} priorities");
-            faults.push(
-                Fault::error(codes::CORE_FULL, message, Place::value(path), text)
-                    .note("every real-time task of a core has a priority of its own")
-                    .help("move some to another core"),
-            );
+            faults.push(full(draft, core, count));
         }
     }
+}
+
+/// Warns about priorities where jobs go by their deadlines.
+fn idle_priorities(draft: &Draft, faults: &mut Faults<'_>) {
+    for (name, _) in real_time(draft).filter(|(_, task)| task.priority.is_some()) {
+        let message = format!("the priority of task `{name}` means nothing");
+        let place = Place::value(format!("tasks.{name}.priority"));
+        faults.push(
+            Fault::error(codes::IDLE_PRIORITY, message, place, "not looked at")
+                .warning()
+                .also(Place::value("platform.scheduler"), "jobs go by their deadlines")
+                .help("leave `priority` out, or use `scheduler = \"fp\"`"),
+        );
+    }
+}
+
+fn out_of_range(name: &str, priority: i64, place: Place) -> Fault {
+    let message = format!("task `{name}` has priority {priority}");
+    let fault = Fault::error(codes::PRIORITY_RANGE, message, place, format!("not in 1 to {PRIORITY_MAX}"));
+    let fault = match priority {
+        99 => fault.note("99 is the platform probe's, which must be above every task"),
+        _ => fault,
+    };
+    fault.help(format!("use 1 to {PRIORITY_MAX}, larger = more urgent, or \"auto\""))
+}
+
+fn full(draft: &Draft, core: u16, count: usize) -> Fault {
+    let at = draft.platform.cores.iter().position(|c| *c == core);
+    let path = at.map_or("platform.cores".to_owned(), |at| format!("platform.cores.{at}"));
+    let message = format!("core {core} has {count} real-time tasks");
+    let text = format!("{PRIORITY_MAX} priorities");
+    Fault::error(codes::CORE_FULL, message, Place::value(path), text)
+        .note("every real-time task of a core has a priority of its own")
+        .help("move some to another core")
 }

@@ -50,72 +50,124 @@ impl ArrivalDraft {
 }
 
 fn figures(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
-    let at = |key: &str| Place::value(format!("tasks.{name}.{key}"));
+    period(name, task, faults);
+    deadline(name, task, faults);
+    let limits = Limits::of(name, task, faults);
+    cost(name, task, limits.cost.as_ref(), faults);
+    jitter(name, task, limits.response, faults);
+    offset(name, task, faults);
+    budget(name, task, faults);
+}
+
+fn place(name: &str, key: &str) -> Place {
+    Place::value(format!("tasks.{name}.{key}"))
+}
+
+/// T, and its place.
+fn period_of(name: &str, task: &RealTimeDraft) -> (Duration, Place) {
     let (period, key) = task.arrival.period();
-    let period_place = at(&format!("arrival.{key}"));
+    (period, place(name, &format!("arrival.{key}")))
+}
+
+/// T, if the author gave one that can be one.
+fn known_period(name: &str, task: &RealTimeDraft, faults: &Faults<'_>) -> Option<Duration> {
+    let (period, place) = period_of(name, task);
+    (!period.is_zero() && !faults.wrong(place.path())).then_some(period)
+}
+
+fn period(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
+    let (period, place) = period_of(name, task);
     if period.is_zero() {
         let message = format!("task `{name}` has a period of zero");
         faults.push(
-            Fault::error(codes::ZERO_PERIOD, message, period_place.clone(), "zero")
+            Fault::error(codes::ZERO_PERIOD, message, place, "zero")
                 .help("a period, or the least time between two releases, is longer than zero"),
         );
     }
-    let period_known = !period.is_zero() && !faults.wrong(period_place.path());
+}
+
+fn deadline(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
+    let known_period = known_period(name, task, faults);
     if task.deadline.is_zero() {
         let message = format!("task `{name}` has a deadline of zero");
-        let most = if period_known { format!(", {period}") } else { String::new() };
+        let most = known_period.map_or(String::new(), |period| format!(", {period}"));
         faults.push(
-            Fault::error(codes::BAD_DEADLINE, message, at("deadline"), "zero")
+            Fault::error(codes::BAD_DEADLINE, message, place(name, "deadline"), "zero")
                 .help(format!("a deadline is longer than zero and at most the period{most}")),
         );
-    } else if period_known && task.deadline > period && task.on_overrun != Overrun::RunOn {
+    } else if let Some(period) = known_period
+        && task.deadline > period
+        && task.on_overrun != Overrun::RunOn
+    {
         let message = format!("task `{name}` has a deadline longer than its period");
-        let fault =
-            Fault::error(codes::BAD_DEADLINE, message, at("deadline"), format!("deadline {}", task.deadline))
-                .also(period_place.clone(), format!("period {period}"))
-                .note("a job that may still run when the next is released must be allowed to: `run-on`")
-                .help(format!("use at most \"{period}\", or `on-overrun = \"run-on\"`"));
+        let label = format!("deadline {}", task.deadline);
+        let fault = Fault::error(codes::BAD_DEADLINE, message, place(name, "deadline"), label)
+            .also(period_of(name, task).1, format!("period {period}"))
+            .note("a job that may still run when the next is released must be allowed to: `run-on`")
+            .help(format!("use at most \"{period}\", or `on-overrun = \"run-on\"`"));
         faults.push_resting_on(fault, &[&format!("tasks.{name}.on-overrun")]);
     }
-    // The limit of a response time. A deadline beyond the period is an error without `run-on`, so the limit is then
-    // the period. The execution time must fit into the period in any case.
-    let deadline_known = !task.deadline.is_zero() && !faults.wrong(&format!("tasks.{name}.deadline"));
-    let of_period = || (period, "period", period_place.clone());
-    let of_deadline = || (task.deadline, "deadline", at("deadline"));
-    let (most, limit) = match (deadline_known, period_known) {
-        (true, true) if task.deadline > period => {
-            let limit = if task.on_overrun == Overrun::RunOn { of_deadline() } else { of_period() };
-            (Some(of_period()), Some(limit))
+}
+
+/// A time that another one may not exceed: what it is, and where it stands.
+type Limit = (Duration, &'static str, Place);
+
+/// The limits of a task's times; `None` where the author gave none.
+struct Limits {
+    /// Of the execution time, which must fit into the period in any case.
+    cost: Option<Limit>,
+    /// Of a response time. A deadline beyond the period is an error without `run-on`, so the limit is then the
+    /// period.
+    response: Option<Limit>,
+}
+
+impl Limits {
+    fn of(name: &str, task: &RealTimeDraft, faults: &Faults<'_>) -> Self {
+        let known_period = known_period(name, task, faults);
+        let known_deadline = !task.deadline.is_zero() && !faults.wrong(&format!("tasks.{name}.deadline"));
+        let of_period = known_period.map(|period| (period, "period", period_of(name, task).1));
+        let of_deadline = known_deadline.then(|| (task.deadline, "deadline", place(name, "deadline")));
+        match (&of_deadline, &of_period) {
+            (Some((deadline, ..)), Some((period, ..))) if deadline > period => {
+                let runs_on = task.on_overrun == Overrun::RunOn;
+                let response = if runs_on { of_deadline } else { of_period.clone() };
+                Self { cost: of_period, response }
+            }
+            (Some(_), _) => Self { cost: of_deadline.clone(), response: of_deadline },
+            (None, _) => Self { cost: of_period.clone(), response: of_period },
         }
-        (true, _) => (Some(of_deadline()), Some(of_deadline())),
-        (false, true) => (Some(of_period()), Some(of_period())),
-        (false, false) => (None, None),
-    };
-    cost(name, task, most.as_ref(), faults);
-    if let Some((limit, what, place)) = limit
+    }
+}
+
+fn jitter(name: &str, task: &RealTimeDraft, limit: Option<Limit>, faults: &mut Faults<'_>) {
+    if let Some((limit, what, limit_place)) = limit
         && task.jitter >= limit
     {
         let message = format!("task `{name}` may be released after its {what}");
         let text = format!("released up to {} late", task.jitter);
         faults.push(
-            Fault::error(codes::BAD_JITTER, message, at("jitter"), text)
-                .also(place, format!("{what} {limit} after the arrival"))
+            Fault::error(codes::BAD_JITTER, message, place(name, "jitter"), text)
+                .also(limit_place, format!("{what} {limit} after the arrival"))
                 .help("the deadline counts from the arrival, so it must be longer than the jitter"),
         );
     }
+}
+
+fn offset(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
+    let (period, period_place) = period_of(name, task);
     if let ArrivalDraft::Periodic { offset, .. } = &task.arrival
         && *offset >= period
         && !period.is_zero()
     {
         let message = format!("task `{name}` starts a period late or more");
+        let label = format!("offset {offset}");
         faults.push(
-            Fault::error(codes::LATE_OFFSET, message, at("arrival.offset"), format!("offset {offset}"))
+            Fault::error(codes::LATE_OFFSET, message, place(name, "arrival.offset"), label)
                 .warning()
                 .also(period_place, format!("period {period}"))
                 .help("an offset usually only orders tasks within a period"),
         );
     }
-    budget(name, task, faults);
 }
 
 /// A job within its proven execution time never exhausts its budget.
@@ -143,8 +195,8 @@ fn budget(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
     }
 }
 
-fn cost(name: &str, task: &RealTimeDraft, limit: Option<&(Duration, &str, Place)>, faults: &mut Faults<'_>) {
-    let at = |key: &str| Place::value(format!("tasks.{name}.{key}"));
+fn cost(name: &str, task: &RealTimeDraft, limit: Option<&Limit>, faults: &mut Faults<'_>) {
+    let at = |key: &str| place(name, key);
     if task.wcet.value.is_zero() {
         let message = format!("task `{name}` takes no time at all");
         faults.push(
