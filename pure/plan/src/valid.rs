@@ -36,7 +36,7 @@ use taut_policy::{
 use taut_time::Duration;
 
 use crate::layout::{File, PAGE_BYTES, SEGMENT_HEADER_BYTES, file_of};
-use crate::{Arrival, ChannelPlan, ClassPlan, CorePlan, Place, Plan, Region, TaskPlan};
+use crate::{Arrival, ChannelPlan, ClassPlan, CorePlan, Place, Plan, ReaderPlan, Region, TaskPlan};
 
 /// A plan that keeps rules V1 to V8.
 ///
@@ -152,8 +152,8 @@ impl<'p> Known<'p> {
         })
     }
 
-    fn is_real_time(&self, task: &str) -> bool {
-        self.cpu(task).is_some()
+    fn is_real_time(&self, party: &str, is_client: bool) -> bool {
+        !is_client && self.cpu(party).is_some()
     }
 
     /// The CPU of a real-time task.
@@ -321,70 +321,24 @@ fn task_of(plan: &Plan, known: &Known<'_>, task: &TaskPlan) -> Result<(), Invali
 /// V4 and V5, of a channel.
 fn channel_of(plan: &Plan, known: &Known<'_>, channel: &ChannelPlan) -> Result<(), Invalid> {
     let name = &channel.name;
-    let writer = (channel.writer.name.as_str(), channel.writer.client);
-    let readers = || channel.readers.iter().map(|reader| (reader.name.as_str(), reader.client));
-    for (party, client) in std::iter::once(writer).chain(readers()) {
-        let is = if client { known.clients.contains(party) } else { known.tasks.contains_key(party) };
-        require!(is, "channel `{name}` has a party `{party}`, which does not exist");
-    }
-    unique(std::iter::once(writer).chain(readers()), |(party, _)| {
-        format!("`{party}` is twice a party of channel `{name}`")
-    })?;
-    let is_real_time = |&(party, client): &(&str, bool)| !client && known.is_real_time(party);
-    let parties = Parties {
-        real_time_writer: is_real_time(&writer),
-        readers: channel.readers.len(),
-        real_time_readers: readers().filter(is_real_time).count(),
-        client_readers: readers().filter(|(_, client)| *client).count(),
-        synchronous: channel.flow == Flow::Synchronous,
-    };
+    let parties = parties_of(known, channel)?;
     let mechanism = channel.mechanism;
     let paper = mechanism.paper_name();
     require!(mechanism.serves(channel.kind, &parties), "{paper} does not serve channel `{name}`");
-    let client = writer.1 || readers().any(|(_, client)| client);
+    let client = all_parties(channel).any(|(_, client)| client);
     require!(
         (channel.place == Place::Segment) == client,
         "channel `{name}` is in the wrong memory map for its parties"
     );
     for reader in &channel.readers {
-        let reads = &reader.name;
-        let fits = match reader.way {
-            None => !mechanism.has_ways() && mechanism != Mechanism::Mpcp,
-            Some(Way::Claims) => mechanism.claims_max() > 0 && !reader.client || mechanism == Mechanism::Mpcp,
-            Some(Way::ByTime) => parties.real_time_writer && is_real_time(&(reads, reader.client)),
-            Some(Way::LooksOn) => true,
-        };
-        let claims_only =
-            matches!(mechanism, Mechanism::Chen | Mechanism::DoubleBuffer | Mechanism::Presence)
-                || matches!(mechanism, Mechanism::Peterson | Mechanism::Mpcp);
-        let fits = fits && (reader.way.is_none() || mechanism.has_ways() || mechanism == Mechanism::Mpcp);
-        let fits = fits && (!claims_only || reader.way == Some(Way::Claims));
-        require!(fits, "`{reads}` cannot read channel `{name}` so: {paper} has no such reader");
-        require!(
-            !reader.delayed || parties.synchronous,
-            "`{reads}` delays channel `{name}`, no synchronous flow"
-        );
-        if reader.triggered {
-            let by = known.tasks.get(reads.as_str()).map(|task| &task.class);
-            let waits = matches!(by, Some(ClassPlan::RealTime {
-                arrival: Arrival::Sporadic { trigger, .. }, ..
-            }) if trigger == name);
-            require!(
-                waits && !reader.client,
-                "channel `{name}` releases `{reads}`, which does not wait for it"
-            );
-            require!(
-                channel.kind == ChannelKind::Queue,
-                "channel `{name}` is a state, which releases nobody"
-            );
-        }
+        reader_of(known, channel, &parties, reader)?;
     }
     if parties.synchronous {
         let periodic = |party: &str| {
             let class = known.tasks.get(party).map(|task| &task.class);
             matches!(class, Some(ClassPlan::RealTime { arrival: Arrival::Periodic { .. }, .. }))
         };
-        let all = std::iter::once(writer).chain(readers()).all(|(party, _)| periodic(party));
+        let all = all_parties(channel).all(|(party, _)| periodic(party));
         require!(all, "channel `{name}` is a synchronous flow, and a task of it is not periodic");
     }
     let capacities = if channel.kind == ChannelKind::State { 1..=1 } else { 1..=CAPACITY_MAX };
@@ -400,6 +354,65 @@ fn channel_of(plan: &Plan, known: &Known<'_>, channel: &ChannelPlan) -> Result<(
         "channel `{name}` has {} bytes of memory, which {paper} does not take",
         channel.region.size
     );
+    Ok(())
+}
+
+/// The parties of a channel by name, the writer first, and whether each is a client.
+fn all_parties(channel: &ChannelPlan) -> impl Iterator<Item = (&str, bool)> {
+    let writer = (channel.writer.name.as_str(), channel.writer.client);
+    std::iter::once(writer).chain(channel.readers.iter().map(|reader| (reader.name.as_str(), reader.client)))
+}
+
+/// Counts the parties of a channel. Each exists, and is a party once.
+fn parties_of(known: &Known<'_>, channel: &ChannelPlan) -> Result<Parties, Invalid> {
+    let name = &channel.name;
+    for (party, client) in all_parties(channel) {
+        let is = if client { known.clients.contains(party) } else { known.tasks.contains_key(party) };
+        require!(is, "channel `{name}` has a party `{party}`, which does not exist");
+    }
+    unique(all_parties(channel), |(party, _)| format!("`{party}` is twice a party of channel `{name}`"))?;
+    let readers = || all_parties(channel).skip(1);
+    Ok(Parties {
+        real_time_writer: known.is_real_time(&channel.writer.name, channel.writer.client),
+        readers: channel.readers.len(),
+        real_time_readers: readers().filter(|(party, client)| known.is_real_time(party, *client)).count(),
+        client_readers: readers().filter(|(_, client)| *client).count(),
+        synchronous: channel.flow == Flow::Synchronous,
+    })
+}
+
+/// V4 and V5, of a reader of a channel.
+fn reader_of(
+    known: &Known<'_>,
+    channel: &ChannelPlan,
+    parties: &Parties,
+    reader: &ReaderPlan,
+) -> Result<(), Invalid> {
+    let (name, reads, mechanism) = (&channel.name, &reader.name, channel.mechanism);
+    let fits = match reader.way {
+        None => !mechanism.has_ways() && mechanism != Mechanism::Mpcp,
+        Some(Way::Claims) => mechanism.claims_max() > 0 && !reader.client || mechanism == Mechanism::Mpcp,
+        Some(Way::ByTime) => parties.real_time_writer && known.is_real_time(reads, reader.client),
+        Some(Way::LooksOn) => true,
+    };
+    let claims_only = matches!(mechanism, Mechanism::Chen | Mechanism::DoubleBuffer | Mechanism::Presence)
+        || matches!(mechanism, Mechanism::Peterson | Mechanism::Mpcp);
+    let fits = fits && (reader.way.is_none() || mechanism.has_ways() || mechanism == Mechanism::Mpcp);
+    let fits = fits && (!claims_only || reader.way == Some(Way::Claims));
+    let paper = mechanism.paper_name();
+    require!(fits, "`{reads}` cannot read channel `{name}` so: {paper} has no such reader");
+    require!(
+        !reader.delayed || parties.synchronous,
+        "`{reads}` delays channel `{name}`, no synchronous flow"
+    );
+    if reader.triggered {
+        let by = known.tasks.get(reads.as_str()).map(|task| &task.class);
+        let waits = matches!(by, Some(ClassPlan::RealTime {
+            arrival: Arrival::Sporadic { trigger, .. }, ..
+        }) if trigger == name);
+        require!(waits && !reader.client, "channel `{name}` releases `{reads}`, which does not wait for it");
+        require!(channel.kind == ChannelKind::Queue, "channel `{name}` is a state, which releases nobody");
+    }
     Ok(())
 }
 
