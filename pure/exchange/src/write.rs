@@ -106,20 +106,7 @@ fn one(out: &mut String, sketch: &Sketch, task: &Task) -> fmt::Result {
     if let Some(service) = task.service.and_then(|at| sketch.services.get(at)) {
         writeln!(out, "service = \"{}\"", service.named.ours)?;
     }
-    match &task.arrival {
-        Arrival::Periodic(offset) if offset.is_zero() => {
-            writeln!(out, "arrival = {{ periodic = \"{}\" }}", task.period)?;
-        }
-        Arrival::Periodic(offset) => {
-            writeln!(out, "arrival = {{ periodic = \"{}\", offset = \"{offset}\" }}", task.period)?;
-        }
-        Arrival::Any => {}
-        Arrival::Sporadic(by) => {
-            let known = by.and_then(|at| sketch.channels.get(at)).map(|channel| &channel.named.ours);
-            let trigger = known.unwrap_or(&task.outside.1);
-            writeln!(out, "arrival = {{ sporadic = \"{}\", trigger = \"{trigger}\" }}", task.period)?;
-        }
-    }
+    arrival(out, sketch, task)?;
     writeln!(out, "deadline = \"{}\"", task.deadline)?;
     if !task.jitter.is_zero() {
         writeln!(out, "jitter = \"{}\"", task.jitter)?;
@@ -140,6 +127,28 @@ fn one(out: &mut String, sketch: &Sketch, task: &Task) -> fmt::Result {
     if task.deadline > task.period {
         writeln!(out, "on-overrun = \"run-on\"")?;
     }
+    critical_sections(out, sketch, task)
+}
+
+fn arrival(out: &mut String, sketch: &Sketch, task: &Task) -> fmt::Result {
+    match &task.arrival {
+        Arrival::Periodic(offset) if offset.is_zero() => {
+            writeln!(out, "arrival = {{ periodic = \"{}\" }}", task.period)
+        }
+        Arrival::Periodic(offset) => {
+            writeln!(out, "arrival = {{ periodic = \"{}\", offset = \"{offset}\" }}", task.period)
+        }
+        Arrival::Any => Ok(()),
+        Arrival::Sporadic(by) => {
+            let known = by.and_then(|at| sketch.channels.get(at)).map(|channel| &channel.named.ours);
+            let trigger = known.unwrap_or(&task.outside.1);
+            writeln!(out, "arrival = {{ sporadic = \"{}\", trigger = \"{trigger}\" }}", task.period)
+        }
+    }
+}
+
+/// The critical sections of a task: in order, or anywhere in a job.
+fn critical_sections(out: &mut String, sketch: &Sketch, task: &Task) -> fmt::Result {
     let name =
         |at: usize| sketch.resources.get(at).map_or_else(String::new, |resource| resource.ours.clone());
     if !task.segments.is_empty() {

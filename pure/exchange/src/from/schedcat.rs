@@ -28,19 +28,7 @@ pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
     let places = Places::new(source, unit);
     let root = document.root_element();
     let mut sketch = Sketch { unitless: true, ..Sketch::default() };
-    let set = match root.tag() {
-        "taskset" => Some(root),
-        "testpoint" => {
-            let sets = named(root, "taskset");
-            for other in sets.skip(1) {
-                sketch.lose(places.at(other), "a second task set is left out: a manifest has one");
-                other.leave_out();
-            }
-            child(root, "taskset")
-        }
-        _ => None,
-    };
-    let Some(set) = set else {
+    let Some(set) = task_set(root, &places, &mut sketch) else {
         let why = "neither the first element nor one in a `testpoint` is `taskset`".into();
         return Err(Unreadable { at: Some(places.at(root)), why });
     };
@@ -54,38 +42,8 @@ pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
     let partitioned = tasks().any(|node| partition(node).is_some());
     sketch.cores = vec![String::new(); cores];
     for (index, node) in tasks().enumerate() {
-        let at = places.at(node);
         let id = node.attribute("id").map_or_else(|| (index + 1).to_string(), str::to_owned);
-        let mut task = Task::new(at, &id);
-        let mut time = |key: &str, up| places.attribute_time(node, key, up, &mut sketch);
-        task.cost = time("wcet", true).unwrap_or_default();
-        task.period = time("period", false).unwrap_or_default();
-        task.deadline = time("deadline", false).unwrap_or(task.period);
-        task.core = number(node.attribute("partition"), "partition", at, &mut sketch);
-        if partitioned && task.core.is_none() {
-            sketch.lose(at, format!("task `{}` has no partition: the plan chooses a core", shown(&id)));
-        }
-        // There are no offsets. Releases every T, or less often, demand no more than a periodic task.
-        task.arrival = Arrival::Periodic(Duration::ZERO);
-        if let Some(affinity) = child(node, "affinity") {
-            sketch
-                .lose(at, format!("the affinity of task `{}` is left out: a task has one core", shown(&id)));
-            affinity.leave_out();
-        }
-        for need in list(node, "resources") {
-            requirement(need, &mut task, &places, &mut sketch);
-        }
-        task.segments = sections(child(node, "critical_sections"), DEPTH, &places, &mut sketch);
-        if !task.segments.is_empty() && !task.sections.is_empty() {
-            sketch.lose(
-                at,
-                format!(
-                    "task `{}` has `resources` and `critical_sections`: the latter are written",
-                    shown(&id)
-                ),
-            );
-            task.sections.clear();
-        }
+        let task = task(node, &id, partitioned, &places, &mut sketch);
         sketch.tasks.push(task);
     }
     if !partitioned {
@@ -104,6 +62,50 @@ pub(crate) fn read(source: &str, unit: Duration) -> Result<Sketch, Unreadable> {
         sketch.lose(None, "there are no priorities: the plan gives them");
     }
     Ok(sketch)
+}
+
+/// The task set of a file: its first element, or the first one in a `testpoint`.
+fn task_set<'a, 'i>(root: Node<'a, 'i>, places: &Places<'_>, sketch: &mut Sketch) -> Option<Node<'a, 'i>> {
+    match root.tag() {
+        "taskset" => Some(root),
+        "testpoint" => {
+            for other in named(root, "taskset").skip(1) {
+                sketch.lose(places.at(other), "a second task set is left out: a manifest has one");
+                other.leave_out();
+            }
+            child(root, "taskset")
+        }
+        _ => None,
+    }
+}
+
+fn task(node: Node<'_, '_>, id: &str, partitioned: bool, places: &Places<'_>, sketch: &mut Sketch) -> Task {
+    let at = places.at(node);
+    let mut task = Task::new(at, id);
+    let mut time = |key: &str, up| places.attribute_time(node, key, up, sketch);
+    task.cost = time("wcet", true).unwrap_or_default();
+    task.period = time("period", false).unwrap_or_default();
+    task.deadline = time("deadline", false).unwrap_or(task.period);
+    task.core = number(node.attribute("partition"), "partition", at, sketch);
+    if partitioned && task.core.is_none() {
+        sketch.lose(at, format!("task `{}` has no partition: the plan chooses a core", shown(id)));
+    }
+    // There are no offsets. Releases every T, or less often, demand no more than a periodic task.
+    task.arrival = Arrival::Periodic(Duration::ZERO);
+    if let Some(affinity) = child(node, "affinity") {
+        sketch.lose(at, format!("the affinity of task `{}` is left out: a task has one core", shown(id)));
+        affinity.leave_out();
+    }
+    for need in list(node, "resources") {
+        requirement(need, &mut task, places, sketch);
+    }
+    task.segments = sections(child(node, "critical_sections"), DEPTH, places, sketch);
+    if !task.segments.is_empty() && !task.sections.is_empty() {
+        let what = "has `resources` and `critical_sections`: the latter are written";
+        sketch.lose(at, format!("task `{}` {what}", shown(id)));
+        task.sections.clear();
+    }
+    task
 }
 
 /// How many cores the tasks fill by first fit in the order of decreasing share: each task goes to the first core with

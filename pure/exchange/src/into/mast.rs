@@ -6,7 +6,7 @@
 //! MAST's parser refuses long lines, so every argument has its own line. The transaction of a task runs one operation
 //! that encloses its critical sections, or several in order if the task places its sections.
 
-use taut_model::{ArrivalPattern, Body, SchedulingPolicy};
+use taut_model::{ArrivalPattern, Body, SchedulingPolicy, SetTask};
 use taut_time::Duration;
 
 use super::{Export, Step, number, offset};
@@ -31,94 +31,116 @@ pub(crate) fn write(export: &mut Export<'_>) {
     export.line(format!("-- {}", note(Duration::from_us(1))));
     let app = ident(&export.model.app().name);
     item(export, "Model", &[("Model_Name", app), ("Model_Date", "2000-01-01".into())]);
-    let edf = |core: usize, export: &Export<'_>| export.set.cores().get(core) == Some(&SchedulingPolicy::Edf);
     for core in 0..export.set.cores().len() {
-        let policy = if edf(core, export) { "EDF" } else { "Fixed_Priority" };
-        item(
-            export,
-            "Processing_Resource",
-            &[("Type", "Regular_Processor".into()), ("Name", format!("core_{core}"))],
-        );
-        item(
-            export,
-            "Scheduler",
-            &[
-                ("Type", "Primary_Scheduler".into()),
-                ("Name", format!("scheduler_{core}")),
-                ("Host", format!("core_{core}")),
-                ("Policy", format!("\n      ( Type => {policy} )")),
-            ],
-        );
+        processor(export, core);
     }
     resources(export);
     for (at, task) in export.tasks() {
-        let (name, core) = (export.name(at).to_owned(), task.core);
+        let name = export.name(at).to_owned();
         let operation = operations(export, at, &name);
-        let parameters = if edf(core, export) {
-            format!(
-                "\n      ( Type => EDF_Policy,\n        Deadline => {},\n        Preassigned => NO )",
-                number(task.deadline, US)
-            )
-        } else {
-            format!(
-                "\n      ( Type => Fixed_Priority_Policy,\n        The_Priority => {},\n        Preassigned => YES )",
-                task.priority
-            )
-        };
-        item(
-            export,
-            "Scheduling_Server",
-            &[
-                ("Type", "Regular".into()),
-                ("Name", quoted(&name)),
-                ("Server_Sched_Parameters", parameters),
-                ("Scheduler", format!("scheduler_{core}")),
-            ],
-        );
-        let (period, jitter) = (number(task.period, US), number(task.jitter, US));
-        let event = match task.arrivals {
-            ArrivalPattern::Sporadic | ArrivalPattern::Driven if task.jitter.is_zero() => {
-                format!(
-                    "( Type => Sporadic,\n          Name => \"{name}_arrives\",\n          Min_Interarrival => {period} )"
-                )
-            }
-            other => {
-                if other.is_sporadic() {
-                    export.lose_of(at, "arrival", "sporadic with jitter, written as periodic");
-                }
-                format!(
-                    "( Type => Periodic,\n          Name => \"{name}_arrives\",\n          Period => {period},\n          \
-                     Max_Jitter => {jitter},\n          Phase => {} )",
-                    number(offset(task), US)
-                )
-            }
-        };
-        let requirement = format!(
-            "( Type => Hard_Global_Deadline,\n              Deadline => {},\n              Referenced_Event => \"{name}_arrives\" )",
+        server(export, task, &name);
+        transaction(export, (at, task), &name, &operation);
+    }
+}
+
+fn is_edf(export: &Export<'_>, core: usize) -> bool {
+    export.set.cores().get(core) == Some(&SchedulingPolicy::Edf)
+}
+
+/// Writes a core and its scheduler.
+fn processor(export: &mut Export<'_>, core: usize) {
+    let policy = if is_edf(export, core) { "EDF" } else { "Fixed_Priority" };
+    item(
+        export,
+        "Processing_Resource",
+        &[("Type", "Regular_Processor".into()), ("Name", format!("core_{core}"))],
+    );
+    item(
+        export,
+        "Scheduler",
+        &[
+            ("Type", "Primary_Scheduler".into()),
+            ("Name", format!("scheduler_{core}")),
+            ("Host", format!("core_{core}")),
+            ("Policy", format!("\n      ( Type => {policy} )")),
+        ],
+    );
+}
+
+/// Writes what MAST calls a server: how the operations of a task are scheduled.
+fn server(export: &mut Export<'_>, task: &SetTask, name: &str) {
+    let parameters = if is_edf(export, task.core) {
+        format!(
+            "\n      ( Type => EDF_Policy,\n        Deadline => {},\n        Preassigned => NO )",
             number(task.deadline, US)
-        );
-        item(
-            export,
-            "Transaction",
-            &[
-                ("Type", "Regular".into()),
-                ("Name", quoted(&name)),
-                ("External_Events", format!("\n      ( {event} )")),
-                (
-                    "Internal_Events",
-                    format!(
-                        "\n      ( ( Type => Regular,\n          Name => \"{name}_is_done\",\n          Timing_Requirements =>\n            {requirement} ) )"
-                    ),
+        )
+    } else {
+        format!(
+            "\n      ( Type => Fixed_Priority_Policy,\n        The_Priority => {},\n        Preassigned => YES )",
+            task.priority
+        )
+    };
+    item(
+        export,
+        "Scheduling_Server",
+        &[
+            ("Type", "Regular".into()),
+            ("Name", quoted(name)),
+            ("Server_Sched_Parameters", parameters),
+            ("Scheduler", format!("scheduler_{}", task.core)),
+        ],
+    );
+}
+
+fn transaction(export: &mut Export<'_>, (at, task): (usize, &SetTask), name: &str, operation: &str) {
+    let event = arrival(export, (at, task), name);
+    let requirement = format!(
+        "( Type => Hard_Global_Deadline,\n              Deadline => {},\n              Referenced_Event => \"{name}_arrives\" )",
+        number(task.deadline, US)
+    );
+    item(
+        export,
+        "Transaction",
+        &[
+            ("Type", "Regular".into()),
+            ("Name", quoted(name)),
+            ("External_Events", format!("\n      ( {event} )")),
+            (
+                "Internal_Events",
+                format!(
+                    "\n      ( ( Type => Regular,\n          Name => \"{name}_is_done\",\n          Timing_Requirements =>\n            {requirement} ) )"
                 ),
-                (
-                    "Event_Handlers",
-                    format!(
-                        "\n      ( ( Type => Activity,\n          Input_Event => \"{name}_arrives\",\n          Output_Event => \
+            ),
+            (
+                "Event_Handlers",
+                format!(
+                    "\n      ( ( Type => Activity,\n          Input_Event => \"{name}_arrives\",\n          Output_Event => \
                  \"{name}_is_done\",\n          Activity_Operation => \"{operation}\",\n          Activity_Server => \"{name}\" ) )"
-                    ),
                 ),
-            ],
-        );
+            ),
+        ],
+    );
+}
+
+/// The external event that releases a task.
+fn arrival(export: &mut Export<'_>, (at, task): (usize, &SetTask), name: &str) -> String {
+    let (period, jitter) = (number(task.period, US), number(task.jitter, US));
+    match task.arrivals {
+        ArrivalPattern::Sporadic | ArrivalPattern::Driven if task.jitter.is_zero() => {
+            format!(
+                "( Type => Sporadic,\n          Name => \"{name}_arrives\",\n          Min_Interarrival => {period} )"
+            )
+        }
+        other => {
+            if other.is_sporadic() {
+                export.lose_of(at, "arrival", "sporadic with jitter, written as periodic");
+            }
+            format!(
+                "( Type => Periodic,\n          Name => \"{name}_arrives\",\n          Period => {period},\n          \
+                     Max_Jitter => {jitter},\n          Phase => {} )",
+                number(offset(task), US)
+            )
+        }
     }
 }
 
@@ -156,66 +178,67 @@ fn resources(export: &mut Export<'_>) {
 fn operations(export: &mut Export<'_>, at: usize, task: &str) -> String {
     let whole = format!("{task}_job");
     let cost = number(export.set.cost(at), US);
-    let body = &export.set.tasks()[at].body;
-    let plain = export.set.requests(at).is_empty();
-    if plain {
+    if export.set.requests(at).is_empty() {
         simple(export, &whole, &cost, &[], &[]);
         return whole;
     }
-    let anywhere = matches!(body, Body::Anywhere { .. });
+    let anywhere = matches!(export.set.tasks()[at].body, Body::Anywhere { .. });
     // An enclosing operation does not say where its sections are.
     let steps = export.steps(at, !anywhere);
+    let mut stretches = stretches(steps);
+    if anywhere {
+        // The cost of the whole includes the execution outside of the sections.
+        stretches.retain(|stretch| !stretch.locks.is_empty());
+    }
     let mut names = Vec::new();
+    for (index, Stretch { locks, time, unlocks }) in stretches.iter().enumerate() {
+        let name = format!("{task}_part_{}", index + 1);
+        let idents = |resources: &[usize]| -> Vec<String> {
+            resources.iter().map(|at| ident(&export.set.resources()[*at].name)).collect()
+        };
+        let (locks, unlocks) = (idents(locks), idents(unlocks));
+        simple(export, &name, &number(*time, US), &locks, &unlocks);
+        names.push(quoted(&name));
+    }
+    let kind = if anywhere { "Enclosing" } else { "Composite" };
+    let mut arguments = vec![("Type", kind.to_owned()), ("Name", quoted(&whole))];
+    if anywhere {
+        arguments.push(("Worst_Case_Execution_Time", cost));
+    }
+    arguments.push(("Composite_Operation_List", format!("\n      ( {} )", names.join(",\n        "))));
+    item(export, "Operation", &arguments);
+    whole
+}
+
+/// A stretch of execution that a simple operation can express: the resources that are locked before it, how long it
+/// takes, and those that are unlocked after it.
+struct Stretch {
+    locks: Vec<usize>,
+    time: Duration,
+    unlocks: Vec<usize>,
+}
+
+fn stretches(steps: Vec<Step>) -> Vec<Stretch> {
+    let mut stretches = Vec::new();
     let (mut locks, mut unlocks, mut time) = (Vec::new(), Vec::new(), None);
-    let resource = |at: usize| ident(&export.set.resources()[at].name);
-    let mut segments: Vec<(Vec<String>, Duration, Vec<String>)> = Vec::new();
     for step in steps {
         match step {
-            Step::Unlock(at) => unlocks.push(resource(at)),
+            Step::Unlock(at) => unlocks.push(at),
             Step::Lock(_) | Step::Run(_) => {
                 if let Some(time) = time.take() {
-                    segments.push((std::mem::take(&mut locks), time, std::mem::take(&mut unlocks)));
+                    let (locks, unlocks) = (std::mem::take(&mut locks), std::mem::take(&mut unlocks));
+                    stretches.push(Stretch { locks, time, unlocks });
                 }
                 match step {
-                    Step::Lock(at) => locks.push(resource(at)),
+                    Step::Lock(at) => locks.push(at),
                     Step::Run(run) => time = Some(run),
                     Step::Unlock(_) => {}
                 }
             }
         }
     }
-    if let Some(time) = time {
-        segments.push((locks, time, unlocks));
-    }
-    if anywhere {
-        // The cost of the whole includes the execution outside of the sections.
-        segments.retain(|(locks, ..)| !locks.is_empty());
-    }
-    for (index, (locks, time, unlocks)) in segments.iter().enumerate() {
-        let name = format!("{task}_part_{}", index + 1);
-        simple(export, &name, &number(*time, US), locks, unlocks);
-        names.push(quoted(&name));
-    }
-    let list = format!("\n      ( {} )", names.join(",\n        "));
-    if anywhere {
-        item(
-            export,
-            "Operation",
-            &[
-                ("Type", "Enclosing".into()),
-                ("Name", quoted(&whole)),
-                ("Worst_Case_Execution_Time", cost),
-                ("Composite_Operation_List", list),
-            ],
-        );
-    } else {
-        item(
-            export,
-            "Operation",
-            &[("Type", "Composite".into()), ("Name", quoted(&whole)), ("Composite_Operation_List", list)],
-        );
-    }
-    whole
+    stretches.extend(time.map(|time| Stretch { locks, time, unlocks }));
+    stretches
 }
 
 fn simple(export: &mut Export<'_>, name: &str, time: &str, locks: &[String], unlocks: &[String]) {

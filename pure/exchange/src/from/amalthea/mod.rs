@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use taut_time::Duration;
 
 use self::hardware::Hardware;
-use self::runnables::{Runnables, kind};
+use self::runnables::{Runnables, Ticks, kind};
 use self::stimuli::Stimulus;
 use crate::Unreadable;
 use crate::number::Decimal;
@@ -198,91 +198,25 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
     }
 
     fn task(&mut self, node: Node<'a, 'i>, stimuli: &BTreeMap<String, Stimulus>) {
-        let (at, name) = (self.places.at(node), named(node));
-        let mut task = Task::new(at, name);
-        let report =
-            |sketch: &mut Sketch, what: &str| sketch.lose(at, format!("task `{}` {what}", shown(name)));
-        let id = identity(node);
-        let mapping = self.mapping(&id);
-        let units = self.units(mapping);
-        let cores: Vec<usize> = units.iter().filter_map(|unit| self.hardware.core(unit)).collect();
-        match (units.as_slice(), cores.as_slice()) {
-            ([], _) => report(&mut self.sketch, "is mapped to no core: the plan chooses"),
-            ([_, ..], []) => {
-                report(
-                    &mut self.sketch,
-                    &format!("runs on `{}`, which is no general core: it is left out", shown(units[0])),
-                );
-                return node.leave_out();
-            }
-            ([_], [core]) => task.core = Some(*core),
-            _ => report(&mut self.sketch, "is mapped to several cores: the plan chooses one"),
-        }
+        let name = named(node);
+        let mut task = Task::new(self.places.at(node), name);
+        let mapping = self.mapping(&identity(node));
+        let Some(cores) = self.place(node, mapping, &mut task) else { return node.leave_out() };
         task.priority = mapping.and_then(|mapping| self.priority(mapping));
-        let (mut first, mut times) = (None, 1u32);
-        for (index, stimulus) in
-            node.attribute("stimuli").unwrap_or_default().split_whitespace().map(target).enumerate()
-        {
-            if index == 0 {
-                first = Some(stimulus);
-            } else {
-                report(
-                    &mut self.sketch,
-                    &format!("is also released by `{}`, which is left out", shown(stimulus)),
-                );
-            }
-        }
         let position = self.sketch.tasks.len();
-        match first.map(|stimulus| (stimulus, stimuli.get(stimulus))) {
-            Some((name, Some(Stimulus::Events(events)))) => {
-                (task.period, task.deadline) = (events.period, events.period);
-                (task.arrival, task.jitter) = (events.arrival.clone(), events.jitter);
-                times = events.count;
-                if times > 1 {
-                    let what = format!(
-                        "is released {times} times at once by `{}`: one job of all that is written",
-                        shown(name)
-                    );
-                    report(&mut self.sketch, &what);
-                }
-            }
-            Some((name, Some(Stimulus::Triggered))) => {
-                task.arrival = Arrival::Sporadic(None);
-                self.triggers.entry(name.to_owned()).or_default().1.push(position);
-            }
-            Some((name, Some(Stimulus::Other(kind)))) => {
-                report(
-                    &mut self.sketch,
-                    &format!("is released by `{}`, a {}: it is left out", shown(name), shown(kind)),
-                );
-                return node.leave_out();
-            }
-            Some((_, None)) | None => {
-                report(&mut self.sketch, "is released by nothing that is known: it is left out");
-                return node.leave_out();
-            }
-        }
+        let Some(times) = self.release(node, stimuli, position, &mut task) else { return node.leave_out() };
         match node.attribute("preemption").unwrap_or_default() {
             "non_preemptive" => task.non_preemptive = true,
             "" | "preemptive" | "_undefined_" => {}
-            other => {
-                report(&mut self.sketch, &format!("is {}: it is written as preemptive", shown(other)));
-            }
+            other => self.lose_of(node, &format!("is {}: it is written as preemptive", shown(other))),
         }
         let body = self.runnables.body(node);
         for (at, what) in &body.lost {
             let (place, name) = (self.places.at(*at), shown(name));
             self.sketch.lose(place, format!("task `{name}`: {what}"));
         }
-        let candidates: Vec<usize> =
-            if cores.is_empty() { (0..self.hardware.cores.len()).collect() } else { cores };
-        let costs = candidates.iter().map(|core| self.hardware.time(*core, &body.ticks));
-        let costs = costs.collect::<Option<Vec<_>>>();
-        if costs.is_none() && !body.ticks.is_empty() {
-            report(&mut self.sketch, "has ticks of which it is not known how long they take");
-        }
-        task.cost = costs.and_then(|all| all.into_iter().max()).unwrap_or_default();
-        task.cost = task.cost.checked_mul(times.into()).unwrap_or(Duration::MAX);
+        let cost = self.cost(node, &cores, &body.ticks);
+        task.cost = cost.checked_mul(times.into()).unwrap_or(Duration::MAX);
         for (label, (reads, writes)) in &body.labels {
             let counts = (reads.saturating_mul(times), writes.saturating_mul(times));
             self.accesses.entry(label.clone()).or_default().insert(position, counts);
@@ -291,6 +225,90 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
             self.triggers.entry(stimulus.clone()).or_default().0.push(position);
         }
         self.sketch.tasks.push(task);
+    }
+
+    /// Reports what of a task is not carried over, as the end of a sentence about it.
+    fn lose_of(&mut self, task: Node<'_, '_>, what: &str) {
+        let (at, name) = (self.places.at(task), shown(named(task)));
+        self.sketch.lose(at, format!("task `{name}` {what}"));
+    }
+
+    /// Sets the core of a task. Returns the cores on which it may run, which are all if it is mapped to none; `None`
+    /// if it runs on no general core.
+    fn place(
+        &mut self,
+        node: Node<'_, '_>,
+        mapping: Option<Node<'a, 'i>>,
+        task: &mut Task,
+    ) -> Option<Vec<usize>> {
+        let units = self.units(mapping);
+        let cores: Vec<usize> = units.iter().filter_map(|unit| self.hardware.core(unit)).collect();
+        match (units.as_slice(), cores.as_slice()) {
+            ([], _) => self.lose_of(node, "is mapped to no core: the plan chooses"),
+            ([unit, ..], []) => {
+                let what = format!("runs on `{}`, which is no general core: it is left out", shown(unit));
+                self.lose_of(node, &what);
+                return None;
+            }
+            ([_], [core]) => task.core = Some(*core),
+            _ => self.lose_of(node, "is mapped to several cores: the plan chooses one"),
+        }
+        Some(if cores.is_empty() { (0..self.hardware.cores.len()).collect() } else { cores })
+    }
+
+    /// Sets how a task, which will be at `position`, is released. Returns how many jobs are released at once; `None`
+    /// if no release can be written.
+    fn release(
+        &mut self,
+        node: Node<'a, 'i>,
+        stimuli: &BTreeMap<String, Stimulus>,
+        position: usize,
+        task: &mut Task,
+    ) -> Option<u32> {
+        let mut names = node.attribute("stimuli").unwrap_or_default().split_whitespace().map(target);
+        let first = names.next();
+        for other in names {
+            self.lose_of(node, &format!("is also released by `{}`, which is left out", shown(other)));
+        }
+        match first.and_then(|name| Some((name, stimuli.get(name)?))) {
+            Some((name, Stimulus::Events(events))) => {
+                (task.period, task.deadline) = (events.period, events.period);
+                (task.arrival, task.jitter) = (events.arrival.clone(), events.jitter);
+                let times = events.count;
+                if times > 1 {
+                    let what = format!(
+                        "is released {times} times at once by `{}`: one job of all that is written",
+                        shown(name)
+                    );
+                    self.lose_of(node, &what);
+                }
+                Some(times)
+            }
+            Some((name, Stimulus::Triggered)) => {
+                task.arrival = Arrival::Sporadic(None);
+                self.triggers.entry(name.to_owned()).or_default().1.push(position);
+                Some(1)
+            }
+            Some((name, Stimulus::Other(kind))) => {
+                let what = format!("is released by `{}`, a {}: it is left out", shown(name), shown(kind));
+                self.lose_of(node, &what);
+                None
+            }
+            None => {
+                self.lose_of(node, "is released by nothing that is known: it is left out");
+                None
+            }
+        }
+    }
+
+    /// How long a job takes on the slowest of some cores; zero if that is not known of one of them.
+    fn cost(&mut self, node: Node<'_, '_>, cores: &[usize], ticks: &[Ticks]) -> Duration {
+        let costs = cores.iter().map(|core| self.hardware.time(*core, ticks));
+        let costs = costs.collect::<Option<Vec<_>>>();
+        if costs.is_none() && !ticks.is_empty() {
+            self.lose_of(node, "has ticks of which it is not known how long they take");
+        }
+        costs.and_then(|all| all.into_iter().max()).unwrap_or_default()
     }
 
     fn mapping(&self, task: &str) -> Option<Node<'a, 'i>> {

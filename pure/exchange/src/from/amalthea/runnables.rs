@@ -60,6 +60,19 @@ fn most<'a, 'i>(node: Node<'a, 'i>, body: &mut Body<'a, 'i>) -> Option<Decimal> 
 /// How many executions of runnables the import follows per task; it reports the rest and leaves it out.
 const CALLS: usize = 10_000;
 
+/// The kinds of steps that count wherever they stand; of others, only items of a graph do.
+const KINDS: [&str; 9] = [
+    "Ticks",
+    "LabelAccess",
+    "RunnableCall",
+    "InterProcessTrigger",
+    "Group",
+    "WaitEvent",
+    "Switch",
+    "ProbabilitySwitch",
+    "ModeSwitch",
+];
+
 /// What a task does in one job.
 #[derive(Default)]
 pub(super) struct Body<'a, 'i> {
@@ -71,6 +84,24 @@ pub(super) struct Body<'a, 'i> {
     /// What was left out, and where it stands.
     pub(super) lost: Vec<(Node<'a, 'i>, String)>,
     calls: usize,
+}
+
+impl<'a, 'i> Body<'a, 'i> {
+    /// Counts an access to a label.
+    fn access(&mut self, item: Node<'a, 'i>) {
+        let label = target(item.attribute("data").unwrap_or_default()).to_owned();
+        let counts = self.labels.entry(label).or_default();
+        match item.attribute("access") {
+            Some("write") => counts.1 = counts.1.saturating_add(1),
+            Some("read") => counts.0 = counts.0.saturating_add(1),
+            other => {
+                counts.0 = counts.0.saturating_add(1);
+                let other = shown(other.unwrap_or_default());
+                let what = format!("an access that is `{other}` is written as one that reads");
+                self.lost.push((item, what));
+            }
+        }
+    }
 }
 
 /// All runnables by their identifiers.
@@ -106,68 +137,50 @@ impl<'a, 'i> Runnables<'a, 'i> {
                 }
                 return;
             }
-            let known = [
-                "Ticks",
-                "LabelAccess",
-                "RunnableCall",
-                "InterProcessTrigger",
-                "Group",
-                "WaitEvent",
-                "Switch",
-                "ProbabilitySwitch",
-                "ModeSwitch",
-            ];
-            if item.tag() != "items" && !known.contains(&found) {
-                continue;
+            if item.tag() == "items" || KINDS.contains(&found) {
+                self.step(item, path, body);
             }
-            match kind(item) {
-                "Ticks" => {
-                    let ticks = Ticks::read(item, body);
-                    body.ticks.push(ticks);
-                }
-                "LabelAccess" => {
-                    let label = target(item.attribute("data").unwrap_or_default()).to_owned();
-                    let counts = body.labels.entry(label).or_default();
-                    match item.attribute("access") {
-                        Some("write") => counts.1 = counts.1.saturating_add(1),
-                        Some("read") => counts.0 = counts.0.saturating_add(1),
-                        other => {
-                            counts.0 = counts.0.saturating_add(1);
-                            let other = shown(other.unwrap_or_default());
-                            let what = format!("an access that is `{other}` is written as one that reads");
-                            body.lost.push((item, what));
-                        }
-                    }
-                }
-                "RunnableCall" => {
-                    let name = target(item.attribute("runnable").unwrap_or_default());
-                    match self.all.get(name) {
-                        Some(_) if path.contains(&name) || path.len() >= 32 => {
-                            body.lost
-                                .push((item, format!("`{}` calls itself; that is left out", shown(name))));
-                        }
-                        Some(runnable) => {
-                            path.push(name);
-                            self.walk(*runnable, path, body);
-                            path.pop();
-                        }
-                        None => body.lost.push((item, format!("there is no runnable `{}`", shown(name)))),
-                    }
-                }
-                "InterProcessTrigger" => {
-                    body.triggers.insert(target(item.attribute("stimulus").unwrap_or_default()).to_owned());
-                }
-                "Group" => {}
-                "WaitEvent" => {
-                    let what = "that it waits for an event is left out: it may end later than is found";
-                    body.lost.push((item, what.into()));
-                    item.leave_out();
-                }
-                name @ ("Switch" | "ProbabilitySwitch" | "ModeSwitch") => {
-                    body.lost.push((item, format!("of a {name}, all branches are counted")));
-                }
-                name => body.lost.push((item, format!("{} is left out", shown(name)))),
+        }
+    }
+
+    /// Adds a step of a job.
+    fn step(&self, item: Node<'a, 'i>, path: &mut Vec<&'a str>, body: &mut Body<'a, 'i>) {
+        match kind(item) {
+            "Ticks" => {
+                let ticks = Ticks::read(item, body);
+                body.ticks.push(ticks);
             }
+            "LabelAccess" => body.access(item),
+            "RunnableCall" => self.call(item, path, body),
+            "InterProcessTrigger" => {
+                body.triggers.insert(target(item.attribute("stimulus").unwrap_or_default()).to_owned());
+            }
+            "Group" => {}
+            "WaitEvent" => {
+                let what = "that it waits for an event is left out: it may end later than is found";
+                body.lost.push((item, what.into()));
+                item.leave_out();
+            }
+            name @ ("Switch" | "ProbabilitySwitch" | "ModeSwitch") => {
+                body.lost.push((item, format!("of a {name}, all branches are counted")));
+            }
+            name => body.lost.push((item, format!("{} is left out", shown(name)))),
+        }
+    }
+
+    /// Adds the steps of a runnable that is called.
+    fn call(&self, item: Node<'a, 'i>, path: &mut Vec<&'a str>, body: &mut Body<'a, 'i>) {
+        let name = target(item.attribute("runnable").unwrap_or_default());
+        match self.all.get(name) {
+            Some(_) if path.contains(&name) || path.len() >= 32 => {
+                body.lost.push((item, format!("`{}` calls itself; that is left out", shown(name))));
+            }
+            Some(runnable) => {
+                path.push(name);
+                self.walk(*runnable, path, body);
+                path.pop();
+            }
+            None => body.lost.push((item, format!("there is no runnable `{}`", shown(name)))),
         }
     }
 }

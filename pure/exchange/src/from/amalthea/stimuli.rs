@@ -66,43 +66,12 @@ impl Reader<'_, '_, '_> {
     }
 
     fn events(&mut self, node: Node<'_, '_>) -> Option<Events> {
-        let time =
-            |reader: &mut Self, name: &str| child(node, name).and_then(|node| reader.time(node, false));
-        let offset = time(self, "offset").unwrap_or_default();
+        let offset = self.time_of(node, "offset").unwrap_or_default();
         let sporadic = |period| {
             Some(Events { arrival: Arrival::Sporadic(None), period, jitter: Duration::ZERO, count: 1 })
         };
         match kind(node) {
-            "PeriodicStimulus" => {
-                let mut jitter = Duration::ZERO;
-                if let Some(deviation) = child(node, "jitter") {
-                    // A deviation that may be early as well has a lower bound below 0, which does not read as a time.
-                    let least = child(deviation, "lowerBound").or_else(|| child(deviation, "value"));
-                    let least = least.and_then(|node| quantity(node, false));
-                    match least.and_then(|least| Some((least, self.bound(deviation, "upperBound", true)?))) {
-                        Some((least, late)) => {
-                            jitter = late;
-                            if !least.is_zero() {
-                                self.without(node, &format!("the lower bound {least} of the jitter"));
-                            }
-                        }
-                        None => {
-                            self.without(node, "the jitter, which is not from 0 to some bound,");
-                            deviation.leave_out();
-                        }
-                    }
-                }
-                if let Some(least) = child(node, "minDistance") {
-                    self.without(node, "the least distance");
-                    least.leave_out();
-                }
-                Some(Events {
-                    arrival: Arrival::Periodic(offset),
-                    period: time(self, "recurrence")?,
-                    jitter,
-                    count: 1,
-                })
-            }
+            "PeriodicStimulus" => self.periodic(node, offset),
             "RelativePeriodicStimulus" => {
                 if !offset.is_zero() {
                     self.without(node, "the offset");
@@ -118,7 +87,7 @@ impl Reader<'_, '_, '_> {
                 let count = whole(node.attribute("occurrenceCount"))?;
                 Some(Events {
                     arrival: Arrival::Periodic(offset),
-                    period: time(self, "recurrence")?,
+                    period: self.time_of(node, "recurrence")?,
                     jitter: Duration::ZERO,
                     count,
                 })
@@ -126,9 +95,43 @@ impl Reader<'_, '_, '_> {
             "VariableRateStimulus" => {
                 let most = child(node, "occurrencesPerStep")?;
                 let most = most.attribute("upperBound").or_else(|| most.attribute("value"));
-                Some(Events { count: whole(most)?, ..sporadic(time(self, "step")?)? })
+                Some(Events { count: whole(most)?, ..sporadic(self.time_of(node, "step")?)? })
             }
             _ => None,
+        }
+    }
+
+    fn time_of(&mut self, node: Node<'_, '_>, name: &str) -> Option<Duration> {
+        child(node, name).and_then(|node| self.time(node, false))
+    }
+
+    fn periodic(&mut self, node: Node<'_, '_>, offset: Duration) -> Option<Events> {
+        let jitter = child(node, "jitter").map_or(Duration::ZERO, |deviation| self.jitter(node, deviation));
+        if let Some(least) = child(node, "minDistance") {
+            self.without(node, "the least distance");
+            least.leave_out();
+        }
+        let period = self.time_of(node, "recurrence")?;
+        Some(Events { arrival: Arrival::Periodic(offset), period, jitter, count: 1 })
+    }
+
+    /// The jitter of a stimulus; zero for a deviation that is none.
+    fn jitter(&mut self, node: Node<'_, '_>, deviation: Node<'_, '_>) -> Duration {
+        // A deviation that may be early as well has a lower bound below 0, which does not read as a time.
+        let least = child(deviation, "lowerBound").or_else(|| child(deviation, "value"));
+        let least = least.and_then(|node| quantity(node, false));
+        match least.and_then(|least| Some((least, self.bound(deviation, "upperBound", true)?))) {
+            Some((least, late)) => {
+                if !least.is_zero() {
+                    self.without(node, &format!("the lower bound {least} of the jitter"));
+                }
+                late
+            }
+            None => {
+                self.without(node, "the jitter, which is not from 0 to some bound,");
+                deviation.leave_out();
+                Duration::ZERO
+            }
         }
     }
 }

@@ -32,20 +32,22 @@ struct Users {
     queue: bool,
 }
 
+/// What a child refers to.
+fn reference<'a>(node: Node<'a, '_>, key: &str) -> &'a str {
+    child(node, key).and_then(|node| node.attribute("ref")).unwrap_or_default()
+}
+
 impl Reader<'_> {
     pub(super) fn dependencies(&mut self, root: Node<'_, '_>) {
         let objects = self.objects(root);
         let (mut users, mut before) = (BTreeMap::<String, Users>::new(), Vec::new());
         for node in list(root, "dependencies") {
             let at = self.places.at(node);
-            let kind = text(node, "type_of_dependency");
-            let reference =
-                |key: &str| child(node, key).and_then(|node| node.attribute("ref")).unwrap_or_default();
-            let keys = match kind {
+            match text(node, "type_of_dependency") {
                 "PRECEDENCE_DEPENDENCY" => {
                     let ends = (
-                        self.by_id.get(reference("precedence_source")),
-                        self.by_id.get(reference("precedence_sink")),
+                        self.by_id.get(reference(node, "precedence_source")),
+                        self.by_id.get(reference(node, "precedence_sink")),
                     );
                     match ends {
                         (Some(source), Some(sink)) => before.push((at, *source, *sink)),
@@ -53,45 +55,53 @@ impl Reader<'_> {
                             .sketch
                             .lose(at, "a precedence of a task that is not carried over is left out"),
                     }
-                    continue;
                 }
-                "RESOURCE_DEPENDENCY" => {
-                    self.use_of(
-                        at,
-                        reference("resource_dependency_task"),
-                        reference("resource_dependency_resource"),
-                    );
-                    continue;
+                "RESOURCE_DEPENDENCY" => self.use_of(
+                    at,
+                    reference(node, "resource_dependency_task"),
+                    reference(node, "resource_dependency_resource"),
+                ),
+                "QUEUEING_BUFFER_DEPENDENCY" => self.user(node, "buffer", &objects, &mut users),
+                "BLACK_BOARD_BUFFER_DEPENDENCY" => self.user(node, "black_board", &objects, &mut users),
+                "ASYNCHRONOUS_COMMUNICATION_DEPENDENCY" => {
+                    self.user(node, "asynchronous_communication", &objects, &mut users);
                 }
-                "QUEUEING_BUFFER_DEPENDENCY" => "buffer",
-                "BLACK_BOARD_BUFFER_DEPENDENCY" => "black_board",
-                "ASYNCHRONOUS_COMMUNICATION_DEPENDENCY" => "asynchronous_communication",
-                _ => {
+                kind => {
                     self.sketch.lose(at, format!("a dependency of type {} is left out", shown(kind)));
                     node.leave_out();
-                    continue;
-                }
-            };
-            let task = self.by_id.get(reference(&format!("{keys}_dependent_task")));
-            let object = reference(&format!("{keys}_dependency_object"));
-            let (Some(task), true) = (task, objects.contains_key(object)) else {
-                self.sketch.lose(at, "a dependency of what is not carried over is left out");
-                continue;
-            };
-            let users = users.entry(object.to_owned()).or_default();
-            users.queue = keys != "black_board";
-            match text(node, &format!("{keys}_orientation")) {
-                "FROM_TASK_TO_OBJECT" => users.from.push(*task),
-                "FROM_OBJECT_TO_TASK" => users.to.push(*task),
-                other => {
-                    let what = format!("a dependency of orientation `{}` is left out", shown(other));
-                    self.sketch.lose(at, what);
                 }
             }
         }
         self.precedences(before);
         for (id, object) in objects {
             self.channel(object, users.remove(&id).unwrap_or_default());
+        }
+    }
+
+    /// Adds the task of a dependency to the users of its object. The names of the dependency's elements begin with
+    /// `keys`.
+    fn user(
+        &mut self,
+        node: Node<'_, '_>,
+        keys: &str,
+        objects: &BTreeMap<String, Object>,
+        users: &mut BTreeMap<String, Users>,
+    ) {
+        let at = self.places.at(node);
+        let task = self.by_id.get(reference(node, &format!("{keys}_dependent_task")));
+        let object = reference(node, &format!("{keys}_dependency_object"));
+        let (Some(task), true) = (task, objects.contains_key(object)) else {
+            return self.sketch.lose(at, "a dependency of what is not carried over is left out");
+        };
+        let users = users.entry(object.to_owned()).or_default();
+        users.queue = keys != "black_board";
+        match text(node, &format!("{keys}_orientation")) {
+            "FROM_TASK_TO_OBJECT" => users.from.push(*task),
+            "FROM_OBJECT_TO_TASK" => users.to.push(*task),
+            other => {
+                let what = format!("a dependency of orientation `{}` is left out", shown(other));
+                self.sketch.lose(at, what);
+            }
         }
     }
 

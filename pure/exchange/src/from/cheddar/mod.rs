@@ -350,21 +350,8 @@ impl<'t> Reader<'t> {
             task.deadline = task.period;
             self.sketch.lose(at, format!("task `{}` has no deadline: its period is written", shown(name)));
         }
-        match text(node, "task_type") {
-            "SPORADIC_TYPE" => {
-                task.arrival = Arrival::Sporadic(None);
-                if !offset.is_zero() {
-                    self.sketch
-                        .lose(at, format!("task `{}` is sporadic: its start time is left out", shown(name)));
-                }
-            }
-            "PERIODIC_TYPE" => task.arrival = Arrival::Periodic(offset),
-            other => {
-                let what = format!("task `{}` is of type {}: it is left out", shown(name), shown(other));
-                self.sketch.lose(at, what);
-                return node.leave_out();
-            }
-        }
+        let Some(arrival) = self.arrival(node, offset) else { return node.leave_out() };
+        task.arrival = arrival;
         self.in_space(node);
         for (value, what) in [(blocking, "blocking time"), (switch, "context switch overhead")] {
             if !value.is_zero() {
@@ -376,10 +363,36 @@ impl<'t> Reader<'t> {
             }
         }
         task.priority = number(Some(text(node, "priority")), "priority", at, &mut self.sketch);
+        self.place(node, &mut task);
+        self.not_written(node);
+        self.by_id.insert(node.attribute("id").unwrap_or_default().to_owned(), self.sketch.tasks.len());
+        self.sketch.tasks.push(task);
+    }
+
+    /// How the jobs of a task arrive; `None` if a manifest has no such task.
+    fn arrival(&mut self, node: Node<'_, '_>, offset: Duration) -> Option<Arrival> {
+        let (at, name) = (self.places.at(node), text(node, "name"));
+        match text(node, "task_type") {
+            "SPORADIC_TYPE" => {
+                if !offset.is_zero() {
+                    self.sketch
+                        .lose(at, format!("task `{}` is sporadic: its start time is left out", shown(name)));
+                }
+                Some(Arrival::Sporadic(None))
+            }
+            "PERIODIC_TYPE" => Some(Arrival::Periodic(offset)),
+            other => {
+                let what = format!("task `{}` is of type {}: it is left out", shown(name), shown(other));
+                self.sketch.lose(at, what);
+                None
+            }
+        }
+    }
+
+    /// Sets the core of a task, and what follows from how that core schedules.
+    fn place(&mut self, node: Node<'_, '_>, task: &mut Task) {
+        let (at, name) = (self.places.at(node), text(node, "name"));
         let (cpu, core) = (text(node, "cpu_name").to_owned(), text(node, "core_name").to_owned());
-        let many =
-            self.cores.range((cpu.clone(), String::new())..).take_while(|((of, _), _)| *of == cpu).count()
-                > 1;
         let found = self
             .cores
             .get(&(cpu.clone(), core.clone()))
@@ -396,25 +409,9 @@ impl<'t> Reader<'t> {
                     self.sketch.lose(at, what);
                 }
             }
-            None if many => {
-                let what = match core.as_str() {
-                    "" => format!("task `{}` is on no core of its own: the plan chooses", shown(name)),
-                    core => {
-                        let core = shown(core);
-                        format!(
-                            "task `{}` is on `{core}`, which is no core of its processor: the plan chooses",
-                            shown(name)
-                        )
-                    }
-                };
-                self.sketch.lose(at, what);
-            }
             None => {
-                let cpu = shown(&cpu);
-                self.sketch.lose(
-                    at,
-                    format!("task `{}` is on `{cpu}`, which is no processor: the plan chooses", shown(name)),
-                );
+                let what = self.no_core(&cpu, &core);
+                self.sketch.lose(at, format!("task `{}` is on {what}: the plan chooses", shown(name)));
             }
         }
         if self.only.get(&cpu).is_some_and(|only| !core.is_empty() && *only != core) {
@@ -422,6 +419,21 @@ impl<'t> Reader<'t> {
                 format!("task `{}` is on `{}`, which is no core of its processor", shown(name), shown(&core));
             self.sketch.lose(at, what);
         }
+    }
+
+    /// Why these names are not those of a core.
+    fn no_core(&self, cpu: &str, core: &str) -> String {
+        let of_cpu = self.cores.range((cpu.to_owned(), String::new())..).take_while(|((of, _), _)| of == cpu);
+        match core {
+            _ if of_cpu.count() <= 1 => format!("`{}`, which is no processor", shown(cpu)),
+            "" => "no core of its own".to_owned(),
+            core => format!("`{}`, which is no core of its processor", shown(core)),
+        }
+    }
+
+    /// Reports the policy and the parameters of a task, for which a manifest has no place.
+    fn not_written(&mut self, node: Node<'_, '_>) {
+        let (at, name) = (self.places.at(node), text(node, "name"));
         let policy = text(node, "policy");
         if !["", "SCHED_FIFO"].contains(&policy) {
             let what =
@@ -434,7 +446,5 @@ impl<'t> Reader<'t> {
                 some.leave_out();
             }
         }
-        self.by_id.insert(node.attribute("id").unwrap_or_default().to_owned(), self.sketch.tasks.len());
-        self.sketch.tasks.push(task);
     }
 }

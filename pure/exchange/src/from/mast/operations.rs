@@ -120,6 +120,48 @@ impl Job {
     }
 }
 
+/// Reports the priority of an operation.
+fn without_priority(Item { at, entries, .. }: &Item, sketch: &mut Sketch) {
+    let parameters = list(entries, "new_sched_parameters");
+    if !parameters.is_empty() {
+        sketch.lose(
+            *at,
+            format!(
+                "the priority of operation `{}` is left out: its task's is written, not {}",
+                shown(word(entries, "name")),
+                shown(&words(parameters).join(" "))
+            ),
+        );
+        leave_out(parameters);
+    }
+}
+
+/// Reads a simple operation; `None` if its time cannot be read.
+fn simple(item: &Item, unit: Duration, sketch: &mut Sketch) -> Option<Simple> {
+    let mut resources = |keys: [&str; 2]| {
+        let names = keys.iter().flat_map(|key| list(&item.entries, key)).map(|entry| key(entry.word()));
+        let found: Vec<_> = names.map(|name| (sketch.resource(&name), name)).collect();
+        for (_, name) in found.iter().filter(|(resource, _)| resource.is_none()) {
+            sketch.lose(item.at, format!("there is no shared resource `{}`", shown(name)));
+        }
+        found.into_iter().filter_map(|(resource, _)| resource).collect::<Vec<_>>()
+    };
+    let locks = resources(["shared_resources_list", "shared_resources_to_lock"]);
+    let unlocks = resources(["shared_resources_list", "shared_resources_to_unlock"]);
+    Some(Simple { locks, time: worst_time(item, unit, sketch)?, unlocks })
+}
+
+/// The worst-case execution time of an operation; reports one that cannot be read.
+fn worst_time(Item { at, entries, .. }: &Item, unit: Duration, sketch: &mut Sketch) -> Option<Duration> {
+    let text = word(entries, "worst_case_execution_time");
+    let time = Decimal::parse(text).and_then(|number| number.of(unit, true));
+    if time.is_none() {
+        let (name, text) = (shown(&key(word(entries, "name"))), shown(text));
+        sketch.lose(*at, format!("operation `{name}` has no worst time that can be read: `{text}`"));
+    }
+    time
+}
+
 /// All operations by their names.
 pub(super) struct Operations {
     simple: BTreeMap<String, Simple>,
@@ -134,54 +176,19 @@ impl Operations {
         sketch: &mut Sketch,
     ) -> Self {
         let mut all = Self { simple: BTreeMap::new(), composite: BTreeMap::new() };
-        for Item { at, entries, .. } in items {
+        for item @ Item { at, entries, .. } in items {
             let name = key(word(entries, "name"));
             let kind = word(entries, "type");
-            let time = || {
-                let text = word(entries, "worst_case_execution_time");
-                Decimal::parse(text).and_then(|number| number.of(unit, true)).ok_or(text)
-            };
-            if !list(entries, "new_sched_parameters").is_empty() {
-                sketch.lose(
-                    *at,
-                    format!(
-                        "the priority of operation `{}` is left out: its task's is written, not {}",
-                        shown(word(entries, "name")),
-                        shown(&words(list(entries, "new_sched_parameters")).join(" "))
-                    ),
-                );
-                leave_out(list(entries, "new_sched_parameters"));
-            }
+            without_priority(item, sketch);
             if is(kind, "simple") {
-                let mut resources = |keys: [&str; 2]| {
-                    let names = keys.iter().flat_map(|key| list(entries, key)).map(|entry| key(entry.word()));
-                    let found: Vec<_> = names.map(|name| (sketch.resource(&name), name)).collect();
-                    for (_, name) in found.iter().filter(|(resource, _)| resource.is_none()) {
-                        sketch.lose(*at, format!("there is no shared resource `{}`", shown(name)));
-                    }
-                    found.into_iter().filter_map(|(resource, _)| resource).collect::<Vec<_>>()
-                };
-                let locks = resources(["shared_resources_list", "shared_resources_to_lock"]);
-                let unlocks = resources(["shared_resources_list", "shared_resources_to_unlock"]);
-                match time() {
-                    Ok(time) => drop(all.simple.insert(name, Simple { locks, time, unlocks })),
-                    Err(text) => {
-                        let (name, text) = (shown(&name), shown(text));
-                        let what = format!("operation `{name}` has no worst time that can be read: `{text}`");
-                        sketch.lose(*at, what);
-                    }
+                if let Some(simple) = simple(item, unit, sketch) {
+                    all.simple.insert(name, simple);
                 }
             } else if is(kind, "composite") || is(kind, "enclosing") {
                 let inside =
                     list(entries, "composite_operation_list").iter().map(|entry| key(Entry::word(entry)));
-                let around = is(kind, "enclosing").then(|| {
-                    time().unwrap_or_else(|text| {
-                        let (name, text) = (shown(&name), shown(text));
-                        let what = format!("operation `{name}` has no worst time that can be read: `{text}`");
-                        sketch.lose(*at, what);
-                        Duration::ZERO
-                    })
-                });
+                let around =
+                    is(kind, "enclosing").then(|| worst_time(item, unit, sketch).unwrap_or_default());
                 all.composite.insert(name, (inside.collect(), around));
             } else {
                 sketch.lose(

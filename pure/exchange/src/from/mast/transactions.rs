@@ -152,72 +152,68 @@ impl Reader {
             }
             let next = key(word(handler, "output_event"));
             let kind = key(word(handler, "type"));
-            match kind.as_str() {
-                "activity" | "system_timed_activity" => {
-                    let Some((server, job)) = self.activity(flow, handler, operations) else { return };
-                    match (&mut activity, server.host) {
-                        (_, Host::Network) => start = self.close(flow, activity.take(), start, &event),
-                        (Some(activity), _) if is(&activity.server.name, &server.name) => {
-                            activity.job.then(job);
-                            activity.activities += 1;
-                        }
-                        (activity, _) => {
-                            start = self.close(flow, activity.take(), start, &event);
-                            *activity = Some(Activity { begin: event, server, job, activities: 1 });
-                        }
+            if let "activity" | "system_timed_activity" = kind.as_str() {
+                let Some((server, job)) = self.activity(flow, handler, operations) else { return };
+                match (&mut activity, server.host) {
+                    (_, Host::Network) => start = self.close(flow, activity.take(), start, &event),
+                    (Some(activity), _) if is(&activity.server.name, &server.name) => {
+                        activity.job.then(job);
+                        activity.activities += 1;
                     }
-                    event = next;
-                    continue;
-                }
-                _ => {}
-            }
-            start = self.close(flow, activity.take(), start, &event);
-            let time = |reader: &mut Self, name: &str, up| reader.time(handler, name, up);
-            match (kind.as_str(), start) {
-                ("multicast", _) => {
-                    let outputs = list(handler, "output_events_list").iter().map(|entry| key(entry.word()));
-                    flow.todo.extend(outputs.map(|event| Open { event, start }));
-                    return;
-                }
-                ("rate_divisor", Start::Outside { divisor, later, more }) => {
-                    let factor =
-                        word(handler, "rate_factor").parse::<u32>().ok().filter(|factor| *factor > 0);
-                    let Some(divisor) = factor.and_then(|factor| divisor.checked_mul(factor)) else {
-                        self.lose(
-                            flow.item,
-                            "the factor of a rate divisor is no number above 0: what follows is left out",
-                        );
-                        return;
-                    };
-                    start = Start::Outside { divisor, later, more };
-                }
-                ("offset", _)
-                    if matches!(flow.source.arrival, Arrival::Periodic(_))
-                        && is(word(handler, "referenced_event"), &flow.source.name) =>
-                {
-                    if let Start::After(_) = start {
-                        self.lose(
-                            flow.item,
-                            "what follows an offset begins then, whether or not what is before it is done",
-                        );
+                    (activity, _) => {
+                        start = self.close(flow, activity.take(), start, &event);
+                        *activity = Some(Activity { begin: event, server, job, activities: 1 });
                     }
-                    let later = time(self, "delay_min_interval", false);
-                    let most = time(self, "delay_max_interval", true);
-                    start = Start::Outside { divisor: 1, later, more: most.saturating_sub(later) };
                 }
-                ("delay" | "offset", _) => {
-                    let what = format!("a {kind} is left out: what follows is released at once");
-                    self.lose(flow.item, &what);
-                }
-                _ => {
-                    let what = format!("what follows a `{}` is left out", shown(&kind));
-                    self.lose(flow.item, &what);
-                    return;
-                }
+            } else {
+                start = self.close(flow, activity.take(), start, &event);
+                let Some(after) = self.pass(flow, handler, start) else { return };
+                start = after;
             }
             event = next;
         }
         self.close(flow, activity, start, &event);
+    }
+
+    /// How what follows a handler that executes nothing starts; `None` if nothing follows here.
+    fn pass(&mut self, flow: &mut Flow<'_>, handler: &[Entry], start: Start) -> Option<Start> {
+        let kind = key(word(handler, "type"));
+        match (kind.as_str(), start) {
+            ("multicast", _) => {
+                let outputs = list(handler, "output_events_list").iter().map(|entry| key(entry.word()));
+                flow.todo.extend(outputs.map(|event| Open { event, start }));
+                None
+            }
+            ("rate_divisor", Start::Outside { divisor, later, more }) => {
+                let factor = word(handler, "rate_factor").parse::<u32>().ok().filter(|factor| *factor > 0);
+                let Some(divisor) = factor.and_then(|factor| divisor.checked_mul(factor)) else {
+                    let what = "the factor of a rate divisor is no number above 0: what follows is left out";
+                    self.lose(flow.item, what);
+                    return None;
+                };
+                Some(Start::Outside { divisor, later, more })
+            }
+            ("offset", _)
+                if matches!(flow.source.arrival, Arrival::Periodic(_))
+                    && is(word(handler, "referenced_event"), &flow.source.name) =>
+            {
+                if let Start::After(_) = start {
+                    let what = "what follows an offset begins then, whether or not what is before it is done";
+                    self.lose(flow.item, what);
+                }
+                let later = self.time(handler, "delay_min_interval", false);
+                let most = self.time(handler, "delay_max_interval", true);
+                Some(Start::Outside { divisor: 1, later, more: most.saturating_sub(later) })
+            }
+            ("delay" | "offset", _) => {
+                self.lose(flow.item, &format!("a {kind} is left out: what follows is released at once"));
+                Some(start)
+            }
+            _ => {
+                self.lose(flow.item, &format!("what follows a `{}` is left out", shown(&kind)));
+                None
+            }
+        }
     }
 
     /// The server that runs an activity, and the job that it runs.
@@ -267,37 +263,7 @@ impl Reader {
         let position = self.sketch.tasks.len();
         let transaction = word(&flow.item.entries, "name");
         let mut task = Task::new(flow.item.at, &format!("{transaction}.{}", activity.server.name));
-        let mut jitter = Duration::ZERO;
-        task.period = flow.source.period;
-        let released = match start {
-            Start::Outside { divisor, later, more } => {
-                let source = &flow.source;
-                task.arrival = match source.arrival {
-                    Arrival::Periodic(phase) => {
-                        Arrival::Periodic(phase.checked_add(later).unwrap_or(Duration::MAX))
-                    }
-                    ref other => other.clone(),
-                };
-                jitter = source.jitter.checked_add(more).unwrap_or(Duration::MAX);
-                task.period = source.period.checked_mul(divisor.into()).unwrap_or(Duration::MAX);
-                None
-            }
-            Start::After(before) => {
-                let channel = self.sketch.channels.len();
-                self.sketch.channels.push(Channel {
-                    at: Some(flow.item.at),
-                    named: Named::new(&format!("{transaction}-{}", activity.server.name)),
-                    queue: true,
-                    from: Some(before),
-                    to: vec![position],
-                    bytes: 1,
-                });
-                task.period = self.sketch.tasks[before].period;
-                task.arrival = Arrival::Sporadic(Some(channel));
-                Some((channel, before))
-            }
-        };
-        task.jitter = jitter;
+        let released = self.release(flow, start, position, &activity.server, &mut task);
         (task.deadline, task.non_preemptive) = (task.period, activity.server.non_preemptive);
         (task.core, task.priority) = match activity.server.host {
             Host::Core(core) => (Some(core), activity.server.priority),
@@ -325,6 +291,47 @@ impl Reader {
         }
         self.sketch.tasks.push(task);
         Start::After(position)
+    }
+
+    /// Sets how the task at `position` is released. Returns the channel that releases it and the task before it, if
+    /// there is one.
+    fn release(
+        &mut self,
+        flow: &Flow<'_>,
+        start: Start,
+        position: usize,
+        server: &Server,
+        task: &mut Task,
+    ) -> Option<(usize, usize)> {
+        match start {
+            Start::Outside { divisor, later, more } => {
+                let source = &flow.source;
+                task.arrival = match source.arrival {
+                    Arrival::Periodic(phase) => {
+                        Arrival::Periodic(phase.checked_add(later).unwrap_or(Duration::MAX))
+                    }
+                    ref other => other.clone(),
+                };
+                task.jitter = source.jitter.checked_add(more).unwrap_or(Duration::MAX);
+                task.period = source.period.checked_mul(divisor.into()).unwrap_or(Duration::MAX);
+                None
+            }
+            Start::After(before) => {
+                let channel = self.sketch.channels.len();
+                let transaction = word(&flow.item.entries, "name");
+                self.sketch.channels.push(Channel {
+                    at: Some(flow.item.at),
+                    named: Named::new(&format!("{transaction}-{}", server.name)),
+                    queue: true,
+                    from: Some(before),
+                    to: vec![position],
+                    bytes: 1,
+                });
+                task.period = self.sketch.tasks[before].period;
+                task.arrival = Arrival::Sporadic(Some(channel));
+                Some((channel, before))
+            }
+        }
     }
 
     /// Reads the requirements at the end of a task that is released `later` after the external event. Returns the
