@@ -59,16 +59,6 @@ pub(crate) fn methods(
     let span = value.span.clone();
     let mut table = value.table(faults)?;
     let mut methods = Vec::new();
-    let has = |method: &Method| {
-        mechanisms.is_none_or(|has| match method {
-            Method::Msrp => has.msrp.is_some(),
-            Method::Mpcp => has.mpcp.is_some(),
-            Method::Dbp => has.dbp.is_some(),
-            Method::Tccp => has.tccp.is_some(),
-            Method::Locks => has.msrp.is_some() && has.mpcp.is_some(),
-            _ => true,
-        })
-    };
     let fixed = [
         ("msrp", Method::Msrp),
         ("mpcp", Method::Mpcp),
@@ -77,31 +67,14 @@ pub(crate) fn methods(
         ("locks", Method::Locks),
     ];
     for (key, method) in fixed {
-        let asked = table.may(key, faults, |value, faults| {
-            let span = value.span.clone();
-            let asked = value.truth(faults)?;
-            if asked && !has(&method) {
-                let message = format!("`{key}` without a mechanism of that name");
-                let label = "asks for what [mechanisms] does not have";
-                return faults.add(codes::MISPLACED_KEY, &span, message, label, None);
-            }
-            Some(asked)
-        });
+        let has = mechanisms.is_none_or(|mechanisms| mechanisms.suffice_for(&method));
+        let asked = table.may(key, faults, |value, faults| asked(key, has, value, faults));
         methods.extend(asked.filter(|asked| *asked).map(|_| method));
     }
-    let depth = |most: u64| {
-        move |value: Value<'_>, faults: &mut Faults<'_>| {
-            let one = |value: Value<'_>, faults: &mut Faults<'_>| value.integer(0..=most, faults);
-            let name = |_: &str, at: &Range<usize>, faults: &mut Faults<'_>| {
-                faults.add(codes::WRONG_TYPE, at, "depths have no weights", "a list of depths", None)
-            };
-            value.weighted(faults, one, name)
-        }
-    };
-    let depths = table.may("heuristic", faults, depth(16)).unwrap_or_default();
-    methods.extend(depths.into_iter().map(|(_, depth)| Method::Heuristic(depth as usize)));
-    let depths = table.may("backtracking", faults, depth(12)).unwrap_or_default();
-    methods.extend(depths.into_iter().map(|(_, depth)| Method::Backtracking(depth as usize)));
+    let found = table.may("heuristic", faults, |value, faults| depths(16, value, faults));
+    methods.extend(found.unwrap_or_default().into_iter().map(Method::Heuristic));
+    let found = table.may("backtracking", faults, |value, faults| depths(12, value, faults));
+    methods.extend(found.unwrap_or_default().into_iter().map(Method::Backtracking));
     let best = table.may("best", faults, |value, faults| value.integer(0..=1_000_000_000, faults));
     methods.extend(best.map(Method::Best));
     let most = table.may("exhaustive", faults, |value, faults| value.integer(0..=16, faults));
@@ -117,4 +90,40 @@ pub(crate) fn methods(
         return faults.add(codes::MISSING_KEY, &span, "nothing is asked of the systems", "no method", help);
     }
     Some(methods)
+}
+
+impl Mechanisms {
+    /// Whether the mechanisms that a method needs are among these.
+    fn suffice_for(&self, method: &Method) -> bool {
+        match method {
+            Method::Msrp => self.msrp.is_some(),
+            Method::Mpcp => self.mpcp.is_some(),
+            Method::Dbp => self.dbp.is_some(),
+            Method::Tccp => self.tccp.is_some(),
+            Method::Locks => self.msrp.is_some() && self.mpcp.is_some(),
+            _ => true,
+        }
+    }
+}
+
+/// Whether a method is asked for; it is a fault to ask for one that lacks a mechanism.
+fn asked(key: &str, has_mechanisms: bool, value: Value<'_>, faults: &mut Faults<'_>) -> Option<bool> {
+    let span = value.span.clone();
+    let asked = value.truth(faults)?;
+    if asked && !has_mechanisms {
+        let message = format!("`{key}` without a mechanism of that name");
+        let label = "asks for what [mechanisms] does not have";
+        return faults.add(codes::MISPLACED_KEY, &span, message, label, None);
+    }
+    Some(asked)
+}
+
+/// Depths of a search, each up to `most`.
+fn depths(most: u64, value: Value<'_>, faults: &mut Faults<'_>) -> Option<Vec<usize>> {
+    let one = |value: Value<'_>, faults: &mut Faults<'_>| value.integer(0..=most, faults);
+    let name = |_: &str, at: &Range<usize>, faults: &mut Faults<'_>| {
+        faults.add(codes::WRONG_TYPE, at, "depths have no weights", "a list of depths", None)
+    };
+    let depths = value.weighted(faults, one, name)?;
+    Some(depths.into_iter().map(|(_, depth)| depth as usize).collect())
 }
