@@ -30,7 +30,7 @@ const SECTION_NS: f64 = 5.0;
 pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     let locks = peers::locks_for_bars(tree, ROUNDS, &tree.target().join("bars/execute"));
     let mut rows = match locks.and_then(|text| Locks::of(&text)) {
-        Ok(locks) => sections(&locks),
+        Ok(locks) => of_locks(&locks),
         Err(why) => vec![Row::at_most("locks beside others'", 0.0, "-", Held::Median, Err(why))],
     };
     rows.extend(shapes(&papers(tree)));
@@ -98,31 +98,40 @@ impl Locks {
     }
 }
 
-/// What sections cost, how promptly locks pass to the next holder, and how promptly jobs begin and resume.
+/// The bars that `taut-peers locks` measures.
+fn of_locks(locks: &Locks) -> Vec<Row> {
+    let mut rows = sections(locks);
+    rows.extend(hand_overs(locks));
+    rows
+}
+
+fn median(bar: String, goal: f64, unit: &'static str, samples: Result<Vec<f64>, String>) -> Row {
+    Row::at_most(bar, goal, unit, Held::Median, samples)
+}
+
+/// What sections cost: those of a dispatched job, and the locking rule alone, which is a part of them.
 fn sections(locks: &Locks) -> Vec<Row> {
-    let row = |bar: String, goal, unit, samples| Row::at_most(bar, goal, unit, Held::Median, samples);
     let mut rows = Vec::new();
-    // The locks of a dispatched job, and the locking rule alone, which is a part of them.
     for (how, many) in [("dispatched", 89), ("rule alone", 100)] {
         let named = |rule: &str| format!("{rule}, {how}");
         let ready = |rule: &str| format!("{rule}, {how}, {many} ready");
         let [srp, dfp] = ["SRP", "DFP"].map(named);
         let pair = |rule: &str| format!("lock + unlock of {rule}");
         rows.extend([
-            row(pair(&srp), SECTION_NS, "ns", locks.each([alone(&srp)], |[ns]| ns)),
-            row(
+            median(pair(&srp), SECTION_NS, "ns", locks.each([alone(&srp)], |[ns]| ns)),
+            median(
                 format!("{} / a futex mutex", pair(&srp)),
                 SECTION_NS / MUTEX_NS,
                 "x",
                 locks.over(alone(&srp), alone("std mutex")),
             ),
-            row(
+            median(
                 format!("{} / PTHREAD_PRIO_PROTECT", pair(&srp)),
                 SECTION_NS / PROTECT_NS,
                 "x",
                 locks.over(alone(&srp), alone("PTHREAD_PRIO_PROTECT")),
             ),
-            row(
+            median(
                 format!("{} - a look at the clock", pair(&dfp)),
                 SECTION_NS,
                 "ns",
@@ -130,7 +139,7 @@ fn sections(locks: &Locks) -> Vec<Row> {
             ),
         ]);
         for rule in ["SRP", "DFP"] {
-            rows.push(row(
+            rows.push(median(
                 format!("{} with {many} ready - with none", pair(&named(rule))),
                 1.0,
                 "ns",
@@ -138,6 +147,11 @@ fn sections(locks: &Locks) -> Vec<Row> {
             ));
         }
     }
+    rows
+}
+
+/// How promptly jobs begin and resume, and how promptly locks pass to the next holder.
+fn hand_overs(locks: &Locks) -> Vec<Row> {
     let bare = ("bare SCHED_FIFO loop", "release", "ns");
     let wake = ("futex wake on one processor", "preempt", "ns");
     let dispatched = |of: &str| locks.each([(of, "release", "ns"), bare], |[one, other]| one / other);
@@ -145,14 +159,14 @@ fn sections(locks: &Locks) -> Vec<Row> {
         let key = (of, "completion", "ns");
         locks.each([key], |[ns]| ns / 1e3)
     };
-    rows.extend([
-        row(
+    vec![
+        median(
             "release to first instruction p50, dispatched / bare SCHED_FIFO loop".into(),
             1.3,
             "x",
             dispatched("dispatched"),
         ),
-        row(
+        median(
             "preemption at a release p50, beyond a bare SCHED_FIFO loop".into(),
             3.0,
             "wakes",
@@ -160,28 +174,27 @@ fn sections(locks: &Locks) -> Vec<Row> {
                 (ours - bare) / wake
             }),
         ),
-        row(
+        median(
             "preemption at an unlock, in futex wakes".into(),
             2.0,
             "x",
             locks.over(("at an unlock, dispatched", "preempt", "ns"), wake),
         ),
-        row("completion to the next job".into(), 0.1, "us", after("to the next job, dispatched")),
-        row("completion to a preempted job".into(), 2.0, "us", after("to a preempted job, dispatched")),
-        row(
+        median("completion to the next job".into(), 0.1, "us", after("to the next job, dispatched")),
+        median("completion to a preempted job".into(), 2.0, "us", after("to a preempted job, dispatched")),
+        median(
             "MSRP handed across cores, in round trips of a line".into(),
             2.0,
             "x",
             locks.each([("MSRP", "handed", "ns"), ("MSRP", "handed", "raw")], |[ns, raw]| ns / raw),
         ),
-        row(
+        median(
             "MPCP handed across cores / a bare futex".into(),
             1.3,
             "x",
             locks.over(("MPCP", "handed", "ns"), ("bare futex", "handed", "ns")),
         ),
-    ]);
-    rows
+    ]
 }
 
 /// The least number of points, each with 10 or more ready tasks, that can show whether times lie on a line.
@@ -309,7 +322,7 @@ mod tests {
         assert_eq!(locks.each([alone("c")], |[ns]| ns), Err("`c`: no privilege".into()));
         assert!(locks.each([("a", "handed", "ns")], |[ns]| ns).is_err());
         // A bar without a measurement is not met.
-        assert!(sections(&locks).iter().all(|row| !row.met()));
+        assert!(of_locks(&locks).iter().all(|row| !row.met()));
         assert!(Locks::of("{}").is_err());
     }
 
@@ -318,7 +331,7 @@ mod tests {
     fn the_recorded_run_has_what_the_bars_need() {
         let tree = Tree::here().unwrap();
         let locks = Locks::of(&tree.read("docs/measured/locks.json")).unwrap();
-        let rows = sections(&locks);
+        let rows = of_locks(&locks);
         assert_eq!(rows.len(), 19);
         assert!(rows.iter().all(|row| row.value().is_some()), "{:#}", row::json(&rows));
     }
@@ -397,7 +410,7 @@ mod tests {
             let mut run = whole.clone();
             of(&mut run);
             Locks::of(&run.to_string())
-                .map_or(0, |locks| sections(&locks).iter().filter(|row| row.met()).count())
+                .map_or(0, |locks| of_locks(&locks).iter().filter(|row| row.met()).count())
         };
         let figures = |run: &mut Value, of: &dyn Fn(&mut Value)| {
             for row in run["rows"].as_array_mut().unwrap() {
