@@ -5,8 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::command::Command;
 use crate::covered;
+use crate::nightly;
 use crate::step::{Outcome, Step};
 use crate::toolchain::{self, Component};
 use crate::tree::{Finding, Tree};
@@ -195,7 +195,7 @@ fn miri<const N: usize>(
 ) -> Step {
     with(&[toolchain::MIRI], name, move |tree| {
         let run = |(which, flags): (&str, &str)| {
-            let test = Command::line("cargo +nightly miri test --locked")
+            let test = nightly::command("cargo miri test --locked")
                 .args(which.split(' ').take_while(|word| *word != "--"))
                 .args(["--target-dir".as_ref(), tree.target().join("miri").as_os_str()])
                 .args(which.split(' ').skip_while(|word| *word != "--"))
@@ -266,7 +266,7 @@ fn thread_sanitizer() -> Vec<Step> {
                 Ok(host) => host,
                 Err(why) => return Outcome::failed("no target", why),
             };
-            let test = Command::line("cargo +nightly test --locked -Zbuild-std --release")
+            let test = nightly::command("cargo test --locked -Zbuild-std --release")
                 .args(["--target", &host])
                 .args(["--target-dir".as_ref(), tree.target().join("tsan").as_os_str()])
                 .args(which.split(' '))
@@ -291,15 +291,14 @@ pub(crate) fn address_sanitizer() -> Step {
             Ok(host) => host,
             Err(why) => return Outcome::failed("no target", why),
         };
-        let test = Command::line(
-            "cargo +nightly test --locked -p taut-share --release --test fuzzed --test hostile*",
-        )
-        // Debug assertions check that an index is within its range.
-        .env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true")
-        .args(["--target", &host])
-        .args(["--target-dir".as_ref(), tree.target().join("asan").as_os_str()])
-        .env("RUSTFLAGS", "--cfg steps -Zsanitizer=address")
-        .limit(Duration::from_secs(15 * 60));
+        let test =
+            nightly::command("cargo test --locked -p taut-share --release --test fuzzed --test hostile*")
+                // Debug assertions check that an index is within its range.
+                .env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true")
+                .args(["--target", &host])
+                .args(["--target-dir".as_ref(), tree.target().join("asan").as_os_str()])
+                .env("RUSTFLAGS", "--cfg steps -Zsanitizer=address")
+                .limit(Duration::from_secs(15 * 60));
         Outcome::of_tests(test.dir(tree.root()))
     })
 }

@@ -21,6 +21,7 @@ mod drivers;
 mod exchange;
 mod measured;
 mod mutants;
+mod nightly;
 mod oracle;
 mod orderings;
 mod papers;

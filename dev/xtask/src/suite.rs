@@ -13,7 +13,8 @@ use crate::tally::Tally;
 use crate::toolchain;
 use crate::tree::Tree;
 use crate::{
-    absence, counts, document, drivers, exchange, names, oracle, orderings, peers, python, skips, spdx, step,
+    absence, counts, document, drivers, exchange, names, nightly, oracle, orderings, peers, python, skips,
+    spdx, step,
 };
 
 /// The steps of `cargo xtask test`, which must pass on the machine of a contributor.
@@ -248,10 +249,10 @@ fn fuzz() -> Step {
         if let Err(why) = toolchain::NIGHTLY.ensure() {
             return Outcome::skipped(why);
         }
-        if !Command::line("cargo +nightly fuzz --version").run().success() {
+        if !nightly::command("cargo fuzz --version").run().success() {
             return Outcome::skipped("no cargo-fuzz: `cargo install cargo-fuzz`");
         }
-        let fuzz = Command::line("cargo +nightly fuzz run hostile")
+        let fuzz = nightly::command("cargo fuzz run hostile")
             .args(["--target-dir".as_ref(), tree.target().join("fuzz").as_os_str()])
             .args(["--", "-max_total_time=120", "-max_len=600", "-timeout=20"])
             .env("RUSTFLAGS", "--cfg steps")

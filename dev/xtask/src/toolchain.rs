@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use crate::command::Command;
+use crate::nightly;
 
 /// A tool that can be installed, and a command that succeeds once it is installed.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +21,8 @@ pub(crate) struct Component {
 enum Source {
     /// rustup: components of the current toolchain (`None`) or of a named one.
     Toolchain(Option<&'static str>),
+    /// rustup: components of the nightly toolchain.
+    Nightly,
     /// rustup: the standard library of other targets, for the current toolchain.
     Targets,
     /// apt: packages of Debian and its derivatives.
@@ -45,27 +48,17 @@ pub(crate) const OLDEST_TOOLCHAIN: Component = Component {
 };
 
 /// Nightly with Miri and the sources of the standard library.
-pub(crate) const MIRI: Component = Component {
-    probe: &["cargo", "+nightly", "miri", "--version"],
-    from: Source::Toolchain(Some("nightly")),
-    names: &["miri", "rust-src"],
-};
+pub(crate) const MIRI: Component =
+    Component { probe: &["cargo", "miri", "--version"], from: Source::Nightly, names: &["miri", "rust-src"] };
 
 /// Nightly, for the sanitizers of its compiler.
-pub(crate) const NIGHTLY: Component = Component {
-    probe: &["cargo", "+nightly", "--version"],
-    from: Source::Toolchain(Some("nightly")),
-    names: &["rustc"],
-};
+pub(crate) const NIGHTLY: Component =
+    Component { probe: &["cargo", "--version"], from: Source::Nightly, names: &["rustc"] };
 
 /// Nightly with the sources of the standard library, which a sanitizer must instrument too.
 pub(crate) const SOURCES: Component = Component {
-    probe: &[
-        "sh",
-        "-c",
-        "test -f \"$(rustc +nightly --print sysroot)/lib/rustlib/src/rust/library/Cargo.lock\"",
-    ],
-    from: Source::Toolchain(Some("nightly")),
+    probe: &["sh", "-c", "test -f \"$(rustc --print sysroot)/lib/rustlib/src/rust/library/Cargo.lock\""],
+    from: Source::Nightly,
     names: &["rust-src"],
 };
 
@@ -131,8 +124,13 @@ impl Component {
         if output.success() && self.is_there() {
             return Ok(());
         }
-        let last = output.text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no output");
-        Err(format!("`{}` {}: {}", install.shown(), output.reason(), last.trim()))
+        if let Source::Nightly = self.from
+            && nightly::has_substitute()
+            && self.answers()
+        {
+            return Ok(());
+        }
+        Err(format!("`{}` {}: {}", install.shown(), output.reason(), last_line(&output.text)))
     }
 
     fn installation(&self) -> Result<Command, String> {
@@ -155,24 +153,39 @@ impl Component {
         if !Command::line("rustup --version").run().success() {
             return missing("there is no rustup to install it");
         }
-        let Source::Toolchain(toolchain) = self.from else {
-            return Ok(Command::line("rustup target add").args(self.names));
+        let (known, toolchain) = match self.from {
+            Source::Toolchain(toolchain) => {
+                let name = toolchain.unwrap_or("stable");
+                let probe = Command::line("rustup run").args([name, "rustc", "--version"]);
+                (probe.run().success(), toolchain)
+            }
+            Source::Nightly => (nightly::is_installed(), Some(nightly::PINNED)),
+            _ => return Ok(Command::line("rustup target add").args(self.names)),
         };
-        let name = toolchain.unwrap_or("stable");
-        let known = Command::line("rustup run").args([name, "rustc", "--version"]).run().success();
         Ok(if known {
             let to = toolchain.map(|toolchain| ["--toolchain", toolchain]);
             Command::line("rustup component add").args(self.names).args(to.into_iter().flatten())
         } else {
             let components = self.names.join(",");
             Command::line("rustup toolchain install --profile minimal --component")
-                .args([components.as_str(), name])
+                .args([components.as_str(), toolchain.unwrap_or("stable")])
         })
     }
 
     fn is_there(&self) -> bool {
-        Command::new(self.probe[0]).args(&self.probe[1..]).limit(Duration::from_secs(60)).run().success()
+        (!matches!(self.from, Source::Nightly) || nightly::is_installed()) && self.answers()
     }
+
+    fn answers(&self) -> bool {
+        let probe = Command::new(self.probe[0]).args(&self.probe[1..]).limit(Duration::from_secs(60));
+        let probe = if let Source::Nightly = self.from { nightly::with(probe) } else { probe };
+        probe.run().success()
+    }
+}
+
+/// The last line of an output that is not empty: of one that failed, usually the reason.
+fn last_line(text: &str) -> &str {
+    text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no output").trim()
 }
 
 /// The target of this machine, such as `x86_64-unknown-linux-gnu`.
@@ -188,7 +201,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_installed_says_why() {
-        for from in [Source::Toolchain(None), Source::Targets] {
+        for from in [Source::Toolchain(None), Source::Nightly, Source::Targets] {
             let component = Component { probe: &["false"], from, names: &["no-such-component"] };
             let why = component.ensure().unwrap_err();
             assert!(why.contains("no-such-component"), "{why}");
