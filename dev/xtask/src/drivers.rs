@@ -47,15 +47,7 @@ fn ray(tree: &Tree) -> Result<PathBuf, String> {
     if Command::new(&python).args(["-c", "import ray"]).run().success() {
         return Ok(python);
     }
-    let install = Command::new(&python).args(["-m", "pip", "install", "--quiet", "ray==2.60.0"]);
-    for command in [Command::line("python3 -m venv").args([&folder]), install] {
-        let command = command.limit(Duration::from_secs(300));
-        let output = command.run();
-        if !output.success() {
-            let last = output.text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no output");
-            return Err(format!("`{}` {}: {last}", command.shown(), output.reason()));
-        }
-    }
+    toolchain::from_pypi(&folder, "ray==2.60.0")?;
     Ok(python)
 }
 

@@ -16,6 +16,7 @@ mod checkers;
 mod command;
 mod counts;
 mod covered;
+mod deny;
 mod document;
 mod drivers;
 mod exchange;
@@ -79,6 +80,8 @@ enum Task {
     Spdx,
     /// Crates of others are declared, used and explained
     Deps,
+    /// Licences, versions, sources and advisories of the crates of others (see deny.toml)
+    Deny,
     /// Commands in documents exist, and all commands are documented
     Commands,
     /// A test that returns early is counted as skipped
@@ -155,6 +158,7 @@ pub fn run() -> ExitCode {
         Task::Links => closing(&tree, &[suite::links()]),
         Task::Spdx => closing(&tree, &[suite::spdx()]),
         Task::Deps => closing(&tree, &[suite::dependencies()]),
+        Task::Deny => closing(&tree, &deny::steps()),
         Task::Commands => closing(&tree, &[suite::commands()]),
         Task::Citations => closing(&tree, &[suite::citations()]),
         Task::Skips => closing(&tree, &[suite::skips()]),

@@ -13,8 +13,8 @@ use crate::tally::Tally;
 use crate::toolchain;
 use crate::tree::Tree;
 use crate::{
-    absence, counts, document, drivers, exchange, names, nightly, oracle, orderings, peers, python, skips,
-    spdx, step,
+    absence, counts, deny, document, drivers, exchange, names, nightly, oracle, orderings, peers, python,
+    skips, spdx, step,
 };
 
 /// The steps of `cargo xtask test`, which must pass on the machine of a contributor.
@@ -35,6 +35,7 @@ pub(crate) fn ci() -> Vec<Step> {
         ),
     ));
     steps.extend(rules());
+    steps.extend(deny::steps());
     steps.extend(tests());
     steps.extend(documentation());
     steps.extend(applications());

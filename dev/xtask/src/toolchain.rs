@@ -3,6 +3,7 @@
 
 //! Tools that checks need beyond a Rust toolchain. A missing tool is installed, or the reason why not is reported.
 
+use std::path::Path;
 use std::time::Duration;
 
 use crate::command::Command;
@@ -183,8 +184,25 @@ impl Component {
     }
 }
 
+/// Installs a package of PyPI into a virtual environment, which is made anew.
+///
+/// # Errors
+/// Why it is not installed, in one line.
+pub(crate) fn from_pypi(folder: &Path, package: &str) -> Result<(), String> {
+    let make = Command::line("python3 -m venv --clear").args([folder]);
+    let install = Command::new(folder.join("bin/python")).args(["-m", "pip", "install", "--quiet", package]);
+    for command in [make, install] {
+        let command = command.limit(Duration::from_secs(300));
+        let output = command.run();
+        if !output.success() {
+            return Err(format!("`{}` {}: {}", command.shown(), output.reason(), last_line(&output.text)));
+        }
+    }
+    Ok(())
+}
+
 /// The last line of an output that is not empty: of one that failed, usually the reason.
-fn last_line(text: &str) -> &str {
+pub(crate) fn last_line(text: &str) -> &str {
     text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no output").trim()
 }
 
