@@ -119,79 +119,122 @@ pub(crate) fn requirements(draw: &mut Draw) -> Requirements {
 
 /// Draws the tasks; returns them and the number of resources.
 pub(crate) fn tasks(draw: &mut Draw, requirements: &Requirements) -> (Vec<SetTask>, usize) {
-    let listed = draw.chance(50);
-    let implicit = draw.chance(50);
-    let jittery = draw.chance(33);
-    let part = draw.of(&[0, 0, 10, 10, 2]);
-    // 1. The resources that a core may use: the global ones come first.
-    let (global, local) = match requirements.shares {
-        Shares::Nothing => (0, 0),
-        Shares::Local => (0, draw.pick(1, 3)),
-        Shares::Global => (requirements.global, draw.pick(requirements.local.0, requirements.local.1)),
-    };
-    let resources = (global + local * requirements.cores as u64) as usize;
+    let shape = Shape::drawn(draw, requirements);
+    let resources = (shape.global + shape.local * requirements.cores as u64) as usize;
     let mut all = Vec::new();
     for core in 0..requirements.cores {
         let count = draw.pick(requirements.tasks_least, requirements.tasks) as usize;
         let load = draw.pick(requirements.load.0, requirements.load.1);
-        // 2. Divide the load among the tasks, in units of 1/100 000.
+        // Divide the load among the tasks, in units of 1/100 000.
         for share in draw.cut(load * 1000, count) {
-            let period = if listed {
-                draw.of(&LISTED[..requirements.octaves.min(7) as usize]) * 1000
-            } else {
-                let octave = draw.pick(0, requirements.octaves - 1);
-                draw.pick(1000 << octave, 2000 << octave)
-            };
-            let cost = (period * share / 100_000).max(1);
-            let deadline = match requirements.shares {
-                _ if implicit => period,
-                Shares::Nothing | Shares::Local if draw.chance(40) => draw.pick(period, 3 * period),
-                _ => draw.pick(u64::midpoint(cost, period), period),
-            };
-            // 3. The task's sections.
-            let own = global + local * core as u64;
-            let usable = (0..global).chain(own..own + local);
-            let mut left = cost;
-            let mut requests = Vec::new();
-            for resource in usable {
-                let length = draw.pick(1, cost.checked_div(part).map_or(50, |most| most.max(1)));
-                let count = draw.pick(1, 3);
-                if draw.chance(requirements.uses) && length * count <= left {
-                    left -= length * count;
-                    requests.push(Request {
-                        resource: resource as usize,
-                        count: count as u32,
-                        length: Duration::from_us(length),
-                        outermost: true,
-                    });
-                }
-            }
-            let jitter = if jittery && draw.chance(50) { draw.pick(0, period / 5) } else { 0 };
-            let arrivals = if requirements.phased && draw.chance(60) {
-                ArrivalPattern::Phased(Duration::from_us(draw.pick(0, period - 1)))
-            } else if draw.chance(50) {
-                ArrivalPattern::Sporadic
-            } else {
-                ArrivalPattern::Periodic
-            };
-            let body = if requirements.placed && !requests.is_empty() {
-                Body::Segments(segments(draw, left, &requests, global))
-            } else {
-                Body::Anywhere { cost: Duration::from_us(cost), requests }
-            };
-            all.push(SetTask {
-                name: all.len().to_string(),
-                core,
-                priority: 0,
-                arrivals,
-                period: Duration::from_us(period),
-                deadline: Duration::from_us(deadline),
-                jitter: Duration::from_us(jitter),
-                body,
-            });
+            let name = all.len().to_string();
+            all.push(SetTask { name, ..shape.task(draw, requirements, core, share) });
         }
     }
-    // 4. The priorities.
+    set_priorities(draw, &mut all);
+    (all, resources)
+}
+
+/// What all tasks of a set have in common.
+struct Shape {
+    /// Whether periods are those that people choose.
+    listed: bool,
+    /// Whether deadlines equal periods.
+    implicit: bool,
+    jittery: bool,
+    /// The longest section is the cost divided by this; 50 us if it is 0.
+    part: u64,
+    /// How many resources all cores may use; they come first.
+    global: u64,
+    /// How many more resources each core may use.
+    local: u64,
+}
+
+impl Shape {
+    fn drawn(draw: &mut Draw, requirements: &Requirements) -> Self {
+        let listed = draw.chance(50);
+        let implicit = draw.chance(50);
+        let jittery = draw.chance(33);
+        let part = draw.of(&[0, 0, 10, 10, 2]);
+        let (global, local) = match requirements.shares {
+            Shares::Nothing => (0, 0),
+            Shares::Local => (0, draw.pick(1, 3)),
+            Shares::Global => (requirements.global, draw.pick(requirements.local.0, requirements.local.1)),
+        };
+        Self { listed, implicit, jittery, part, global, local }
+    }
+
+    /// A task of a core with a share of its processor, in units of 1/100 000; without a name and a priority.
+    fn task(&self, draw: &mut Draw, requirements: &Requirements, core: usize, share: u64) -> SetTask {
+        let period = if self.listed {
+            draw.of(&LISTED[..requirements.octaves.min(7) as usize]) * 1000
+        } else {
+            let octave = draw.pick(0, requirements.octaves - 1);
+            draw.pick(1000 << octave, 2000 << octave)
+        };
+        let cost = (period * share / 100_000).max(1);
+        let deadline = match requirements.shares {
+            _ if self.implicit => period,
+            Shares::Nothing | Shares::Local if draw.chance(40) => draw.pick(period, 3 * period),
+            _ => draw.pick(u64::midpoint(cost, period), period),
+        };
+        let (requests, left) = self.requests(draw, requirements, core, cost);
+        let jitter = if self.jittery && draw.chance(50) { draw.pick(0, period / 5) } else { 0 };
+        let arrivals = if requirements.phased && draw.chance(60) {
+            ArrivalPattern::Phased(Duration::from_us(draw.pick(0, period - 1)))
+        } else if draw.chance(50) {
+            ArrivalPattern::Sporadic
+        } else {
+            ArrivalPattern::Periodic
+        };
+        let body = if requirements.placed && !requests.is_empty() {
+            Body::Segments(segments(draw, left, &requests, self.global))
+        } else {
+            Body::Anywhere { cost: Duration::from_us(cost), requests }
+        };
+        SetTask {
+            name: String::new(),
+            core,
+            priority: 0,
+            arrivals,
+            period: Duration::from_us(period),
+            deadline: Duration::from_us(deadline),
+            jitter: Duration::from_us(jitter),
+            body,
+        }
+    }
+
+    /// The sections of a task of a core, and how much of its cost, in us, is outside of them.
+    fn requests(
+        &self,
+        draw: &mut Draw,
+        requirements: &Requirements,
+        core: usize,
+        cost: u64,
+    ) -> (Vec<Request>, u64) {
+        let own = self.global + self.local * core as u64;
+        let usable = (0..self.global).chain(own..own + self.local);
+        let mut left = cost;
+        let mut requests = Vec::new();
+        for resource in usable {
+            let length = draw.pick(1, cost.checked_div(self.part).map_or(50, |most| most.max(1)));
+            let count = draw.pick(1, 3);
+            if draw.chance(requirements.uses) && length * count <= left {
+                left -= length * count;
+                requests.push(Request {
+                    resource: resource as usize,
+                    count: count as u32,
+                    length: Duration::from_us(length),
+                    outermost: true,
+                });
+            }
+        }
+        (requests, left)
+    }
+}
+
+/// Gives priorities by deadline, or at random; one to each task, or to two.
+fn set_priorities(draw: &mut Draw, all: &mut [SetTask]) {
     let at_random = draw.chance(20);
     let mut order: Vec<(u64, usize)> = all
         .iter()
@@ -203,7 +246,6 @@ pub(crate) fn tasks(draw: &mut Draw, requirements: &Requirements) -> (Vec<SetTas
     for (rank, (_, at)) in order.into_iter().enumerate() {
         all[at].priority = 1 + rank as u32 / share;
     }
-    (all, resources)
 }
 
 /// Sections in a random order, with `rest` us of other execution around them. Sections on resources from `own` on may

@@ -122,53 +122,34 @@ fn main() -> ExitCode {
         Task::Cases { folder } => cases(&folder),
         Task::Speed { sets_to } => speed::run(sets_to.as_deref()).map(|()| true),
         Task::Campaign { sets, seed, seconds, canary } => {
-            let run = |canary: Option<&str>| {
-                campaign::run(&campaign::Settings {
-                    sets,
-                    seed,
-                    limit: seconds.map(Duration::from_secs),
-                    canary,
-                })
-            };
-            match &canary {
-                None => run(None),
-                Some(Some(name)) => run(Some(name)),
-                Some(None) => CANARIES.iter().try_fold(true, |all, name| Ok(all & run(Some(name))?)),
-            }
+            let limit = seconds.map(Duration::from_secs);
+            in_turn(
+                canary.as_ref(),
+                CANARIES,
+                true,
+                |one, other| one & other,
+                |canary| campaign::run(&campaign::Settings { sets, seed, limit, canary }),
+            )
         }
         Task::Hunt { seconds, seed, analysis, canary } => {
-            let run = |canary: Option<&str>| {
-                let limit = Duration::from_secs(seconds);
-                hunt::run(&hunt::Settings { limit, seed, analysis: canary.or(analysis.as_deref()), canary })
-            };
-            match &canary {
-                None => run(None),
-                Some(Some(name)) => run(Some(name)),
-                Some(None) => hunted().iter().try_fold(true, |all, name| Ok(all & run(Some(name))?)),
-            }
+            let limit = Duration::from_secs(seconds);
+            in_turn(
+                canary.as_ref(),
+                hunted(),
+                true,
+                |one, other| one & other,
+                |canary| {
+                    let analysis = canary.or(analysis.as_deref());
+                    hunt::run(&hunt::Settings { limit, seed, analysis, canary })
+                },
+            )
         }
         Task::Execute { sets, seed, seconds, time, load, state, canary } => {
-            let run = |canary: Option<&str>| {
-                executed::run(&executed::Settings {
-                    sets,
-                    seed,
-                    limit: seconds.map(Duration::from_secs),
-                    time: Duration::from_millis(time),
-                    load,
-                    state: state.as_deref(),
-                    canary,
-                })
-            };
-            let end = match &canary {
-                None => run(None),
-                Some(Some(name)) => run(Some(name)),
-                Some(None) => executed::CANARIES.iter().try_fold(End::Ran(true), |all, name| {
-                    Ok(match (all, run(Some(name))?) {
-                        (End::Ran(all), End::Ran(one)) => End::Ran(all & one),
-                        _ => End::NotExecuted,
-                    })
-                }),
-            };
+            let (limit, time) = (seconds.map(Duration::from_secs), Duration::from_millis(time));
+            let end = in_turn(canary.as_ref(), &executed::CANARIES, End::Ran(true), End::and, |canary| {
+                let state = state.as_deref();
+                executed::run(&executed::Settings { sets, seed, limit, time, load, state, canary })
+            });
             match (end, canary.is_some()) {
                 (Ok(End::NotExecuted), false) => return ExitCode::from(NOT_EXECUTED),
                 // Nothing was executed, so the deliberate mistake was not made and cannot be found.
@@ -188,6 +169,22 @@ fn main() -> ExitCode {
             eprintln!("{why}");
             ExitCode::from(2)
         }
+    }
+}
+
+/// Runs without a deliberate mistake, or with the one that is named, or with each of `all` in turn, whose results
+/// `and` joins, from `none` on.
+fn in_turn<R>(
+    canary: Option<&Option<String>>,
+    all: &[&str],
+    none: R,
+    and: impl Fn(R, R) -> R,
+    run: impl Fn(Option<&str>) -> Result<R, String>,
+) -> Result<R, String> {
+    match canary {
+        None => run(None),
+        Some(Some(name)) => run(Some(name)),
+        Some(None) => all.iter().try_fold(none, |found, name| Ok(and(found, run(Some(name))?))),
     }
 }
 

@@ -58,43 +58,20 @@ pub(crate) fn one(
     failed: &mut Vec<String>,
 ) -> Result<(), String> {
     let mut draw = Draw::new(!seed);
-    // 1. Tasks get even priorities, the server an odd one.
-    let (mut tasks, resources) = draw::tasks(&mut draw, &CORE);
-    tasks.iter_mut().for_each(|task| task.priority *= 2);
-    let set = draw::set(1, SchedulingPolicy::FixedPriority, &tasks, resources)?;
-    let us = Duration::from_us;
-    let priority = 2 * draw.pick(0, tasks.len() as u64) as u32 + 1;
-    let period = draw.pick(500, 20_000);
-    let budget = (period * draw.pick(3, 40) / 100).max(1);
-    // 2. Draw the requests: about as much as the server can serve, or less.
-    let most = if draw.chance(50) { budget } else { 3 * budget };
-    let cost = draw.pick(1, most);
-    let apart = (cost * period / budget + 1) * draw.pick(100, 300) / 100;
-    let jitter = if draw.chance(50) { draw.pick(0, 3 * apart) } else { 0 };
-    let asked = Requests { cost: us(cost), period: us(apart), jitter: us(jitter), deadline: Duration::MAX };
-    // 3. The response time of the budget, analysed as a task's.
-    let own = Task {
-        cost: us(budget),
-        period: us(period),
-        jitter: Duration::ZERO,
-        arrivals: ArrivalPattern::Driven,
+    let Some(Drawn { set, priority, asked, server: parameters }) = Drawn::from(&mut draw)? else {
+        return Ok(());
     };
-    let above = above(&set, priority);
-    let subject = subject(own, us(period));
-    let found = preemptive::response(&subject, &above).map_err(|overflow| overflow.to_string())?;
-    let Some(response) = found.bound().map(|response| response.from_release) else { return Ok(()) };
-    let parameters = Server { budget: us(budget), period: us(period), response };
+    let Server { budget, period, .. } = parameters;
     for (name, policy, bound, interference) in SERVERS {
         let reported = |overflow: Overflow| overflow.to_string();
         let requests = bound(parameters, asked).map_err(reported)?.bound().map(|found| found.time);
         let seen = if canary == Some(name) { Vec::new() } else { vec![interference(parameters)] };
         let bounds = of_tasks(&set, priority, &seen).map_err(reported)?;
-        let start = us(draw.pick(0, period));
-        let server = server::Server { policy, priority, budget: us(budget), period: us(period), start };
+        let start = Duration::from_us(draw.pick(0, period.as_ns() / 1000));
+        let server = server::Server { policy, priority, budget, period, start };
         let row = rows.entry(name).or_default();
         row.sets += 1;
         row.accepted += u64::from(requests.is_some());
-        // 4. Run.
         let mut longest = vec![Duration::ZERO; bounds.len() + 1];
         for number in 0..RUNS {
             let (scenario, arrivals) =
@@ -123,6 +100,49 @@ pub(crate) fn one(
         row.attained += attained.filter(|(reached, bound)| **bound == Some(**reached)).count() as u64;
     }
     Ok(())
+}
+
+/// A set, a server beside it, and the requests that it serves.
+struct Drawn {
+    set: TaskSet,
+    /// The server's; no task has it.
+    priority: u32,
+    asked: Requests,
+    server: Server,
+}
+
+impl Drawn {
+    /// Draws one; `None` if no bound is shown for the response time of the server's budget.
+    fn from(draw: &mut Draw) -> Result<Option<Self>, String> {
+        // 1. Tasks get even priorities, the server an odd one.
+        let (mut tasks, resources) = draw::tasks(draw, &CORE);
+        tasks.iter_mut().for_each(|task| task.priority *= 2);
+        let set = draw::set(1, SchedulingPolicy::FixedPriority, &tasks, resources)?;
+        let us = Duration::from_us;
+        let priority = 2 * draw.pick(0, tasks.len() as u64) as u32 + 1;
+        let period = draw.pick(500, 20_000);
+        let budget = (period * draw.pick(3, 40) / 100).max(1);
+        // 2. Draw the requests: about as much as the server can serve, or less.
+        let most = if draw.chance(50) { budget } else { 3 * budget };
+        let cost = draw.pick(1, most);
+        let apart = (cost * period / budget + 1) * draw.pick(100, 300) / 100;
+        let jitter = if draw.chance(50) { draw.pick(0, 3 * apart) } else { 0 };
+        let asked =
+            Requests { cost: us(cost), period: us(apart), jitter: us(jitter), deadline: Duration::MAX };
+        // 3. The response time of the budget, analysed as a task's.
+        let own = Task {
+            cost: us(budget),
+            period: us(period),
+            jitter: Duration::ZERO,
+            arrivals: ArrivalPattern::Driven,
+        };
+        let subject = subject(own, us(period));
+        let found = preemptive::response(&subject, &above(&set, priority));
+        let found = found.map_err(|overflow| overflow.to_string())?;
+        let Some(response) = found.bound().map(|response| response.from_release) else { return Ok(None) };
+        let server = Server { budget: us(budget), period: us(period), response };
+        Ok(Some(Self { set, priority, asked, server }))
+    }
 }
 
 fn subject(task: Task, deadline: Duration) -> Subject {

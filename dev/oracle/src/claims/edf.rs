@@ -23,26 +23,8 @@ pub(super) fn protocols(
     canary: Option<&str>,
 ) -> Result<Vec<Protocol>, String> {
     let rules = |core| Rules::all(set, core, GlobalRule::Msrp);
-    // A weakened analysis ignores blocking: it tests the demand alone.
-    let verdict = |name: &'static str, core: CoreTest| {
-        let core = if canary == Some(name) { demand::core } else { core };
-        let mut accepted = true;
-        for at in 0..set.cores().len() {
-            accepted &= judged(core(set, at))?.holds();
-        }
-        Ok::<_, String>(Claim { name, bounds: Vec::new(), accepted })
-    };
-    let responses = |locks| {
-        let name = "uni::edf::response";
-        let mut bounds = vec![None; set.tasks().len()];
-        for core in 0..set.cores().len() {
-            let found =
-                if canary == Some(name) { unblocked(set, core) } else { response::core(set, core, locks) };
-            let found = all(judged(found)?);
-            set.on_core(core).zip(found).for_each(|(at, response)| bounds[at] = Some(response));
-        }
-        Ok::<_, String>(of_bounds(set, name, bounds))
-    };
+    let verdict = |name, core| verdict(set, canary, name, core);
+    let responses = |locks| responses(set, canary, locks);
     let (by_deadline, by_floor) = (Locks::Srp(srp::Levels::Deadline), Locks::Dfp(dfp::Floors::Shared));
     let floor = LocalRule::DfpByClock { jitter: None };
     Ok(match shares {
@@ -61,22 +43,47 @@ pub(super) fn protocols(
             },
         ],
         Shares::Global => {
-            let name = "multi::edf_msrp";
-            let claims = if canary == Some(name) {
-                vec![verdict(name, demand::core)?]
-            } else {
-                let accepted = judged(edf_msrp::cores(set))?.holds();
-                let found = all(judged(edf_msrp::response_times(set))?);
-                let mut bounds: Vec<_> = found.into_iter().map(Some).collect();
-                bounds.resize(set.tasks().len(), None);
-                vec![
-                    Claim { name, bounds: Vec::new(), accepted },
-                    of_bounds(set, "multi::edf_msrp::response_times", bounds),
-                ]
-            };
-            vec![Protocol { rules: rules(LocalRule::Srp), claims }]
+            vec![Protocol { rules: rules(LocalRule::Srp), claims: global(set, canary)? }]
         }
     })
+}
+
+/// The verdict of a test of each core. A weakened analysis ignores blocking: it tests the demand alone.
+fn verdict(set: &TaskSet, canary: Option<&str>, name: &'static str, core: CoreTest) -> Result<Claim, String> {
+    let core = if canary == Some(name) { demand::core } else { core };
+    let mut accepted = true;
+    for at in 0..set.cores().len() {
+        accepted &= judged(core(set, at))?.holds();
+    }
+    Ok(Claim { name, bounds: Vec::new(), accepted })
+}
+
+fn responses(set: &TaskSet, canary: Option<&str>, locks: Locks) -> Result<Claim, String> {
+    let name = "uni::edf::response";
+    let mut bounds = vec![None; set.tasks().len()];
+    for core in 0..set.cores().len() {
+        let found =
+            if canary == Some(name) { unblocked(set, core) } else { response::core(set, core, locks) };
+        let found = all(judged(found)?);
+        set.on_core(core).zip(found).for_each(|(at, response)| bounds[at] = Some(response));
+    }
+    Ok(of_bounds(set, name, bounds))
+}
+
+/// The claims about sets with global resources.
+fn global(set: &TaskSet, canary: Option<&str>) -> Result<Vec<Claim>, String> {
+    let name = "multi::edf_msrp";
+    if canary == Some(name) {
+        return Ok(vec![verdict(set, canary, name, demand::core)?]);
+    }
+    let accepted = judged(edf_msrp::cores(set))?.holds();
+    let found = all(judged(edf_msrp::response_times(set))?);
+    let mut bounds: Vec<_> = found.into_iter().map(Some).collect();
+    bounds.resize(set.tasks().len(), None);
+    Ok(vec![
+        Claim { name, bounds: Vec::new(), accepted },
+        of_bounds(set, "multi::edf_msrp::response_times", bounds),
+    ])
 }
 
 /// The bounds of a core's tasks, within the deadlines or not; empty if the analysis gives none.

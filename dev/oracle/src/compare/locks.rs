@@ -25,21 +25,37 @@ pub(super) fn result_of(
     analysis: &str,
     result: &Value,
 ) -> Result<Option<Found>, String> {
-    let fixed = || case.set(SchedulingPolicy::FixedPriority, |_| ());
-    let edf = || case.set(SchedulingPolicy::Edf, |_| ());
-    let found = match (tool, analysis) {
+    let name = (tool, analysis);
+    for compare in [of_response_times, of_blocking, of_runs, of_programs] {
+        if let Some(found) = compare(case, name, result)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// A result's tool and analysis.
+type Name<'n> = (&'n str, &'n str);
+
+fn fixed(case: &Case) -> Result<TaskSet, String> {
+    case.set(SchedulingPolicy::FixedPriority, |_| ())
+}
+
+/// Compares the response times, or the verdict, of an analysis that we have too.
+fn of_response_times(case: &Case, name: Name<'_>, result: &Value) -> Result<Option<Found>, String> {
+    let found = match name {
         ("schedcat", "msrp_classic") | ("rts_sysu", "msrp_original") => {
-            let set = fixed()?;
+            let set = fixed(case)?;
             let bounds = bounds(msrp_gai01::response_times(&set))?;
             spinning("multi::msrp_gai01", result, &bounds, set.tasks().len())
         }
         ("schedcat", "msrp_holistic") => {
-            let set = fixed()?;
+            let set = fixed(case)?;
             let bounds = bounds(msrp_holistic::response_times(&set))?;
             spinning("multi::msrp_holistic", result, &bounds, set.tasks().len())
         }
         ("rts_sysu", "msrp_new") => {
-            let set = fixed()?;
+            let set = fixed(case)?;
             let bounds = bounds(msrp_holistic::response_times(&set))?;
             Ok(match spinning("multi::msrp_holistic", result, &bounds, set.tasks().len())? {
                 Found::Compared(ours, _, compared) => Found::Compared(ours, Agreement::Hint, compared),
@@ -47,65 +63,88 @@ pub(super) fn result_of(
             })
         }
         ("schedcat", "mpcp_lnr09") => {
-            let set = fixed()?;
+            let set = fixed(case)?;
             let bounds = bounds(mpcp_lnr09_sound::response_times(&set))?;
             suspending("multi::mpcp_lnr09_sound", result, &bounds, set.tasks().len())
         }
         ("schedcat", "fmlpplus") => {
-            let set = fixed()?;
+            let set = fixed(case)?;
             let bounds = bounds(fmlp_plus::response_times(&set))?;
             suspending("multi::fmlp_plus", result, &bounds, set.tasks().len())
         }
+        ("schedcat", "pedf_msrp_classic_qpa") => {
+            let ours = said(edf_msrp::cores(&case.set(SchedulingPolicy::Edf, |_| ())?))?.holds();
+            verdict("multi::edf_msrp", result, ours)
+        }
+        _ => return Ok(None),
+    };
+    found.map(Some)
+}
+
+/// Compares the terms of blocking.
+fn of_blocking(case: &Case, name: Name<'_>, result: &Value) -> Result<Option<Found>, String> {
+    let found = match name {
         ("schedcat", "msrp_holistic_atD") => {
-            let set = fixed()?;
+            let set = fixed(case)?;
             let terms = terms(msrp_holistic::blocking(&set, &deadlines(&set)))?;
             let parts = [part("arrival", local), part("spin", |t| t.spin)];
             of_terms("multi::msrp_holistic::blocking", result, &terms, &parts)
         }
         ("schedcat", "fmlpplus_atD") => {
-            let set = fixed()?;
+            let set = fixed(case)?;
             let terms = terms(fmlp_plus::blocking(&set, &deadlines(&set)))?;
             let parts = [part("local", local), part("remote", remote), part("total", waiting)];
             of_terms("multi::fmlp_plus::blocking", result, &terms, &parts)
         }
         // None of these terms depends on the length of a window.
-        ("schedcat", "mpcp_lnr09_atD") => paper(&fixed()?, result, ["remote", "local"]),
-        ("own_paper_equation", "mpcp_lnr09_Br_jitter") => paper(&fixed()?, result, ["Br", "Bl"]),
-        ("schedcat", "pedf_msrp_classic_qpa") => {
-            let ours = said(edf_msrp::cores(&edf()?))?.holds();
-            verdict("multi::edf_msrp", result, ours)
-        }
-        ("own_simulator", "msrp") => {
-            let set = fixed()?;
-            let reached = times(&result["max_R"])?;
-            let mut compared = reached_within(&reached, &bounds(msrp_gai01::response_times(&set))?)?;
-            compared.join(reached_within(&reached, &bounds(msrp_holistic::response_times(&set))?)?);
-            Ok(Found::Compared("multi::msrp_gai01, _holistic", Agreement::Reached, compared))
-        }
-        ("own_simulator", "mpcp") => {
-            let bounds = bounds(mpcp_lnr09_sound::response_times(&fixed()?))?;
-            let compared = reached_within(&times(&result["max_R"])?, &bounds)?;
-            Ok(Found::Compared("multi::mpcp_lnr09_sound", Agreement::Reached, compared))
-        }
-        ("schedcat", "mpcp_lnr09_vspin") => Ok(Found::Left("another protocol: virtual spinning is not ours")),
-        ("schedcat", "pfifo_spin_lp") | ("rts_sysu", "pwlp_new") => {
-            Ok(Found::Left("another protocol: whoever spins can be preempted"))
-        }
-        ("schedcat", "msrp_lp") => {
-            let bounds = bounds(msrp_joint::response_times(&fixed()?))?;
-            hint("multi::msrp_joint", result, &bounds)
-        }
-        #[cfg(feature = "linear-programming")]
-        ("schedcat_patched", "mpcp_lp") => {
-            let bounds = bounds(taut_analysis::multi::mpcp_linear::response_times(&fixed()?))?;
-            hint("multi::mpcp_linear", result, &bounds)
-        }
-        ("schedcat" | "schedcat_patched", name) if name.contains("_lp") => {
-            Ok(Found::Left("the bound is that of a linear program, of which we have none"))
-        }
+        ("schedcat", "mpcp_lnr09_atD") => paper(&fixed(case)?, result, ["remote", "local"]),
+        ("own_paper_equation", "mpcp_lnr09_Br_jitter") => paper(&fixed(case)?, result, ["Br", "Bl"]),
         _ => return Ok(None),
     };
     found.map(Some)
+}
+
+/// Compares our bounds with what runs in a simulator reached.
+fn of_runs(case: &Case, name: Name<'_>, result: &Value) -> Result<Option<Found>, String> {
+    let (ours, compared) = match name {
+        ("own_simulator", "msrp") => {
+            let set = fixed(case)?;
+            let reached = times(&result["max_R"])?;
+            let mut compared = reached_within(&reached, &bounds(msrp_gai01::response_times(&set))?)?;
+            compared.join(reached_within(&reached, &bounds(msrp_holistic::response_times(&set))?)?);
+            ("multi::msrp_gai01, _holistic", compared)
+        }
+        ("own_simulator", "mpcp") => {
+            let bounds = bounds(mpcp_lnr09_sound::response_times(&fixed(case)?))?;
+            ("multi::mpcp_lnr09_sound", reached_within(&times(&result["max_R"])?, &bounds)?)
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(Found::Compared(ours, Agreement::Reached, compared)))
+}
+
+/// Compares with linear programs, and leaves out analyses of protocols that we do not have.
+fn of_programs(case: &Case, name: Name<'_>, result: &Value) -> Result<Option<Found>, String> {
+    let found = match name {
+        ("schedcat", "mpcp_lnr09_vspin") => Found::Left("another protocol: virtual spinning is not ours"),
+        ("schedcat", "pfifo_spin_lp") | ("rts_sysu", "pwlp_new") => {
+            Found::Left("another protocol: whoever spins can be preempted")
+        }
+        ("schedcat", "msrp_lp") => {
+            let bounds = bounds(msrp_joint::response_times(&fixed(case)?))?;
+            hint("multi::msrp_joint", result, &bounds)?
+        }
+        #[cfg(feature = "linear-programming")]
+        ("schedcat_patched", "mpcp_lp") => {
+            let bounds = bounds(taut_analysis::multi::mpcp_linear::response_times(&fixed(case)?))?;
+            hint("multi::mpcp_linear", result, &bounds)?
+        }
+        ("schedcat" | "schedcat_patched", name) if name.contains("_lp") => {
+            Found::Left("the bound is that of a linear program, of which we have none")
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(found))
 }
 
 /// The bounds that an analysis found for a set, accepted or not.

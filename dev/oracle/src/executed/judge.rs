@@ -42,9 +42,9 @@ struct Core {
 /// Compares responses with bounds. Where cores are `shared`, they wait for each other: then a stall of any of them
 /// counts, from the first arrival after all of them had no open job.
 pub(crate) fn judge(proven: &Proven, records: &[Record], stalls: &[Vec<Stall>], shared: bool) -> Judged {
-    let Proven { set, bounds, .. } = proven;
+    let set = &proven.set;
     let mut cores: Vec<Core> = set.cores().iter().map(|_| Core::default()).collect();
-    let arrivals = arrivals(set, records);
+    let run = Run { proven, arrivals: arrivals(set, records), stalls, shared };
     // Records come core by core. Where cores count as one, they must be in order of time.
     let mut records: Vec<&Record> = records.iter().collect();
     if shared {
@@ -69,39 +69,76 @@ pub(crate) fn judge(proven: &Proven, records: &[Record], stalls: &[Vec<Stall>], 
             }
             Kind::Complete => {
                 let Some(arrival_ns) = core.open.remove(&(task, record.job)) else { continue };
-                let (end_ns, bound_ns) = (record.at.as_ns(), bounds[task].as_ns());
-                let response_ns = end_ns.saturating_sub(arrival_ns);
-                if response_ns <= bound_ns {
-                    judged.kept += 1;
-                    judged.nearest = judged.nearest.max(response_ns * 1000 / bound_ns.max(1));
-                    continue;
-                }
-                let seen = stalls.iter().enumerate().filter(|(of, _)| shared || *of == at);
-                let stalled_ns = covered(seen.flat_map(|(_, stalls)| stalls), core.busy_ns, end_ns);
-                let before = |other: &usize| shared || goes_before(set, *other, task);
-                let from_ns = arrival_ns + set.cost(task).as_ns();
-                let mut come: Vec<(u64, u64)> = (0..set.tasks().len())
-                    .filter(before)
-                    .flat_map(|other| arrivals[other].range(from_ns..end_ns).map(move |at| (*at, other)))
-                    .map(|(at, other)| (at, proven.costs[other].as_ns()))
-                    .collect();
-                come.sort_unstable();
-                let latest_ns = latest(&come, arrival_ns + bound_ns, stalled_ns);
-                if stalled_ns > 0 && end_ns <= latest_ns {
-                    judged.excused += 1;
-                } else {
-                    let busy_ns = end_ns - core.busy_ns;
-                    judged.exceeded.push(format!(
-                        "job {} of task {task} took {response_ns} ns, and the bound is {bound_ns} ns; in the {busy_ns} ns since nothing was under way the machine stalled for {stalled_ns} ns, which explains {} ns",
-                        record.job,
-                        latest_ns - arrival_ns
-                    ));
-                }
+                let end_ns = record.at.as_ns();
+                let response = Response { task, job: record.job, arrival_ns, end_ns, busy_ns: core.busy_ns };
+                run.judge(&response, &mut judged);
             }
             _ => {}
         }
     }
     judged
+}
+
+/// What responses are compared with.
+struct Run<'r> {
+    proven: &'r Proven,
+    /// For each task, the arrivals of its jobs.
+    arrivals: Vec<BTreeSet<u64>>,
+    /// For each core.
+    stalls: &'r [Vec<Stall>],
+    shared: bool,
+}
+
+/// A job that completed.
+struct Response {
+    task: usize,
+    job: u64,
+    arrival_ns: u64,
+    end_ns: u64,
+    /// The arrival of the first job since no job was open.
+    busy_ns: u64,
+}
+
+impl Run<'_> {
+    fn judge(&self, response: &Response, judged: &mut Judged) {
+        let Response { task, job, arrival_ns, end_ns, busy_ns } = *response;
+        let bound_ns = self.proven.bounds[task].as_ns();
+        let response_ns = end_ns.saturating_sub(arrival_ns);
+        if response_ns <= bound_ns {
+            judged.kept += 1;
+            judged.nearest = judged.nearest.max(response_ns * 1000 / bound_ns.max(1));
+            return;
+        }
+        let core = self.proven.set.tasks()[task].core;
+        let seen = self.stalls.iter().enumerate().filter(|(of, _)| self.shared || *of == core);
+        let stalled_ns = covered(seen.flat_map(|(_, stalls)| stalls), busy_ns, end_ns);
+        let latest_ns = latest(&self.more_urgent(response), arrival_ns + bound_ns, stalled_ns);
+        if stalled_ns > 0 && end_ns <= latest_ns {
+            judged.excused += 1;
+        } else {
+            let busy_ns = end_ns - busy_ns;
+            judged.exceeded.push(format!(
+                "job {job} of task {task} took {response_ns} ns, and the bound is {bound_ns} ns; in the {busy_ns} ns since nothing was under way the machine stalled for {stalled_ns} ns, which explains {} ns",
+                latest_ns - arrival_ns
+            ));
+        }
+    }
+
+    /// Arrival and cost of the jobs that arrive before a job completes, at its own cost after its arrival at the
+    /// earliest, and go before it.
+    fn more_urgent(&self, response: &Response) -> Vec<(u64, u64)> {
+        let Proven { set, costs, .. } = self.proven;
+        let Response { task, arrival_ns, end_ns, .. } = *response;
+        let before = |other: &usize| self.shared || goes_before(set, *other, task);
+        let from_ns = arrival_ns + set.cost(task).as_ns();
+        let mut come: Vec<(u64, u64)> = (0..set.tasks().len())
+            .filter(before)
+            .flat_map(|other| self.arrivals[other].range(from_ns..end_ns).map(move |at| (*at, other)))
+            .map(|(at, other)| (at, costs[other].as_ns()))
+            .collect();
+        come.sort_unstable();
+        come
+    }
 }
 
 /// The latest instant at which a job completes that would have completed by `bound_ns`, with the stalls and the jobs

@@ -29,6 +29,7 @@ use std::time::{Duration as Wall, Instant};
 use serde::{Deserialize, Serialize};
 use taut_event::Kind as Event;
 use taut_exec::Enforcement;
+use taut_model::TaskSet;
 use taut_sim::replay::{Names, Replay};
 use taut_sys::{clock, machine, memory, thread};
 use taut_time::Duration;
@@ -39,7 +40,8 @@ use self::judge::Judged;
 use self::kind::{KINDS, Kind, Proven};
 use self::load::{Load, Watchdog};
 use self::others::Others;
-use self::threads::{Fault, Requirements};
+use self::silence::Stall;
+use self::threads::{Fault, Ran, Requirements};
 use crate::draw::Draw;
 
 /// What the command line asks for.
@@ -87,6 +89,23 @@ struct Row {
     nearest: u64,
 }
 
+impl Row {
+    /// Adds a set that ran; `events` is how many of it were compared with the simulation.
+    fn add(&mut self, ran: &Ran, events: u64, judged: &Judged) {
+        self.sets += 1;
+        self.jobs += ran.completed;
+        self.events += events;
+        let waits = |record: &&taut_event::Record| matches!(record.kind, Event::Spin | Event::Suspend);
+        self.waits += ran.records.iter().filter(waits).count() as u64;
+        self.kept += judged.kept;
+        self.excused += judged.excused;
+        self.exceeded += judged.exceeded.len() as u64;
+        self.beside += ran.beside;
+        self.lost += ran.lost();
+        self.nearest = self.nearest.max(judged.nearest);
+    }
+}
+
 /// All results, and where to continue.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Found {
@@ -109,6 +128,16 @@ pub(crate) enum End {
     Ran(bool),
     /// It executed nothing: this user may not create real-time threads.
     NotExecuted,
+}
+
+impl End {
+    /// The end of two runs.
+    pub(crate) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Ran(one), Self::Ran(other)) => Self::Ran(one & other),
+            _ => Self::NotExecuted,
+        }
+    }
 }
 
 /// What went wrong with a set.
@@ -156,6 +185,30 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<End, String> {
     cpus.truncate(2);
     let cores = cpus.len();
     let add = measured::overheads(cores)?;
+    print_circumstances(cores, &add);
+    let mut found = settings.state.map(read).transpose()?.flatten().unwrap_or_default();
+    found.next_seed = found.next_seed.max(settings.seed);
+    found.rows.resize(KINDS.len(), Row::default());
+    let before = found.seconds;
+    let load = Load::new(&cpus, settings.load);
+    let (watchdog, others) = (Watchdog::new(), Others::new());
+    let mut campaign = Campaign { settings, add, load, watchdog, others, found, executed: 0, caught: false };
+    // A limit on the seeds: a machine may add so much overhead that hardly any set is schedulable.
+    for _ in 0..settings.sets.saturating_mul(DRAWN_EACH) {
+        let is_late = settings.limit.is_some_and(|limit| begin.elapsed() >= limit);
+        if campaign.executed >= settings.sets || campaign.caught || is_late {
+            break;
+        }
+        if campaign.next(cores)? {
+            campaign.found.seconds = before + begin.elapsed().as_secs_f64();
+            keep(settings, &campaign.found)?;
+        }
+    }
+    Ok(End::Ran(campaign.concluded()))
+}
+
+/// Prints what was measured of this machine, and what it cannot run.
+fn print_circumstances(cores: usize, add: &Overheads) {
     let missing: Vec<&str> = KINDS.iter().filter(|kind| kind.cores() > cores).map(|kind| kind.name).collect();
     if !missing.is_empty() {
         println!("skipped: no second processor for {}", missing.join("; "));
@@ -170,76 +223,138 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<End, String> {
         time(add.visit_ns),
         time(add.look_ns)
     );
-    let mut found = settings.state.map(read).transpose()?.flatten().unwrap_or_default();
-    found.next_seed = found.next_seed.max(settings.seed);
-    found.rows.resize(KINDS.len(), Row::default());
-    let before = found.seconds;
-    let load = Load::new(&cpus, settings.load);
-    let (watchdog, others) = (Watchdog::new(), Others::new());
-    let mut caught = false;
-    // A limit on the seeds: a machine may add so much overhead that hardly any set is schedulable.
-    let (most, mut executed) = (settings.sets.saturating_mul(DRAWN_EACH), 0);
-    for _ in 0..most {
-        if executed >= settings.sets || caught || settings.limit.is_some_and(|limit| begin.elapsed() >= limit)
-        {
-            break;
-        }
-        let seed = found.next_seed;
-        found.next_seed += 1;
+}
+
+/// The campaign while it runs.
+struct Campaign<'s> {
+    settings: &'s Settings<'s>,
+    add: Overheads,
+    load: Load,
+    watchdog: Watchdog,
+    others: Others,
+    found: Found,
+    /// How many sets were executed in this run.
+    executed: u64,
+    /// Whether the deliberate mistake was found.
+    caught: bool,
+}
+
+impl Campaign<'_> {
+    /// Draws a set from the next seed, and executes it if it is schedulable. Returns whether the seed concerns what
+    /// this campaign asks.
+    fn next(&mut self, cores: usize) -> Result<bool, String> {
+        let seed = self.found.next_seed;
+        self.found.next_seed += 1;
         let at = (seed % KINDS.len() as u64) as usize;
         let kind = &KINDS[at];
-        if kind.cores() > cores || !concerns(settings.canary, kind) {
-            continue;
+        if kind.cores() > cores || !concerns(self.settings.canary, kind) {
+            return Ok(false);
         }
         let mut draw = Draw::new(seed);
-        match kind.proven(&mut draw, &add).map_err(|why| format!("seed {seed}: {why}"))? {
-            None => found.refused += 1,
-            Some(mut proven) => {
-                if settings.canary == Some("bounds") {
-                    let half = |bound: &mut Duration| *bound = Duration::from_ns(bound.as_ns() / 2);
-                    proven.bounds.iter_mut().for_each(half);
-                }
-                executed += 1;
-                // The set counts as stuck, in the file too, until it ends.
-                found.stuck += 1;
-                keep(settings, &found)?;
-                watchdog.begins(seed, settings.time);
-                let only = Settings { sets: 1, seed, ..*settings };
-                let failed =
-                    one(kind, &proven, &only, &add, (&load, &others), &mut draw, &mut found.rows[at]);
-                watchdog.ended();
-                found.stuck -= 1;
-                let failed = failed.map_err(|why| format!("seed {seed}, {}: {why}", kind.name))?;
-                caught = settings.canary.is_some_and(|canary| is_caught(canary, &failed));
-                let more = failed.len().saturating_sub(TOLD_OF_SET);
-                let more = (more > 0).then(|| format!("and {more} more"));
-                let reported = failed.into_iter().map(|(_, text)| text).take(TOLD_OF_SET).chain(more);
-                let reported = reported.map(|what| format!("seed {seed}, {}: {what}", kind.name));
-                found.reported.extend(reported.take(TOLD.saturating_sub(found.reported.len())));
-            }
+        match kind.proven(&mut draw, &self.add).map_err(|why| format!("seed {seed}: {why}"))? {
+            None => self.found.refused += 1,
+            Some(proven) => self.execute(seed, at, proven, &mut draw)?,
         }
-        found.seconds = before + begin.elapsed().as_secs_f64();
-        keep(settings, &found)?;
+        Ok(true)
     }
-    let whole = print(&found);
-    Ok(End::Ran(match settings.canary {
-        None => {
-            // With a time limit, any number of sets is enough.
-            let asked = if settings.limit.is_some() { 0 } else { settings.sets };
-            let wants = wants(&found.rows, executed, asked);
-            for want in &wants {
-                println!("{want}");
-            }
-            if found.rows.iter().any(|row| row.disturbed > 0) {
-                println!("real-time threads of others that ran: {}", others.names().join(", "));
-            }
-            whole && wants.is_empty()
+
+    /// Executes a set of the kind at a position, and keeps its failures.
+    fn execute(&mut self, seed: u64, at: usize, mut proven: Proven, draw: &mut Draw) -> Result<(), String> {
+        if self.settings.canary == Some("bounds") {
+            let half = |bound: &mut Duration| *bound = Duration::from_ns(bound.as_ns() / 2);
+            proven.bounds.iter_mut().for_each(half);
         }
-        Some(name) => {
-            println!("{name}, wrong on purpose, was {}", if caught { "caught" } else { "NOT caught" });
-            caught
+        self.executed += 1;
+        // The set counts as stuck, in the file too, until it ends.
+        self.found.stuck += 1;
+        keep(self.settings, &self.found)?;
+        self.watchdog.begins(seed, self.settings.time);
+        let failed = self.one(seed, at, &proven, draw);
+        self.watchdog.ended();
+        self.found.stuck -= 1;
+        let name = KINDS[at].name;
+        let failed = failed.map_err(|why| format!("seed {seed}, {name}: {why}"))?;
+        self.caught = self.settings.canary.is_some_and(|canary| is_caught(canary, &failed));
+        let more = failed.len().saturating_sub(TOLD_OF_SET);
+        let more = (more > 0).then(|| format!("and {more} more"));
+        let reported = failed.into_iter().map(|(_, text)| text).take(TOLD_OF_SET).chain(more);
+        let reported = reported.map(|what| format!("seed {seed}, {name}: {what}"));
+        let room = TOLD.saturating_sub(self.found.reported.len());
+        self.found.reported.extend(reported.take(room));
+        Ok(())
+    }
+
+    /// Executes a set; describes each failure.
+    fn one(
+        &mut self,
+        seed: u64,
+        at: usize,
+        proven: &Proven,
+        draw: &mut Draw,
+    ) -> Result<Vec<Failure>, String> {
+        let (kind, row) = (&KINDS[at], &mut self.found.rows[at]);
+        let fault = match self.settings.canary {
+            Some("ceilings") => Fault::Split,
+            Some("exclusion") => Fault::Unlocked,
+            _ => Fault::None,
+        };
+        let requirements = Requirements { time: self.settings.time, fault };
+        let begin_ns = clock::monotonic_ns();
+        let ran = threads::run(&proven.set, &proven.rules, requirements, &self.load, draw)?;
+        if ran.enforcement != Enforcement::Strict {
+            return Err(format!("it ran {}", ran.enforcement));
         }
-    }))
+        let mut failed = Vec::new();
+        // 1. The recorded decisions equal the simulated ones.
+        let (events, difference) = compared(proven, &ran)?;
+        row.equal += u64::from(difference.is_none());
+        failed.extend(difference.map(|text| (What::NotAsSimulated, text)));
+        // 2. No job was lost, and no two jobs were in a section at once.
+        for (count, what, text) in [
+            (ran.lost(), What::Lost, "jobs are lost"),
+            (ran.beside, What::Beside, "sections were not alone"),
+            (ran.refused, What::Lost, "locks were refused"),
+        ] {
+            if count > 0 {
+                failed.push((what, format!("{count} {text}")));
+            }
+        }
+        // 3. Responses stay within their bounds.
+        let stalls = stalls(&proven.set, &ran, &self.add);
+        let mut judged = judge::judge(proven, &ran.records, &stalls, kind.has_global());
+        // While real-time threads of other processes run, no bound holds, so none is judged.
+        if self.others.since(begin_ns) || (!judged.exceeded.is_empty() && self.others.about(begin_ns)) {
+            judged = Judged::default();
+            row.disturbed += 1;
+        }
+        if let Some(state) = self.settings.state.filter(|_| !judged.exceeded.is_empty()) {
+            let evidence = Evidence { proven, records: &ran.records, signs: &ran.signs, stalls: &stalls };
+            let path = evidence.write(state, seed)?;
+            failed.push((What::Exceeded, format!("all that was seen of it: {}", path.display())));
+        }
+        row.add(&ran, events, &judged);
+        failed.extend(judged.exceeded.into_iter().map(|text| (What::Exceeded, text)));
+        Ok(failed)
+    }
+
+    /// Prints the results; returns whether nothing failed or, with a canary, whether the mistake was caught.
+    fn concluded(&self) -> bool {
+        let whole = print(&self.found);
+        if let Some(name) = self.settings.canary {
+            println!("{name}, wrong on purpose, was {}", if self.caught { "caught" } else { "NOT caught" });
+            return self.caught;
+        }
+        // With a time limit, any number of sets is enough.
+        let asked = if self.settings.limit.is_some() { 0 } else { self.settings.sets };
+        let wants = wants(&self.found.rows, self.executed, asked);
+        for want in &wants {
+            println!("{want}");
+        }
+        if self.found.rows.iter().any(|row| row.disturbed > 0) {
+            println!("real-time threads of others that ran: {}", self.others.names().join(", "));
+        }
+        whole && wants.is_empty()
+    }
 }
 
 /// Whether this user may create real-time threads; if not, the reason. An attempt that fails for another reason is an
@@ -296,94 +411,43 @@ fn concerns(canary: Option<&str>, kind: &Kind) -> bool {
     }
 }
 
-/// Executes a set; describes each failure.
-fn one(
-    kind: &Kind,
-    proven: &Proven,
-    settings: &Settings<'_>,
-    add: &Overheads,
-    (load, others): (&Load, &Others),
-    draw: &mut Draw,
-    row: &mut Row,
-) -> Result<Vec<Failure>, String> {
-    let fault = match settings.canary {
-        Some("ceilings") => Fault::Split,
-        Some("exclusion") => Fault::Unlocked,
-        _ => Fault::None,
-    };
-    let Proven { set, rules, .. } = proven;
-    let requirements = Requirements { time: settings.time, fault };
-    let begin_ns = clock::monotonic_ns();
-    let ran = threads::run(set, rules, requirements, load, draw)?;
-    if ran.enforcement != Enforcement::Strict {
-        return Err(format!("it ran {}", ran.enforcement));
-    }
-    let mut failed = Vec::new();
-    // 1. The recorded decisions equal the simulated ones.
+/// Replays a run in the simulator. Returns how many events it has, and how it differs, in words.
+fn compared(Proven { set, rules, .. }: &Proven, ran: &Ran) -> Result<(u64, Option<String>), String> {
     let slack = Duration::from_ms(100);
     let replay = Replay::new(set, rules).slack(slack).patience(Duration::from_s(1));
     let replayed = replay.run(&ran.records, &mut ()).map_err(|flaw| flaw.to_string())?;
     let jobs: u64 = replayed.cores.iter().map(|core| core.jobs).sum();
     let dispatched = ran.records.iter().any(|record| record.kind == Event::Complete);
-    if replayed.is_equal() && replayed.pending.is_empty() && (jobs == ran.completed || !dispatched) {
-        row.equal += 1;
-    } else if let Some(difference) = &replayed.difference {
-        let tasks: Vec<String> = set.tasks().iter().map(|task| task.name.clone()).collect();
-        let resources: Vec<String> = set.resources().iter().map(|resource| resource.name.clone()).collect();
-        let names = Names { tasks: &tasks, resources: &resources, begin: ran.records[0].at };
-        let text = format!("it is not what is simulated:\n{}", difference.table(&names));
-        failed.push((What::NotAsSimulated, text));
-    } else {
-        let text = format!(
+    let is_equal =
+        replayed.is_equal() && replayed.pending.is_empty() && (jobs == ran.completed || !dispatched);
+    let text = match &replayed.difference {
+        _ if is_equal => None,
+        Some(difference) => {
+            let tasks: Vec<String> = set.tasks().iter().map(|task| task.name.clone()).collect();
+            let resources: Vec<String> =
+                set.resources().iter().map(|resource| resource.name.clone()).collect();
+            let names = Names { tasks: &tasks, resources: &resources, begin: ran.records[0].at };
+            Some(format!("it is not what is simulated:\n{}", difference.table(&names)))
+        }
+        None => Some(format!(
             "{jobs} of {} jobs were compared: {:?} {:?}",
             ran.completed, replayed.cores, replayed.pending
-        );
-        failed.push((What::NotAsSimulated, text));
-    }
-    // 2. No job was lost, and no two jobs were in a section at once.
-    let lost = ran.released.saturating_sub(ran.completed);
-    for (count, what, text) in [
-        (lost, What::Lost, "jobs are lost"),
-        (ran.beside, What::Beside, "sections were not alone"),
-        (ran.refused, What::Lost, "locks were refused"),
-    ] {
-        if count > 0 {
-            failed.push((what, format!("{count} {text}")));
-        }
-    }
-    // 3. Responses stay within their bounds.
+        )),
+    };
+    Ok((replayed.events(), text))
+}
+
+/// The stalls of each core in a run.
+fn stalls(set: &TaskSet, ran: &Ran, add: &Overheads) -> Vec<Vec<Stall>> {
+    let records = &ran.records[1..];
     let of_core = |(core, signs): (usize, &Vec<_>)| {
         let here = |record: &&taut_event::Record| {
             set.tasks().get(usize::from(record.subject)).is_some_and(|task| task.core == core)
         };
-        let handed = silence::handed(&ran.records[1..], |record| here(&record));
-        silence::stalls(ran.records[1..].iter().filter(here), signs, &handed, add)
+        let handed = silence::handed(records, |record| here(&record));
+        silence::stalls(records.iter().filter(here), signs, &handed, add)
     };
-    let stalls: Vec<_> = ran.signs.iter().enumerate().map(of_core).collect();
-    let mut judged = judge::judge(proven, &ran.records, &stalls, kind.has_global());
-    // While real-time threads of other processes run, no bound holds, so none is judged.
-    if others.since(begin_ns) || (!judged.exceeded.is_empty() && others.about(begin_ns)) {
-        judged = Judged::default();
-        row.disturbed += 1;
-    }
-    if let Some(state) = settings.state.filter(|_| !judged.exceeded.is_empty()) {
-        let evidence = Evidence { proven, records: &ran.records, signs: &ran.signs, stalls: &stalls };
-        let path = evidence.write(state, settings.seed)?;
-        failed.push((What::Exceeded, format!("all that was seen of it: {}", path.display())));
-    }
-    row.sets += 1;
-    row.jobs += ran.completed;
-    row.events += replayed.events();
-    let waits = |record: &&taut_event::Record| matches!(record.kind, Event::Spin | Event::Suspend);
-    row.waits += ran.records.iter().filter(waits).count() as u64;
-    row.kept += judged.kept;
-    row.excused += judged.excused;
-    row.exceeded += judged.exceeded.len() as u64;
-    row.beside += ran.beside;
-    row.lost += lost;
-    row.nearest = row.nearest.max(judged.nearest);
-    failed.extend(judged.exceeded.into_iter().map(|text| (What::Exceeded, text)));
-    Ok(failed)
+    ran.signs.iter().enumerate().map(of_core).collect()
 }
 
 /// Prints the table and the failures; returns whether there are none.

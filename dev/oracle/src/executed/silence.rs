@@ -167,24 +167,7 @@ pub(crate) fn stalls<'r>(
 ) -> Vec<Stall> {
     let mut marks: Vec<(u64, u64, Occurrence)> =
         handed.iter().map(|(at, job)| (*at, *at, Occurrence::Handed(*job))).collect();
-    for record in records {
-        let (at, job) = (record.at.as_ns(), (record.subject, record.job));
-        let change = match record.kind {
-            Kind::Release => Change::Known,
-            Kind::Start => Change::Starts,
-            Kind::Complete | Kind::Skip => Change::Closes,
-            Kind::Spin => Change::Spins,
-            Kind::Suspend => Change::Leaves,
-            Kind::Granted => Change::Returns,
-            Kind::Locked => Change::Locks,
-            _ => Change::Other,
-        };
-        if record.kind == Kind::Release {
-            marks.push((at, at, Occurrence::Arrival(job)));
-        }
-        let reported = if record.kind == Kind::Release { at + record.value } else { at };
-        marks.push((reported, reported, Occurrence::Told(change, job)));
-    }
+    marks.extend(records.flat_map(occurrences).map(|(at, occurrence)| (at, at, occurrence)));
     let (mut found, mut spare) = (Vec::new(), Vec::new());
     for sign in signs {
         match *sign {
@@ -221,6 +204,24 @@ pub(crate) fn stalls<'r>(
         }
     }
     found
+}
+
+/// What a record says, and when: that of a release says when the job arrived, too.
+fn occurrences(record: &Record) -> impl Iterator<Item = (u64, Occurrence)> + use<> {
+    let (at, job) = (record.at.as_ns(), (record.subject, record.job));
+    let change = match record.kind {
+        Kind::Release => Change::Known,
+        Kind::Start => Change::Starts,
+        Kind::Complete | Kind::Skip => Change::Closes,
+        Kind::Spin => Change::Spins,
+        Kind::Suspend => Change::Leaves,
+        Kind::Granted => Change::Returns,
+        Kind::Locked => Change::Locks,
+        _ => Change::Other,
+    };
+    let arrival = (record.kind == Kind::Release).then_some((at, Occurrence::Arrival(job)));
+    let reported = if record.kind == Kind::Release { at + record.value } else { at };
+    arrival.into_iter().chain([(reported, Occurrence::Told(change, job))])
 }
 
 /// A time in which a core has something to run, and no job computes.

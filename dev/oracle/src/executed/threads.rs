@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration as Time;
 
 use taut_event::{Kind, Record};
-use taut_exec::{Enforcement, Global, Job, Level, Release, Resource, Setup, TaskSetup, Wanted};
+use taut_exec::{
+    CoreId, Enforcement, Global, Job, Level, Outcome, Release, Resource, Setup, TaskSetup, Wanted,
+};
 use taut_lock::{Line, Memory};
 use taut_model::{Body, Segment, TaskSet};
 use taut_sim::Rules;
@@ -58,6 +60,13 @@ pub(crate) struct Ran {
     pub(crate) refused: u64,
     /// Signs of life, by core.
     pub(crate) signs: Vec<Vec<Sign>>,
+}
+
+impl Ran {
+    /// How many jobs were released and did not complete.
+    pub(crate) fn lost(&self) -> u64 {
+        self.released.saturating_sub(self.completed)
+    }
 }
 
 /// The task in a section, plus 1; 0 if the section is empty.
@@ -203,16 +212,84 @@ pub(crate) fn run(
         cores.push(setup.core(cpu, *rule_));
     }
     let mut drains: Vec<_> = cores.iter().map(|core| setup.record(*core, Level::All, RECORDS)).collect();
-    let inside: Arc<Vec<Inside>> = Arc::new((0..count).map(|_| Inside::default()).collect());
-    let seen: Vec<Arc<Seen>> = cores.iter().map(|_| Arc::new(Seen::new())).collect();
-    let (beside, refused) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-    // 1. Resources, each recorded under its position; a split one becomes two.
+    let counted = Counted {
+        inside: Arc::new((0..count).map(|_| Inside::default()).collect()),
+        seen: cores.iter().map(|_| Arc::new(Seen::new())).collect(),
+        beside: Arc::new(AtomicU64::new(0)),
+        refused: Arc::new(AtomicU64::new(0)),
+    };
+    let guards = guards(set, rules, requirements.fault, &mut lines, (&mut setup, &cores))?;
+    let calendars = tasks(set, &guards, &counted, (&mut setup, &cores), draw)?;
+    load.watch(&counted.seen);
+    let run = setup.run(Wanted::Best, |exec| {
+        let stop = AtomicBool::new(false);
+        let origin_ns = exec.origin().as_ns();
+        std::thread::scope(|scope| {
+            let places = cpus.iter().zip(&calendars).zip(&counted.seen);
+            let probes: Vec<_> = places
+                .map(|((cpu, calendar), seen)| {
+                    let stop = &stop;
+                    scope.spawn(move || watch(*cpu, origin_ns, calendar, seen, stop))
+                })
+                .collect();
+            exec.wait(Some(requirements.time));
+            exec.stop();
+            // Jobs that have begun end meanwhile.
+            std::thread::sleep(Time::from_millis(2));
+            stop.store(true, Ordering::Relaxed);
+            // A probe that failed excuses nothing.
+            probes.into_iter().for_each(|probe| drop(probe.join()));
+        });
+        exec.origin()
+    });
+    load.watch(&[]);
+    let (origin, outcome) = run.map_err(|error| reported(&error))?;
+    let begin = Record { at: origin, kind: Kind::Begin, cpu: 0, subject: 0, job: 0, value: 0 };
+    let mut records = vec![begin];
+    for drain in &mut drains {
+        drain.drain(|record| records.push(record));
+    }
+    Ok(counted.ran(records, &outcome))
+}
+
+/// What jobs and probes count during a run.
+struct Counted {
+    inside: Arc<Vec<Inside>>,
+    /// By core.
+    seen: Vec<Arc<Seen>>,
+    beside: Arc<AtomicU64>,
+    refused: Arc<AtomicU64>,
+}
+
+impl Counted {
+    fn ran(&self, records: Vec<Record>, outcome: &Outcome) -> Ran {
+        Ran {
+            records,
+            enforcement: outcome.enforcement,
+            released: outcome.tasks.iter().map(|task| task.released).sum(),
+            completed: outcome.tasks.iter().map(|task| task.completed).sum(),
+            beside: self.beside.load(Ordering::Relaxed),
+            refused: self.refused.load(Ordering::Relaxed),
+            signs: self.seen.iter().map(|seen| seen.signs()).collect(),
+        }
+    }
+}
+
+/// Sets up the resources, each recorded under its position. Tasks at even positions use the first guard of a
+/// resource, the others the second; the two differ only if the resource is split.
+fn guards<'m>(
+    set: &TaskSet,
+    rules: &Rules,
+    fault: Fault,
+    lines: &'m mut [[Line; LINES]],
+    (setup, cores): (&mut Setup<'m>, &[CoreId]),
+) -> Result<Vec<[Guard<'m>; 2]>, String> {
     let mut guards: Vec<[Guard<'_>; 2]> = Vec::new();
     for (at, lines) in lines.iter_mut().enumerate() {
         if set.is_local(at) {
             let core = set.users(at).next().map_or(0, |user| set.tasks()[user].core);
             let one = Guard::Local(setup.resource(cores[core], ()));
-            let other = match requirements.fault {
+            let other = match fault {
                 Fault::Split => Guard::Local(setup.resource_recorded_as(cores[core], at as u32, ())),
                 Fault::None | Fault::Unlocked => one.clone(),
             };
@@ -220,13 +297,22 @@ pub(crate) fn run(
         } else {
             let kind = rules.resources[at];
             let global =
-                setup.global(kind, Memory::new(lines), PARTIES, ()).map_err(|error| reported(&error))?;
-            let guard =
-                if requirements.fault == Fault::Unlocked { Guard::Nothing } else { Guard::Global(global) };
+                setup.global(kind, Memory::new(lines), PARTIES, ()).map_err(|error| error.to_string())?;
+            let guard = if fault == Fault::Unlocked { Guard::Nothing } else { Guard::Global(global) };
             guards.push([guard.clone(), guard]);
         }
     }
-    // 2. Tasks.
+    Ok(guards)
+}
+
+/// Sets up the tasks. Returns the offset and the period of each, in ns, by core.
+fn tasks<'m>(
+    set: &TaskSet,
+    guards: &[[Guard<'m>; 2]],
+    counted: &Counted,
+    (setup, cores): (&mut Setup<'m>, &[CoreId]),
+    draw: &mut Draw,
+) -> Result<Vec<Vec<(u64, u64)>>, String> {
     // Releasing all tasks at once is the worst case for many rules, and seldom happens by chance.
     let together = draw.chance(50);
     let mut calendars = vec![Vec::new(); cores.len()];
@@ -250,57 +336,17 @@ pub(crate) fn run(
         let needs = Needs {
             task: at,
             guards: mine.clone(),
-            inside: Arc::clone(&inside),
-            seen: Arc::clone(&seen[task.core]),
-            beside: Arc::clone(&beside),
-            refused: Arc::clone(&refused),
+            inside: Arc::clone(&counted.inside),
+            seen: Arc::clone(&counted.seen[task.core]),
+            beside: Arc::clone(&counted.beside),
+            refused: Arc::clone(&counted.refused),
         };
         let id = setup.task(cores[task.core], own, move |job: &mut Job<'_>| needs.execute(&steps, job));
         for resource in &used {
             if let Guard::Global(guard) = &mine[*resource] {
-                setup.uses_global(id, guard).map_err(|error| reported(&error))?;
+                setup.uses_global(id, guard).map_err(|error| error.to_string())?;
             }
         }
     }
-    // 3. The run, with a probe on each core.
-    let stop = AtomicBool::new(false);
-    load.watch(&seen);
-    let run = setup.run(Wanted::Best, |exec| {
-        let origin_ns = exec.origin().as_ns();
-        std::thread::scope(|scope| {
-            let probes: Vec<_> = cpus
-                .iter()
-                .zip(&calendars)
-                .zip(&seen)
-                .map(|((cpu, calendar), seen)| {
-                    let stop = &stop;
-                    scope.spawn(move || watch(*cpu, origin_ns, calendar, seen, stop))
-                })
-                .collect();
-            exec.wait(Some(requirements.time));
-            exec.stop();
-            // Jobs that have begun end meanwhile.
-            std::thread::sleep(Time::from_millis(2));
-            stop.store(true, Ordering::Relaxed);
-            // A probe that failed excuses nothing.
-            probes.into_iter().for_each(|probe| drop(probe.join()));
-        });
-        exec.origin()
-    });
-    load.watch(&[]);
-    let (origin, outcome) = run.map_err(|error| reported(&error))?;
-    let begin = Record { at: origin, kind: Kind::Begin, cpu: 0, subject: 0, job: 0, value: 0 };
-    let mut records = vec![begin];
-    for drain in &mut drains {
-        drain.drain(|record| records.push(record));
-    }
-    Ok(Ran {
-        records,
-        enforcement: outcome.enforcement,
-        released: outcome.tasks.iter().map(|task| task.released).sum(),
-        completed: outcome.tasks.iter().map(|task| task.completed).sum(),
-        beside: beside.load(Ordering::Relaxed),
-        refused: refused.load(Ordering::Relaxed),
-        signs: seen.iter().map(|seen| seen.signs()).collect(),
-    })
+    Ok(calendars)
 }
