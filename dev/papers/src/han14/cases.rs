@@ -4,7 +4,7 @@
 //! Systems at growing loads: Figures 19 and 20 on surrogates, and the same on two published systems.
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Mutex;
@@ -39,14 +39,7 @@ pub(super) type Found = BTreeMap<(String, String, u64), Needed>;
 /// `journal`.
 pub(super) fn find(long: bool, journal: &Path) -> Result<Found, String> {
     let cases = all()?;
-    let head = Needed::head();
-    let kept = fs::read_to_string(journal).unwrap_or_default();
-    let mut found = Found::new();
-    if kept.lines().next() == Some(&head) {
-        found.extend(kept.lines().skip(1).filter_map(Needed::read));
-    } else {
-        fs::write(journal, format!("{head}\n")).map_err(|error| format!("{}: {error}", journal.display()))?;
-    }
+    let found = left_by_earlier_runs(journal)?;
     let step = if long { 10 } else { 50 };
     let mut open = Vec::new();
     eprintln!("{}", journal.display());
@@ -60,8 +53,8 @@ pub(super) fn find(long: bool, journal: &Path) -> Result<Found, String> {
         }
     }
     let file = OpenOptions::new().append(true).open(journal);
-    let shared =
-        Mutex::new((file.map_err(|error| format!("{}: {error}", journal.display()))?, found, None::<String>));
+    let file = file.map_err(|error| format!("{}: {error}", journal.display()))?;
+    let shared = Mutex::new(Shared { file, found, wrong: None });
     let (next, start) = (AtomicUsize::new(0), Instant::now());
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
@@ -74,18 +67,8 @@ pub(super) fn find(long: bool, journal: &Path) -> Result<Found, String> {
                         .map_err(|_| format!("{name}: not a set at a load of {load}"))
                         .and_then(|system| needed(&system, equations, DEPTH, JUDGEMENTS));
                     let Ok(mut shared) = shared.lock() else { return };
-                    let (file, found, wrong) = &mut *shared;
-                    match answer {
-                        Ok(answer) => {
-                            let key = (name.to_owned(), word(equations).to_owned(), load);
-                            if let Err(error) = writeln!(file, "{}", answer.line(&key)) {
-                                *wrong = Some(error.to_string());
-                            }
-                            found.insert(key, answer);
-                        }
-                        Err(why) => *wrong = Some(why),
-                    }
-                    if wrong.is_some() {
+                    shared.add((name.to_owned(), word(equations).to_owned(), load), answer);
+                    if shared.wrong.is_some() {
                         next.store(open.len(), Ordering::Relaxed);
                         return;
                     }
@@ -101,6 +84,41 @@ pub(super) fn find(long: bool, journal: &Path) -> Result<Found, String> {
     if std::io::stderr().is_terminal() && !open.is_empty() {
         eprintln!();
     }
-    let (_, found, wrong) = shared.into_inner().map_err(|_| "a thread ended early")?;
+    let Shared { found, wrong, .. } = shared.into_inner().map_err(|_| "a thread ended early")?;
     wrong.map_or(Ok(found), Err)
+}
+
+/// The results in the journal; begins a new one if it is of another form.
+fn left_by_earlier_runs(journal: &Path) -> Result<Found, String> {
+    let head = Needed::head();
+    let kept = fs::read_to_string(journal).unwrap_or_default();
+    let mut found = Found::new();
+    if kept.lines().next() == Some(&head) {
+        found.extend(kept.lines().skip(1).filter_map(Needed::read));
+    } else {
+        fs::write(journal, format!("{head}\n")).map_err(|error| format!("{}: {error}", journal.display()))?;
+    }
+    Ok(found)
+}
+
+/// What the threads add to.
+struct Shared {
+    /// The journal.
+    file: File,
+    found: Found,
+    wrong: Option<String>,
+}
+
+impl Shared {
+    fn add(&mut self, key: (String, String, u64), answer: Result<Needed, String>) {
+        match answer {
+            Ok(answer) => {
+                if let Err(error) = writeln!(self.file, "{}", answer.line(&key)) {
+                    self.wrong = Some(error.to_string());
+                }
+                self.found.insert(key, answer);
+            }
+            Err(why) => self.wrong = Some(why),
+        }
+    }
 }

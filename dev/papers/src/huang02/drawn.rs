@@ -45,6 +45,26 @@ pub(super) fn figure(points: &[Point]) -> Figure {
             body: Body::Lines(lines),
         });
     }
+    panels.push(Panel {
+        title: "less than as published (Fig. 15 c)".into(),
+        x: x(),
+        y: Axis::linear("saved [%]", 0.0, 100.0, 20.0),
+        body: Body::Lines(lines_of_saved(points)),
+    });
+    Figure {
+        title: "Space of one state message, by how many of its readers are fast".into(),
+        caption: vec![
+            "One writer; readers as in [Huang02, Fig. 11]. Fast readers read for at most a period of the writer, but for dotted lines.".into(),
+            "Control words as in the listings: 4 B an index or count, 1 B a claim or flag.".into(),
+        ],
+        panels,
+        columns: 3,
+        legend: legend(),
+    }
+}
+
+/// How much less space each protocol with fast readers takes than as published.
+fn lines_of_saved(points: &[Point]) -> Vec<Line> {
     let mut lines = Vec::new();
     for (reads, stroke) in [(Reads::Short, Stroke::Solid), (Reads::Long, Stroke::Dotted)] {
         for (at, (_, colour, mark)) in MARKS.into_iter().enumerate() {
@@ -54,30 +74,17 @@ pub(super) fn figure(points: &[Point]) -> Figure {
             lines.push(Line { style: line(colour, stroke, mark), points });
         }
     }
-    panels.push(Panel {
-        title: "less than as published (Fig. 15 c)".into(),
-        x: x(),
-        y: Axis::linear("saved [%]", 0.0, 100.0, 20.0),
-        body: Body::Lines(lines),
-    });
+    lines
+}
+
+fn legend() -> Vec<(String, Style)> {
     let mut legend = Vec::new();
     for (at, (name, ..)) in MARKS.into_iter().enumerate() {
         legend.push((name.to_owned(), original(at)));
         legend.push((format!("{name} with fast readers"), with_fast(at)));
     }
     legend.extend([("NBW".to_owned(), NBW), ("EMERALDS".to_owned(), EMERALDS), ("lock".to_owned(), LOCK)]);
-    legend.push((
-        "reads as long as a reader's period (right)".to_owned(),
-        line(5, Stroke::Dotted, Marker::None),
-    ));
-    Figure {
-        title: "Space of one state message, by how many of its readers are fast".into(),
-        caption: vec![
-            "One writer; readers as in [Huang02, Fig. 11]. Fast readers read for at most a period of the writer, but for dotted lines.".into(),
-            "Control words as in the listings: 4 B an index or count, 1 B a claim or flag.".into(),
-        ],
-        panels,
-        columns: 3,
-        legend,
-    }
+    let reads_long = "reads as long as a reader's period (right)".to_owned();
+    legend.push((reads_long, line(5, Stroke::Dotted, Marker::None)));
+    legend
 }

@@ -6,7 +6,9 @@
 use std::time::Duration as Time;
 
 use taut_atomic::{LINE_BYTES, Line, Memory};
-use taut_exec::{Global, GlobalRule, Job, LocalRule, Release, Resource, Setup, TaskSetup, Wanted, Work};
+use taut_exec::{
+    CoreId, Global, GlobalRule, Job, LocalRule, Release, Resource, Setup, TaskSetup, Wanted, Work,
+};
 use taut_lock::{EventCount, queued, spin};
 use taut_time::Duration;
 
@@ -96,7 +98,25 @@ pub(super) fn run(
             Handle::Global(made.map_err(|error| error.to_string())?)
         });
     }
-    let handles = &handles[..];
+    tasks(system, &handles, task_codes, ticks, (&mut setup, cores))?;
+    if mechanism.preserves() {
+        listen(system, event_counts, (&mut setup, cores))?;
+    }
+    let ran = setup.run(wanted, |exec| {
+        exec.wait(Some(Time::from_nanos(ticks.min(TICKS) * TICK_NS)));
+        exec.origin().as_ns()
+    });
+    ran.map(|(origin_ns, _)| origin_ns).map_err(|error| error.to_string())
+}
+
+/// Sets up the tasks, with the locks that they use.
+fn tasks<'w, 'm: 'w>(
+    system: &System,
+    handles: &'w [Handle<'m>],
+    task_codes: &'w mut [TaskCode<'_, '_>],
+    ticks: u64,
+    (setup, cores): (&mut Setup<'w>, [CoreId; 2]),
+) -> Result<(), String> {
     for (at, task_code) in task_codes.iter_mut().enumerate() {
         let task = task_code.task.clone();
         let release =
@@ -119,9 +139,17 @@ pub(super) fn run(
             setup.uses_global(id, global).map_err(|error| error.to_string())?;
         }
     }
-    for (writer, events) in event_counts.iter().enumerate().filter(|_| mechanism.preserves()) {
-        // A core with a reader listens, even if it is the writer's own core: the reader's job waits there for its
-        // admission.
+    Ok(())
+}
+
+/// Lets each core with a reader listen to the writer, even if it is the writer's own core: the reader's job waits
+/// there for its admission.
+fn listen<'w>(
+    system: &System,
+    event_counts: &'w [EventCount],
+    (setup, cores): (&mut Setup<'w>, [CoreId; 2]),
+) -> Result<(), String> {
+    for (writer, events) in event_counts.iter().enumerate() {
         let written = || system.objects.iter().filter(|object| object.writer == writer);
         let reads = |core: usize| {
             written().flat_map(|object| &object.readers).any(|&reader| system.tasks[reader].core == core)
@@ -130,9 +158,5 @@ pub(super) fn run(
             setup.listen_for_admission(*core, events.listener()).map_err(|error| error.to_string())?;
         }
     }
-    let ran = setup.run(wanted, |exec| {
-        exec.wait(Some(Time::from_nanos(ticks.min(TICKS) * TICK_NS)));
-        exec.origin().as_ns()
-    });
-    ran.map(|(origin_ns, _)| origin_ns).map_err(|error| error.to_string())
+    Ok(())
 }

@@ -96,32 +96,9 @@ fn written(
     values.set("table 2", per_call::calls(gathered));
     values.set("table 3 dispatched", per_call::likely(gathered, Mode::Dispatched));
     values.set("table 3 native", per_call::likely(gathered, Mode::Native));
-    values.set(
-        "counted",
-        match counts {
-            Ok(counts) => format!(
-                "What `valgrind --tool=callgrind` counts in {} calls, with the call and the return and a value of 4 B, divided by \
-                 their number: the same in every run of one build.\n\n{}",
-                counts::TIMES,
-                per_call::counted(counts)
-            ),
-            Err(why) => format!("They could not be counted here: {}.", why.trim()),
-        },
-    );
-    let most = gathered.numbers().last().copied().unwrap_or(0);
-    let of_mode = |mode| {
-        let all = consistent.iter().flat_map(|&mechanism| Scheme::ALL.map(|scheme| (mechanism, scheme)));
-        let largest = all.map(|(mechanism, scheme)| {
-            let us = gathered.mean((mode, mechanism, scheme, most), |period| period.average_us);
-            (us, format!("{}, {}", mechanism.word(), scheme.word()))
-        });
-        let largest = largest.max_by(|one, other| one.0.total_cmp(&other.0));
-        let (us, whose) = largest.unwrap_or_default();
-        // The percentage is of the paper's timer period, because one of ours does the work of one of the paper's.
-        format!("{us:.1} us ({:.2} % of 5 ms; {whose})", us / 50.0)
-    };
-    values.set("most dispatched", of_mode(Mode::Dispatched));
-    values.set("most native", of_mode(Mode::Native));
+    values.set("counted", counted(counts));
+    values.set("most dispatched", most(gathered, &consistent, Mode::Dispatched));
+    values.set("most native", most(gathered, &consistent, Mode::Native));
     values.set("systems", effort.systems);
     values.set("runs", gathered.periods.values().map(Vec::len).sum::<usize>());
     let (refused, calls) = gathered.refused;
@@ -130,6 +107,33 @@ fn written(
     let fact = |(name, value): &(String, String)| format!("{name} {value}");
     values.set("machine", facts.iter().map(fact).collect::<Vec<_>>().join("; "));
     output.text("han14-overheads.md", &values.fill(PAGE)?)
+}
+
+/// The counts of instructions as a table, or why there are none.
+fn counted(counts: &Result<counts::Counts, String>) -> String {
+    match counts {
+        Ok(counts) => format!(
+            "What `valgrind --tool=callgrind` counts in {} calls, with the call and the return and a value of 4 B, divided by \
+             their number: the same in every run of one build.\n\n{}",
+            counts::TIMES,
+            per_call::counted(counts)
+        ),
+        Err(why) => format!("They could not be counted here: {}.", why.trim()),
+    }
+}
+
+/// The largest overhead in a timer period with the most resources, in words.
+fn most(gathered: &Gathered, mechanisms: &[Mechanism], mode: Mode) -> String {
+    let most = gathered.numbers().last().copied().unwrap_or(0);
+    let all = mechanisms.iter().flat_map(|&mechanism| Scheme::ALL.map(|scheme| (mechanism, scheme)));
+    let largest = all.map(|(mechanism, scheme)| {
+        let us = gathered.mean((mode, mechanism, scheme, most), |period| period.average_us);
+        (us, format!("{}, {}", mechanism.word(), scheme.word()))
+    });
+    let largest = largest.max_by(|one, other| one.0.total_cmp(&other.0));
+    let (us, whose) = largest.unwrap_or_default();
+    // The percentage is of the paper's timer period, because one of ours does the work of one of the paper's.
+    format!("{us:.1} us ({:.2} % of 5 ms; {whose})", us / 50.0)
 }
 
 #[cfg(test)]

@@ -161,43 +161,60 @@ pub(super) fn run(
             threads[user].ends[at] = end;
         }
     }
-    let (ready, origin) = (AtomicU32::new(0), AtomicU64::new(0));
+    let start = Start { ready: AtomicU32::new(0), origin: AtomicU64::new(0) };
     let count = task_codes.len() as u32;
     std::thread::scope(|scope| {
         let threads: Vec<_> = task_codes
             .iter_mut()
             .zip(threads)
-            .map(|(task_code, mut locks)| {
-                let (ready, origin) = (&ready, &origin);
-                scope.spawn(move || {
-                    let stationed = thread::set_affinity(&[cpus[task_code.task.core]])
-                        .and_then(|()| thread::timer_slack(1))
-                        .and_then(|()| thread::set_fifo(locks.own));
-                    ready.fetch_add(1, Ordering::Release);
-                    let origin_ns = loop {
-                        match origin.load(Ordering::Acquire) {
-                            0 => std::thread::sleep(Time::from_millis(1)),
-                            origin_ns => break origin_ns,
-                        }
-                    };
-                    stationed?;
-                    for tick in (0..ticks).step_by(task_code.task.ticks as usize) {
-                        clock::sleep_until(origin_ns + tick * TICK_NS);
-                        task_code.activate(tick);
-                        wait(task_code, event_counts);
-                        task_code.job(&mut locks);
-                    }
-                    taut_sys::Result::Ok(())
-                })
+            .map(|(task_code, locks)| {
+                let start = &start;
+                scope.spawn(move || jobs(task_code, locks, event_counts, start, (cpus, ticks)))
             })
             .collect();
-        while ready.load(Ordering::Acquire) < count {
+        while start.ready.load(Ordering::Acquire) < count {
             std::thread::sleep(Time::from_millis(1));
         }
-        origin.store(clock::monotonic_ns() + 10_000_000, Ordering::Release);
+        start.origin.store(clock::monotonic_ns() + 10_000_000, Ordering::Release);
         for thread in threads {
             thread.join().map_err(|_| "a thread panicked".to_owned())?.map_err(|error| error.to_string())?;
         }
-        Ok(origin.load(Ordering::Relaxed))
+        Ok(start.origin.load(Ordering::Relaxed))
     })
+}
+
+/// The common start of all threads.
+struct Start {
+    /// How many threads wait for it.
+    ready: AtomicU32,
+    /// The instant of release 0, in ns; 0 until it is decided.
+    origin: AtomicU64,
+}
+
+/// What a task's thread does: waits for the start, and executes a job at each release.
+fn jobs(
+    task_code: &mut TaskCode<'_, '_>,
+    mut locks: OfThread<'_>,
+    event_counts: &[EventCount],
+    start: &Start,
+    (cpus, ticks): ([u16; 2], u64),
+) -> taut_sys::Result<()> {
+    let stationed = thread::set_affinity(&[cpus[task_code.task.core]])
+        .and_then(|()| thread::timer_slack(1))
+        .and_then(|()| thread::set_fifo(locks.own));
+    start.ready.fetch_add(1, Ordering::Release);
+    let origin_ns = loop {
+        match start.origin.load(Ordering::Acquire) {
+            0 => std::thread::sleep(Time::from_millis(1)),
+            origin_ns => break origin_ns,
+        }
+    };
+    stationed?;
+    for tick in (0..ticks).step_by(task_code.task.ticks as usize) {
+        clock::sleep_until(origin_ns + tick * TICK_NS);
+        task_code.activate(tick);
+        wait(task_code, event_counts);
+        task_code.job(&mut locks);
+    }
+    Ok(())
 }
