@@ -43,23 +43,7 @@ pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure
         outln!("{} is up to date", files.lock.display());
         return Ok(Outcome::Yes);
     }
-    let (mut code, mut state) = (codes::LOCK_STALE.to_string(), "is out of date");
-    let changes = match old.as_deref().map(taut_plan::Plan::from_lock) {
-        Some(Ok(old)) => old.differences(&new),
-        Some(Err(error)) => {
-            if let Some(edited) = error.code() {
-                (code, state) = (edited.to_owned(), "is not what `taut plan` wrote");
-            }
-            match error {
-                LockError::Edited(old) => old.differences(&new),
-                other => vec![other.to_string()],
-            }
-        }
-        None => {
-            state = "is missing";
-            Vec::new()
-        }
-    };
+    let Stale { code, state, changes } = Stale::of(old.as_deref(), &new);
     if arguments.check {
         errln!("error[{code}]: {} {state}; run `taut plan`", files.lock.display());
         for change in &changes {
@@ -80,6 +64,35 @@ pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure
         outln!("  {change}");
     }
     Ok(Outcome::Yes)
+}
+
+/// A lock that is not that of the new plan.
+struct Stale {
+    code: String,
+    /// What is wrong with it, as the end of a sentence.
+    state: &'static str,
+    changes: Vec<String>,
+}
+
+impl Stale {
+    fn of(lock: Option<&str>, new: &taut_plan::Plan) -> Self {
+        let stale = codes::LOCK_STALE.to_string();
+        match lock.map(taut_plan::Plan::from_lock) {
+            None => Self { code: stale, state: "is missing", changes: Vec::new() },
+            Some(Ok(old)) => Self { code: stale, state: "is out of date", changes: old.differences(new) },
+            Some(Err(error)) => {
+                let (code, state) = match error.code() {
+                    Some(edited) => (edited.to_owned(), "is not what `taut plan` wrote"),
+                    None => (stale, "is out of date"),
+                };
+                let changes = match error {
+                    LockError::Edited(old) => old.differences(new),
+                    other => vec![other.to_string()],
+                };
+                Self { code, state, changes }
+            }
+        }
+    }
 }
 
 /// How the mechanisms of states were decided.

@@ -3,7 +3,8 @@
 
 //! `taut refute`: hunts for a run that exceeds a claimed bound.
 
-use std::path::PathBuf;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
 use std::time::Duration as Wall;
 
 use taut_analysis::multi::unsound::mpcp_lnr09_paper;
@@ -51,29 +52,11 @@ pub(crate) fn refute(arguments: &Refute, screen: &Screen) -> Result<Outcome, Fai
     };
     let (claims, rules) = claims(arguments.analysis, &planned, &set)?;
     if claims.iter().all(Option::is_none) {
-        let (name, why) = match arguments.analysis {
-            Analysis::Plan => {
-                ("the plan".to_owned(), "`taut check` says why; `--analysis` names other claims")
-            }
-            other => (other.name(), "it shows no deadline to be kept; `--analysis` names other claims"),
-        };
-        return Err(Failure::Usage(format!(
-            "{name} claims no bound here, so there is nothing to refute: {why}"
-        )));
+        return Err(no_claim(arguments.analysis));
     }
     let mut hunt = Hunt::new(&set, &rules, &claims, arguments.seed)
         .map_err(|fault| Failure::Usage(format!("this cannot be simulated: {fault}")))?;
-    let limit = Wall::from_nanos(arguments.duration.as_ns());
-    let mut attendant = Attendant::new(screen)?;
-    let found = |hunt: &Hunt| !hunt.progress().witnesses.is_empty() || hunt.progress().stuck.is_some();
-    while attendant.spent() < limit && !found(&hunt) && !attendant.interrupted() {
-        hunt.step();
-        let spent = attendant.spent();
-        attendant.report(|| progress(&set, hunt.progress(), spent, limit));
-    }
-    let spent = attendant.spent();
-    attendant.done();
-    let interrupted = attendant.interrupted() && !found(&hunt) && spent < limit;
+    let (spent, interrupted) = search(&mut hunt, &set, arguments, screen)?;
     let progress = hunt.progress();
     let shown = match progress.witnesses.first() {
         Some(witness) => {
@@ -94,27 +77,56 @@ pub(crate) fn refute(arguments: &Refute, screen: &Screen) -> Result<Outcome, Fai
         None => None,
     };
     let reported = Told { app: &plan.app, set: &set, arguments, progress, interrupted };
-    match arguments.format {
-        Format::Human => out!("{}", reported.answer(spent, shown.as_ref().map(|(_, trace)| trace))),
-        Format::Json => {
-            let trace = shown.as_ref().map(|(path, trace)| trace.json(path));
-            outln!("{:#}", reported.json(trace));
-        }
-    }
+    reported.print(spent, shown.as_ref());
     if let Some((path, trace)) = &shown {
-        match trace::write(path, trace) {
-            // If the user did not request the trace, the answer holds without it.
-            Err(failure) if arguments.trace.is_none() => {
-                errln!("warning: {failure}; `--trace FILE` writes elsewhere");
-            }
-            other => other?,
-        }
+        write_trace(path, trace, arguments)?;
     }
     if let Some((end, _)) = &progress.stuck {
         return Err(Failure::Internal(format!("a simulated run ended with {end:?}")));
     }
     let answer = if progress.witnesses.is_empty() { Outcome::Yes } else { Outcome::No };
     Ok(trace::unless(interrupted, answer))
+}
+
+/// The failure of an analysis that claims no bound.
+fn no_claim(analysis: Analysis) -> Failure {
+    let (name, why) = match analysis {
+        Analysis::Plan => ("the plan".to_owned(), "`taut check` says why; `--analysis` names other claims"),
+        other => (other.name(), "it shows no deadline to be kept; `--analysis` names other claims"),
+    };
+    Failure::Usage(format!("{name} claims no bound here, so there is nothing to refute: {why}"))
+}
+
+/// Hunts until a run exceeds a claim, the time is over, or the user interrupts. Returns the time that it took, and
+/// whether an interrupt ended it.
+fn search(
+    hunt: &mut Hunt,
+    set: &TaskSet,
+    arguments: &Refute,
+    screen: &Screen,
+) -> Result<(Wall, bool), Failure> {
+    let limit = Wall::from_nanos(arguments.duration.as_ns());
+    let mut attendant = Attendant::new(screen)?;
+    let found = |hunt: &Hunt| !hunt.progress().witnesses.is_empty() || hunt.progress().stuck.is_some();
+    while attendant.spent() < limit && !found(hunt) && !attendant.interrupted() {
+        hunt.step();
+        let spent = attendant.spent();
+        attendant.report(|| progress(set, hunt.progress(), spent, limit));
+    }
+    let spent = attendant.spent();
+    attendant.done();
+    Ok((spent, attendant.interrupted() && !found(hunt) && spent < limit))
+}
+
+/// Writes the trace. If the user did not request it, the answer holds without it.
+fn write_trace(path: &Path, trace: &Trace, arguments: &Refute) -> Result<(), Failure> {
+    match trace::write(path, trace) {
+        Err(failure) if arguments.trace.is_none() => {
+            errln!("warning: {failure}; `--trace FILE` writes elsewhere");
+            Ok(())
+        }
+        other => other,
+    }
 }
 
 /// The path of the trace; by default in the folder that `taut run` writes to, which is created if possible.
@@ -221,36 +233,25 @@ struct Told<'a> {
 }
 
 impl Told<'_> {
+    /// Prints the answer; `shown` is the trace of the run that refutes, with its path.
+    fn print(&self, spent: Wall, shown: Option<&(PathBuf, Trace)>) {
+        match self.arguments.format {
+            Format::Human => out!("{}", self.answer(spent, shown.map(|(_, trace)| trace))),
+            Format::Json => outln!("{:#}", self.json(shown.map(|(path, trace)| trace.json(path)))),
+        }
+    }
+
     fn answer(&self, spent: Wall, trace: Option<&Trace>) -> String {
-        use std::fmt::Write;
         let Self { app, set, arguments, progress, .. } = self;
         let mut text = String::new();
-        let name = arguments.analysis.name();
+        let _ = writeln!(text, "{app}: {}", self.verdict());
         let whose = match arguments.analysis {
             Analysis::Plan => "the plan's bounds".to_owned(),
             Analysis::Deadlines => "that deadlines are kept".to_owned(),
-            _ => format!("the bounds of {name}"),
+            other => format!("the bounds of {}", other.name()),
         };
-        let verdict = match progress.witnesses.first() {
-            None if self.interrupted => {
-                "interrupted, and no run exceeds a claim so far; that is no proof".to_owned()
-            }
-            None => "no run exceeds a claim; that is no proof".to_owned(),
-            Some(witness) => {
-                let claimed = match arguments.analysis {
-                    Analysis::Deadlines => format!("its deadline is {}", witness.claimed),
-                    _ => format!("at most {} were claimed", witness.claimed),
-                };
-                let (task, job) = (&set.tasks()[witness.task].name, witness.job);
-                format!("REFUTED: job {job} of `{task}` takes {}, {claimed}", witness.reached)
-            }
-        };
-        let mut line = |line: std::fmt::Arguments<'_>| {
-            let _ = writeln!(text, "{line}");
-        };
-        line(format_args!("{app}: {verdict}"));
         let (runs, seconds) = (progress.runs, spent.as_secs_f64());
-        line(format_args!("hunted: {whose}, {runs} runs in {seconds:.1} s, seed {}", arguments.seed));
+        let _ = writeln!(text, "hunted: {whose}, {runs} runs in {seconds:.1} s, seed {}", arguments.seed);
         let row = |(task, best): (&taut_model::SetTask, &taut_sim::Best)| {
             [task.name.clone(), micros(Some(best.reached)), micros(best.claimed), share(best.permille())]
         };
@@ -258,23 +259,7 @@ impl Told<'_> {
         text += &columns(["task", "reached", "claimed", "of claim"], &rows);
         text += "times in µs from arrival; reached: the longest of all runs\n";
         if let Some(witness) = progress.witnesses.first() {
-            let _ = writeln!(
-                text,
-                "the run that refutes, made as small as its excess allows; when jobs arrive in it:"
-            );
-            let times = |times: &[Duration]| {
-                let shown: Vec<String> = times.iter().take(12).map(Duration::to_string).collect();
-                let more = match times.len().saturating_sub(12) {
-                    0 => String::new(),
-                    more => format!(", and {more} more"),
-                };
-                format!("{}{more}", shown.join(", "))
-            };
-            let arrivals = arrivals(set, witness);
-            let width = arrivals.iter().map(|(task, _)| task.chars().count()).max().unwrap_or(0);
-            for (task, of) in &arrivals {
-                let _ = writeln!(text, "  {task:<width$}  {}", times(of));
-            }
+            text += &refuting(set, witness);
             text += match arguments.analysis {
                 Analysis::MpcpLnr09Paper => {
                     "published, unsound, and used for nothing here; `mpcp-lnr09-sound` is what `taut check` uses\n"
@@ -287,6 +272,23 @@ impl Told<'_> {
             let _ = writeln!(text, "trace: {}", trace.extent());
         }
         text
+    }
+
+    fn verdict(&self) -> String {
+        match self.progress.witnesses.first() {
+            None if self.interrupted => {
+                "interrupted, and no run exceeds a claim so far; that is no proof".to_owned()
+            }
+            None => "no run exceeds a claim; that is no proof".to_owned(),
+            Some(witness) => {
+                let claimed = match self.arguments.analysis {
+                    Analysis::Deadlines => format!("its deadline is {}", witness.claimed),
+                    _ => format!("at most {} were claimed", witness.claimed),
+                };
+                let (task, job) = (&self.set.tasks()[witness.task].name, witness.job);
+                format!("REFUTED: job {job} of `{task}` takes {}, {claimed}", witness.reached)
+            }
+        }
     }
 
     fn json(&self, trace: Option<serde_json::Value>) -> serde_json::Value {
@@ -324,6 +326,26 @@ impl Told<'_> {
             "trace": trace,
         })
     }
+}
+
+/// When jobs arrive in the run that refutes, a line per task.
+fn refuting(set: &TaskSet, witness: &Witness) -> String {
+    let mut text =
+        "the run that refutes, made as small as its excess allows; when jobs arrive in it:\n".to_owned();
+    let times = |times: &[Duration]| {
+        let shown: Vec<String> = times.iter().take(12).map(Duration::to_string).collect();
+        let more = match times.len().saturating_sub(12) {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        format!("{}{more}", shown.join(", "))
+    };
+    let arrivals = arrivals(set, witness);
+    let width = arrivals.iter().map(|(task, _)| task.chars().count()).max().unwrap_or(0);
+    for (task, of) in &arrivals {
+        let _ = writeln!(text, "  {task:<width$}  {}", times(of));
+    }
+    text
 }
 
 /// The arrivals of each task's jobs in a witness; where the witness does not give them, the first one.

@@ -4,13 +4,14 @@
 //! `taut replay`: replays a recorded run of dispatched cores in virtual time.
 
 use std::fmt::Write;
+use std::path::Path;
 
-use taut_event::file::Damage;
+use taut_event::file::{Damage, Run};
 use taut_event::{Ending, Kind, Record};
 use taut_plan::Plan;
 use taut_sim::Event;
 use taut_sim::planned::Executed;
-use taut_sim::replay::{CoreState, Difference, Flaw, Names, Replay, Replayed, Stop, Why};
+use taut_sim::replay::{CoreReplay, CoreState, Difference, Flaw, Names, Replay, Replayed, Stop, Why};
 use taut_time::{Duration, Instant};
 
 use crate::arguments::{self, Format};
@@ -53,26 +54,7 @@ pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> 
         };
         Failure::Usage(format!("{}: {record}{flaw}", recording.display()))
     })?;
-    if !replayed.is_dispatched() {
-        return Err(Failure::Usage(format!(
-            "{}: not recorded by a dispatcher: {NATIVE}; with `executor = \"dispatched\"` in [platform] there is",
-            recording.display()
-        )));
-    }
-    if run.unwritten > 0 {
-        return Err(Failure::Usage(format!(
-            "{}: nothing to compare: {} records of it could not be written, and what follows from them is not known",
-            recording.display(),
-            run.unwritten
-        )));
-    }
-    if replayed.events() == 0 && replayed.difference.is_none() {
-        return Err(Failure::Usage(format!(
-            "{}: nothing to compare: it has no decision of a dispatcher{}",
-            recording.display(),
-            if run.damage.is_some() { " in front of where it is damaged" } else { "" }
-        )));
-    }
+    comparable(&recording, &run, &replayed)?;
     let begin = run.records.iter().find(|record| record.kind == Kind::Begin).map(|record| record.at);
     let begin = begin.or(run.begin).unwrap_or(Instant::from_ns(0));
     let seen = Seen {
@@ -89,6 +71,29 @@ pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> 
         Format::Json => outln!("{:#}", seen.json()),
     }
     Ok(if seen.is_equal() { Outcome::Yes } else { Outcome::No })
+}
+
+/// Checks that a recording has a decision of a dispatcher to compare.
+fn comparable(recording: &Path, run: &Run, replayed: &Replayed) -> Result<(), Failure> {
+    let path = recording.display();
+    if !replayed.is_dispatched() {
+        return Err(Failure::Usage(format!(
+            "{path}: not recorded by a dispatcher: {NATIVE}; with `executor = \"dispatched\"` in [platform] there is"
+        )));
+    }
+    if run.unwritten > 0 {
+        return Err(Failure::Usage(format!(
+            "{path}: nothing to compare: {} records of it could not be written, and what follows from them is not known",
+            run.unwritten
+        )));
+    }
+    if replayed.events() == 0 && replayed.difference.is_none() {
+        let until = if run.damage.is_some() { " in front of where it is damaged" } else { "" };
+        return Err(Failure::Usage(format!(
+            "{path}: nothing to compare: it has no decision of a dispatcher{until}"
+        )));
+    }
+    Ok(())
 }
 
 /// A record in the form in which a replay takes it: if its subject is a task, as a position in the set; `None` if the
@@ -116,6 +121,11 @@ struct Seen<'a> {
     dropped: u64,
 }
 
+/// A number of things: `1 event`, `2 events`.
+fn plural(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
 impl Seen<'_> {
     fn cpu(&self, core: usize) -> String {
         self.plan.cores.get(core).map_or_else(|| core.to_string(), |core| core.cpu.to_string())
@@ -135,19 +145,7 @@ impl Seen<'_> {
     }
 
     fn text(&self) -> String {
-        let mut text = String::new();
-        let cores = self.replayed.cores.iter().filter(|core| core.events > 0).count();
-        let plural = |count: u64, what: &str| {
-            if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
-        };
-        let compared =
-            format!("{} on {}", plural(self.replayed.events(), "event"), plural(cores as u64, "core"));
-        let verdict = match &self.replayed.difference {
-            Some(found) => format!("DIFFERS on cpu {}, after {compared}", self.cpu(found.core)),
-            None if self.is_equal() => format!("equal: {compared}"),
-            None => format!("equal as far as can be compared: {compared}"),
-        };
-        let _ = writeln!(text, "{}: {verdict}", self.plan.app);
+        let mut text = format!("{}: {}\n", self.plan.app, self.verdict_in_words());
         if let Some(found) = &self.replayed.difference {
             let (at, record) = &found.recorded;
             let at = self.kept.get(*at).copied().unwrap_or(*at);
@@ -159,7 +157,7 @@ impl Seen<'_> {
             );
             text += &found.table(&self.names);
         }
-        let row = |(core, of): (usize, &taut_sim::replay::CoreReplay)| {
+        let row = |(core, of): (usize, &CoreReplay)| {
             [
                 format!("cpu {}", self.cpu(core)),
                 of.events.to_string(),
@@ -171,27 +169,46 @@ impl Seen<'_> {
         text += &columns(["core", "events", "jobs", "decided to done"], &rows);
         text += "in µs: the longest from a decision in virtual time to its record\n";
         for (core, of) in self.replayed.cores.iter().enumerate() {
-            if !of.dispatched {
-                let _ = writeln!(text, "cpu {}: no dispatcher recorded anything there", self.cpu(core));
-            }
-            if of.before > 0 {
-                let before = plural(of.before, "record");
-                let _ = writeln!(
-                    text,
-                    "cpu {}: {before} come before an instant at which nothing was under way",
-                    self.cpu(core)
-                );
-            }
-            if let Some(stop) = &of.stop {
-                let _ = writeln!(
-                    text,
-                    "cpu {}: not compared from {} on: {}",
-                    self.cpu(core),
-                    self.when(stop),
-                    self.why(stop)
-                );
-            }
+            text += &self.left_out(core, of);
         }
+        text += &self.unrecorded();
+        text
+    }
+
+    /// The verdict and how much was compared, in words.
+    fn verdict_in_words(&self) -> String {
+        let cores = self.replayed.cores.iter().filter(|core| core.events > 0).count();
+        let compared =
+            format!("{} on {}", plural(self.replayed.events(), "event"), plural(cores as u64, "core"));
+        match &self.replayed.difference {
+            Some(found) => format!("DIFFERS on cpu {}, after {compared}", self.cpu(found.core)),
+            None if self.is_equal() => format!("equal: {compared}"),
+            None => format!("equal as far as can be compared: {compared}"),
+        }
+    }
+
+    /// What of a core was not compared, and why; a line for each.
+    fn left_out(&self, core: usize, of: &CoreReplay) -> String {
+        let mut text = String::new();
+        let cpu = self.cpu(core);
+        if !of.dispatched {
+            let _ = writeln!(text, "cpu {cpu}: no dispatcher recorded anything there");
+        }
+        if of.before > 0 {
+            let before = plural(of.before, "record");
+            let _ =
+                writeln!(text, "cpu {cpu}: {before} come before an instant at which nothing was under way");
+        }
+        if let Some(stop) = &of.stop {
+            let (when, why) = (self.when(stop), self.why(stop));
+            let _ = writeln!(text, "cpu {cpu}: not compared from {when} on: {why}");
+        }
+        text
+    }
+
+    /// What the recording lacks; a line for each.
+    fn unrecorded(&self) -> String {
+        let mut text = String::new();
         if let Some(damage) = self.damage {
             let what = if damage.cut { "cut" } else { "damaged" };
             let _ = writeln!(
@@ -238,7 +255,7 @@ impl Seen<'_> {
 
     fn json(&self) -> serde_json::Value {
         let Replayed { cores, pending, reordered, difference } = self.replayed;
-        let core = |(at, core): (usize, &taut_sim::replay::CoreReplay)| {
+        let core = |(at, core): (usize, &CoreReplay)| {
             let stop = core.stop.as_ref().map(|stop| {
                 serde_json::json!({
                     "at_ns": stop.at.since(self.names.begin).as_ns(),

@@ -53,15 +53,7 @@ pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> 
         write(&files.lock, &lock)?;
         errln!("planned: wrote {}", files.lock.display());
     }
-    std::fs::create_dir_all(&out).map_err(Failure::write(&out))?;
-    let recording = out.join(RECORDING);
-    // A report must not describe an earlier run.
-    match std::fs::remove_file(&recording) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(Failure::Write(recording, error));
-        }
-        _ => {}
-    }
+    let recording = make_room(&out)?;
     let duration = (!arguments.forever).then_some(arguments.duration);
     let patience = Patience::new(&plan, arguments.patience);
     let child = start(arguments, &program, &files, &out, duration)?;
@@ -70,36 +62,42 @@ pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> 
         errln!("{} was ended by signal {signal}; its recording goes as far as it came", plan.app);
     }
     if !recording.is_file() {
-        return Ok(match status.code() {
-            Some(0) if interrupted => Outcome::Interrupted,
+        return Ok(outcome(status, interrupted, || {
             // The program may not be an application of taut, or may have exited during its set-up: deadlines that
             // never ran were not kept.
-            Some(0) => {
-                errln!(
-                    "{} ended by itself (exit code 0) before its run did: it recorded nothing, so nothing was \
-                     shown",
-                    plan.app
-                );
-                Outcome::No
-            }
-            Some(code) => program_code(code),
-            None => Outcome::Internal,
-        });
+            errln!(
+                "{} ended by itself (exit code 0) before its run did: it recorded nothing, so nothing was shown",
+                plan.app
+            );
+            Outcome::No
+        }));
     }
     if let Err(error) = report::ended(&recording, status) {
         errln!("warning: {}: how the application ended could not be added: {error}", recording.display());
     }
     let verdict = report::make(&recording, Format::Human, screen)?;
-    Ok(match status.code() {
-        Some(0) if interrupted => Outcome::Interrupted,
-        Some(0) => verdict,
-        Some(code) => program_code(code),
-        None => Outcome::Internal,
-    })
+    Ok(outcome(status, interrupted, || verdict))
 }
 
-fn program_code(code: i32) -> Outcome {
-    Outcome::Program(u8::try_from(code).unwrap_or(4))
+/// The outcome of a run by how the application ended; `if_ended` gives it for one that ended in order.
+fn outcome(status: ExitStatus, interrupted: bool, if_ended: impl FnOnce() -> Outcome) -> Outcome {
+    match status.code() {
+        Some(0) if interrupted => Outcome::Interrupted,
+        Some(0) => if_ended(),
+        Some(code) => Outcome::Program(u8::try_from(code).unwrap_or(4)),
+        None => Outcome::Internal,
+    }
+}
+
+/// Creates the folder of a run; removes an earlier recording, which a report must not describe. Returns the path of
+/// the new recording.
+fn make_room(out: &Path) -> Result<PathBuf, Failure> {
+    std::fs::create_dir_all(out).map_err(Failure::write(out))?;
+    let recording = out.join(RECORDING);
+    match std::fs::remove_file(&recording) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Failure::Write(recording, error)),
+        _ => Ok(recording),
+    }
 }
 
 fn start(

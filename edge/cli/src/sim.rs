@@ -40,23 +40,8 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
     if !limits.is_empty() {
         simulation = simulation.limited(&limits).map_err(cannot)?;
     }
-    // Servers have no row: they come last in the set, where each stands for a task that uses all of its budget.
-    let tasks = set.tasks().iter().filter(|task| plan.task(&task.name).is_some());
-    let mut seen =
-        Seen { rows: tasks.map(|task| row(plan, &task.name)).collect(), runs: 0, events: 0, nearest: None };
-    let mut attendant = Attendant::new(screen)?;
-    for run in 0..=arguments.runs {
-        let outcome = simulation.run(&scenario(run), &mut ()).map_err(cannot)?;
-        if outcome.end != End::Complete {
-            return Err(Failure::Internal(format!("run {run} ended with {:?}", outcome.end)));
-        }
-        seen.add(run, outcome.events, &outcome.tasks);
-        if attendant.interrupted() {
-            break;
-        }
-        attendant.report(|| format!("{run} of {} runs, {} events", arguments.runs, seen.events));
-    }
-    attendant.done();
+    let mut seen = Seen::new(plan, &set);
+    simulate(&mut simulation, &scenario, &mut seen, arguments.runs, screen)?;
     let interrupted = seen.runs <= u64::from(arguments.runs);
     let shown = match (&arguments.trace, &seen.nearest) {
         (Some(path), Some(nearest)) => Some((
@@ -89,8 +74,31 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
         );
         return Ok(Outcome::Internal);
     }
-    let missed = seen.rows.iter().any(|row| row.missed() > 0);
-    Ok(trace::unless(interrupted, if missed { Outcome::No } else { Outcome::Yes }))
+    Ok(trace::unless(interrupted, if seen.misses() { Outcome::No } else { Outcome::Yes }))
+}
+
+/// Simulates all runs, unless the user interrupts between two of them.
+fn simulate(
+    simulation: &mut Simulation,
+    scenario: &dyn Fn(u32) -> Scenario,
+    seen: &mut Seen<'_>,
+    runs: u32,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let mut attendant = Attendant::new(screen)?;
+    for run in 0..=runs {
+        let outcome = simulation.run(&scenario(run), &mut ()).map_err(cannot)?;
+        if outcome.end != End::Complete {
+            return Err(Failure::Internal(format!("run {run} ended with {:?}", outcome.end)));
+        }
+        seen.add(run, outcome.events, &outcome.tasks);
+        if attendant.interrupted() {
+            break;
+        }
+        attendant.report(|| format!("{run} of {runs} runs, {} events", seen.events));
+    }
+    attendant.done();
+    Ok(())
 }
 
 /// The most arrivals in a run, which take some seconds: an interrupt is noticed only between runs.
@@ -206,6 +214,19 @@ impl Row<'_> {
         self.seen.missed + self.seen.dropped + self.seen.killed
     }
 
+    /// What a line of the table says.
+    fn cells(&self) -> [String; 7] {
+        [
+            self.name.to_owned(),
+            micros(Some(self.seen.response_max)),
+            micros(self.bound),
+            share(self.permille()),
+            micros(Some(self.deadline)),
+            self.seen.completed.to_string(),
+            self.missed().to_string(),
+        ]
+    }
+
     /// The longest response as a share of the bound, in thousandths.
     fn permille(&self) -> Option<u64> {
         let bound = self.bound?.as_ns().max(1);
@@ -223,7 +244,19 @@ fn row<'p>(plan: &'p Plan, name: &str) -> Row<'p> {
     Row { name: task.map_or("", |task| &task.name), deadline, bound, seen: TaskOutcome::default() }
 }
 
-impl Seen<'_> {
+impl<'p> Seen<'p> {
+    /// Before the first run. Servers have no row: they come last in the set, where each stands for a task that uses
+    /// all of its budget.
+    fn new(plan: &'p Plan, set: &TaskSet) -> Self {
+        let tasks = set.tasks().iter().filter(|task| plan.task(&task.name).is_some());
+        let rows = tasks.map(|task| row(plan, &task.name)).collect();
+        Self { rows, runs: 0, events: 0, nearest: None }
+    }
+
+    fn misses(&self) -> bool {
+        self.rows.iter().any(|row| row.missed() > 0)
+    }
+
     fn add(&mut self, run: u32, events: u64, tasks: &[TaskOutcome]) {
         self.runs += 1;
         self.events += events;
@@ -245,44 +278,30 @@ impl Seen<'_> {
         }
     }
 
-    fn text(&self, plan: &Plan, arguments: &Sim, interrupted: bool, trace: Option<&Trace>) -> String {
-        use std::fmt::Write;
-        let mut text = String::new();
-        let missed: Vec<String> = self
-            .rows
-            .iter()
-            .filter(|row| row.missed() > 0)
-            .map(|row| format!("{} by `{}`", row.missed(), row.name))
-            .collect();
-        let verdict = if missed.is_empty() {
+    fn verdict(&self) -> String {
+        let missed = self.rows.iter().filter(|row| row.missed() > 0);
+        let missed: Vec<String> = missed.map(|row| format!("{} by `{}`", row.missed(), row.name)).collect();
+        if missed.is_empty() {
             "no deadline missed".to_owned()
         } else {
             format!("deadlines missed: {}", missed.join(", "))
-        };
+        }
+    }
+
+    fn text(&self, plan: &Plan, arguments: &Sim, interrupted: bool, trace: Option<&Trace>) -> String {
+        use std::fmt::Write;
+        let mut text = String::new();
         let _ = writeln!(
             text,
-            "{}: {verdict}; {}{} runs of {} in virtual time, seed {}",
+            "{}: {}; {}{} runs of {} in virtual time, seed {}",
             plan.app,
+            self.verdict(),
             if interrupted { "interrupted after " } else { "" },
             self.runs,
             arguments.duration,
             arguments.seed
         );
-        let rows: Vec<[String; 7]> = self
-            .rows
-            .iter()
-            .map(|row| {
-                [
-                    row.name.to_owned(),
-                    micros(Some(row.seen.response_max)),
-                    micros(row.bound),
-                    share(row.permille()),
-                    micros(Some(row.deadline)),
-                    row.seen.completed.to_string(),
-                    row.missed().to_string(),
-                ]
-            })
-            .collect();
+        let rows: Vec<[String; 7]> = self.rows.iter().map(Row::cells).collect();
         text += &columns(["task", "simulated", "bound", "of bound", "deadline", "jobs", "missed"], &rows);
         text += "times in µs from arrival; simulated: the longest of these runs; a bound may be longer, never shorter\n";
         if let Some(run) = &arguments.like {
