@@ -50,7 +50,7 @@ pub(crate) struct Charge {
 pub(crate) enum Deferral {
     /// Nothing suspends.
     Never,
-    /// B_h: **unsound**, what [Lakshmanan09] prints.
+    /// B_h: **unsound**, what \[Lakshmanan09\] prints.
     Blocking,
     /// R_h − (C_h + S_h).
     Response,

@@ -26,7 +26,7 @@ pub fn means(gap: Duration, service: Duration, variance_ns2: u128) -> Result<Mea
     of_second_moment(gap, service, s * s + Mean::whole(variance_ns2))
 }
 
-/// The same from E[S²].
+/// The same from E\[S²\].
 pub(super) fn of_second_moment(gap: Duration, service: Duration, square: Mean) -> Result<Means, NoMean> {
     settles(gap, service, 1)?;
     let spare = Mean::time(gap) - Mean::time(service);
