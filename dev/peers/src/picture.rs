@@ -81,34 +81,10 @@ pub(crate) fn svg(run: &Run) -> String {
         for (side, name) in
             ["write, while the reader hammers", "read, while the writer hammers"].iter().enumerate()
         {
-            let left = NAMES + side as f64 * (PANEL + GAP);
-            text(&mut body, left, top, "start", 12, INK, name, false);
-            let mut ns = AXIS[0];
-            while ns <= AXIS[1] {
-                let x = left + place(ns);
-                let _ = writeln!(
-                    body,
-                    r#"<line x1="{x:.1}" y1="{:.1}" x2="{x:.1}" y2="{bottom:.1}" stroke="{FAINT}"/>"#,
-                    top + 8.0
-                );
-                text(&mut body, x, bottom + 13.0, "middle", 10, OTHERS, &unit(ns), false);
-                ns *= 10.0;
-            }
+            axis(&mut body, left(side), (top, bottom), name);
         }
         for (at, line) in lines.iter().enumerate() {
-            let y = top + 20.0 + at as f64 * LINE;
-            let colour = if line.ours { OURS } else { OTHERS };
-            text(&mut body, NAMES - 10.0, y + 4.0, "end", 12, colour, line.name, line.ours);
-            for (side, figures) in line.sides.iter().enumerate() {
-                let Some(figures) = figures else { continue };
-                let [p50, p99, p999] = figures.map(|ns| NAMES + side as f64 * (PANEL + GAP) + place(ns));
-                let _ = writeln!(
-                    body,
-                    r#"<line x1="{p50:.1}" y1="{y:.1}" x2="{p999:.1}" y2="{y:.1}" stroke="{colour}" stroke-width="2"/><line x1="{p99:.1}" y1="{:.1}" x2="{p99:.1}" y2="{:.1}" stroke="{colour}" stroke-width="2"/><circle cx="{p50:.1}" cy="{y:.1}" r="4" fill="{colour}"/>"#,
-                    y - 5.0,
-                    y + 5.0
-                );
-            }
+            object(&mut body, top + 20.0 + at as f64 * LINE, line);
         }
         top = bottom + 46.0;
     }
@@ -140,6 +116,43 @@ pub(crate) fn svg(run: &Run) -> String {
          <svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" \
          font-family=\"system-ui, sans-serif\">\n<rect width=\"{WIDTH}\" height=\"{height:.0}\" fill=\"#fff\"/>\n{head}{body}</svg>\n"
     )
+}
+
+/// The left end of a panel.
+fn left(side: usize) -> f64 {
+    NAMES + side as f64 * (PANEL + GAP)
+}
+
+/// Draws the name of a panel, and its axis of times.
+fn axis(svg: &mut String, left: f64, (top, bottom): (f64, f64), name: &str) {
+    text(svg, left, top, "start", 12, INK, name, false);
+    let mut ns = AXIS[0];
+    while ns <= AXIS[1] {
+        let x = left + place(ns);
+        let _ = writeln!(
+            svg,
+            r#"<line x1="{x:.1}" y1="{:.1}" x2="{x:.1}" y2="{bottom:.1}" stroke="{FAINT}"/>"#,
+            top + 8.0
+        );
+        text(svg, x, bottom + 13.0, "middle", 10, OTHERS, &unit(ns), false);
+        ns *= 10.0;
+    }
+}
+
+/// Draws an object's name and its times in both panels.
+fn object(svg: &mut String, y: f64, line: &Line) {
+    let colour = if line.ours { OURS } else { OTHERS };
+    text(svg, NAMES - 10.0, y + 4.0, "end", 12, colour, line.name, line.ours);
+    for (side, figures) in line.sides.iter().enumerate() {
+        let Some(figures) = figures else { continue };
+        let [p50, p99, p999] = figures.map(|ns| left(side) + place(ns));
+        let _ = writeln!(
+            svg,
+            r#"<line x1="{p50:.1}" y1="{y:.1}" x2="{p999:.1}" y2="{y:.1}" stroke="{colour}" stroke-width="2"/><line x1="{p99:.1}" y1="{:.1}" x2="{p99:.1}" y2="{:.1}" stroke="{colour}" stroke-width="2"/><circle cx="{p50:.1}" cy="{y:.1}" r="4" fill="{colour}"/>"#,
+            y - 5.0,
+            y + 5.0
+        );
+    }
 }
 
 fn unit(ns: f64) -> String {

@@ -70,22 +70,9 @@ pub(crate) fn run(
         for group in &mut plan {
             random.shuffle(group);
             for &(at, case) in group.iter().flatten() {
-                let bench = &benches[at];
-                let row = rows.entry((at, case)).or_insert_with(|| Row {
-                    name: bench.name(),
-                    kind: bench.kind(),
-                    ours: bench.ours(),
-                    lines: bench.lines(),
-                    case,
-                    rounds: Vec::new(),
-                    failures: Vec::new(),
-                });
-                let measured = if row.failures.len() < PATIENCE {
-                    raw::round_trip(surroundings).and_then(|raw| Ok((raw, bench.run(&case, surroundings)?)))
-                } else {
-                    Err("left out after that".into())
-                };
-                row.rounds.push(measured.map_err(|why| row.failures.push(why)).ok());
+                let bench = &*benches[at];
+                let row = rows.entry((at, case)).or_insert_with(|| Row::new(bench, case));
+                row.measure(bench, surroundings);
             }
         }
     }
@@ -203,6 +190,28 @@ fn civil(days: i64) -> String {
 }
 
 impl Row {
+    fn new(bench: &dyn Bench, case: Case) -> Self {
+        Self {
+            name: bench.name(),
+            kind: bench.kind(),
+            ours: bench.ours(),
+            lines: bench.lines(),
+            case,
+            rounds: Vec::new(),
+            failures: Vec::new(),
+        }
+    }
+
+    /// Measures a round, unless too many of them failed.
+    fn measure(&mut self, bench: &dyn Bench, surroundings: &Surroundings) {
+        let measured = if self.failures.len() < PATIENCE {
+            raw::round_trip(surroundings).and_then(|raw| Ok((raw, bench.run(&self.case, surroundings)?)))
+        } else {
+            Err("left out after that".into())
+        };
+        self.rounds.push(measured.map_err(|why| self.failures.push(why)).ok());
+    }
+
     /// A figure of every round at the usual distance of the run.
     pub(crate) fn usual(&self, near: bool, figure: &str) -> Vec<f64> {
         let rounds = self.rounds.iter().flatten().filter(|(raw, _)| (*raw < NEAR_NS) == near);

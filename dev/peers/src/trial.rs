@@ -110,37 +110,12 @@ pub(crate) fn far<O: Ends<N>, const N: usize>(
 ) {
     let end = now() + surroundings.ticks(FAR_MS).max(4 * surroundings.ticks(CAP_MS));
     let going = |done: u64| !signals.stopped() && (!done.is_multiple_of(64) || now() < end);
-    let mut done = 0;
     match (trial, writer, reader) {
-        (Trial::Check, Some(writer), _) => {
-            let (mut value, mut count) = ([0; N], 1);
-            mark(&mut value, count);
-            while going(done) {
-                if O::put(writer, &value) {
-                    count += 1;
-                    mark(&mut value, count);
-                }
-                done += 1;
-            }
-        }
-        (Trial::Trip, Some(writer), Some(reader)) => {
-            let (mut source, mut seen) = (Source::<N>::new(), 0);
-            while going(done) {
-                match O::newer(reader, used) {
-                    Some(number) if number != seen => {
-                        seen = number;
-                        source.0[0] = number;
-                        while !O::put(writer, black_box(&source.0)) && !signals.stopped() {
-                            spin_loop();
-                        }
-                    }
-                    _ => spin_loop(),
-                }
-                done += 1;
-            }
-        }
+        (Trial::Check, Some(writer), _) => write_marked::<O, N>(writer, going),
+        (Trial::Trip, Some(writer), Some(reader)) => answer::<O, N>(writer, reader, signals, going),
         (_, Some(writer), _) => {
             let mut source = Source::<N>::new();
+            let mut done = 0;
             while going(done) {
                 if !O::put(writer, source.next()) {
                     spin_loop();
@@ -149,7 +124,7 @@ pub(crate) fn far<O: Ends<N>, const N: usize>(
             }
         }
         (_, _, Some(reader)) => {
-            let mut count = 0;
+            let (mut done, mut count) = (0, 0);
             while going(done) {
                 let got = match trial {
                     Trial::Unchanged => u64::from(O::newer(reader, used).is_some()),
@@ -165,6 +140,46 @@ pub(crate) fn far<O: Ends<N>, const N: usize>(
             signals.set_count(count);
         }
         _ => {}
+    }
+}
+
+/// Writes marked values, each until it fits, for as long as it is `going`.
+#[inline(always)]
+fn write_marked<O: Ends<N>, const N: usize>(writer: &mut O::Writer, going: impl Fn(u64) -> bool) {
+    let (mut value, mut count) = ([0; N], 1);
+    mark(&mut value, count);
+    let mut done = 0;
+    while going(done) {
+        if O::put(writer, &value) {
+            count += 1;
+            mark(&mut value, count);
+        }
+        done += 1;
+    }
+}
+
+/// Sends each new value back, for as long as it is `going`.
+#[inline(always)]
+fn answer<O: Ends<N>, const N: usize>(
+    writer: &mut O::Writer,
+    reader: &mut O::Reader,
+    signals: &Signals,
+    going: impl Fn(u64) -> bool,
+) {
+    let (mut source, mut seen) = (Source::<N>::new(), 0);
+    let mut done = 0;
+    while going(done) {
+        match O::newer(reader, used) {
+            Some(number) if number != seen => {
+                seen = number;
+                source.0[0] = number;
+                while !O::put(writer, black_box(&source.0)) && !signals.stopped() {
+                    spin_loop();
+                }
+            }
+            _ => spin_loop(),
+        }
+        done += 1;
     }
 }
 
