@@ -31,17 +31,17 @@ impl Duration {
         Self { ns }
     }
 
-    /// From whole microseconds; [`Duration::MAX`] caps it.
+    /// From whole microseconds, at most [`Duration::MAX`].
     pub const fn from_us(us: u64) -> Self {
         Self { ns: us.saturating_mul(1_000) }
     }
 
-    /// From whole milliseconds; [`Duration::MAX`] caps it.
+    /// From whole milliseconds, at most [`Duration::MAX`].
     pub const fn from_ms(ms: u64) -> Self {
         Self { ns: ms.saturating_mul(1_000_000) }
     }
 
-    /// From whole seconds; [`Duration::MAX`] caps it.
+    /// From whole seconds, at most [`Duration::MAX`].
     pub const fn from_s(s: u64) -> Self {
         Self { ns: s.saturating_mul(1_000_000_000) }
     }
@@ -91,12 +91,12 @@ impl Duration {
         }
     }
 
-    /// How many of `unit` are needed to cover it: ⌈self / unit⌉. `None` if `unit` is zero.
+    /// How many of `unit` cover the duration: ⌈self / unit⌉. `None` if `unit` is zero.
     pub const fn div_ceil(self, unit: Self) -> Option<u64> {
         if unit.ns == 0 { None } else { Some(self.ns.div_ceil(unit.ns)) }
     }
 
-    /// How many of `unit` fit into it: ⌊self / unit⌋. `None` if `unit` is zero.
+    /// How many of `unit` fit into the duration: ⌊self / unit⌋. `None` if `unit` is zero.
     pub const fn div_floor(self, unit: Self) -> Option<u64> {
         self.ns.checked_div(unit.ns)
     }
@@ -108,16 +108,16 @@ impl Duration {
         shown::time(self.ns)
     }
 
-    /// Text for people, for a time of at least `self` that exceeds `limit`: three digits, rounded down, with more
-    /// digits where three would not show a value above the limit.
+    /// Text for people, for a time of at least `self` that exceeds `limit`: three digits, rounded down, or more digits
+    /// where three would not show a value above the limit.
     pub fn rounded_above(self, limit: Self) -> String {
         shown::above(self.ns, limit.ns)
     }
 }
 
-/// The units in which values are shown.
+/// The units that text output uses.
 const UNITS: [(&str, u64); 4] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
-/// The units that are also read.
+/// The further units that input may use.
 const LONG_UNITS: [(&str, u64); 2] = [("min", 60_000_000_000), ("h", 3_600_000_000_000)];
 
 impl fmt::Display for Duration {
@@ -181,7 +181,7 @@ impl fmt::Write for Text {
 /// Why a text is not a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParseDurationError {
-    /// There is no number in front.
+    /// The text does not start with a number.
     NoNumber,
     /// There is a number and no unit.
     NoUnit,

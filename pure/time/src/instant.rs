@@ -34,7 +34,7 @@ impl Instant {
         }
     }
 
-    /// The time since `earlier`; zero if the instant is not after it.
+    /// The time since `earlier`; zero if this instant is not after `earlier`.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_ns(self.ns.saturating_sub(earlier.ns))
     }

@@ -3,10 +3,10 @@
 
 //! How every output shows quantities to people.
 //!
-//! One rule: three digits, rounded up, in the largest unit that the value reaches; below a thousand of the smallest
-//! unit, exact. The shown value is never less than the real one, so a bound stays a bound, and of two values the
-//! larger is never shown as the smaller. A table of one unit shows whole units, rounded up, and below ten one
-//! decimal. A value that is a lower bound and exceeds a limit is rounded down, since rounding up would claim more
+//! One rule: three digits, rounded up, in the largest unit that the value reaches; a value below a thousand of the
+//! smallest unit is exact. The shown value is never less than the real one, so a bound stays a bound, and of two
+//! values the larger is never shown as the smaller. A table of one unit shows whole units, rounded up, and one decimal
+//! below ten. A value that is a lower bound and exceeds a limit is rounded down, since rounding up would claim more
 //! than is known. Values for further computation are exact: in plans, in JSON, in manifests, and in proposals for a
 //! manifest.
 
@@ -24,8 +24,8 @@ pub fn time(ns: u64) -> String {
     three(ns, &TIMES, "ns")
 }
 
-/// A time of at least `ns`, to compare with a limit. Above the limit it is rounded down, with more digits where three
-/// would not show a value above the limit; otherwise it is rounded up as usual.
+/// A time of at least `ns`, to compare with a limit. A time above the limit is rounded down, with more than three
+/// digits where three would not show that it is above the limit; any other time is rounded up as usual.
 pub fn above(ns: u64, limit_ns: u64) -> String {
     if ns <= limit_ns {
         return time(ns);
@@ -56,7 +56,7 @@ pub fn size(bytes: u64) -> String {
     three(bytes, &[(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")], "B")
 }
 
-/// A length of time in a table of µs; `-` for none.
+/// A length of time for a table in µs; `-` for none.
 pub fn micros(ns: Option<u64>) -> String {
     match ns {
         None => "-".to_owned(),

@@ -52,7 +52,7 @@ impl fmt::Display for Size {
 /// Why a text is not a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParseSizeError {
-    /// There is no whole number in front.
+    /// The text does not start with a whole number.
     NoNumber,
     /// There is a number and no unit.
     NoUnit,
