@@ -7,7 +7,7 @@
 /// Castagnoli's polynomial, bits reversed.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// The contribution of a byte that 0 to 7 zero bytes follow.
+/// The contribution of each byte value if 0 to 7 zero bytes follow it.
 static TABLES: [[u32; 256]; 8] = tables();
 
 const fn tables() -> [[u32; 256]; 8] {
@@ -36,7 +36,7 @@ const fn tables() -> [[u32; 256]; 8] {
     tables
 }
 
-/// The checksum of `bytes`, which continue earlier bytes with the checksum `before` (0 if there are none).
+/// The checksum of `bytes` appended to earlier bytes, whose checksum is `before` (0 if there are none).
 pub(crate) fn checksum(before: u32, bytes: &[u8]) -> u32 {
     let mut rest = !before;
     let (words, tail) = bytes.as_chunks::<8>();

@@ -11,36 +11,36 @@ use crate::{Kind, Record};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Ending {
-    /// It ended by itself: its time was over, or the application asked to end.
+    /// The run ended by itself: its time was over, or the application asked to end.
     Done,
-    /// It ended in order, because this signal asked for that: SIGTERM, SIGINT.
+    /// The run ended in order, because this signal asked for that: SIGTERM, SIGINT.
     Signal(u32),
-    /// It ended in order, because a job of this task (its position in the plan) overran and the manifest says
+    /// The run ended in order, because a job of this task (its position in the plan) overran and the manifest says
     /// `stop-app`.
     Overrun(u32),
     /// A job of this task (its position in the plan) panicked.
     Panic(u32),
     /// This signal ended the process.
     Killed(u32),
-    /// The process exited with this code before the run came to its end, or not in order.
+    /// The process exited with this code before the end of the run, or without ending in order.
     Exited(u32),
-    /// A job of this task (its position in the plan) did not end within its limit, so the application was ended
-    /// without waiting for it.
+    /// A job of this task (its position in the plan) did not end within its limit, so the runtime ended the
+    /// application without waiting for it.
     Limit(u32),
-    /// The running jobs did not end within the time that they have for it, so the application was ended without
-    /// waiting for them.
+    /// The running jobs did not end within the time that they have for that, so the runtime ended the application
+    /// without waiting for them.
     Jobs,
-    /// The work after the last job did not end in time, so the application was ended without waiting for it.
+    /// The work after the last job did not end in time, so the runtime ended the application without waiting for it.
     Finish,
     /// Release 0 did not come in time.
     Start,
-    /// It ended at once, because this signal came after an earlier one that had asked for the end in order.
+    /// The run ended at once: this signal came after an earlier signal, which had asked for the end in order.
     Again(u32),
-    /// A thread of the application called `exit`, so the application was ended at once.
+    /// A thread of the application called `exit`, so the application ended at once.
     Left,
     /// This best-effort task (its position in the plan) did not return, and the application ended without it.
     BestEffort(u32),
-    /// The application could not write the rest of its records, which include its end.
+    /// The application could not write its last records, the end record among them.
     Unwritten,
     /// The records stop without an end record.
     Unrecorded,
@@ -68,7 +68,7 @@ impl Ending {
         if record.kind == Kind::End { Self::decode(record.job, record.value) } else { None }
     }
 
-    /// Its number, and what belongs to it.
+    /// The number of the ending, and its task, signal or exit code (0 if it has none).
     fn encode(self) -> Option<(u64, u64)> {
         let (number, value) = match self {
             Self::Done => (0, 0),
@@ -111,7 +111,7 @@ impl Ending {
         }
     }
 
-    /// How the run with these records ended. If several records give an ending, the last one that is not an ordinary
+    /// How the run with these records ended. If several records give an ending, the last one that is not the intended
     /// end counts: a process that was killed after its last record did not end in order.
     pub fn of<'r>(records: impl IntoIterator<Item = &'r Record>) -> Self {
         let said = records.into_iter().filter(|record| record.kind == Kind::End);
@@ -122,7 +122,7 @@ impl Ending {
     }
 }
 
-/// A number that this version does not know is an end that is not recorded, and the other way round.
+/// A number that this version does not know decodes to [`Ending::Unrecorded`], which encodes as such a number.
 impl TwoWords for Ending {
     fn from_words(job: u64, value: u64) -> Option<Self> {
         Some(Self::decode(job, value).unwrap_or(Self::Unrecorded))

@@ -10,7 +10,7 @@ use crate::table::with_all_events;
 use crate::words::{TwoWords, Word};
 use crate::{Ending, Kind, Place, Record, Rest};
 
-/// A record whose kind is known, and which has a value that this version does not know.
+/// A record of a known kind with a value that this version does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undecodable {
     /// Its kind.
@@ -50,7 +50,7 @@ macro_rules! decoded {
 
 macro_rules! encode {
     ($record:ident, subject, $field:ident) => {
-        // A count that does not fit is at its largest.
+        // A count that does not fit is capped.
         $record.subject = u16::try_from($field.to_word()).unwrap_or(u16::MAX)
     };
     ($record:ident, job, $field:ident) => {
@@ -69,12 +69,12 @@ macro_rules! events {
         $(#[$doc:meta])*
         $kind:ident = $number:literal { $($(#[$field_doc:meta])* $field:ident: $type:ty = $word:ident,)* }
     )*) => {
-        /// What happened, with all that is said about it but its instant and the CPU it was recorded on. A [`Record`]
-        /// is its encoding.
+        /// What happened, with everything that a record says about it except the instant and the CPU. A [`Record`] is
+        /// its encoding.
         ///
-        /// Tasks, channels, cores and so on are positions in the plan's lists; a resource above those of the manifest
-        /// is a state that has a lock. Jobs are counted from 0. The enum is exhaustive: the compiler names each
-        /// reader that does not say what a new event means to it.
+        /// Tasks, channels, cores and so on are positions in the plan's lists; a resource with a number above those of
+        /// the manifest is a state under a lock. Jobs are counted from 0. The enum is exhaustive, so the compiler
+        /// reports each reader that does not handle a new event.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Event {
             $(
@@ -213,7 +213,7 @@ mod tests {
         }
     }
 
-    /// Whatever the words are, decoding returns; and what it returns comes back as itself.
+    /// Decoding returns for any words, and an event that it returns is the same after encoding and decoding.
     #[test]
     fn any_words_are_an_event_or_undecodable() {
         let words = [0, 1, 2, 4, 5, 14, 99, 65_535, 65_536, u64::MAX, 1 << 44, 1 << 47, u64::MAX << 47];
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    /// What this version does not know about an end is no reason to leave the end out.
+    /// An end that this version does not know in full is still read as an end.
     #[test]
     fn an_unknown_ending_is_still_an_end() {
         let end = Event::End { ending: Ending::Done }.record(AT, 0);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The types of fields that only events have.
+//! Types that occur only as fields of events.
 
 use taut_time::{Duration, Instant};
 
 use crate::words::{TwoWords, Word};
 
-/// What the threads of a task or a core were counted for.
+/// What the runtime counts for the threads of a task or a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 #[non_exhaustive]
@@ -18,7 +18,7 @@ pub enum Count {
     MinorFaults = 2,
     /// Page faults that needed IO, after release 0.
     MajorFaults = 3,
-    /// Voluntary context switches after release 0, without those to wait for a release or a trigger.
+    /// Voluntary context switches after release 0, except those in which a thread waits for a release or a trigger.
     Blocked = 4,
     /// Involuntary context switches after release 0.
     Preempted = 5,
@@ -108,7 +108,8 @@ pub struct ForeignFact {
     pub value: ForeignValue,
 }
 
-/// A real-time thread outside of the application. The most urgent one is the greatest.
+/// A real-time thread outside of the application. A greater one is more urgent, except that a `SCHED_DEADLINE` thread,
+/// which has priority 0, is less than all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ForeignThread {
     /// Its priority; 0 under `SCHED_DEADLINE`.

@@ -10,26 +10,28 @@
 //!        48 the plan as in taut.lock (UTF-8), then the machine's facts (UTF-8, `key = value` lines)
 //! block   0 "blok"  4 u32 records  8 u64 its number  16 u64 number of the oldest block that is kept
 //!        24 u64 records of the run before it  32 u64 the latest instant among these (ns)
-//!        40 u64 release 0 (ns), 0 before
-//!        48 u32 1 in the last one  52 u32 the system error that kept earlier records from being written, otherwise 0
+//!        40 u64 release 0 (ns), 0 if it is not recorded yet
+//!        48 u32 1 in the last block  52 u32 the system error that kept earlier records from being written, otherwise 0
 //!        56 u32 0  60 u32 checksum of the block without itself, continued from that of the head
 //!        64 its records, 32 bytes each
 //! ```
 //!
 //! Without a limit there are no segments: blocks follow each other to the end of the file, and the last block is
-//! marked as such. With a limit, segments of the size in the head follow it, and blocks follow each other within a
-//! segment. A block that does not fit starts the next segment (the first one after the last) and overwrites the
-//! oldest blocks. So the file keeps the newest records and never grows beyond its limit; anything after a segment's
-//! newest block belongs to an earlier round.
+//! marked as such. With a limit, segments follow the head, which states their size, and blocks follow each other
+//! within a segment. A block that does not fit starts the next segment (after the last segment, the first) and
+//! overwrites the oldest blocks. So the file keeps the newest records and never grows beyond its limit; anything after
+//! a segment's newest block belongs to an earlier round.
 //!
 //! **What is read.** The reader takes the blocks whose numbers follow each other: the first ones of a run without a
 //! limit, the newest ones of a run with one. Where that sequence ends before the last block, [`Run::damage`] reports
-//! it, and the reader ignores everything after that place. Every flipped bit, cut, swapped or repeated block ends the
-//! sequence. A block's checksum starts from that of the head, so a block of another recording does not fit either.
+//! it, and the reader ignores everything after that place. A flipped bit, a cut, and a swapped or repeated block each
+//! end the sequence. A block's checksum starts from that of the head, so a block of another recording does not fit
+//! either.
 //!
 //! **What was dropped.** Records reach the file thread by thread, not by time. Every record that is later than the
-//! latest record before a block is in that block or after it. So a run whose oldest blocks are gone is complete from
-//! that instant on ([`Run::since`]), and the reader leaves out all earlier records.
+//! latest record before a block is in that block or after it. So a run whose oldest blocks are gone is complete after
+//! the latest instant before its first block ([`Run::since`]), and the reader leaves out all records up to that
+//! instant.
 
 use std::fmt;
 
@@ -72,7 +74,7 @@ pub struct Head<'a> {
 pub enum Unfit {
     /// A text exceeds 4 GiB.
     Text,
-    /// The limit has no room for the head and two blocks in each segment. Holds the smallest limit that has, in
+    /// The limit has no room for the head and two blocks in each segment. Holds the smallest sufficient limit in
     /// bytes.
     Limit(u64),
 }
@@ -151,13 +153,13 @@ impl Blocks {
         Ok((Self { seed, front, segment_bytes, segments, firsts, place: front, ..Self::default() }, bytes))
     }
 
-    /// Continues after the last whole block of a recorded run that was read.
+    /// Continues a recorded run after the last whole block that the reader accepted.
     pub fn behind(run: &Run) -> Self {
         run.next.clone()
     }
 
-    /// Encodes the next block, of at most [`BLOCK_RECORDS`] records, into `block`, and returns its offset in the
-    /// file. The block counts as written; if the caller cannot write it, it calls [`Blocks::take_back`].
+    /// Encodes the next block, of at most [`BLOCK_RECORDS`] records, into `block`, and returns its offset in the file.
+    /// The block counts as written; a caller that cannot write it calls [`Blocks::take_back`].
     pub fn block(&mut self, records: &[Record], last: bool, os_error: u32, block: &mut Vec<u8>) -> u64 {
         let records = &records[..records.len().min(BLOCK_RECORDS)];
         let bytes = (BLOCK_BYTES + records.len() * Record::SIZE) as u64;
@@ -202,8 +204,8 @@ impl Blocks {
         self.segments > 0
     }
 
-    /// Undoes the most recent block, at `place`, which is not in the file: the next block takes its number and its
-    /// place. The caller puts `again` of its records into the next block; the others stay unwritten.
+    /// Takes back the most recent block, at `place`, which the caller could not write: the next block gets its number
+    /// and its place. The caller puts `again` of its records into the next block; the other records stay unwritten.
     pub fn take_back(&mut self, place: u64, again: usize) {
         self.number -= 1;
         self.place = place;
@@ -251,7 +253,7 @@ pub struct Run {
     pub unknown: u64,
     /// Whether the recording has its last block.
     pub closed: bool,
-    /// Where the file is damaged; nothing after that place was read.
+    /// Where the file is damaged; the reader ignored everything after that place.
     pub damage: Option<Damage>,
     /// Records that newer ones replaced.
     pub dropped: u64,
@@ -271,7 +273,7 @@ pub struct Run {
 pub struct Damage {
     /// The first damaged byte of the file.
     pub at: u64,
-    /// The number of bytes from there on, which were not read.
+    /// The number of bytes from there on, which the reader ignored.
     pub bytes: u64,
     /// Whether the file simply ends there, inside a block: the writer was ended, or the file was cut.
     pub cut: bool,

@@ -8,15 +8,16 @@ use taut_time::{Duration, Instant};
 use crate::fields::{ForeignFact, ForeignThread, ForeignValue};
 use crate::{Event, Record};
 
-/// A real-time thread outside of the application that ran on one of its cores. Four records of [`crate::Kind::Foreign`]
-/// describe it, all with the core (position in the plan) as their subject, and with the same instant and thread:
+/// A real-time thread outside of the application that ran on one of the application's cores. Four records of
+/// [`crate::Kind::Foreign`] describe it. All have the core (position in the plan) as their subject, and the same
+/// instant and thread:
 ///
 /// | bits of `job` | |
 /// |---|---|
 /// | 0 to 31 | the thread's number |
 /// | 32 to 39 | Linux's number of its policy: `SCHED_FIFO` 1, `SCHED_RR` 2, `SCHED_DEADLINE` 6 |
 /// | 40 to 47 | its priority |
-/// | 48 to 55 | the meaning of `value`: 0 processor time (ns), 1 since when (ns), 2 and 3 the two halves of its name |
+/// | 48 to 55 | the meaning of `value`: 0 processor time (ns), 1 interval start (ns), 2 and 3 the halves of its name |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Foreign {
     /// The core: its position in the plan.
@@ -56,8 +57,8 @@ impl Foreign {
         .map(|value| Event::Foreign { core, about: ForeignFact { thread, value } }.record(self.until, 0))
     }
 
-    /// All threads that these records describe, by instant. If one of a thread's records is missing, the remaining
-    /// ones still count.
+    /// All threads that these records describe, sorted by instant. If one of a thread's records is missing, the
+    /// remaining ones still count.
     pub fn of<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Self> {
         let mut found: BTreeMap<(Instant, u16, ForeignThread), Self> = BTreeMap::new();
         for record in records {
@@ -76,7 +77,7 @@ impl Foreign {
         found.into_values().collect()
     }
 
-    /// A thread that was seen at an instant, and of which nothing else is known.
+    /// A thread that the runtime saw at an instant; its name, its interval and its processor time are unknown.
     fn unknown(at: Instant, core: u16, thread: ForeignThread) -> Self {
         let ForeignThread { tid, policy, priority } = thread;
         Self { core, tid, policy, priority, name: [0; 16], since: at, until: at, ran_ns: 0 }

@@ -3,7 +3,7 @@
 
 use crate::table::with_all_events;
 
-/// Whether a field is the task that a record has as its subject.
+/// Whether a field is a task that the subject of a record carries.
 macro_rules! is_task {
     (task, subject) => {
         true
@@ -18,7 +18,7 @@ macro_rules! kinds {
         $(#[$doc:meta])*
         $kind:ident = $number:literal { $($(#[$field_doc:meta])* $field:ident: $type:ty = $word:ident,)* }
     )*) => {
-        /// What happened, as a record has it. [`crate::Event`] has it with its fields.
+        /// What happened, as a record states it. [`crate::Event`] adds the fields.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Kind {

@@ -6,9 +6,8 @@
 //! An [`Event`] has named fields; a [`Record`] is its encoding, with a fixed size of 32 bytes, little-endian on disk.
 //! The runtime writes records and the report reads them; neither depends on the other. Subjects are positions in the
 //! plan's lists, so a record needs no names. `table.rs` lists all events once: their numbers, their fields, and the
-//! words that carry these.
-//! [`mod@file`] is the container: a head that embeds the plan and the machine's facts, then blocks of records, each
-//! with a checksum.
+//! words that carry the fields. [`mod@file`] is the container: a head that embeds the plan and the machine's facts,
+//! then blocks of records, each with a checksum.
 #![forbid(unsafe_code)]
 
 mod checksum;

@@ -6,14 +6,14 @@ use taut_time::Instant;
 use crate::Kind;
 
 /// The encoding of an event: when, what, to which subject and job, and a value whose meaning [`Kind`] gives.
-/// [`crate::Event`] has the same with named fields.
+/// [`crate::Event`] has the same content in named fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// When, on the run's clock.
     pub at: Instant,
     /// What happened.
     pub kind: Kind,
-    /// The CPU it was recorded on.
+    /// The CPU on which it was recorded.
     pub cpu: u8,
     /// The subject: a position in the plan's list of tasks, resources, servers, channels, cores, services or chains,
     /// by `kind`.
@@ -28,7 +28,7 @@ impl Record {
     /// Bytes of a record.
     pub const SIZE: usize = 32;
 
-    /// The byte encoding: at, job, value (8 each), subject (2), kind, cpu, 4 zero; little-endian.
+    /// The byte encoding: at, job, value (8 bytes each), subject (2), kind, cpu (1 each), 4 zero bytes; little-endian.
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
         bytes[0..8].copy_from_slice(&self.at.as_ns().to_le_bytes());

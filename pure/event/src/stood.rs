@@ -13,7 +13,7 @@ const IS_IN_CALL: u64 = 1 << 45;
 const IS_HELD: u64 = 1 << 46;
 const RESOURCE: u32 = 47;
 
-/// Where a job stood when its application was ended without waiting for it.
+/// Where a job stood when the runtime ended the application without waiting for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stood {
     /// The task's position in the plan.
@@ -22,7 +22,7 @@ pub struct Stood {
     pub job: u64,
     /// What its thread was doing, if the thread reported it.
     pub at: Option<Place>,
-    /// The innermost resource that it held or waited for, as recorded, and whether it held it.
+    /// The innermost resource that the job held or waited for, by its number in records, and whether the job held it.
     pub resource: Option<(u16, bool)>,
 }
 
@@ -67,7 +67,7 @@ impl Word for Option<Place> {
     }
 }
 
-/// A resource, and whether it is held.
+/// A resource, and whether the job holds it.
 impl Word for Option<(u16, bool)> {
     fn from_word(word: u64) -> Option<Self> {
         let number = (word >> RESOURCE).checked_sub(1).and_then(|number| u16::try_from(number).ok());
@@ -120,7 +120,7 @@ impl Rest {
     }
 }
 
-/// `None` for a number that this version does not know, and the other way round.
+/// A number that this version does not know decodes to `None`, which encodes as such a number.
 impl Word for Option<Rest> {
     fn from_word(word: u64) -> Option<Self> {
         Some(Rest::decode(word))

@@ -4,8 +4,8 @@
 //! The one list of all events: for each its number, its fields, and the word of the record that carries each field.
 
 /// Passes all rows to another macro. A row is the kind, its number, and its fields, each with its type and its word:
-/// `subject`, `job` or `value`, or `both`: `job` and `value` together. Numbers are part of the file format and never
-/// change their meaning, nor do the words of a field.
+/// `subject`, `job` or `value`, or `both`: `job` and `value` together. A number never changes its meaning, and a field
+/// never changes its word: both are part of the file format.
 macro_rules! with_all_events {
     ($then:ident) => {
         $then! {
@@ -74,7 +74,7 @@ macro_rules! with_all_events {
                 task: u16 = subject,
                 /// The job.
                 job: u64 = job,
-                /// The application's code; 2³² − 1 if the job was refused a resource.
+                /// The application's code; 2³² − 1 if the job failed because a lock was refused.
                 code: u64 = value,
             }
             /// A job requested more bytes than its release scope had left.
@@ -92,16 +92,16 @@ macro_rules! with_all_events {
                 channel: u16 = subject,
                 /// The job that sent it; 0 for a task without jobs.
                 job: u64 = job,
-                /// Its sequence number.
+                /// The value's sequence number.
                 sequence: u64 = value,
             }
             /// A value was received.
             Receive = 11 {
                 /// The channel.
                 channel: u16 = subject,
-                /// Its sequence number.
+                /// The value's sequence number.
                 sequence: u64 = job,
-                /// Time since it was sent.
+                /// Time since the value was sent.
                 latency: Duration = value,
             }
             /// A value could not be sent or was lost.
@@ -113,11 +113,11 @@ macro_rules! with_all_events {
                 /// How many values.
                 values: u64 = value,
             }
-            /// The machine itself was late on a core.
+            /// The machine itself was late: a core's probe woke up later than a healthy machine allows.
             Stall = 13 {
                 /// The core.
                 core: u16 = subject,
-                /// How late.
+                /// How late the probe woke up.
                 lateness: Duration = value,
             }
             /// The state of a service changed.
@@ -255,8 +255,9 @@ macro_rules! with_all_events {
                 /// How many.
                 records: u64 = value,
             }
-            /// A core's dispatcher looked at its calendar, and no other record shows that. Some of the core's tasks
-            /// are not in any calendar, so its deadline floors count from this instant on.
+            /// A core's dispatcher looked at its calendar, the list of its next releases, and no other record shows
+            /// that. Some of the core's tasks are not in the calendar, so its deadline floors count from this instant
+            /// on.
             Looked = 31 {
                 /// The core's first task.
                 task: u16 = subject,
@@ -288,7 +289,7 @@ macro_rules! with_all_events {
                 /// Where the thread is now.
                 placement: ObservedPlacement = value,
             }
-            /// The same for a core's threads that belong to no task.
+            /// As `Moved`, for a thread of a core that belongs to no task.
             ProbeMoved = 35 {
                 /// The core.
                 core: u16 = subject,
@@ -302,12 +303,12 @@ macro_rules! with_all_events {
             SafeState = 36 {
                 /// How often the safe-state code used the heap, if that was counted.
                 heap_use: Option<u16> = subject,
-                /// The result; `None` stands for one that this version does not know.
+                /// The result; `None` stands for a result that this version does not know.
                 result: Option<Rest> = job,
                 /// How long it took.
                 took: Duration = value,
             }
-            /// Where a job stood when the application was ended without waiting for it.
+            /// Where a job stood when the runtime ended the application without waiting for it.
             Stood = 37 {
                 /// The task.
                 task: u16 = subject,
@@ -315,7 +316,7 @@ macro_rules! with_all_events {
                 job: u64 = job,
                 /// What its thread was doing, if the thread reported it.
                 place: Option<Place> = value,
-                /// The innermost resource that it held or waited for, and whether it held it.
+                /// The innermost resource that the job held or waited for, and whether the job held it.
                 resource: Option<(u16, bool)> = value,
             }
             /// As `Moved`, for a thread that takes turns with others on a dispatched core.
@@ -332,8 +333,8 @@ macro_rules! with_all_events {
                 /// What.
                 interference: Interference = both,
             }
-            /// A quarter of the description of a real-time thread outside of the application that ran on one of its
-            /// cores. See [`crate::Foreign`].
+            /// A quarter of the description of a real-time thread outside of the application that ran on one of the
+            /// application's cores. See [`crate::Foreign`].
             Foreign = 40 {
                 /// The core.
                 core: u16 = subject,

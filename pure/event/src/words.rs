@@ -41,7 +41,7 @@ impl Word for u16 {
     }
 }
 
-/// A count: 0 if nobody counted, else 1 more than it.
+/// A count: 0 if nothing was counted, otherwise the count plus 1.
 impl Word for Option<u16> {
     fn from_word(word: u64) -> Option<Self> {
         match word.checked_sub(1) {
