@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Any local rule, chosen when a core is set up. The simulator and the runtime use the same one.
+//! Any local rule, chosen when a core is set up. The simulator and the runtime use the same type.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -22,8 +22,8 @@ type Resources = Box<[LocalResource]>;
 
 /// One local rule out of all, chosen at construction.
 ///
-/// The first three have a fast path for locks: the fields that a lock and an unlock look at stand at the same offset
-/// in each (the layout of their types sees to that), so that one comparison with the tag finds them.
+/// The first three have a fast path for locks. The layout of their types puts the fields that a lock and an unlock use
+/// at the same offset in each, so that one comparison with the tag finds them.
 #[derive(Clone, Debug)]
 #[repr(u8)]
 pub enum AnyLocal {
@@ -129,8 +129,8 @@ impl AnyLocal {
         matches!(self, Self::Srp(_) | Self::Dfp(_) | Self::Immediate(_))
     }
 
-    /// The next release is at `next` or later: floors count from `next` in [`AnyLocal::lock_fast`] and
-    /// [`AnyLocal::lock_uncontended`] from now on.
+    /// States that the next release is at `next` or later. From now on, floors count from `next` in
+    /// [`AnyLocal::lock_fast`] and [`AnyLocal::lock_uncontended`].
     pub fn expect(&mut self, next: Instant) {
         if let Self::Dfp(rule) = self {
             rule.ranked.sections.count_from(next.as_ns());
@@ -158,8 +158,8 @@ impl AnyLocal {
     }
 
     /// [`Locking::lock`] by the fast path, at the instant of [`AnyLocal::expect`]. Returns whether the lock was
-    /// granted. If not, nothing has changed, and the slow path says why; a rule without a fast path never grants
-    /// here.
+    /// granted. If not, nothing has changed, and the slow path returns the reason; a rule without a fast path never
+    /// grants here.
     pub fn lock_fast(&mut self, resource: usize) -> bool {
         self.fast_path().is_some_and(|sections| sections.lock_fast(resource) == Ok(Answer::Granted))
     }
@@ -173,7 +173,7 @@ impl AnyLocal {
         self.fast_path().ok_or(Misuse::State)?.unlock_fast(resource)
     }
 
-    /// As [`AnyLocal::lock_fast`] while no task holds anything: only notes the lock, until another event. Returns
+    /// As [`AnyLocal::lock_fast`] while no task holds anything, but only notes the lock until another event. Returns
     /// false, and changes nothing, if a task holds a resource or the lock is not granted.
     #[inline(always)]
     pub fn lock_uncontended(&mut self, resource: Uncontended) -> bool {

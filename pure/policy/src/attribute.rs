@@ -5,18 +5,18 @@
 //!
 //! ```text
 //! Symbols     L(t) the level of a task, C(r) the ceiling or floor of a resource, ≥: at least as urgent
-//! True        C(r) ≥ L(t) for each user t of r: what all rules need
+//! True        a ceiling C(r) is true if C(r) ≥ L(t) for each user t of r; all rules need that
 //! Level       may change while the task has no job: a rule looks at the levels of jobs only, from their release on
 //! Ceiling     may change while no task holds the resource: only ceilings of held resources keep tasks out
 //! ```
 //!
 //! The caller keeps the ceilings true: a rule does not know which task uses which resource. Suppose that a change
-//! keeps to these three conditions. A held resource has the ceiling that it had when it was locked, and the levels of
-//! its users do not exceed it: a user with a job has its old level, and a new level does not exceed the ceiling of
-//! any of its resources, held ones included. So no user can run beside the holder, as if the attributes had been like
-//! this from the beginning. No ready task has changed its level, so the last decision stands. Under
-//! [`Dfp`](crate::Dfp) the holder's deadline comes from the floor at its lock, and users that arrive later have
-//! relative deadlines of at least that floor.
+//! keeps to these three conditions. Then a held resource has the ceiling that it had when it was locked, and the
+//! levels of its users do not exceed that ceiling: a user with a job has its old level, and a new level does not
+//! exceed the ceiling of any of its resources, held ones included. So no user can run beside the holder, just as if
+//! the attributes had had these values from the beginning. No ready task has changed its level, so the last decision
+//! stands. Under [`Dfp`](crate::Dfp) the holder's deadline comes from the floor at its lock, and users that arrive
+//! later have relative deadlines of at least that floor.
 
 use taut_time::Duration;
 

@@ -5,18 +5,18 @@
 //!
 //! ```text
 //! rule         pinned, boosted, local: see Core
-//! background   suspended as far as the rule knows: runs when no task of the rule runs, first come, first served
+//! background   suspended for the rule; runs when no task of the rule runs, first come, first served
 //! ```
 //!
-//! A job that holds a resource is not demoted before it releases it: tasks that wait for the holder, or that could
-//! run in its absence, must not wait for the background. So a job in the background holds nothing. If it asks for a
-//! resource there, it is lifted back to its place in the rule, since nothing else is ready at that instant. Ceilings
-//! and floors then hold as for any holder, and the job is demoted again when it has released the resource.
+//! No job is demoted while it holds a resource: tasks that wait for the holder, or that could run in its absence, must
+//! not wait for the background. So a job in the background holds nothing. If it asks for a resource, the caller lifts
+//! it back to its place in the rule, since nothing else is ready at that instant. Ceilings and floors then hold as for
+//! any holder, and the caller demotes the job again when it has released the resource.
 //!
-//! **Other tasks see** the job's budget and at most one section: the section in which the budget ends, or one in the
-//! background that began just before they arrived. Never both within one release of the task: while a job is in the
-//! background, no other job of its task begins. So C = budget + longest section covers the job for all less urgent
-//! tasks; for more urgent tasks, its sections cause blocking as usual.
+//! **Other tasks see** the job's budget and at most one section: the section in which the budget ends, or a section in
+//! the background that began just before they arrived. One release of the job's task never causes both: while a job is
+//! in the background, no other job of its task begins. So C = budget + longest section covers the job for all less
+//! urgent tasks; for more urgent tasks, its sections cause blocking as usual.
 
 use crate::queue::{End, ReadyQueue};
 use crate::{Misuse, Scheduler};
@@ -85,7 +85,8 @@ impl<Q: ReadyQueue> Background<Q> {
     ) -> Option<usize> {
         loop {
             let chosen = self.decide(rule)?;
-            // The rule refuses this while the task holds something; the queue, if it has no place for it.
+            // The rule refuses to demote a task that holds a resource; the queue refuses a task for which it has no
+            // place.
             if self.running.is_some() || !leaves(chosen) || self.demote(rule).is_err() {
                 return Some(chosen);
             }

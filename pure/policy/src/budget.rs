@@ -81,7 +81,7 @@ impl Overrun {
     }
 }
 
-/// How much of the core a job may use: all the time that it occupies it counts, spinning for a resource included.
+/// How long a job may have the core. All the time for which it has the core counts, spinning for a resource included.
 /// Each step O(1).
 ///
 /// ```
@@ -104,7 +104,7 @@ impl Overrun {
 pub struct Budget {
     whole: u64,
     used: u64,
-    /// Since when the job runs.
+    /// The instant since which the job runs (ns).
     since: Option<u64>,
 }
 
@@ -131,8 +131,8 @@ impl Budget {
         (self.used, self.since) = (self.used(now).as_ns(), None);
     }
 
-    /// Corrects the counted time to `used`, the time that the job has measurably had the core: other threads had it
-    /// in between. Changes nothing if `used` is not less than the counted time.
+    /// Corrects the counted time to `used`, the measured time for which the job has had the core: other threads had
+    /// the core for the rest. Changes nothing if `used` is not less than the counted time.
     pub const fn found(&mut self, used: Duration, now: Instant) {
         if used.as_ns() < self.used(now).as_ns() {
             self.used = used.as_ns();

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! pinned      one task that spins for a resource or holds it: nothing preempts it
-//! boosted     holders of resources that other tasks wait for suspended: by rank, FIFO among equals
+//! boosted     holders of resources whose waiters suspend: by rank, FIFO among equals
 //! local       all other tasks, by the local rule, which knows nothing of the bands: for it, a task that was boosted
 //!             without waiting keeps running, and a task that waited is suspended until it is no longer boosted
 //! ```
@@ -22,8 +22,8 @@ pub struct Core<L, Q, S> {
     local: L,
     boosted: Ranked<Q, S, NoResources>,
     pinned: bool,
-    /// The running task waited for a resource that it has just released: the local rule has it as suspended until the
-    /// next decision.
+    /// The running task waited for a resource that it has just released: for the local rule, the task is suspended
+    /// until the next decision.
     returns: bool,
     running: Option<usize>,
 }
@@ -38,14 +38,14 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Core<L, Q, S> {
         Ok(Self { local, boosted, pinned: false, returns: false, running: None })
     }
 
-    /// The local rule, to look at.
+    /// The local rule, for reading.
     pub fn local(&self) -> &L {
         &self.local
     }
 
     /// The local rule, for locks and unlocks of the running task while it is in no band: neither pinned nor boosted,
-    /// now or since the last decision. The core then decides as the local rule does. Only for callers that know this;
-    /// all others call the core itself.
+    /// now or since the last decision. The core then decides as the local rule does. Only for callers that know that
+    /// the task is in no band; all others call the core itself.
     #[inline]
     pub fn local_mut(&mut self) -> &mut L {
         &mut self.local
@@ -62,7 +62,7 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Core<L, Q, S> {
         self.running.is_some() && self.running == self.boosted.running()
     }
 
-    /// Pins the running task: nothing preempts it from now on, because it asks for a resource for which tasks spin.
+    /// Pins the running task: nothing preempts it from now on, because it asks for a resource whose waiters spin.
     ///
     /// # Errors
     /// [`Misuse::State`] if no task runs, or the running task is pinned or boosted.
@@ -84,12 +84,12 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Core<L, Q, S> {
         Ok(())
     }
 
-    /// A task has been granted a resource for which tasks are suspended: at once, while it runs, or after it waited.
+    /// A task has been granted a resource whose waiters suspend: at once, while the task runs, or after it waited.
     ///
     /// # Errors
     /// [`Misuse::State`] if the task neither runs unpinned nor is suspended, or is boosted already.
     pub fn boost(&mut self, task: usize, rank: u64) -> Result<(), Misuse> {
-        // If the task does not run, the local rule checks that it is suspended when it resumes it.
+        // If the task does not run, the local rule checks at its resumption that it is suspended.
         if self.running == Some(task) && self.pinned {
             return Err(Misuse::State);
         }
@@ -112,7 +112,7 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Core<L, Q, S> {
     #[cold]
     fn back_to_local(&mut self) {
         self.returns = false;
-        // The local rule has the task as suspended since its request, so it cannot refuse this.
+        // For the local rule, the task is suspended since its request, so the rule cannot refuse this.
         let _ = self.running.map(|task| self.local.resume(task));
     }
 
@@ -200,7 +200,7 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Locking for Core<L, Q, S> {
     }
 
     fn check_state(&self) -> Result<(), &'static str> {
-        // A task that is granted a resource meanwhile waits until this one is no longer pinned.
+        // A task that is granted a resource meanwhile waits until the pinned task is unpinned.
         if self.pinned {
             return if self.running.is_some() { Ok(()) } else { Err("nothing runs and it is pinned") };
         }

@@ -10,29 +10,30 @@
 //!             b: the base, an instant before which no job arrived whose release is reported after the lock
 //! Bases       the clock: b = now − J, where J is the longest time from a job's arrival to the report of its release;
 //!             the next release: b is the least arrival among the jobs not yet reported, and J is 0
-//! Guarantee   no lock waits: no user of a held resource has an earlier deadline than its holder
+//! Guarantee   no job waits at a lock: no user of a held resource has an earlier deadline than its holder
 //! Needs       floors and b that are true; unlock in reverse order; jobs that never suspend: a job that resumes has a
 //!             deadline from before the lock, and goes before the floor
 //! Cost        lock, unlock O(1); release O(log n); the clock costs a reading of it
 //! Source      [Burns12]; [Gutierrez13, Figure 4] for an implementation, without J; the next release is ours
 //! ```
 //!
-//! Why the promise holds. A user of the resource whose release is reported
+//! Why the guarantee holds. A user of the resource whose release is reported
 //! - *before* the lock was ready while the holder ran, so its deadline is not earlier than the holder's, and a lock
 //!   only makes the holder's deadline earlier;
 //! - *after* the lock arrived at b or later, so its deadline is b + D ≥ b + floor or later, and the holder's deadline
-//!   is not later than b + floor. This covers users without an earlier pending job. A job that waits behind an
-//!   earlier job of its task may have arrived before b, but its release is reported when that earlier job is
-//!   complete, which by the same argument does not run.
+//!   is not later than b + floor. This covers users without an earlier pending job. A job that waits behind an earlier
+//!   job of its task may have arrived before b, but its release is reported when that earlier job is complete, and by
+//!   the same argument that job does not run.
 //!
 //! **Both may have the same deadline**, so among equals the holder must go first: only a strictly earlier deadline
 //! preempts the running task, and a preempted task goes before its equals.
 //!
 //! Without J, the clock fails on a real kernel: a release that nominally came before a lock, but that the timer
 //! recognises after it, has a deadline before the floor and runs beside the holder. [`Locking::lock`] then answers
-//! [`Answer::Broken`]. A true J is a bound on the latency of the machine, which nobody has. The next release needs no
-//! bound: however late a release is reported, it was the next one until then. The base must be the least over all
-//! tasks of the core; for a task whose next arrival is unknown, the least possible one: no later than now.
+//! [`Answer::Broken`]. A true J is a bound on the latency of the machine, and such a bound is not known. The next
+//! release needs no bound: however late a release is reported, it was the next one until then. The base must be the
+//! least over all tasks of the core; for a task whose next arrival is unknown, the least possible one: no later than
+//! now.
 //!
 //! In the worst case DFP and SRP have the same test (processor demand), but not the same schedule: DFP may delay a
 //! job that does not use the resource although its deadline is shorter than the floor.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Scheduling and locking rules as state machines: events in, decisions out. And what both sides of a plan call them:
-//! [`SchedulingPolicy`], [`LocalRule`], [`GlobalRule`], [`LockingProtocol`], [`Overrun`], [`ServerPolicy`],
-//! [`Arrival`], [`ArrivalPattern`], [`Mechanism`].
+//! Scheduling and locking rules as state machines: events in, decisions out. The crate also defines the types that
+//! plan, simulator and executor share: [`SchedulingPolicy`], [`LocalRule`], [`GlobalRule`], [`LockingProtocol`],
+//! [`Overrun`], [`ServerPolicy`], [`Arrival`], [`ArrivalPattern`], [`Mechanism`].
 //!
 //! A rule knows no clock, no thread and no heap. The caller, a simulator or a dispatcher, reports events and calls
-//! [`Scheduler::decide`] to learn which task runs. All storage is passed in at construction and never grows. There is
-//! one instance per core, and one per resource that several cores share:
+//! [`Scheduler::decide`] to learn which task runs. The caller passes in all storage at construction, and it never
+//! grows. There is one instance per core, and one per resource that several cores share:
 //!
 //! ```text
 //!                    +---------------- Core ----------------+
@@ -35,20 +35,21 @@
 //! [`AnyLocal`] is one of the local rules, chosen at construction.
 //!
 //! Every rule here is sound under the conditions that its file states. Published rules that are known to be wrong are
-//! in `dev/papers`, which brings them to the simulator.
+//! in `dev/papers`, which hands them to the simulator.
 //!
 //! | beside a rule | |
 //! |---|---|
-//! | [`server::Served`] | servers of requests; the rule sees each as a task |
+//! | [`server::Served`] | servers of requests; the rule treats each as a task |
 //! | [`Budget`], [`Overrun`] | how long a job may run, and what happens to a job that takes longer or is late |
-//! | [`Background`] | jobs below all others |
+//! | [`Background`] | jobs that run below all others |
 //!
-//! **Indices.** A task is its position on its core, a resource its position among those that the core knows. Rules
-//! check both: a call that breaks the rules returns [`Misuse`] and changes nothing.
+//! **Indices.** The index of a task is its position on its core; that of a resource is its position among the
+//! resources that the core knows. Rules check both: a call that breaks the rules returns [`Misuse`] and changes
+//! nothing.
 //!
 //! **At one instant**, report all completions and unlocks first, then all releases, then call `decide` once; only the
-//! task that runs then may lock. Rules that compare with the running task do so strictly, so that among equals the
-//! holder continues.
+//! task that `decide` then returns may lock. A rule that compares a task with the running task compares strictly, so
+//! that among equals the holder of a resource continues.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), no_std)]
 

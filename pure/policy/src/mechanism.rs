@@ -21,7 +21,7 @@ pub enum Mechanism {
     Presence,
     /// Latest value; the writer makes a copy for each reader that it meets.
     Peterson,
-    /// Latest value; a reader claims a buffer only if the writer returned to the one that it copied.
+    /// Latest value; a reader claims a buffer only if the writer returned to the buffer that the reader copied.
     Hybrid,
     /// Latest value; some readers claim a buffer, the others finish before the writer returns.
     ImprovedChen,
@@ -29,13 +29,13 @@ pub enum Mechanism {
     Nbw,
     /// Latest value, one copy; tasks of one core, under a ceiling.
     Srp,
-    /// Latest value, one copy; tasks of several cores, which spin for it.
+    /// Latest value, one copy; tasks of several cores, which spin for the lock.
     Msrp,
-    /// Latest value, one copy; tasks of several cores, which suspend until they get it.
+    /// Latest value, one copy; tasks of several cores, which suspend until they get the lock.
     Mpcp,
     /// The value of the job that the synchronous model reads; readers record which buffer they use.
     Dbp,
-    /// The same, protected by time: buffers are used in turn, and none is reused while it is read.
+    /// As `Dbp`, protected by time: the writer uses the buffers in turn and reuses none while a reader reads it.
     Tccp,
 }
 
@@ -43,11 +43,11 @@ pub enum Mechanism {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Way {
-    /// It has a place of its own in the object, and is safe whatever the timing.
+    /// The reader has a place of its own in the object, and is safe whatever the timing.
     Claims,
-    /// Its job ends before the writer returns to the buffer. If that assumption fails, the read reports it.
+    /// The reader's job ends before the writer returns to the buffer. If that assumption fails, the read reports it.
     ByTime,
-    /// It has no place of its own, and retries when the read reports that the writer overtook it.
+    /// The reader has no place of its own, and retries when the read reports that the writer overtook it.
     LooksOn,
 }
 
@@ -68,14 +68,14 @@ pub struct Parties {
     pub readers: usize,
     /// Readers that are real-time.
     pub real_time_readers: usize,
-    /// Readers that are clients, which map what they read read-only.
+    /// Readers that are clients, which map the object read-only.
     pub client_readers: usize,
-    /// Whether they read what the synchronous model reads: [`Flow::Synchronous`](crate::Flow::Synchronous).
+    /// Whether the readers read what the synchronous model reads: [`Flow::Synchronous`](crate::Flow::Synchronous).
     pub synchronous: bool,
 }
 
 impl Mechanism {
-    /// All mechanisms. Where several fit and are equally small, the first is chosen.
+    /// All mechanisms. Where several fit and are equally small, the planner chooses the first.
     pub const ALL: [Self; 15] = [
         Self::Sdrtr,
         Self::Qrtr,
@@ -116,7 +116,7 @@ impl Mechanism {
         }
     }
 
-    /// Its word in a manifest and in what a client receives.
+    /// Its word in a manifest, and in the directory that a client receives.
     pub fn word(self) -> &'static str {
         match self {
             Self::Sdrtr => "sdrtr",
@@ -142,12 +142,12 @@ impl Mechanism {
         Self::ALL.into_iter().find(|mechanism| mechanism.word() == word)
     }
 
-    /// Whether it is for a channel of `kind` between these parties. Conditions on timing are not checked here.
+    /// Whether it serves a channel of `kind` between these parties. Does not check conditions on timing.
     ///
-    /// The readers of Chen, Double Buffer, Presence and Peterson store words that the writer reads, which a client
-    /// that only reads cannot. Hybrid also serves any number of readers that store nothing, even if there are no
-    /// others. Improved Chen and NBW rely on a bound on the rate of writes, which only a real-time writer guarantees.
-    /// Under a lock all parties are real-time, so that no party waits for one that is not.
+    /// The readers of Chen, Double Buffer, Presence and Peterson store words that the writer reads; a client maps the
+    /// object read-only and cannot store them. Hybrid also serves any number of readers that store nothing, even if
+    /// there are no others. Improved Chen and NBW rely on a bound on the rate of writes, which only a real-time writer
+    /// guarantees. All parties of a lock are real-time, so that none waits for a party that is not.
     pub fn serves(self, kind: ChannelKind, parties: &Parties) -> bool {
         let &Parties { real_time_writer, readers, real_time_readers, client_readers, synchronous } = parties;
         if (kind == ChannelKind::Queue) != (self == Self::Qrtr) || synchronous != self.preserves_flow() {
@@ -172,7 +172,7 @@ impl Mechanism {
         }
     }
 
-    /// Whether jobs read what the synchronous model reads; this holds for no other mechanism.
+    /// Whether jobs read what the synchronous model reads; only DBP and TCCP guarantee that.
     pub fn preserves_flow(self) -> bool {
         matches!(self, Self::Dbp | Self::Tccp)
     }
@@ -187,8 +187,8 @@ impl Mechanism {
         }
     }
 
-    /// How often one access copies the value: the writer's, and a reader's. `claims` is the number of readers with a
-    /// place of their own.
+    /// How often a write copies the value, and how often a read does. `claims` is the number of readers with a place
+    /// of their own.
     ///
     /// Peterson: a writer makes a copy for every reader that it meets; a reader may copy the newest value and its own
     /// copy.
@@ -224,13 +224,13 @@ impl Mechanism {
     /// `slots` is the number of values that can wait in a queue, and of copies of the value in a state (SDrtR and
     /// SDrtW have a fixed number); `claims` is the number of readers with a place of their own.
     ///
-    /// SDrtR: a line and two slots. SDrtW: a counter and one slot. QrtR: two lines and the slots, which are packed
-    /// below 64 bytes and on cache lines of their own above. The others: slots on cache lines of their own, in Hybrid
-    /// and Improved Chen with a stamp each; one line of the writer's (Double Buffer: 3 words per row and one more;
-    /// Presence: 1 word per slot and one more) and one line per claiming reader (Presence: a word; Peterson: also its
-    /// copy with a stamp). Under a lock there is one value; MSRP has a line for the queue of waiters, MPCP one for
-    /// the holder and a word for each party that may wait, one more than `claims`. DBP and TCCP have two lines, two
-    /// for each reader, and slots on cache lines of their own.
+    /// A line has [`LINE_BYTES`]. SDrtR: a line and two slots. SDrtW: a counter and one slot. QrtR: two lines and the
+    /// slots, which are packed if they have less than 64 bytes, and otherwise on cache lines of their own. The others:
+    /// slots on cache lines of their own, in Hybrid and Improved Chen with a stamp each; one line of the writer
+    /// (Double Buffer: 3 words per row and one more; Presence: 1 word per slot and one more) and one line per claiming
+    /// reader (Presence: a word; Peterson: also its copy with a stamp). Under a lock there is one value; MSRP has a
+    /// line for the queue of waiters; MPCP has a line for the holder and a word for each of the `claims + 1` parties
+    /// that may wait. DBP and TCCP have two lines, two for each reader, and slots on cache lines of their own.
     pub fn bytes(self, value: u32, slots: u32, claims: u32) -> Option<u64> {
         let lines = |bytes: u64| bytes.checked_next_multiple_of(LINE_BYTES);
         let word = u64::from(value).checked_next_multiple_of(8)?;

@@ -71,13 +71,13 @@ pub enum LocalRule {
     /// first.
     Srp,
     /// Earliest deadline first, deadline floors that count from the next arrival that the caller has not reported:
-    /// [`Dfp`](crate::Dfp). So they hold however late releases are reported. For a sporadic task that is the
-    /// earliest arrival that is possible.
+    /// [`Dfp`](crate::Dfp). So the floors hold however late releases are reported. For a sporadic task, the next
+    /// arrival is the earliest possible one.
     Dfp,
-    /// The same with floors that count from the clock, as published. They hold only if no release is reported later
+    /// As `Dfp`, but the floors count from the clock, as published. They hold only if no release is reported later
     /// than a known time after its arrival: in simulations, not on a machine.
     DfpByClock {
-        /// That time; none for [`Attributes::jitter`](crate::Attributes::jitter).
+        /// That time; `None` takes [`Attributes::jitter`](crate::Attributes::jitter).
         jitter: Option<Duration>,
     },
 }
@@ -92,7 +92,7 @@ impl LocalRule {
         }
     }
 
-    /// Whether it keeps its promises on a machine, which guarantees no bound on how late a release is reported.
+    /// Whether its guarantee holds on a machine, where no bound is known on how late a release is reported.
     pub const fn is_for_machines(self) -> bool {
         !matches!(self, Self::DfpByClock { .. })
     }
@@ -104,8 +104,8 @@ pub enum GlobalRule {
     /// Jobs spin in order of request, and no job of their core preempts one that asks for or holds the resource. Also
     /// FMLP for short resources.
     Msrp,
-    /// Jobs are suspended while they wait, the most urgent one is next. A holder runs before all jobs of its core, by
-    /// its ceiling.
+    /// Jobs are suspended while they wait; the most urgent waiter is next. A holder runs before all jobs of its core,
+    /// by its ceiling.
     Mpcp,
     /// Jobs are suspended while they wait, in order of request. A holder runs before all jobs of its core. FMLP for
     /// long resources; FMLP+.

@@ -40,8 +40,8 @@ impl Slot {
 /// The resources of rules without locks.
 pub(crate) type NoResources = [LocalResource; 0];
 
-/// The common part of all rules under which the ready task of least rank runs and an equal one does not preempt. The
-/// rank of the running task is the ceiling of `sections`.
+/// The common part of all rules under which the ready task of least rank runs and a task of equal rank does not
+/// preempt it. The rank of the running task is the ceiling of `sections`.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Ranked<Q, S, R> {
@@ -145,7 +145,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Ranked<Q, S, R> {
 
     #[inline]
     pub(crate) fn decide(&mut self) -> Option<usize> {
-        // Returns early also for a band that is empty most of the time.
+        // The early return also serves a band, which is empty most of the time.
         if self.sections.goes_on() || self.running().is_none() && self.ready.first().is_none() {
             return self.running();
         }
@@ -192,7 +192,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Ranked<Q, S, R> {
     }
 }
 
-/// A rule under which the ready task of least rank runs. The rule only says with which rank a job starts.
+/// A rule under which the ready task of least rank runs. The rule only determines the rank with which a job starts.
 pub(crate) trait ByRank {
     type Ready: ReadyQueue;
     type Slots: Store<Slot>;
@@ -223,7 +223,7 @@ impl<B: ByRank> Scheduler for B {
     }
 
     fn resume(&mut self, task: usize) -> Result<(), Misuse> {
-        // It held nothing when it suspended, so its rank was the one its job started with.
+        // It held nothing when it suspended, so its rank was that with which its job started.
         let rank = self.ranked().in_state(task, State::Suspended)?.rank;
         self.ranked_mut().admit(task, State::Suspended, rank)
     }

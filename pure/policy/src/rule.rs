@@ -92,8 +92,8 @@ pub trait Scheduler {
 
 /// A scheduler with locks for resources that only tasks of its core use.
 pub trait Locking: Scheduler {
-    /// The running task asks for a resource. The caller must call [`Scheduler::decide`] next. Only
-    /// [`Dfp`](crate::Dfp) uses `now`: its floors count from there.
+    /// The running task asks for a resource. The caller must call [`Scheduler::decide`] next. Only [`Dfp`](crate::Dfp)
+    /// uses `now`: its floors count from that instant.
     ///
     /// # Errors
     /// [`Misuse::State`] if no task runs, [`Misuse::Resource`], [`Misuse::Again`].
@@ -108,7 +108,7 @@ pub trait Locking: Scheduler {
     /// The task that holds a resource.
     fn holder(&self, resource: usize) -> Option<usize>;
 
-    /// Checks the rule's own invariants. For tests: it looks at the whole state.
+    /// Checks the rule's own invariants. For tests: the check covers the whole state.
     ///
     /// # Errors
     /// The invariant that is broken, as a text.
@@ -160,8 +160,8 @@ pub trait Global {
     /// [`Misuse::NotHolder`].
     fn release(&mut self, party: Party) -> Result<Option<Grant>, Misuse>;
 
-    /// The holder passes the resource to `to`, which is not a waiter; waiters stay waiting, and none is granted it
-    /// yet. O(1).
+    /// The holder passes the resource to `to`, which is not a waiter. The waiters keep waiting; none of them gets the
+    /// resource yet. O(1).
     ///
     /// # Errors
     /// [`Misuse::NotHolder`].

@@ -15,10 +15,11 @@
 //! Unlock      releases the resource that the job locked last and restores the previous ceiling
 //! Open        the fast path is open while no task, running or not, holds a resource, and next ≥ ceiling. Then every
 //!             resource is free, and the running task continues unless some event comes before its unlock: lock and
-//!             unlock need to look at none of this
+//!             unlock need to check none of this
 //! Uncontended a section that begins while the fast path is open: the lock notes it in one word. As soon as the ready
-//!             tasks change, or the base that limits count from, or the job locks another resource, the section is
-//!             recorded in its resource, the ceiling is lowered and the fast path closes. Mostly the section ends first
+//!             tasks change, the base that limits count from changes, or the job locks another resource, the rule
+//!             records the section in its resource, lowers the ceiling and closes the fast path. Most sections end
+//!             before that
 //! Next        a lower bound on the keys of ready tasks that could preempt the running one: while next ≥ ceiling, the
 //!             running task continues, and no call needs to look at the ready tasks. Only `decide` raises it
 //! Cost        O(1), whatever the number of ready tasks
@@ -28,17 +29,17 @@ use crate::{Answer, Misuse, Store};
 
 const NONE: u32 = u32::MAX;
 
-/// `last`: the running task holds nothing and the fast path is open. As a position, this and the next two are
-/// [`NONE`].
+/// `last`: the running task holds nothing and the fast path is open. As a position (the low 32 bits), this value and
+/// the next two are [`NONE`].
 const FREE: u64 = u64::MAX;
 /// `last`: the running task holds nothing.
 const NOTHING: u64 = FREE - UNCONTENDED;
 /// `last`: no task runs.
 const IDLE: u64 = NOTHING - UNCONTENDED;
-/// Added to the resource of an uncontended section.
+/// Added to the position of the resource of an uncontended section.
 const UNCONTENDED: u64 = 1 << 32;
 
-/// A resource as an uncontended section notes it: made once, for
+/// The word by which an uncontended section notes its resource. The caller makes it once, for
 /// [`AnyLocal::lock_uncontended`](crate::AnyLocal::lock_uncontended).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uncontended(u64);
@@ -60,12 +61,12 @@ impl Uncontended {
 // 32 bytes, so that a shift finds its place in the slice.
 #[repr(align(32))]
 pub struct LocalResource {
-    /// Its ceiling or floor, as the rule counts it.
+    /// Its ceiling or floor, as the number that the rule keeps.
     pub(crate) limit: u64,
     /// The ceiling before the lock.
     before: u64,
     holder: u32,
-    /// The resource that its holder locked last before it.
+    /// The resource that the holder locked last before this one.
     below: u32,
 }
 
@@ -95,7 +96,7 @@ impl Last {
     }
 }
 
-/// A core's resources, and the state that locks and unlocks of the running task look at.
+/// A core's resources, and the state that locks and unlocks of the running task use.
 #[derive(Clone, Debug)]
 pub(crate) struct Sections<R> {
     resources: R,
@@ -105,17 +106,17 @@ pub(crate) struct Sections<R> {
     /// The base that limits count from on the fast path.
     from: u64,
     next: u64,
-    /// Not lowered by an uncontended section.
+    /// An uncontended section does not lower it.
     ceiling: u64,
     /// The ceiling after the running task has released everything.
     outer: u64,
     runner: u32,
-    /// How many tasks hold something and do not run.
+    /// How many tasks hold a resource and do not run.
     others: u32,
 }
 
 impl<R: Store<LocalResource>> Sections<R> {
-    /// A resource per limit; no task runs.
+    /// One resource for each limit; no task runs.
     pub(crate) fn new(mut resources: R, limits: impl Iterator<Item = u64>) -> Result<Self, Misuse> {
         let places = resources.as_mut();
         if places.len() >= NONE as usize {
@@ -149,13 +150,13 @@ impl<R: Store<LocalResource>> Sections<R> {
         self.last >> 32 == UNCONTENDED >> 32
     }
 
-    /// A resource as recorded for an uncontended section, the only section of the running task.
+    /// The record of the resource of an uncontended section, which is the only section of the running task.
     fn whole(&self, resource: usize) -> Option<LocalResource> {
         let place = self.resources().get(resource)?;
         Some(LocalResource { before: self.ceiling, holder: self.runner, below: NONE, ..*place })
     }
 
-    /// The ceiling, with that of an uncontended section.
+    /// The ceiling, including that of an uncontended section.
     #[inline(always)]
     pub(crate) fn ceiling(&self) -> u64 {
         if self.is_uncontended() { self.ceiling_of_uncontended() } else { self.ceiling }
@@ -177,7 +178,7 @@ impl<R: Store<LocalResource>> Sections<R> {
 
     /// Keeps the fast path closed forever, for a rule that has none.
     pub(crate) fn close_fast_path(&mut self) {
-        // As if another task always held something.
+        // As if another task always held a resource.
         self.others = 1;
     }
 
@@ -189,7 +190,7 @@ impl<R: Store<LocalResource>> Sections<R> {
         }
     }
 
-    /// Records an uncontended section like all others.
+    /// Records an uncontended section as any other section.
     #[inline(always)]
     fn write(&mut self) {
         if self.is_uncontended() {
@@ -230,7 +231,7 @@ impl<R: Store<LocalResource>> Sections<R> {
         self.open_fast_path();
     }
 
-    /// Sets the ceiling of the running task; if it holds nothing, also the one that it returns to.
+    /// Sets the ceiling of the running task; if the task holds nothing, also the outer ceiling.
     pub(crate) fn settle_at(&mut self, ceiling: u64) {
         self.ceiling = ceiling;
         if !self.holds() {
@@ -247,20 +248,21 @@ impl<R: Store<LocalResource>> Sections<R> {
         self.next = 0;
     }
 
-    /// A task runs, where none did, under this ceiling.
+    /// A task starts to run under this ceiling; no task ran before.
     pub(crate) fn start(&mut self, task: usize, last: Last, ceiling: u64) {
         (self.runner, self.last, self.ceiling, self.outer) = (task as u32, last.widen(), ceiling, ceiling);
         if last != Last::NOTHING {
             self.others = self.others.saturating_sub(1);
         }
         let mut at = last.0;
-        // As many steps as the task holds resources.
+        // One step for each resource that the task holds.
         while let Some(place) = self.resources.as_ref().get(at as usize) {
             (self.outer, at) = (place.before, place.below);
         }
     }
 
-    /// The running task stops. It is in no uncontended section: in one, the running task always continues.
+    /// The running task stops. It is in no uncontended section: during such a section the running task always
+    /// continues.
     pub(crate) fn stop(&mut self) -> Last {
         (self.runner, self.next) = (NONE, 0);
         let last = Last(core::mem::replace(&mut self.last, IDLE) as u32);
@@ -273,8 +275,8 @@ impl<R: Store<LocalResource>> Sections<R> {
         self.last < IDLE
     }
 
-    /// The running task locks a resource if the fast path is open. Returns whether it has; if not, nothing has
-    /// changed.
+    /// The running task locks a resource if the fast path is open. Returns whether it has locked it; if not, nothing
+    /// has changed.
     #[inline(always)]
     pub(crate) fn lock_uncontended(&mut self, resource: Uncontended) -> bool {
         let uncontended = self.last == FREE && (resource.resource() as usize) < self.resources.as_ref().len();
@@ -284,8 +286,8 @@ impl<R: Store<LocalResource>> Sections<R> {
         uncontended
     }
 
-    /// The running task releases this resource, if it is the only one that it holds, and continues. Returns whether
-    /// it has; if not, nothing has changed.
+    /// The running task ends its uncontended section of this resource, if it is in one, and continues. Returns whether
+    /// it has ended one; if not, nothing has changed.
     #[inline(always)]
     pub(crate) fn unlock_uncontended(&mut self, resource: Uncontended) -> bool {
         let uncontended = self.last == resource.0;
@@ -295,8 +297,8 @@ impl<R: Store<LocalResource>> Sections<R> {
         uncontended
     }
 
-    /// The running task locks a resource. `limit` turns the resource's own limit into the ceiling; `None`, if that
-    /// does not fit, leaves the ceiling as it is.
+    /// The running task locks a resource. `limit` computes the ceiling from the resource's own limit; `None`, for a
+    /// ceiling that does not fit, leaves the ceiling as it is.
     #[inline(always)]
     pub(crate) fn lock(
         &mut self,
@@ -344,7 +346,7 @@ impl<R: Store<LocalResource>> Sections<R> {
         self.unlock_and_look(resource).map(|_| ())
     }
 
-    /// As [`Self::unlock`], and returns whether the task continues.
+    /// As [`Self::unlock`]. Returns whether the task continues.
     #[inline(always)]
     pub(crate) fn unlock_and_look(&mut self, resource: usize) -> Result<bool, Misuse> {
         let Some(place) = self.resources.as_mut().get_mut(resource).filter(|_| self.last == resource as u64)
@@ -369,7 +371,7 @@ impl<R: Store<LocalResource>> Sections<R> {
         self.goes_on()
     }
 
-    /// Unlocks an uncontended section; else finds the error.
+    /// Ends an uncontended section, or finds the error.
     #[cold]
     fn not_last(&mut self, resource: usize) -> Result<bool, Misuse> {
         match (self.running(), self.resources().get(resource)) {

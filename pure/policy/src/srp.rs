@@ -8,7 +8,7 @@
 //!             J starts if there is no S, or if d_J < d_S and level(J) > system ceiling; else S runs
 //! Symbols     d absolute deadline, D relative deadline; level: larger for smaller D; ceiling of a resource: the
 //!             largest level of its users; system ceiling: the largest ceiling of the held resources
-//! Guarantee   no lock waits; only jobs that end before it continues preempt a job that has started
+//! Guarantee   no job waits at a lock; a job that preempts a started job ends before the started job continues
 //! Needs       ceilings that are true; unlock in reverse order; no suspension inside a section
 //! Cost        release, start O(log n); lock, unlock, complete O(1)
 //! Source      [Baker91]; the order by two structures is ours
@@ -16,7 +16,7 @@
 //!
 //! Both comparisons are strict. With ≥ between level and ceiling, as in a text on an implementation [Gutierrez13,
 //! expression 1], a task whose own level is the ceiling preempts the holder and locks the held resource. Levels are
-//! stored as relative deadlines: level(J) > ceiling is D_J < the least D of the users.
+//! stored as relative deadlines: level(J) > ceiling means that D_J < the least D of the users.
 //!
 //! A job that resumes after a suspension counts as not started: it holds nothing, so the test keeps it out as long as
 //! it would keep out a new job.
@@ -27,7 +27,7 @@ use crate::queue::{End, ReadyQueue};
 use crate::sections::{Last, Sections};
 use crate::{Answer, LocalResource, Locking, Misuse, Scheduler, Store};
 
-/// What the rule knows about a task, and a place of the stack.
+/// What the rule knows about a task, and one place of the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SrpTask {
     relative: u64,
@@ -71,8 +71,8 @@ pub struct Srp<Q, S, R> {
 }
 
 impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Srp<Q, S, R> {
-    /// A task per relative deadline, and a resource per least relative deadline of its users. The queue must take any
-    /// rank.
+    /// One task for each relative deadline, and one resource for each ceiling: the least relative deadline of its
+    /// users. The queue must take any rank.
     ///
     /// # Errors
     /// [`Misuse::Task`] and [`Misuse::Resource`] if there is no place for all, [`Misuse::Rank`] if the queue has too
@@ -119,7 +119,7 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Srp<Q, S, R> {
         &mut self.sections
     }
 
-    /// Jobs that have not started, to look at.
+    /// Jobs that have not started, for reading.
     pub fn unstarted(&self) -> &Q {
         &self.unstarted
     }
@@ -151,8 +151,8 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Srp<Q, S, R> {
         Ok(())
     }
 
-    /// The first job of the heap, if its deadline is before that of the top of the stack: then only a ceiling keeps
-    /// it out.
+    /// The first job of the heap, if its deadline is before that of the top of the stack: then only the system ceiling
+    /// can keep it from starting.
     fn sooner(&self) -> Option<usize> {
         let (task, deadline) = self.unstarted.first()?;
         self.top().is_none_or(|top| deadline < self.task(top).absolute).then_some(task)
@@ -160,13 +160,13 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Srp<Q, S, R> {
 
     #[inline(never)]
     fn decide_anew(&mut self) -> Option<usize> {
-        // The key of the job that only a ceiling keeps out, if there is one.
+        // The key of the job that only the system ceiling keeps from starting, if there is one.
         let mut next = u64::MAX;
         if let Some(task) = self.sooner() {
             next = self.task(task).relative;
             if self.height == 0 || next < self.sections.ceiling() {
                 self.start(task);
-                // It was the first of the heap: no job of the rest has an earlier deadline.
+                // It was the first of the heap, so no other job there has an earlier deadline.
                 next = u64::MAX;
             }
         }
@@ -190,7 +190,7 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Srp<Q, S, R> {
         self.height += 1;
     }
 
-    /// The running job, which is the top of the stack, leaves.
+    /// The running job, which is the top of the stack, leaves the stack.
     fn leave(&mut self, to: State) -> Result<usize, Misuse> {
         let task = self.sections.runner()?;
         if self.sections.holds() {

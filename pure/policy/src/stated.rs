@@ -78,6 +78,6 @@ impl Aim {
 pub enum OnMissingPrivilege {
     /// Refuse to start.
     Fail,
-    /// Start without the guarantee, and report which one is missing.
+    /// Start without the guarantee, and report which guarantee is missing.
     Degrade,
 }

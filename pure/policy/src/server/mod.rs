@@ -5,13 +5,13 @@
 //!
 //! | server | budget | under | looks to less urgent tasks like |
 //! |---|---|---|---|
-//! | [`Polling`] | full when a period begins; given up when the server runs and finds no request | fixed priority | a periodic task |
+//! | [`Polling`] | full when a period begins; lost when the server runs and finds no request | fixed priority | a periodic task |
 //! | [`Deferrable`] | full when a period begins; kept until it ends | fixed priority | one with jitter T_s − C_s |
-//! | [`Sporadic`] | what is used comes back a period after the backlogged server could begin to use it | fixed priority | a periodic task |
+//! | [`Sporadic`] | a used part comes back a period after the backlogged server could begin to use it | fixed priority | a periodic task |
 //! | [`ConstantBandwidth`] | always available; each time it is used up, the deadline moves by a period | EDF | a utilization of C_s / T_s |
 //!
 //! A [`Server`] knows its budget and the time. [`Served`] puts servers beside the tasks of a core: the core's rule
-//! sees each server as one more task.
+//! treats each server as one more task.
 //!
 //! ```text
 //! requests  ---> waiting? --+
@@ -22,15 +22,15 @@
 //! ```
 //!
 //! **A turn of a server is a job of the rule.** The turn is released when the server has both a budget and requests,
-//! and completes when one of them ends while the server runs; it never suspends. So a rule need not know about
-//! servers, a server that has not run yet is no special case, and under EDF each turn has the deadline of its budget.
-//! A server that is preempted keeps its turn. A polling server is released with every budget: it looks for requests
-//! when it gets the core, not before.
+//! and completes when the budget or the requests end while the server runs; it never suspends. So a rule need not know
+//! about servers, a server that has not run yet is no special case, and under EDF each turn has the deadline of its
+//! budget. A server that is preempted keeps its turn. A polling server is released with every budget: it looks for
+//! requests when it gets the core, not before.
 //!
-//! **Overruns are charged.** If the driver calls late, a server runs for longer than it may. The excess is taken from
-//! the next replenishments, so that others lose no more than once.
+//! **Overruns are charged.** If the driver calls late, a server runs for longer than it may. The excess is deducted
+//! from the next replenishments, so that other tasks lose that time only once.
 //!
-//! Requests do not use the locks of tasks, as their length is not bounded.
+//! Requests do not use the locks of tasks, because the length of a request is not bounded.
 
 mod constant_bandwidth;
 mod deferrable;
@@ -83,13 +83,13 @@ fn figures(budget: Duration, period: Duration) -> Result<(u64, u64), Unfit> {
     if fits { Ok((budget.as_ns(), period.as_ns())) } else { Err(Unfit::Budget) }
 }
 
-/// How a budget is consumed and replenished. The driver reports time in order; an instant before the last one counts
-/// as the last one.
+/// How a budget is consumed and replenished. The driver reports time in order; an instant before the last reported one
+/// counts as the last reported one.
 ///
 /// All steps are O(1), except those that [`Sporadic`] names.
 pub trait Server {
-    /// Time advances to `now`; `ran` says whether the server has had the core since the last call. Returns whether
-    /// its turn has ended, because it has used up what it may use at a stretch.
+    /// Time advances to `now`; `ran` says whether the server has had the core since the last call. Returns whether its
+    /// turn has ended because it has used up the budget that it may use without a break.
     fn pass(&mut self, now: Instant, ran: bool) -> bool;
 
     /// Requests wait from this instant on, and none did just before.
@@ -104,8 +104,8 @@ pub trait Server {
     /// How long the server may run from this instant on, if it is not preempted.
     fn left(&self) -> Duration;
 
-    /// The instant at which the server asks for the core, if it does not now and only time passes; none if time alone
-    /// does not make it ask.
+    /// The instant at which the server will ask for the core, if it does not ask now and only time passes; none if
+    /// time alone does not make it ask.
     fn next(&self, backlog: bool) -> Option<Instant>;
 
     /// The instant that the deadline of its next turn counts from: one period before that deadline.

@@ -44,10 +44,10 @@ pub enum Turn {
     Server(usize),
 }
 
-/// Servers beside the tasks of a core. In the core's rule, server k is the task at k places after the last task.
+/// Servers beside the tasks of a core. In the rule of a core with n tasks, server k is task n + k.
 ///
-/// The driver calls [`Served::decide`] after all events of one instant, and again at [`Served::next`] at the latest.
-/// A later call is safe for others: what a server overruns is deducted from its later budget.
+/// The driver calls [`Served::decide`] after all events of one instant, and again at [`Served::next`] at the latest. A
+/// later call is safe for others: the time by which a server overruns is deducted from its later budget.
 ///
 /// ```
 /// use taut_policy::queue::{List, Node};
@@ -94,7 +94,7 @@ impl<S: Scheduler, B: Server, V: Store<ServerEntry<B>>> Served<S, B, V> {
         &mut self.rule
     }
 
-    /// A server, to look at.
+    /// A server, for reading.
     pub fn entry(&self, server: usize) -> Option<&ServerEntry<B>> {
         self.servers.entry(server)
     }
@@ -152,7 +152,7 @@ impl<B: Server, V: Store<ServerEntry<B>>> Servers<B, V> {
         Self { tasks, entries, kind: PhantomData }
     }
 
-    /// A server, to look at.
+    /// A server, for reading.
     pub fn entry(&self, server: usize) -> Option<&ServerEntry<B>> {
         self.entries.as_ref().get(server)
     }
@@ -209,13 +209,13 @@ impl<B: Server, V: Store<ServerEntry<B>>> Servers<B, V> {
         Ok(())
     }
 
-    /// Threads that the rule does not know had the core for `others` since the last report of time to the running
-    /// server: the server is charged for the rest only. When within that time they ran is not known; the server's
-    /// share counts as the last part. Changes nothing if a task has the core. Costs two steps of the server, and one
+    /// Reports that threads unknown to the rule had the core for `others` since time was last reported to the running
+    /// server, which is charged for the rest only. It is not known when within that time they ran; the share of the
+    /// server counts as the last part. Changes nothing if a task has the core. Costs two steps of the server, and one
     /// of the rule.
     ///
     /// # Errors
-    /// What the rule refuses: it does not have all servers, or the caller has touched their places.
+    /// The error of the rule, if it lacks a server or the caller has touched a server's place.
     pub fn pass_beside(
         &mut self,
         rule: &mut impl Scheduler,
@@ -233,7 +233,7 @@ impl<B: Server, V: Store<ServerEntry<B>>> Servers<B, V> {
     /// that begins or ends its turn.
     ///
     /// # Errors
-    /// What the rule refuses: it does not have all servers, or the caller has touched their places.
+    /// The error of the rule, if it lacks a server or the caller has touched a server's place.
     pub fn decide(&mut self, rule: &mut impl Scheduler, now: Instant) -> Result<Option<Turn>, Misuse> {
         for server in 0..self.entries.as_ref().len() {
             self.pass(rule, server, now)?;

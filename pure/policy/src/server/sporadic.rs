@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Sporadic server: what is used of the budget comes back a period after the server could begin to use it.
+//! Sporadic server: a used part of the budget comes back one period after the server could begin to use it.
 //!
 //! ```text
 //! Rule        the budget is a list of replenishments (t, a): the server may use a from t on. It uses them in order of
-//!             t; what it uses of one comes back as one replenishment at t + T_s. When requests begin to wait at b,
+//!             t; the used part of each comes back as one replenishment at t + T_s. When requests begin to wait at b,
 //!             each t before b becomes b
 //! Symbols     C_s budget: the sum of all replenishments, always; T_s period
-//! Guarantee   to others the server looks like a periodic task of C_s and T_s at most; after requests begin to wait,
-//!             all of C_s is available again within T_s
+//! Guarantee   the server delays others at most as a periodic task of cost C_s and period T_s does; after requests
+//!             begin to wait, all of C_s is available again within T_s
 //! Needs       nothing while no request waits
 //! Cost        each step O(replenishments)
 //! Source      [Sprunt89], with the corrections of [Stanovich10]
 //! ```
 //!
 //! **Corrections.** A replenishment never comes back larger than what was used of it, nor earlier than T_s after t,
-//! however the driver reports time. Replenishments merge only where no budget becomes available earlier by it. An
-//! overrun is taken from the later replenishments, which come back that much later. Sprunt's t is the instant at
+//! however the driver reports time. Two replenishments merge only if that makes no budget available earlier. An
+//! overrun is deducted from the later replenishments, which come back that much later. Sprunt's t is the instant at
 //! which the server's priority, or one above it, becomes busy; b is never before that.
 //!
 //! **Places for replenishments** are fixed. A replenishment is split only between two waits, so within one wait no
-//! further place is needed. If there is no place when a wait begins, the two later replenishments that are closest
-//! merge, at the time of the later: less urgent tasks see no more of the server, and all of C_s is still available
-//! within T_s. The cost is that a barely used budget is not at hand at once; with one place more than waits can begin
-//! within T_s, there is no such cost.
+//! further place is needed. If there is no place when a wait begins, the two later replenishments that are closest in
+//! time merge, at the time of the later one: the server delays less urgent tasks no more than before, and all of C_s
+//! is still available within T_s. The cost is that a barely used budget is not available at once; if there is one
+//! place more than the number of waits that can begin within T_s, there is no such cost.
 
 use taut_time::{Duration, Instant};
 
@@ -112,8 +112,8 @@ impl<P: Store<Replenishment>> Sporadic<P> {
         self.count -= 1;
     }
 
-    /// Appends a replenishment that is not earlier than any other. The caller makes sure that there is a place,
-    /// unless it joins the last one.
+    /// Appends a replenishment that is not earlier than any other. The caller makes sure that there is a place, unless
+    /// the replenishment joins the last one.
     fn push(&mut self, at: u64, amount: u64) {
         if self.count > 0 && self.at(self.count - 1) == at {
             return self.part_mut(self.count - 1).add(amount);
@@ -147,7 +147,8 @@ impl<P: Store<Replenishment>> Sporadic<P> {
     }
 
     /// Appends a replenishment that is not earlier than any other. If there is no place, two neighbours merge, at the
-    /// time of the later. The first, which the server may use now, is left alone if possible.
+    /// time of the later one. The first replenishment, which the server may use now, merges only if there is no other
+    /// choice.
     fn squeeze(&mut self, at: u64, amount: u64) {
         if self.count < self.replenishments.as_ref().len() || self.at(self.count - 1) == at {
             return self.push(at, amount);
@@ -195,7 +196,7 @@ impl<P: Store<Replenishment>> Server for Sporadic<P> {
         if back <= self.now {
             amount += core::mem::take(&mut used);
         }
-        // Becomes the first, where at least one has just been removed.
+        // The new replenishment becomes the first; it has a place, since at least one has just been removed.
         let places = self.replenishments.as_ref().len();
         self.first = (self.first + places - 1) % places;
         self.count += 1;
