@@ -13,9 +13,9 @@ use crate::{
 /// The plan's choices for an application.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decisions {
-    /// By channel: the chosen mechanism, if there is one.
+    /// For each channel, the chosen mechanism, if there is one.
     pub mechanisms: Vec<Option<Mechanism>>,
-    /// By resource: the chosen protocol, if there is one.
+    /// For each resource, the chosen protocol, if there is one.
     pub protocols: Vec<Option<LockingProtocol>>,
 }
 
@@ -23,9 +23,9 @@ impl Model {
     /// The same application with mechanisms for its states and protocols for its resources. What the manifest states
     /// takes precedence.
     ///
-    /// A state under a lock becomes a resource. Every access to it is a critical section, as long as copying the
-    /// value takes; that time is part of the execution time. Copies that other mechanisms make beyond one per access
-    /// are added to the parties' costs.
+    /// A state under a lock becomes a resource. Every access to it is a critical section that lasts as long as a copy
+    /// of the value; the execution time already includes that time. If a mechanism makes more than one copy per
+    /// access, the further copies are added to the costs of its parties.
     ///
     /// `None` if a state is to get a lock and one of its parties is not real-time, runs in a server, states the order
     /// of its segments, or would spend more time in sections than it executes; if an earlier decision already put a

@@ -10,7 +10,8 @@ use crate::{
     Payload, Platform, ServerPolicy, Shared, Size, rules,
 };
 
-/// The input by name: everything from which a [`Model`] is made, before any rule was checked.
+/// The input of [`Draft::build`], with names as references: everything from which a [`Model`] is made, before any rule
+/// is checked.
 #[derive(Clone, Debug)]
 pub struct Draft {
     /// The application's name and settings.
@@ -34,9 +35,9 @@ pub struct Draft {
     /// The chains.
     pub chains: Vec<ChainDraft>,
     /// Paths of values that are faulty and already reported: a key (`tasks.recording.deadline`), an item of a list
-    /// (`platform.cores.1`) or a whole table (`tasks.recording`). The fields above hold a neutral value in their
-    /// place, under its name if it has one, so that references to it resolve. No fault that rests on such a value is
-    /// reported. A draft with a faulty path yields no model.
+    /// (`platform.cores.1`) or a whole table (`tasks.recording`). For each, the fields above hold a neutral value,
+    /// under the same name if there is one, so that references resolve. No fault is reported that rests on a neutral
+    /// value. A draft with a faulty path yields no model.
     pub faulty: BTreeSet<String>,
 }
 
@@ -77,9 +78,9 @@ pub struct TaskDraft {
 /// Whether a task has a deadline, by name.
 #[derive(Clone, Debug)]
 pub enum ClassDraft {
-    /// It has one.
+    /// The task has a deadline.
     RealTime(RealTimeDraft),
-    /// It has none.
+    /// The task has no deadline.
     BestEffort(BestEffort),
 }
 
@@ -127,7 +128,7 @@ pub struct SegmentDraft {
 }
 
 impl RealTimeDraft {
-    /// The names of the resources that it uses, once per mention.
+    /// The names of the resources that the task uses, once per mention.
     pub(crate) fn held(&self) -> Vec<&str> {
         fn within<'d>(segments: &'d [SegmentDraft], names: &mut Vec<&'d str>) {
             for segment in segments {
@@ -151,7 +152,7 @@ pub enum ArrivalDraft {
         /// The first arrival.
         offset: Duration,
     },
-    /// By a channel, at most one per `min_gap`.
+    /// With each value of a channel, at most once per `min_gap`.
     Sporadic {
         /// T.
         min_gap: Duration,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Synchronous flows: which tasks read from which without a delay, and the application with the waits that follow.
+//! Synchronous flows: the pairs of tasks of which one reads from the other without a delay, and the waits that follow.
 
 use crate::{ChannelId, Flow, Model, Party, TaskId, Waits};
 
@@ -17,8 +17,8 @@ pub struct Link {
 }
 
 impl Model {
-    /// All pairs in which a task reads without a delay what another one writes in a synchronous flow, in the order of
-    /// channels and their readers. They form no cycle.
+    /// All pairs in which a task reads without a delay what another task writes in a synchronous flow, in the order of
+    /// channels and their readers. The pairs form no cycle.
     pub fn links(&self) -> impl Iterator<Item = Link> + '_ {
         let synchronous = self.channel_ids().filter(|id| self.channel(*id).flow == Flow::Synchronous);
         synchronous.flat_map(move |channel| {
@@ -31,7 +31,7 @@ impl Model {
         })
     }
 
-    /// The same application with these waits, by task; they replace earlier ones.
+    /// The same application with these waits, one entry per task; they replace earlier waits.
     #[must_use]
     pub fn waiting(&self, waits: &[Waits]) -> Self {
         let mut waiting = self.clone();

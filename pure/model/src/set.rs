@@ -91,9 +91,9 @@ pub struct Request {
     pub resource: usize,
     /// N: the most sections per job.
     pub count: u32,
-    /// w: the length of the longest one, including what is inside.
+    /// w: the length of the longest section, including the sections inside it.
     pub length: Duration,
-    /// Whether none of them is inside a section of another resource.
+    /// Whether these sections are outermost: none is inside a section of another resource.
     pub outermost: bool,
 }
 
@@ -117,7 +117,7 @@ pub enum Wrong {
     Deadline,
     /// A cost of 0.
     Cost,
-    /// An offset of a period or more.
+    /// An offset that is not less than the period.
     Offset,
     /// It names a resource that does not exist.
     Resource,
@@ -215,7 +215,8 @@ impl TaskSet {
         self.costs[task]
     }
 
-    /// The critical sections of a task, one entry per resource and nesting; by resource.
+    /// The critical sections of a task, sorted by resource: for each, one entry for outermost sections and one for
+    /// nested ones.
     pub fn requests(&self, task: usize) -> &[Request] {
         &self.requests[task]
     }

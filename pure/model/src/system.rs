@@ -17,9 +17,9 @@ pub struct Model {
     pub(crate) payloads: Vec<Payload>,
     pub(crate) services: Vec<Service>,
     pub(crate) resources: Vec<Shared>,
-    /// The states that the last resources guard; all earlier resources are the manifest's.
+    /// The states that the last resources of the list guard; all earlier resources are the manifest's.
     pub(crate) guarding: Vec<ChannelId>,
-    /// By resource of the manifest: the plan's choice.
+    /// The plan's choice for each resource of the manifest.
     pub(crate) protocols: Vec<Option<LockingProtocol>>,
     pub(crate) servers: Vec<Server>,
     pub(crate) tasks: Vec<Task>,
@@ -113,7 +113,7 @@ impl Model {
     pub fn resources(&self) -> &[Shared] {
         &self.resources
     }
-    /// The state that a resource guards, by its position; none for a resource of the manifest.
+    /// The state that the resource at this position guards; none for a resource of the manifest.
     pub fn guarding(&self, resource: usize) -> Option<ChannelId> {
         let at = resource.checked_sub(self.resources.len() - self.guarding.len())?;
         self.guarding.get(at).copied()

@@ -38,15 +38,16 @@ pub struct RealTime {
     pub jitter: Duration,
     /// Execution time and its source.
     pub wcet: Cost,
-    /// The longest time for which a more urgent task on the core must wait for it, 0 if preemptible throughout.
+    /// The longest time for which a more urgent task on the core must wait for this task, 0 if it is preemptible
+    /// throughout.
     pub non_preemptive: Duration,
     /// Its critical sections, at most one entry per resource; those of its segments, if it has any.
     pub sections: Vec<Section>,
     /// The segments of a job, in order, without the margin; empty if the manifest does not give them. The rest of the
     /// execution time comes last. Resources are positions in [`crate::Model::resources`].
     pub segments: Vec<Segment>,
-    /// The server in which it runs, alone: a position in [`crate::Model::servers`]. Core and priority are then the
-    /// server's, and `core` and `priority` are `None`.
+    /// The server in which only this task runs: a position in [`crate::Model::servers`]. Core and priority are then
+    /// the server's, and `core` and `priority` are `None`.
     pub server: Option<usize>,
     /// The core; `None` lets the plan choose.
     pub core: Option<CoreId>,
@@ -54,16 +55,16 @@ pub struct RealTime {
     pub priority: Option<u8>,
     /// Memory that lives as long as the task (or its service).
     pub persistent: Size,
-    /// Memory from which a job allocates, and which is empty again for the next job.
+    /// Memory from which a job allocates; it is empty again for the next job.
     pub release: Size,
     /// What happens when a release falls due while the previous job still runs, or when a job exhausts its budget.
     pub on_overrun: Overrun,
     /// How long a job may execute before it overruns, at least C. `None` sets no limit but the next release.
     pub budget: Option<Duration>,
-    /// The time for which a job copies in the mechanisms of its states beyond the one copy per access that the
-    /// execution time includes; 0 until the mechanisms are decided: [`crate::Model::decided`].
+    /// The time that a job spends on copies in the mechanisms of its states beyond the one per access that the
+    /// execution time includes; 0 until [`crate::Model::decided`] sets the mechanisms.
     pub copying: Duration,
-    /// The waiting and the cost that synchronous flows add; zero until they are known: [`crate::Model::waiting`].
+    /// The waiting and the cost that synchronous flows add; zero until [`crate::Model::waiting`] sets them.
     pub waits: Waits,
 }
 
@@ -108,7 +109,7 @@ impl Cost {
         self.with_margin(self.value)
     }
 
-    /// The part of the execution with the margin of the whole, rounded up; `None` on overflow.
+    /// A part of the execution time with the margin of the whole, rounded up; `None` on overflow.
     pub fn with_margin(&self, part: Duration) -> Option<Duration> {
         let extra = u128::from(part.as_ns()) * u128::from(self.margin_permille);
         let extra = u64::try_from(extra.div_ceil(1_000)).ok()?;
@@ -119,9 +120,9 @@ impl Cost {
 /// The waiting and the cost that synchronous flows add to a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// The longest time from an arrival until the job's input is there; the job starts no sooner.
+    /// The longest time from an arrival until the job's input is there; the job starts no earlier.
     pub by: Duration,
-    /// The channel that causes the longest wait; none without a wait.
+    /// The channel that causes the longest wait; none if the task does not wait.
     pub of: Option<ChannelId>,
     /// Added to the cost of each job: sleeping and waking up, and waking others.
     pub switching: Duration,

@@ -79,7 +79,7 @@ fn parties(channel: &ChannelDraft, names: &Names<'_>, faults: &mut Faults<'_>) -
 }
 
 impl Link {
-    /// Adds a writer by its name; returns whether that is without fault.
+    /// Adds a writer by its name; returns false if the name is faulty.
     fn add_writer(
         &mut self,
         channel: &ChannelDraft,
@@ -97,7 +97,7 @@ impl Link {
         true
     }
 
-    /// Adds a reader by its name; returns whether that is without fault.
+    /// Adds a reader by its name; returns false if the name is faulty.
     fn add_reader(
         &mut self,
         channel: &ChannelDraft,
@@ -124,7 +124,7 @@ impl Link {
         !writes
     }
 
-    /// Sets the writer if there is exactly one; returns whether the number of writers is without fault.
+    /// Sets the writer if there is exactly one; returns false if the number of writers is faulty.
     fn choose_writer(&mut self, channel: &ChannelDraft, faults: &mut Faults<'_>) -> bool {
         let name = &channel.name;
         match (channel.from.as_slice(), self.writers.as_slice()) {
@@ -139,7 +139,7 @@ impl Link {
                 self.writer = Some(*writer);
                 true
             }
-            // Counted by name: the number is known, even if one of the names does not resolve.
+            // Names are counted, so the number is known even if a name does not resolve.
             (names, _) if distinct(names) > 1 => {
                 let message = format!("channel `{name}` has {} writers", distinct(names));
                 faults.push(
@@ -210,7 +210,7 @@ fn mechanism(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Fa
         Party::Task(id) => faults.wrong(&format!("tasks.{}.class", draft.tasks[id.index()].name)),
         Party::Client(_) => false,
     };
-    // The rules of flows report what keeps a flow from being synchronous.
+    // The rules of flows report why a flow cannot be synchronous.
     if channel.flow == Flow::Synchronous && !super::flows::fits(draft, channel, link) {
         return;
     }

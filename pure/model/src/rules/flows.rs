@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Synchronous flows: for states, between periodic real-time tasks, and with an order of computation.
+//! Rules of synchronous flows: they are states, their parties are periodic real-time tasks, and an order of
+//! computation exists.
 
 use super::channels::{Link, party_name};
 use super::faults::Faults;
@@ -29,7 +30,7 @@ pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
     circles(draft, &direct, faults);
 }
 
-/// By reader: whether it is delayed.
+/// For each reader, whether it is delayed.
 pub(super) fn delayed(channel: &ChannelDraft) -> Vec<bool> {
     channel.to.iter().map(|reader| channel.delayed.contains(reader)).collect()
 }
@@ -129,7 +130,7 @@ fn parties(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faul
     }
 }
 
-/// Every delayed name is a reader, and stands once.
+/// Every name in `delayed` is that of a reader, and stands there once.
 fn names(channel: &ChannelDraft, faults: &mut Faults<'_>) {
     for (i, name) in channel.delayed.iter().enumerate() {
         let place = || at(channel, &format!("delayed.{i}"));

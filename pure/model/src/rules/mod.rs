@@ -3,9 +3,9 @@
 
 //! The rules that need no timing analysis, one file per part of the manifest.
 //!
-//! One pass finds all faults, and none that only follows from another: a value that could not be read or resolved is
-//! reported once, and faults that would rest on it are not (see `faults`). All arithmetic is checked and on whole
-//! numbers.
+//! One pass reports all faults except those that only follow from another fault: it reports a value that could not be
+//! read or resolved once, and leaves out faults that would rest on that value (see `faults`). All arithmetic is
+//! checked and uses whole numbers.
 //!
 //! Cost: O(n log n) in the size of the draft, without the search for the nearest name to an unresolved one.
 

@@ -188,8 +188,8 @@ impl<'d> Names<'d> {
         }
     }
 
-    /// Warns about unused definitions. A reference that could not be read may be the use. So may a reference to an
-    /// undefined name, unless another name is nearer to it.
+    /// Warns about unused definitions, but not about one that a reference may use: a reference that could not be read,
+    /// or a reference to an undefined name to which no other name is nearer.
     pub(super) fn unused(&self, links: &[Link], faults: &mut Faults<'_>) {
         let draft = self.draft;
         let unread_payload = faults.any_wrong("channels", &["payload"]);
@@ -298,7 +298,7 @@ struct Used {
 
 /// Warns about unused definitions, except those that a reference to an undefined name may mean.
 struct UnusedWarnings<'n, 'f, 'd> {
-    /// What such references name, and the definition that each most likely means.
+    /// What each such reference names, and the definition that it most likely means.
     missed: Vec<(Want, Option<&'n str>)>,
     faults: &'f mut Faults<'d>,
 }

@@ -19,7 +19,7 @@ pub(super) fn check(draft: &Draft, faults: &mut Faults<'_>) {
     safe_state(draft, faults);
 }
 
-/// Ending an application waits for its safe state, so the safe state's budget has a limit.
+/// The end of an application waits for its safe state, so the safe state's budget has a limit.
 fn safe_state(draft: &Draft, faults: &mut Faults<'_>) {
     let Some(budget) = draft.app.safe_state else { return };
     if budget.is_zero() || budget > SAFE_STATE_MAX {
@@ -74,7 +74,7 @@ fn real_time(draft: &Draft) -> impl Iterator<Item = (&str, &RealTimeDraft)> {
     })
 }
 
-/// No core is listed twice or in both lists, and there is at least one if a task needs it.
+/// No core is listed twice or in both lists, and there is at least one core if a task needs one.
 fn lists(draft: &Draft, faults: &mut Faults<'_>) {
     let platform = &draft.platform;
     let mut seen = HashMap::new();
@@ -185,7 +185,7 @@ fn priorities(draft: &Draft, faults: &mut Faults<'_>) {
     }
 }
 
-/// Warns about priorities where jobs go by their deadlines.
+/// Warns about priorities of tasks whose cores schedule by deadlines.
 fn idle_priorities(draft: &Draft, faults: &mut Faults<'_>) {
     for (name, _) in real_time(draft).filter(|(_, task)| task.priority.is_some()) {
         let message = format!("the priority of task `{name}` means nothing");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A task's own figures, as far as they can be checked without looking at another task.
+//! Checks of a task's own figures that need no other task.
 
 use taut_time::Duration;
 
@@ -69,7 +69,7 @@ fn period_of(name: &str, task: &RealTimeDraft) -> (Duration, Place) {
     (period, place(name, &format!("arrival.{key}")))
 }
 
-/// T, if the author gave one that can be one.
+/// T, if the author gave a valid one.
 fn known_period(name: &str, task: &RealTimeDraft, faults: &Faults<'_>) -> Option<Duration> {
     let (period, place) = period_of(name, task);
     (!period.is_zero() && !faults.wrong(place.path())).then_some(period)
@@ -109,15 +109,15 @@ fn deadline(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
     }
 }
 
-/// A time that another one may not exceed: what it is, and where it stands.
+/// A limit of a time: its length, what it is, and its place in the manifest.
 type Limit = (Duration, &'static str, Place);
 
 /// The limits of a task's times; `None` where the author gave none.
 struct Limits {
-    /// Of the execution time, which must fit into the period in any case.
+    /// The limit of the execution time, which must fit into the period in any case.
     cost: Option<Limit>,
-    /// Of a response time. A deadline beyond the period is an error without `run-on`, so the limit is then the
-    /// period.
+    /// The limit of a response time. A deadline beyond the period is an error without `run-on`, so the limit is then
+    /// the period.
     response: Option<Limit>,
 }
 
@@ -225,7 +225,7 @@ fn cost(name: &str, task: &RealTimeDraft, limit: Option<&Limit>, faults: &mut Fa
         let scaled = u128::from(limit.as_ns()) * 1_000;
         let most = scaled / (1_000 + u128::from(task.wcet.margin_permille));
         let most = u64::try_from(most).unwrap_or(u64::MAX);
-        // Whole µs if it is at least one, so that it is easy to type.
+        // Whole µs if the value is at least 1 µs, so that it is easy to type.
         let most = Duration::from_ns(if most >= 1_000 { most - most % 1_000 } else { most });
         let help = if most.is_zero() {
             format!("no execution time fits: is the unit of the {what} right?")
