@@ -39,7 +39,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The text at a place. If nothing is written there, the text says that the key belongs there.
+    /// The text at a place. If the file has nothing there, the text says that the key belongs there.
     fn new(label: &Label, places: &PlaceMap) -> Self {
         let Found { file, range, is_missing } = places.find(&label.place);
         let text = match is_missing && !label.text.ends_with("belongs here") {
@@ -71,8 +71,8 @@ impl Diagnostic {
         }
     }
 
-    /// In a conflict with the manifest, which was right before, the overlay's value is the faulty one: puts its place
-    /// first.
+    /// Puts the place of the overlay's value first: in a conflict with the manifest, which was right before, that
+    /// value is the faulty one.
     pub(crate) fn in_overlay(mut self) -> Self {
         if self.primary.file == 0
             && let Some(other) = self.secondary.iter_mut().find(|span| span.file > 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Finds the table of a key that appears in another one: most often, a header is missing.
+//! Finds the table of a key that appears in another table: most often, a header is missing.
 
 use crate::keys::ROOT;
 use crate::spec::{Table, Type};

@@ -5,7 +5,7 @@
 //!
 //! [`load`] reads a manifest and its overlays and reports all mistakes in one go: invalid TOML, unknown and missing
 //! keys, quantities without units, and the faults that [`taut_model::Draft::build`] finds. One table of keys defines
-//! the language ([`schema`] is made from it); the rules are the model's.
+//! the language, and [`schema`] is made from it; the rules are those of the model.
 //!
 //! ```
 //! use taut_manifest::{Source, load, render};
@@ -63,7 +63,7 @@ pub struct Source {
 pub struct Loaded {
     /// The model, unless there was an error.
     pub model: Option<Model>,
-    /// Errors and warnings by file and place.
+    /// Errors and warnings, sorted by file and place.
     pub diagnostics: Vec<Diagnostic>,
     /// The place of every key and value.
     pub places: PlaceMap,
@@ -117,7 +117,7 @@ pub fn load(manifest: &Source, overlays: &[Source]) -> Loaded {
     Loaded { model, diagnostics, places }
 }
 
-/// A page's number as people write it: `TAUT0201`, `taut201` or `201`.
+/// The code of an error as people write it: `TAUT0201`, `taut201` or `201`.
 pub fn parse_code(text: &str) -> Option<Code> {
     let text = text.trim();
     let digits = match text.get(..4) {

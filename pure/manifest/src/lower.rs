@@ -191,7 +191,7 @@ fn class(fields: Option<&Fields<'_>>) -> ClassDraft {
     })
 }
 
-/// Sections go by position, so a section that could not be read keeps its place.
+/// Sections are known by position, so a section that could not be read keeps its place.
 fn section(item: &Item<'_>) -> SectionDraft {
     let fields = if let Item::Fields(fields) = item { Some(fields) } else { None };
     let count = fields.and_then(|fields| u32::try_from(fields.integer("count")?).ok());
@@ -219,7 +219,7 @@ fn server(name: String, fields: Option<&Fields<'_>>) -> ServerDraft {
     }
 }
 
-/// Segments, like sections, go by position. The TOML parser limits how deep they nest.
+/// Segments, like sections, are known by position. The TOML parser limits how deep they nest.
 fn segment(item: &Item<'_>) -> SegmentDraft {
     let Item::Fields(fields) = item else { return SegmentDraft::default() };
     SegmentDraft {
@@ -276,7 +276,7 @@ fn channel(name: String, fields: Option<&Fields<'_>>) -> ChannelDraft {
     }
 }
 
-/// Chains go by position, so a chain that could not be read keeps its place.
+/// Chains are known by position, so a chain that could not be read keeps its place.
 fn chain(item: &Item<'_>) -> ChainDraft {
     let fields = if let Item::Fields(fields) = item { Some(fields) } else { None };
     ChainDraft {

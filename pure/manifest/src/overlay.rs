@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Overlays: the differences on another machine.
+//! Overlays: what differs from a manifest on another machine.
 
 use taut_model::{Fault, Place, codes, nearest};
 
@@ -9,8 +9,8 @@ use crate::keys::{FORMAT, OVERLAY_TASK_KEYS, ROOT, is_task_key};
 use crate::tree::{Node, Value};
 use crate::{Diagnostic, diagnostic::Span};
 
-/// Merges an overlay into a manifest, and reports what the overlay may not contain. `tasks_known`: a task that the
-/// manifest does not seem to have is certainly missing there.
+/// Merges an overlay into a manifest, and reports what the overlay may not contain. `tasks_known` says that all tasks
+/// of the manifest could be read: a task that is not among them is missing.
 pub(crate) fn apply<'t>(base: &mut Node<'t>, over: &Node<'t>, tasks_known: bool) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     let Value::Table(entries) = &over.value else { return diagnostics };

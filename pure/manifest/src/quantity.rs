@@ -56,7 +56,7 @@ pub(crate) fn duration(text: &str, place: Place) -> Result<Duration, Fault> {
     })
 }
 
-/// This number of seconds, if it is a duration.
+/// A number of seconds as a duration, if it is one.
 pub(crate) fn of_seconds(seconds: f64) -> Option<Duration> {
     let ns = (seconds * 1e9).round();
     // Whole numbers up to this limit are exact.

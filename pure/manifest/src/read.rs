@@ -93,7 +93,7 @@ impl<'t> Fields<'t> {
 /// Reads a tree, and collects faults.
 pub(crate) struct Reader<'d> {
     pub(crate) faults: Vec<Fault>,
-    /// Paths of values that are not the author's: wrong, missing, or written under an unknown name.
+    /// Paths of values that the author did not state correctly: wrong, missing, or written under an unknown name.
     pub(crate) faulty: BTreeSet<String>,
     /// Tables in which missing keys are not reported, by file and start of header.
     damaged: &'d BTreeSet<(usize, usize)>,
@@ -108,7 +108,7 @@ struct Chosen {
     variant: &'static Variant,
     /// Whether the author chose it explicitly; then keys of other variants are misplaced.
     said: bool,
-    /// Whether it must be this variant if it is any; then its missing keys are reported.
+    /// Whether the table can be of no other variant; then missing keys of this variant are reported.
     evident: bool,
 }
 
@@ -121,7 +121,7 @@ fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// The fault of a key of `other` in a table that is explicitly of another variant.
+/// The fault of a key of variant `other` in a table that is explicitly of the chosen variant.
 fn misplaced(path: &str, name: &str, chosen: Chosen, other: &Variant) -> Fault {
     let shown = name.escape_debug();
     let place = Place::key(join(path, name));
@@ -231,7 +231,7 @@ impl<'d> Reader<'d> {
                     if wanted && !reported && chosen.is_none_or(|chosen| chosen.evident) {
                         self.missing(path, table, key);
                     }
-                    // The entries of a misnamed map are noted by their names.
+                    // `meant` has noted the entries of a misnamed map by their names.
                     let named = path.is_empty() && matches!(key.kind, Type::Map(..)) && !hurt;
                     if (wanted || reported) && !named {
                         self.faulty.insert(place);
@@ -253,7 +253,7 @@ impl<'d> Reader<'d> {
         fields
     }
 
-    /// Whether something in a table could not be read, so that a key that seems missing may be just that.
+    /// Whether part of a table could not be read, so that a key that seems missing may be in that part.
     fn hurt(&self, path: &str, node: &Node<'_>) -> bool {
         // Damage under the table's own header; for the whole file, under any of its headers.
         let of_table = |(file, start): &(usize, usize)| {
@@ -262,9 +262,9 @@ impl<'d> Reader<'d> {
         !self.damaged.is_empty() && self.damaged.iter().any(of_table)
     }
 
-    /// Handles an unknown name that was certainly meant for a key: the entries of a table like `[task.control]` or
-    /// `[plaform]` exist, though at the wrong place. The entries of a map are read as well, to find their other
-    /// faults. `own` is the value under the key itself, and takes precedence.
+    /// Handles an unknown name that the author certainly meant as a key: the entries of a table like `[task.control]`
+    /// or `[plaform]` exist, though at the wrong place. The entries of a map are read as well, to find their other
+    /// faults. `own` is the value under the correct key, and takes precedence.
     fn meant(
         &mut self,
         path: &str,
@@ -336,7 +336,7 @@ impl<'d> Reader<'d> {
         }
         let near = nearest(name, keys.clone());
         if let (None, Some(header)) = (near, homes::header_of(name)) {
-            // The first such key reports it for the following ones.
+            // Only the first such key is reported, for all that follow.
             if self.strayed.insert((path.to_owned(), header.clone())) {
                 self.faults.push(fault.help(format!(
                     "it is a key of `{header}`: write that header above it, or move it there"
@@ -454,7 +454,7 @@ impl<'d> Reader<'d> {
         let own = |name: &&str| homes::has_key(inner, name) || homes::header_of(name).is_some();
         let stray: Vec<&str> = loose.filter(own).collect();
         let Some(first) = stray.first() else { return stray };
-        // The missing header: an entry of this map, whose name is not known, or the table that follows it.
+        // The missing header: that of an entry of this map, whose name is not known, or that of another table.
         let header = match stray.iter().all(|name| homes::has_key(inner, name)) {
             true => Some(format!("[{path}.…]")),
             false => stray.iter().find_map(|name| homes::header_of(name)),
@@ -521,7 +521,7 @@ impl<'d> Reader<'d> {
         }
         if matches!(choice.by, By::Presence) {
             self.faulty.insert(path.to_owned());
-            // The report of such a key says the same.
+            // The fault of a key that `habits` knows says the same.
             let habit = |name: &&str| habits::key(choice.variants[0].table.noun, name).is_some();
             if !self.hurt(path, node) && !names.iter().any(habit) {
                 let selectors = selectors.map(|name| format!("`{name}`")).collect::<Vec<_>>();
@@ -553,7 +553,8 @@ fn word_of<'n, 't>(choice: &Choice, key: &str, node: &'n Node<'t>) -> Option<(&'
     exact.or_else(meant).map(|(name, node)| (name.as_ref(), node))
 }
 
-/// The word; as an error, the known word that is not in this version, if there is one.
+/// The word if this version has it; otherwise, as an error, the known word that this version does not have, if there
+/// is one.
 fn word(words: &'static [Word], text: &str) -> Result<&'static str, Option<&'static Word>> {
     match words.iter().find(|word| word.name == text) {
         Some(word) if word.now => Ok(word.name),

@@ -18,7 +18,7 @@ pub fn render(diagnostics: &[Diagnostic], sources: &[&Source], color: bool, widt
     render_apart(diagnostics, sources, color, width, APART)
 }
 
-/// The same; places that are more than `apart` lines from each other are shown separately.
+/// As [`render`]; places that are more than `apart` lines from each other are shown separately.
 fn render_apart(
     diagnostics: &[Diagnostic],
     sources: &[&Source],

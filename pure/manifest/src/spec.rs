@@ -26,7 +26,7 @@ pub(crate) struct Key {
 pub(crate) enum Need {
     /// It must be present.
     Required,
-    /// It must be present, and a rule of the model reports it if not.
+    /// It must be present; a rule of the model reports its absence.
     Ruled,
     /// It may be left out.
     Optional,
@@ -99,7 +99,7 @@ impl Choice {
 
 /// A table that can be chosen.
 pub(crate) struct Variant {
-    /// The key, or the word, that chooses it.
+    /// The key, or the word, that chooses this variant.
     pub(crate) selector: &'static str,
     pub(crate) table: &'static Table,
 }
@@ -108,7 +108,7 @@ pub(crate) struct Variant {
 pub(crate) enum By {
     /// The presence of the variant's key.
     Presence,
-    /// The word at this key; the first variant if it is left out.
+    /// The word at this key; without the key, the first variant is chosen.
     Word(&'static str),
 }
 

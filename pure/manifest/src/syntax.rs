@@ -18,8 +18,8 @@ use crate::tree::{Node, Value};
 pub(crate) struct Parsed<'t> {
     pub(crate) root: Node<'t>,
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// Tables in which something could not be parsed, by the start of their header: a key that seems missing there
-    /// may be just that.
+    /// Tables of which a part could not be parsed, by the start of their header: a key that seems missing there may be
+    /// in that part.
     pub(crate) damaged: BTreeSet<usize>,
     /// Whether so much could not be parsed that the rest is meaningless.
     pub(crate) lost: bool,
@@ -45,7 +45,7 @@ const BLANKED_MAX: usize = 8;
 /// most of the text, only the first is reported: the text is not a manifest.
 const FEW: usize = 8;
 
-/// Makes a text parsable to its end, if only a few lines prevent that.
+/// Makes a text parsable to its end if only a few lines prevent that.
 fn blank(text: &str) -> Blanked {
     let mut blanked = Blanked { text: text.to_owned(), complaints: Vec::new() };
     quote(&mut blanked);
@@ -64,8 +64,8 @@ fn blank(text: &str) -> Blanked {
     blanked
 }
 
-/// An unterminated string within `{ … }` or `[ … ]` swallows the closing bracket, and then all that follows. Such a
-/// value is replaced by a string of its own, up to the end of the line.
+/// An unterminated string within `{ … }` or `[ … ]` swallows the closing bracket, and then all that follows. This
+/// replaces such a value, up to the end of its line, by a terminated string.
 fn quote(blanked: &mut Blanked) {
     for complaint in read(&blanked.text).1 {
         let at = complaint.at.start;
@@ -86,8 +86,8 @@ fn quote(blanked: &mut Blanked) {
     }
 }
 
-/// A `{ … }` or `[ … ]` whose line ends as if it were complete, and which the following text does not continue, was
-/// not closed: it is replaced in the same way.
+/// A `{ … }` or `[ … ]` was not closed if its line ends as if the value were complete and the following text does not
+/// continue it. This replaces such a value in the same way.
 fn close(blanked: &mut Blanked) {
     if read(&blanked.text).1.is_empty() {
         return;
@@ -149,7 +149,8 @@ fn read(text: &str) -> (DeTable<'_>, Vec<Complaint>) {
     (table.into_inner(), complaints)
 }
 
-/// Parses a text as far as possible. `room` holds another text of the same length, if that one can be parsed further.
+/// Parses a text as far as possible. If the parser finds an error, `room` then holds the text with blanked lines, of
+/// the same length, which can be parsed further.
 pub(crate) fn parse<'t>(file: usize, text: &'t str, room: &'t OnceCell<Blanked>) -> Parsed<'t> {
     let (table, complaints) = read_on(text, room);
     let (doubles, mut complaints): (Vec<_>, Vec<_>) =
@@ -210,7 +211,7 @@ fn damaged(
     at.map(|at| owner(headers, at).map_or(0, |(start, _)| *start)).collect()
 }
 
-/// Whether a complaint is about a line that is a header, or was meant for one.
+/// Whether a complaint is about a line that is a header, or was meant as one.
 fn is_at_header(text: &str, complaint: &Complaint) -> bool {
     let header = line_of(text, complaint.at.start).split('#').next().unwrap_or_default().trim();
     header.starts_with('[') || (header.ends_with(']') && !header.contains(['=', '[']))
@@ -224,7 +225,7 @@ fn one_per_line(file: usize, text: &str, complaints: &[Complaint]) -> Vec<Diagno
 }
 
 /// Keeps only the first of the diagnostics if they are about most lines of the text, which is then no manifest.
-/// Returns whether that is so.
+/// Returns whether it has done so.
 fn keep_one_of_many(text: &str, diagnostics: &mut Vec<Diagnostic>) -> bool {
     let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
     if diagnostics.len() < FEW || 2 * diagnostics.len() <= lines {
@@ -236,7 +237,8 @@ fn keep_one_of_many(text: &str, diagnostics: &mut Vec<Diagnostic>) -> bool {
     true
 }
 
-/// The duplicates that do not follow from another one: whether each is in a header, and the table that it is in.
+/// The duplicates that do not follow from another duplicate; for each, whether it is in a header, and the table that
+/// it is in.
 fn unrelated<'c, 'n, 't>(
     text: &str,
     headers: &[(usize, &'n Node<'t>)],
@@ -299,8 +301,8 @@ fn owner<'h, 'n, 't>(headers: &'h [(usize, &'n Node<'t>)], at: usize) -> Option<
 }
 
 /// Keeps only the first of several complaints within one value: the others follow from it. An unclosed bracket
-/// swallows the rest of the text; then the opening is reported, unless the first mistake is on its line. Returns
-/// whether something was swallowed.
+/// swallows the rest of the text; then the opening bracket is reported, unless the first mistake is on the line of
+/// that bracket. Returns whether a bracket swallowed text.
 fn within_values(root: &Node<'_>, text: &str, complaints: &mut Vec<Complaint>) -> bool {
     let mut kept = Vec::<Complaint>::new();
     let mut lost = false;
@@ -317,7 +319,7 @@ fn within_values(root: &Node<'_>, text: &str, complaints: &mut Vec<Complaint>) -
         let missing = complaint.message.starts_with("missing ");
         let swallowed = unclosed || (starts_line && (missing || opening.is_some()));
         lost |= swallowed;
-        // If no value shows where it was opened, an earlier mistake does.
+        // If no value shows where the bracket was opened, an earlier mistake does.
         let known = swallowed && opening.is_none() && !kept.is_empty();
         if !(follows || known) {
             kept.push(complaint);

@@ -10,9 +10,9 @@ use toml::de::{DeTable, DeValue};
 #[derive(Clone, Debug)]
 pub(crate) struct Node<'t> {
     pub(crate) file: usize,
-    /// The place of its key; for items of a list, of the value itself.
+    /// The place of its key; for items of a list, the place of the value itself.
     pub(crate) key: Range<usize>,
-    /// The place of its value; for a table with a header, of the header.
+    /// The place of its value; for a table with a header, the place of the header.
     pub(crate) span: Range<usize>,
     pub(crate) value: Value<'t>,
 }
@@ -114,7 +114,7 @@ impl<'t> Node<'t> {
 fn entries<'t>(file: usize, table: DeTable<'t>, errors: &[usize]) -> Entries<'t> {
     let mut entries = table
         .into_iter()
-        // Without keys that the parser invented where one was missing.
+        // Drops keys that the parser invented where a key was missing.
         .filter(|(key, _)| !key.span().is_empty())
         .map(|(key, value)| {
             let (at, span) = (key.span(), value.span());
