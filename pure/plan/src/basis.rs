@@ -29,7 +29,7 @@ pub struct Basis {
     pub execution_times: Vec<TimeBasis>,
     /// The costs of the machine that the proof includes.
     pub overheads: Vec<OverheadBasis>,
-    /// What the proof assumes of the machine; a run looks for what breaks it.
+    /// What the proof assumes of the machine; a run looks for violations.
     pub assumptions: Vec<String>,
     /// How many of these figures are guesses, defaults included.
     pub guesses: usize,

@@ -10,7 +10,8 @@ use taut_policy::{Arrival, Flow, LocalRule, LockingProtocol, Overrun, Scheduling
 use crate::{ClassPlan, CorePlan, Plan, ResourcePlan, TaskPlan};
 
 impl Plan {
-    /// The rule of a core: if one of its tasks uses a resource under deadline floors, all of its resources have them.
+    /// The rule of a core: if one of its tasks uses a resource under deadline floors, all of its resources have
+    /// deadline floors.
     pub fn local_rule(&self, core: &CorePlan) -> LocalRule {
         let here =
             |user: &String| self.task(user).and_then(|task| self.cpu_of(&self.tasks[task])) == Some(core.cpu);
@@ -40,7 +41,8 @@ impl Plan {
         levels.len() + others
     }
 
-    /// Whether the task never leaves the scheduling rule: no two jobs of such tasks of one level have begun at once.
+    /// Whether the task never leaves the scheduling rule. Of all such tasks of one level, at most one job has begun at
+    /// a time.
     fn stays(&self, task: &TaskPlan) -> bool {
         let ClassPlan::RealTime { arrival, on_overrun, budget, .. } = &task.class else { return false };
         let across =

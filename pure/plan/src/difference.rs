@@ -10,11 +10,11 @@ use crate::{Plan, digest};
 pub enum InputChange {
     /// Its content has changed.
     Changed(String),
-    /// The plan was made from it, and it is not given now.
+    /// The plan was made from this text, and the caller does not give it now.
     Missing(String),
-    /// It is given now, and the plan was not made from it.
+    /// The caller gives this text now, and the plan was not made from it.
     Added(String),
-    /// The same texts, in another order; a later overlay wins.
+    /// The texts are the same, but in another order; a later overlay takes precedence.
     Reordered,
 }
 

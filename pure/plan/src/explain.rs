@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use crate::{Arrival, ChannelPlan, ClassPlan, Plan, StepPlan, Term};
 
-/// Rows of (what, detail, time), columns aligned, a rule and the sum below.
+/// Rows of (what, detail, time) in aligned columns, then a line, then the sum.
 fn table(rows: &[[String; 3]], sum: &[String; 3]) -> String {
     let width =
         |column: usize| rows.iter().chain([sum]).map(|row| row[column].chars().count()).max().unwrap_or(0);
@@ -20,9 +20,9 @@ fn table(rows: &[[String; 3]], sum: &[String; 3]) -> String {
 
 /// How the bound of a task is made up; `None` if there is no such task.
 ///
-/// One row per term, in the order of the equation, and their sum: the bound, or, if none is proven, the demand
-/// until the deadline, which is more than that deadline. Each row is rounded up by itself, so the rows can add up
-/// to a little more than the sum shows; the plan has the exact times.
+/// One row per term, in the order of the equation, and their sum: the bound, or, if none is proven, the demand until
+/// the deadline, which is more than that deadline. Each row is rounded up by itself, so the rows can add up to a
+/// little more than the shown sum; the plan has the exact times.
 pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
     let task = &plan.tasks[plan.task(name)?];
     let ClassPlan::RealTime { cpu, priority, arrival, deadline, response, test, terms, .. } = &task.class

@@ -22,9 +22,9 @@ pub fn digest(bytes: &[u8]) -> String {
 pub enum LockError {
     /// It has another format version.
     Version(u32),
-    /// It cannot be parsed; then the parser's message, with line and column.
+    /// It cannot be parsed. Holds the parser's message, with line and column.
     Malformed(String),
-    /// Its digest is not that of its content: somebody changed it after it was written. Then the content as it is
+    /// Its digest is not that of its content: somebody changed it after it was written. Holds the content as it is
     /// now, which nothing has checked.
     Edited(Box<Plan>),
     /// Its digest fits, but it breaks a rule that every plan of `taut plan` keeps.
@@ -60,7 +60,7 @@ impl fmt::Display for LockError {
 
 impl std::error::Error for LockError {}
 
-/// Something that the plan proves and that cannot be executed.
+/// Something that the plan proves and that this version cannot execute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotExecuted {
     /// What it is, to follow "does not execute".
@@ -78,7 +78,7 @@ const HEAD: &str = "\
 /// The key of the digest, which covers everything else.
 const DIGEST: &str = "digest";
 
-/// The key of [`Plan::overrides`], and what it was in locks of November 2026 and before.
+/// The key of [`Plan::overrides`], and the key that plans of November 2026 and before had for it.
 const OVERRIDES: [&str; 2] = ["overrides", "wish"];
 
 /// The plan as TOML. The digest is that of this text, so comments and spaces of the file may change. `overrides` is the
@@ -89,14 +89,15 @@ fn body(plan: &Plan, overrides: &str) -> Result<String, LockError> {
     Ok(text::write(&table.into_iter().map(|(key, value)| (named(key), value)).collect()))
 }
 
-/// Whether a digest is that of a plan, by the key of today or of before.
+/// Whether a digest is that of a plan, written with today's key of the overrides or with the earlier key.
 fn fits(plan: &Plan, claimed: &str) -> Result<bool, LockError> {
     let [now, before] = OVERRIDES;
     let is_of = |key| Ok(digest(body(plan, key)?.as_bytes()) == claimed);
     Ok(is_of(now)? || (!plan.overrides.is_empty() && is_of(before)?))
 }
 
-/// Takes the digest out of a lock's text and leaves spaces, so that the parser's columns are those of the file.
+/// Takes the digest out of the text of a `taut.lock` and leaves spaces, so that the parser's columns are those of the
+/// file.
 fn without_digest(text: &str) -> (String, Option<String>) {
     let (mut rest, mut found) = (String::with_capacity(text.len()), None);
     let mut above = true;
@@ -121,7 +122,7 @@ impl Plan {
     /// The most jobs of a dispatched core that may have begun at once.
     pub const BEGUN_MAX: usize = 90;
 
-    /// What the plan proves and this version cannot execute; none if it can execute all of it.
+    /// What the plan proves and this version cannot execute; none if this version can execute all of the plan.
     pub fn not_executed(&self) -> Option<NotExecuted> {
         let locks = self.resources.iter().map(|of| ("resource", &of.name, of.protocol, of.users.len()));
         let states = self.channels.iter().filter_map(|channel| {

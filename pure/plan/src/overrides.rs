@@ -6,12 +6,12 @@
 use serde::{Deserialize, Serialize};
 use taut_policy::{Aim, Mechanism};
 
-/// What the caller asks for beside the manifest. A plan that was made with overrides is made with them again until
-/// the manifest changes.
+/// What the caller asks for beside the manifest. A plan that was made with overrides is made with the same overrides
+/// again until the manifest changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Overrides {
-    /// What mechanisms are chosen for, instead of the manifest's aim.
+    /// The aim of the choice of mechanisms, instead of the manifest's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minimise: Option<Aim>,
     /// Mechanisms of channels, instead of the manifest's.

@@ -25,16 +25,17 @@ pub struct ServerPlan {
     /// Why that priority, if the plan chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority_reason: Option<String>,
-    /// C_s: how long its tasks run at most per period.
+    /// C_s: the longest time for which its tasks run in a period.
     pub budget: Duration,
     /// T_s.
     pub period: Duration,
-    /// R_s: bound on the time from a replenishment until the budget is used up, if there is that much work; none if
-    /// this is not shown to be within the period.
+    /// R_s: bound on the time from a replenishment until the budget is used up, if there is that much work; none if no
+    /// such bound within the period is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Duration>,
     /// Bound on the time from a request of a whole budget until it is served, if nothing is queued ahead of it. For
-    /// best-effort tasks it counts from when the thread becomes ready: the server looks for that once per period.
+    /// best-effort tasks the bound counts from the instant at which the thread becomes ready; the server looks for
+    /// ready threads once per period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served: Option<Duration>,
     /// The tasks that run in it.
@@ -42,7 +43,7 @@ pub struct ServerPlan {
 }
 
 impl Plan {
-    /// The server that a task runs in; none if it is in none.
+    /// The server that a task runs in; none if the task runs in no server.
     pub fn server_of(&self, task: &str) -> Option<&ServerPlan> {
         self.servers.iter().find(|server| server.tasks.iter().any(|other| other == task))
     }

@@ -38,7 +38,8 @@ pub struct Plan {
     /// The overrides that the plan was made with.
     #[serde(default, alias = "wish", skip_serializing_if = "Overrides::is_empty")]
     pub overrides: Overrides,
-    /// How states whose mechanism was open were decided, if some of them could have a lock.
+    /// How the planner chose the mechanisms of states that the manifest left open, if some of these states could have
+    /// a lock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<DecisionPlan>,
     /// The costs of the machine that the proof includes.
@@ -82,16 +83,16 @@ pub struct Input {
     pub hash: String,
 }
 
-/// How states whose mechanism was open were decided.
+/// How the planner chose the mechanisms of states that the manifest left open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct DecisionPlan {
-    /// How many states.
+    /// The number of these states.
     pub states: u32,
     /// The aim of the decision.
     pub minimised: Aim,
-    /// Whether the search came to its end: by the analysis that it uses, no other selection is better. Otherwise its
-    /// limit stopped it, or the application is of a kind for which one state after another is tried.
+    /// Whether the search came to its end: by the analysis that it uses, no other selection is better. Otherwise a
+    /// limit stopped the search, or the application is of a kind for which the planner tries one state after another.
     pub best: bool,
 }
 
@@ -168,7 +169,7 @@ pub struct ServicePlan {
     pub name: String,
     /// Its persistent scope, in the process's map.
     pub persistent: ScopePlan,
-    /// Bound on all of its memory: its persistent scope and its tasks' scopes.
+    /// Bound on the memory of the service: its persistent scope and its tasks' scopes.
     pub memory: Size,
 }
 
@@ -254,10 +255,10 @@ pub struct Term {
     /// The task, resource or other cause of this term, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// How many times, if it is counted.
+    /// How many times the cause occurs, if the term counts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// How long in all.
+    /// The length of all occurrences together.
     pub time: Duration,
 }
 
@@ -314,10 +315,10 @@ pub struct ChoicePlan {
     pub writer: Duration,
     /// The same for a reader.
     pub reader: Duration,
-    /// The next mechanism that would do, everything else as it is.
+    /// The smallest other mechanism that the planner did not refuse, with everything else unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<OtherPlan>,
-    /// The smaller mechanisms that would not do, everything else as it is.
+    /// The smaller mechanisms that the planner refused, with everything else unchanged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cheaper: Vec<OtherPlan>,
 }
@@ -331,7 +332,8 @@ pub struct OtherPlan {
     /// Bytes of the object; none if the channel cannot have the mechanism.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Why it was not possible: a deadline or chain that would not be kept, or another reason; none if it was.
+    /// Why the mechanism was not possible: a deadline or chain that would not be kept, or another reason; none if it
+    /// was possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }
@@ -362,7 +364,7 @@ pub struct ReaderPlan {
     /// Whether it reads with a unit delay, in a synchronous flow.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub delayed: bool,
-    /// How it is kept from the writer of a state, if the mechanism has several ways.
+    /// How it gets a value of a state that the writer does not change meanwhile, if the mechanism has several ways.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub way: Option<Way>,
 }
@@ -380,16 +382,16 @@ pub struct ChainPlan {
     /// The bound on the age of data when the last task completes; none if not shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Duration>,
-    /// The latest reaction that the manifest allows, if it says so.
+    /// The longest reaction that the manifest allows, if the manifest limits it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_reaction: Option<Duration>,
     /// The bound on the time from an outside event, which the first task samples or which releases it, to the
     /// completion of the first job of the last task that shows this event or something newer; none if the manifest
-    /// does not ask, or if no bound is shown.
+    /// does not limit that time, or if no bound is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reaction: Option<Duration>,
-    /// What each step adds to the reaction. A periodic first task occurs twice: the wait since it has just sampled
-    /// comes first.
+    /// What each step adds to the reaction. A periodic first task occurs twice: its first entry is the wait of an
+    /// event that comes just after a sample.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reaction_path: Vec<StepPlan>,
 }

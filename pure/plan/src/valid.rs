@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a plan must be for code to rely on its numbers.
+//! The rules that a plan must keep for code to rely on its numbers.
 //!
 //! A `taut.lock` is a text: an editor, a merge or an attacker may have changed it. A [`ValidPlan`] keeps every rule
-//! below. No analysis runs here, so a false claim about time can be consistent and pass: rule V8 finds a changed
-//! bound only if its terms were not changed with it.
+//! below. No analysis runs here, so a false claim about time can be consistent and pass: rule V8 finds a changed bound
+//! only if the terms of that bound are unchanged.
 //!
 //! ```text
-//! V1  regions   each region begins at a multiple of a line, ends inside its map, lies behind the segment's header if
-//!               it is there, and shares no byte with another region; a map ends where its last region does, the
-//!               segment with the page; regions in different files of the segment share no page
-//! V2  names     each is well formed and unique; channels, servers, resources and services name what exists
-//! V3  counts    a position fits in 16 bits
-//! V4  channels  the mechanism serves these parties; entries and ways of readers, slots and bytes of the region are
-//!               those of that mechanism; a channel is in the segment if and only if a client is a party of it
+//! V1  regions   each region begins at a multiple of a line (128 bytes), ends inside its map, and shares no byte with
+//!               another region; a region of the segment lies behind the header of the segment; a map ends with its
+//!               last region, the segment with the page of its last region; regions in different files of the segment
+//!               share no page
+//! V2  names     each name is well formed and unique; tasks, channels, servers and resources refer to names that exist
+//! V3  counts    every position fits in 16 bits
+//! V4  channels  the mechanism serves the parties; entries and ways of readers, slots and bytes of the region are those
+//!               of the mechanism; a channel is in the segment if and only if a client is a party of it
 //! V5  triggers  a channel releases a reader if and only if the reader is a sporadic task with that trigger
 //! V6  tasks     the budget of a safe state is above zero and at most a second; cores exist, priorities are 1 to 98 (0
-//!               under EDF), times are longer than zero; only dispatched cores are asked for what Linux does not do
+//!               under EDF), times are longer than zero; what Linux does not do is asked of dispatched cores only
 //! V7  memory    the total is the sum of its parts
 //! V8  proof     if the plan is proven: each bound is the sum of its terms and at most the deadline, each chain is
-//!               kept, each server has its budget within its period, no core is overloaded, the memory is within its
-//!               limit
+//!               within its limits, each server has its budget within its period, no core is overloaded, the memory is
+//!               within its limit
 //! ```
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -44,7 +45,7 @@ use crate::{Arrival, ChannelPlan, ClassPlan, CorePlan, Place, Plan, ReaderPlan, 
 /// - two regions of one map, whatever scopes and channels they belong to, share no byte (V1);
 /// - the memory of a channel holds one object for as many parties as the channel has, and a channel that wakes a
 ///   reader has a line at its end for that (V4, V5);
-/// - a name of a task, channel, service, resource or server is that of one entry (V2).
+/// - no two tasks have one name, nor two channels, services, resources or servers (V2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValidPlan(Plan);
 
@@ -72,7 +73,7 @@ impl ValidPlan {
     }
 }
 
-/// A rule that a plan breaks: no plan of `taut plan` breaks one.
+/// The rule that a plan breaks. `taut plan` writes no plan that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid(String);
 
@@ -169,7 +170,7 @@ impl<'p> Known<'p> {
     }
 }
 
-/// The set of the items; an error if one occurs twice.
+/// The set of the items; an error if an item occurs twice.
 fn unique<T: Copy + Eq + Hash>(
     all: impl Iterator<Item = T>,
     twice: impl Fn(T) -> String,
@@ -209,7 +210,7 @@ fn regions(plan: &Plan) -> Result<(), Invalid> {
     files(plan)
 }
 
-/// Checks that the files of the segment, each from its first page to its last, share no page.
+/// Checks that no two files of the segment, each from its first page to its last, share a page.
 fn files(plan: &Plan) -> Result<(), Invalid> {
     // The header is in the file of the channels that no client writes.
     let mut files: BTreeMap<File<'_>, (u64, u64, &str)> = BTreeMap::new();
@@ -234,8 +235,8 @@ fn files(plan: &Plan) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Checks that the regions of a map are aligned and disjoint and begin at `start` or after it, and that the map
-/// ends with the last region, rounded up to a `unit`.
+/// Checks that the regions of a map are aligned and disjoint and begin at `start` or after it, and that the map ends
+/// with the last region, rounded up to a multiple of `unit`.
 fn apart(map: &mut [(Region, &str, &str)], (start, unit): (u64, u64), bytes: u64) -> Result<(), Invalid> {
     map.sort_by_key(|(region, ..)| (region.offset, region.size));
     let (mut end, mut before) = (start, None);
@@ -363,7 +364,7 @@ fn all_parties(channel: &ChannelPlan) -> impl Iterator<Item = (&str, bool)> {
     std::iter::once(writer).chain(channel.readers.iter().map(|reader| (reader.name.as_str(), reader.client)))
 }
 
-/// Counts the parties of a channel. Each exists, and is a party once.
+/// Counts the parties of a channel. Checks that each exists, and is a party only once.
 fn parties_of(known: &Known<'_>, channel: &ChannelPlan) -> Result<Parties, Invalid> {
     let name = &channel.name;
     for (party, client) in all_parties(channel) {
@@ -416,7 +417,7 @@ fn reader_of(
     Ok(())
 }
 
-/// Bytes of a channel's object and of the line that wakes its reader, if it has one; `None` if they do not fit.
+/// Bytes of a channel's object, and of the line that wakes its reader if the channel has one; `None` on overflow.
 fn object_bytes(channel: &ChannelPlan) -> Option<u64> {
     let slots = channel.buffers.unwrap_or(channel.capacity);
     let value = channel.size.checked_add(STAMP_BYTES)?;
