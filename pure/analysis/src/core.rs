@@ -24,8 +24,8 @@ pub struct CoreTask {
     pub deadline: Duration,
     /// J, without the release overhead of the machine.
     pub jitter: Duration,
-    /// How much sooner than T after its predecessor a job can run, as less urgent tasks see it: the back-to-back
-    /// effect of a server, on top of its J.
+    /// z: by how much less than T after its predecessor a job can run, as less urgent tasks see it: the back-to-back
+    /// effect of a server, in addition to J.
     pub back_to_back: Duration,
     /// S: its longest section that blocks more urgent tasks.
     pub non_preemptive: Duration,
@@ -96,8 +96,8 @@ pub struct Bound {
     pub from_release: Duration,
     /// From the arrival to the completion: the time that a deadline limits.
     pub from_arrival: Duration,
-    /// What the bound is made of; terms of zero length are left out, except [`BoundTerm::Own`] and
-    /// [`BoundTerm::Backlog`]. They sum to `from_arrival`, exactly.
+    /// The terms sum to `from_arrival`, exactly. A term of zero length is left out, unless it is [`BoundTerm::Own`] or
+    /// [`BoundTerm::Backlog`].
     pub terms: Vec<Term>,
 }
 
@@ -133,7 +133,7 @@ impl Core {
         &self.charged
     }
 
-    /// B of a task: the longest section of a less urgent one, and kernel blocking.
+    /// B of a task: the longest section of a less urgent task, and kernel blocking.
     ///
     /// # Errors
     /// [`Overflow`].
@@ -152,8 +152,8 @@ impl Core {
         Utilisation::fit(self.charged.iter().map(|task| (task.cost, task.period))).unwrap_or(false)
     }
 
-    /// U of the task, of all tasks that are at least as urgent, and of the probe; `None` if a period is zero. Above 1
-    /// the task cannot keep its deadline for ever, however long the deadline is.
+    /// U of the task, of all tasks that are at least as urgent, and of the probe; `None` if a period is zero. If this
+    /// is above 1, the task misses its deadline sooner or later, however long the deadline is.
     pub fn utilisation_at(&self, task: usize) -> Option<Utilisation> {
         let level = self.higher(task).chain([task, self.tasks.len()]);
         Utilisation::of(level.map(|i| (self.charged[i].cost, self.charged[i].period)))
@@ -213,8 +213,8 @@ impl Core {
         }))
     }
 
-    /// Whether all tasks keep their deadlines. Stops at the first task for which that is not shown. Faster than a
-    /// call of [`Core::response`] for each task.
+    /// Whether all tasks are shown to keep their deadlines. Stops at the first task that is not. Faster than a call of
+    /// [`Core::response`] for each task.
     pub fn holds(&self) -> bool {
         // The least urgent task first: it suffers the most interference, so if any task is late, this one usually is.
         let least = (0..self.tasks.len()).min_by_key(|&task| self.tasks[task].priority);
@@ -258,7 +258,7 @@ impl Core {
         preemptive::response(&subject, &above).is_ok_and(|verdict| verdict.holds())
     }
 
-    /// Whether the test is exact for a task: then a bound past its deadline means that some run misses it.
+    /// Whether the test is exact for a task: then a bound past its deadline means that the task misses it in some run.
     ///
     /// # Errors
     /// [`Overflow`] as for [`Core::response`].
@@ -268,14 +268,14 @@ impl Core {
         Ok(preemptive::is_exact(&subject, &above))
     }
 
-    /// The other tasks that are at least as urgent.
+    /// The other tasks that are at least as urgent as this task.
     pub fn higher(&self, task: usize) -> impl Iterator<Item = usize> + '_ {
         let priority = self.tasks[task].priority;
         (0..self.tasks.len()).filter(move |&j| j != task && self.tasks[j].priority >= priority)
     }
 
-    /// The tasks with which it interferes: less urgent ones, and equally urgent ones, since a tie counts against
-    /// both.
+    /// The tasks with which this task interferes: less urgent tasks, and equally urgent tasks, since a tie counts
+    /// against both.
     pub fn lower(&self, task: usize) -> impl Iterator<Item = usize> + '_ {
         let priority = self.tasks[task].priority;
         (0..self.tasks.len()).filter(move |&j| j != task && self.tasks[j].priority <= priority)

@@ -20,10 +20,10 @@ pub enum Verdict<B> {
 /// Why the limit could not be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why<B> {
-    /// The bound passes the limit: it is at least this value. The test is only sufficient here.
+    /// The bound passes the limit: the bound is at least this value. The test is only sufficient here.
     Passes(B),
-    /// More work arrives than is served, or waits that depend on each other grow without end: it is proven that there
-    /// is no bound.
+    /// Proven: there is no bound. More work arrives than is served, or waits that depend on each other grow without
+    /// end.
     Rate,
     /// The iteration gave up after this many steps.
     Steps(u32),
@@ -46,13 +46,13 @@ pub enum Assumption {
     FixedPriority,
     /// The cores are scheduled by earliest deadline first.
     Edf,
-    /// 0 < F ≤ C: a job ends with a region, not empty, in which nothing preempts it.
+    /// 0 < F ≤ C: a job ends with a non-empty region in which nothing preempts it.
     LastRegion,
     /// The tasks come in rate-monotonic order: the shorter the period, the more urgent.
     RateMonotonic,
     /// 0 < C_s ≤ R_s ≤ T_s: a server has a budget, and can use it up within a period.
     ServedInPeriod,
-    /// An event is periodic, or all of its activities are released before any activity of the next event can be.
+    /// An event is periodic, or all of its activities are released before the next event can release one.
     PeriodicEvent,
     /// The activity that the caller asks about exists.
     KnownActivity,

@@ -22,7 +22,7 @@ pub(crate) struct Row {
     pub(crate) jitter: u64,
     /// Its requests for global resources, positions in [`Contention::global`]; the longest section first.
     pub(crate) global: Range<usize>,
-    /// N_i: how often a job asks for a global resource.
+    /// N_i: how many requests for global resources a job makes.
     pub(crate) count: u64,
     /// Its critical sections on local resources, positions in [`Contention::local`].
     pub(crate) local: Range<usize>,
@@ -41,7 +41,7 @@ pub(crate) struct Use {
     pub(crate) count: u64,
     /// w: the longest section.
     pub(crate) length: u64,
-    /// Its position in [`Contention::global`], if it is there.
+    /// Its position in [`Contention::global`], if the resource is global.
     pub(crate) request: usize,
 }
 
@@ -171,8 +171,8 @@ impl Contention {
         Ok(Self { cores, resources, tasks, order, global, local, uses, uses_at, spin, ceilings })
     }
 
-    /// Changes, from `before` to `now`, by how much all sections on a resource are longer than when they were laid
-    /// out.
+    /// Makes all sections on a resource `now` ns longer than when they were laid out; until now they are `before` ns
+    /// longer.
     pub(crate) fn lengthen(&mut self, resource: usize, before: u64, now: u64) -> Result<(), Overflow> {
         let sections =
             || self.global.iter().chain(&self.local).filter(|section| section.resource == resource);
@@ -227,7 +227,7 @@ impl Contention {
     }
 
     /// How long one request from a core can wait in a first come, first served queue, if every other core has at most
-    /// one request in it and nothing disturbs its service.
+    /// one request in the queue and nothing delays the sections that it waits for.
     pub(crate) fn spin_once(&self, resource: usize, core: usize) -> u64 {
         self.spin[resource * self.cores + core]
     }

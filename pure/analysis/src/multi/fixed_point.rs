@@ -15,10 +15,10 @@
 //! Source      [Audsley93] equations 3 to 6; [Chen19] suspension as jitter: δ = R − C
 //! ```
 //!
-//! The iteration starts below the least solution (at w = C, or at a value known to be below it), and every step stays
-//! below it (A2), so it ends in the least solution, whatever the order of the steps. A task that passes its deadline
-//! ends the iteration: where blocking depends on other tasks' jobs, the equations count at most one job more than
-//! fits because all deadlines are kept, so then nothing is proven for any other task ([`Status::Depends`]).
+//! The iteration starts at or below the least solution (at w = C, or at a known lower bound of it), and no step passes
+//! that solution (A2). So the iteration ends there, whatever the order of the steps. A task that passes its deadline
+//! ends the iteration. Where blocking depends on other tasks' jobs, the equations count at most one job more than
+//! fits, because all deadlines are kept; if one is not, nothing is proven for any other task ([`Status::Depends`]).
 
 use taut_time::Duration;
 
@@ -39,7 +39,7 @@ pub const TERMS_MAX: u64 = 400_000_000;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Charge {
     pub(crate) spin: BlockingTerm,
-    /// Spinning of the job and of the jobs that interfere, all together: so it is not charged to those as S.
+    /// Spinning of the job and of the jobs that interfere, all together; no job is then charged S as well.
     pub(crate) shared: BlockingTerm,
     pub(crate) local: BlockingTerm,
     pub(crate) remote: BlockingTerm,
@@ -115,8 +115,8 @@ pub(crate) fn solve(
     solve_from(contention, &[], deferral, basis, |state| (0..tasks).map(|task| charge(task, state)).collect())
 }
 
-/// The same; `charges` gives those of all tasks. `least` holds values of w, by task, that no solution is below, as
-/// far as they are known.
+/// The same, where `charges` returns the charges of all tasks. `least` holds a lower bound of w in every solution, by
+/// task, as far as such bounds are known.
 pub(crate) fn solve_from(
     contention: &Contention,
     least: &[u64],
@@ -192,8 +192,8 @@ pub(crate) fn solve_from(
     Ok(Solved::Bounds(Bounds { tasks: bounds, rounds }))
 }
 
-/// What each task waits for, if each job ends within `windows` of its release; other terms are zero. A task without
-/// an entry in `windows` has a window of 0.
+/// What each task waits for, if each job ends within its task's entry of `windows`, counted from its release; other
+/// terms are zero. A task without an entry in `windows` has a window of 0.
 pub(crate) fn terms_at(
     contention: &Contention,
     windows: &[Duration],
@@ -221,7 +221,7 @@ impl Search<'_> {
         self.busy[task].checked_add(blocking).ok_or(Overflow)
     }
 
-    /// The demand of a task and the tasks above it in a window.
+    /// The demand, in a window, of a task and of the tasks of its core that are at least as urgent.
     fn demand(&mut self, task: usize, fixed: u64, window: u64) -> Result<u64, Overflow> {
         let higher = self.contention.tasks[task].higher.len();
         self.terms += u64::try_from(higher).unwrap_or(u64::MAX);

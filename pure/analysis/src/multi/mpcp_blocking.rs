@@ -23,14 +23,15 @@
 //! ```
 //!
 //! **Local blocking.** Each time that a job starts, or continues after a request, a less urgent task of its core can
-//! be inside one section or be waiting for one, which it then executes before the job: it cannot make a second
-//! request while the job is ready. Under ceilings only one such task can hold a local resource that matters, and it
-//! is then not in a global section too. The original has global resources only; c is ours.
+//! be inside one section or be waiting for one, which that task then executes before the job: the task cannot make a
+//! second request while the job is ready. Under ceilings only one such task can hold a local resource that matters,
+//! and it is then not in a global section too. The source has global resources only; c is our addition.
 //!
-//! **Non-preemptive stretches** are ours too, p: a job spins for another global resource and uses it. When a holder
-//! continues, one such stretch may run on its core, and none begins before the holder is done: no job below it runs.
-//! A task is either in such a stretch or has a section of the other kind open, so it adds the larger of both. The
-//! same holds when a job starts or continues. All p are 0 where jobs suspend for every global resource.
+//! **Non-preemptive stretches**, p, are our addition too: in one, a job spins for another global resource and uses it.
+//! When a holder continues, one such stretch may run on the holder's core, and no other begins before the holder is
+//! done, because no less urgent job runs. A task is either in such a stretch or has a section of the other kind open,
+//! so it adds the larger of the two. The same holds when a job starts or continues. All p are 0 where jobs suspend for
+//! every global resource.
 
 use taut_time::Duration;
 
@@ -144,7 +145,7 @@ fn held(contention: &Contention, how: Suspension<'_>, ceilings: &[u32]) -> Resul
 struct OnCore {
     /// Σ g.
     sections: u64,
-    /// The longest p − g and its task; and the longest of another task.
+    /// The longest p − g and its task; and the longest of any other task.
     longest: (u64, usize),
     second: u64,
 }

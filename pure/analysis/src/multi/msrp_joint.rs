@@ -8,30 +8,30 @@
 //!             V_i = min( S_i + Σ_{h∈hp} m_h · S_h + L_i,  V'_i );  S of `msrp_holistic`, L of `msrp_gai01`
 //!             V'_i = Σ_q Σ_{E ≠ E_i} top(F_q)  +  max( c_i,  max { Σ_{E ≠ E_i} next(F_q) + w_lq : l∈lp, q } )
 //!             F_q = N_iq + Σ_{h∈hp} m_h · N_hq
-//!             of the sections on q that tasks of E can have in the window, x ⌈(w_i + R_x) / T_x⌉ · N_xq of length
-//!             w_xq: top(F) the sum of the F longest, next(F) the longest after those
+//!             In the window a task x of E can have ⌈(w_i + R_x) / T_x⌉ · N_xq sections on q of length w_xq. Of the
+//!             sections of all x, top(F) is the sum of the F longest, next(F) the longest after those
 //! Symbols     [ns] w_i from release, R_x from arrival, C cost without spinning, J jitter, T period, N requests of a job,
 //!             w_lq longest section, E core, c_i longest section of a less urgent task on a local resource with a
 //!             ceiling at least as urgent as i; hp, lp: same core
 //! Assumes     as `msrp_holistic`
 //! Verdict     sufficient; never more than `msrp_holistic`
 //! Cost        rounds of the outer iteration, few
-//! Source      [Wieder13] blocking as a mixed-integer linear program, with these rows; its solution is ours
+//! Source      [Wieder13] blocking as a mixed-integer linear program, with these rows; solved here without a solver
 //! ```
 //!
 //! **Why.** Let a stretch start at t in which some job of i or hp is pending at all times, and none just before t,
-//! and let a job be released in it. During the stretch the core executes these jobs, or spins for them, or executes
-//! or spins for the one less urgent job that was in a section or spinning at t. Up to t + w, m_h jobs of h are
-//! released and, as w + J ≤ D ≤ T, one of i. They request q F_q times, and the less urgent job once, if it did not
-//! hold a local resource. Each such request waits for at most one section of each other core, as it is not preempted
-//! and queues are first come, first served, and no section executes twice. So w bounds all work of the stretch, which
-//! ends by t + w.
+//! and let a job of i be released in it. During the stretch the core executes these jobs, or spins for them, or
+//! executes or spins for the one less urgent job that was in a section or spinning at t. Up to t + w, m_h jobs of h
+//! are released and, as w + J ≤ D ≤ T, one of i. These jobs make F_q requests for q, and the less urgent job makes one
+//! if it did not hold a local resource. Each such request waits for at most one section of each other core, as the
+//! job is not preempted and queues are first come, first served, and no section executes twice. So w bounds all work
+//! of the stretch, which ends by t + w.
 //!
 //! As a program: X are the parts of remote requests that delay one of the F_q requests, Y those that delay the less
-//! urgent job's request, and A_q says whether that was for q: Σ_{x on E} X_xq ≤ F_q, Σ_{x on E} Y_xq ≤ A_q,
+//! urgent job's request, and A_q is 1 if that request is for q: Σ_{x on E} X_xq ≤ F_q, Σ_{x on E} Y_xq ≤ A_q,
 //! X + Y ≤ requests, Σ A ≤ 1. For each choice of A, every row is about one q and one E, so the longest sections are
-//! the maximum: no solver is needed. The other operand of min counts what each job can meet in its own window, which
-//! may be less.
+//! the maximum: no solver is needed. The other operand of min counts the sections that each job can meet in its own
+//! window; their sum may be less.
 
 use taut_model::TaskSet;
 
@@ -43,7 +43,7 @@ use super::msrp_holistic::spins;
 use super::remote::{Question, Sections, sections};
 use crate::{Overflow, Verdict};
 
-/// Bounds the response times of all tasks of a set; every core is of fixed priority.
+/// Bounds the response times of all tasks of a set; every core is scheduled by fixed priority.
 ///
 /// # Errors
 /// [`Overflow`] if a bound, or the first value past a deadline, does not fit in 64 bits.
@@ -149,7 +149,7 @@ impl Fixed {
                 questions[resource].push(Question { core: row.core, window, count: asked[resource] });
             }
         }
-        // 2. The longest sections, and the one after them, which a less urgent request may meet.
+        // 2. The longest sections, and the section after them, for which a less urgent request may wait.
         let answers = questions.iter().enumerate();
         let answers = answers.map(|(resource, questions)| sections(contention, resource, state, questions));
         let answers = answers.collect::<Result<Vec<_>, Overflow>>()?;
@@ -281,7 +281,7 @@ mod tests {
                     asked[request.resource] = count.ok_or(Overflow)?;
                 }
             }
-            // 2. The longest sections, and the one after them, which a less urgent request may meet.
+            // 2. The longest sections, and the section after them, for which a less urgent request may wait.
             let (mut shared, mut local) = (BlockingTerm::default(), BlockingTerm::default());
             for &lower in contention.lower(task) {
                 local = local.larger(contention.ceiling_section(task, lower));

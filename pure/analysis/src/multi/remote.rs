@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! How long the sections of other cores are that can occur in a window: of each core, the longest ones.
+//! The total length of the sections of other cores that can occur in a window: of each core, the longest sections.
 //!
 //! ```text
 //! Asked       for a core, a window w and a number F, of a resource:
@@ -17,9 +17,10 @@
 //! [`together`] answers all questions about a resource, the shortest window first. Order the sections of E from the
 //! longest to the shortest. If those of x have the numbers s to e, top_E has slope w_xq between F = s and F = e, and
 //! next_E is the slope of top_E at F. So Σ top and Σ next are the sum and the slope of what all sections of all cores
-//! add, and two sums over the numbers at which slopes change give both. A longer window changes s and e only where it
-//! holds one job more of a task, and behind that. That takes questions + changes steps, each as long as the logarithm
-//! of the number of different F; changes depend on the windows and periods, not on the number of cores.
+//! add, and two sums over the numbers at which slopes change give both. A longer window changes s and e only for a
+//! task of which it holds one job more, and for the sections behind that task's. The whole takes questions + changes
+//! steps, each logarithmic in the number of different F; the number of changes depends on the windows and periods, not
+//! on the number of cores.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -186,7 +187,7 @@ fn together(
             let most = held(contention, state, uses[x].task, uses[x].count, question.window);
             let before = of_use[group.start..x].iter().fold(0u64, |sum, most| sum.saturating_add(*most));
             if before >= end {
-                // The uses before it are enough for every question, and stay so.
+                // The uses before this one are enough for every question, and stay so.
                 continue;
             }
             for (sign, most) in [(-1, of_use[x]), (1, most)] {
@@ -218,7 +219,7 @@ fn together(
     Ok(answers)
 }
 
-/// The same as [`of_core`] for the question's own core, in 128 bits: what does not fit in 64 is subtracted again.
+/// The same as [`of_core`] for the question's own core, in 128 bits: a sum over 64 bits is subtracted again later.
 fn of_core_wide(contention: &Contention, resource: usize, state: &State, question: Question) -> (i128, i128) {
     let (mut sum, mut left) = (0i128, question.count);
     for own in contention.uses(resource, question.core) {
@@ -246,8 +247,8 @@ fn groups(contention: &Contention, resource: usize) -> Vec<std::ops::Range<usize
     groups
 }
 
-/// The least window longer than this one that holds one job more: the first w with w + R > k · T, if this one holds k
-/// jobs.
+/// The least window that is longer than `window` and holds one job more: if `window` holds k jobs, the first w with
+/// w + R > k · T.
 fn one_more(contention: &Contention, state: &State, task: usize, window: u64) -> Option<u64> {
     let jobs = contention.jobs(task, window, state.response[task]);
     let reach = u128::from(jobs) * u128::from(contention.tasks[task].period) + 1;

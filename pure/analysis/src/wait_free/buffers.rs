@@ -13,8 +13,8 @@
 //! Symbols     P readers; M slow ones, which the protocol protects; N buffers that time demands for the others (fast),
 //!             0 if there are none; writes: the most that can touch a fast read, of [`super::writes_during_read`]
 //! Assumes     A1 one writer   A2 a slow reader has one read at a time   A3 the writer's search for a buffer begins
-//!             behind the newest one and goes round   A4 `writes` bounds the writes that touch a fast read
-//! Verdict     exact: with a buffer less (a row, for Double Buffer) some run fails; `printed` is not even sound
+//!             behind the newest buffer and goes round   A4 `writes` bounds the writes that touch a fast read
+//! Verdict     exact: with one buffer fewer (one row, for Double Buffer) some run fails; `printed` is not even sound
 //! Cost        constant
 //! Source      [Huang02, sections 2.2, 3.1 to 3.4, Fig. 9]; [Peterson83], [Vidyasankar90]
 //! ```
@@ -177,7 +177,7 @@ mod tests {
     /// The same for Double Buffer; and whether a scan can find all rows in use, after which it begins again.
     fn double_buffer(slow: usize, rows: usize) -> (u8, bool) {
         type State = (Vec<Slow>, Vec<[u8; 2]>);
-        // Per row, the age of the column that was written last, and of the other.
+        // Per row, the age of the column that was written last, and that of the other column.
         let mut ages = vec![[OLD; 2]; rows];
         ages[0][0] = 0;
         let start: State = (vec![Slow::Out; slow], ages);

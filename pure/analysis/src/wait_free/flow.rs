@@ -10,12 +10,13 @@
 //!               some                           n_lp + 3                      n_lp + n_hp + 2
 //!             TCCP, protected by time: max over readers of ⌈(L + J_w) / T_w⌉ + (1 below the writer, 2 above)
 //! Symbols     n_lp, n_hp readers of lower and of higher priority than the writer
-//!             [ns] L longest time from a reader's activation to the end of its job; T_w the writer's period, J_w by
-//!             how much its activation is late at most
+//!             [ns] L longest time from a reader's activation to the end of its job; T_w the writer's period, J_w the
+//!             most by which the writer's activation is late
 //! Assumes     A1 a task has one job at a time: R ≤ T   A2 an activation, which fixes what a reader reads, is one step;
-//!             the writer's comes before its readers' of the same instant   A3 on several cores a reader below the
-//!             writer waits until its value is complete (that is in L and R)   A4 a reader below the writer reads the
-//!             job activated last, one above it the job before that (a unit delay)
+//!             at one instant the writer's activation comes before those of its readers   A3 on several cores a reader
+//!             below the writer waits until the writer's value is complete (L and R include this)   A4 a reader below
+//!             the writer reads the value of the job activated last, a reader above it that of the job before (a unit
+//!             delay)
 //! Verdict     exact: a search of all states of up to 3 readers needs as many; for TCCP arrivals are searched
 //! Cost        one pass
 //! Source      [Han14, II-C] for protocols and semantics, [Sofronis06] for the idea; counts are own, those of the paper
@@ -24,8 +25,8 @@
 //!
 //! **Why, DBP.** Each active reader holds one buffer, and the writer's new job needs one that no reader holds; if
 //! there are readers above, the value of the last job is kept for them too. On one core, all readers above the writer
-//! that are active when it is activated were activated before it ran, so they hold the same old value: one buffer for
-//! all.
+//! that are active when the writer is activated were activated before it ran, so they hold the same old value: one
+//! buffer for all.
 //!
 //! **Why, TCCP.** Let a reader be activated at t, and let k be the last job activated by then. Job k + 1 is activated
 //! after t, and job k + n not before t + (n − 1) T_w − J_w. From n − 1 = ⌈(L + J_w) / T_w⌉ on, that is not before

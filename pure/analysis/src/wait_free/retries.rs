@@ -11,25 +11,26 @@
 //! Symbols     [ns] a longest, b shortest time of one attempt, from its first look at the counter to the next
 //!             attempt's; w longest time of a write; T_w least time between the writer's arrivals, R_w from an arrival
 //!             to the end of its write, J_w from an arrival to its release; D the longest that the reader's job lasts
-//!             X from the begin of the first attempt to the end of the one that succeeds
+//!             X from the start of the first attempt to the end of the one that succeeds
 //! Assumes     A1 T_w, b > 0, b ≤ a, w ≤ R_w   A2 one write per job, jobs in order   A3 a, b and w include all
 //!             preemption   A4 attempts follow each other at once
-//!             same core: A5 fixed priorities, the reader below the writer, so that a write is one instant for it;
-//!             the writer does not suspend itself while it writes
+//!             same core: A5 fixed priorities, the reader below the writer, so that a write is one instant for the
+//!             reader; the writer does not suspend itself while it writes
 //! Verdict     sufficient; s is attained. No bound if writes come too fast: min(s · a, w + 2 a) ≥ T_w
 //! Cost        pseudo-polynomial, limited by steps
 //! Source      [Kopetz93], as reported in [PerezRuiz20, IV-B]; same core: [Anderson97]; the form with R_w is own
 //! ```
 //!
 //! **Other core.** An attempt fails only if it touches a write, ends included. Of consecutive attempts that touch one
-//! write of length w, two stick out of it and ⌊w / b⌋ do not. They all lie within w + 2 a. A closed window of length
-//! X touches a write only if its job arrived in the X + R_w before the window's end. So the second term bounds the
-//! time of all failed attempts in the window, and at the first X that solves the equation the read is over.
+//! write of length w, at most two extend beyond the write and at most ⌊w / b⌋ do not. They all lie within w + 2 a. A
+//! closed window of length X touches a write only if the write's job arrived at most X + R_w before the window's end.
+//! So the second term bounds the time of all failed attempts in the window, and the read ends by the first X that
+//! solves the equation.
 //!
 //! **Same core.** A write happens as a whole between two steps of the reader and fails the one attempt that it hits.
-//! Only jobs released while the reader's job is pending do so: a job released before is complete before the reader
-//! runs. The bound holds within D, so compute the reader's response time from its cost with the retries, [`cost`]; if
-//! that response time is within D, the assumption holds.
+//! Only a writer's job that is released while the reader's job is pending does so: an earlier one is complete before
+//! the reader runs. The bound assumes that the reader's job ends within D. To verify this, compute the reader's
+//! response time from its cost with the retries, [`cost`]: it must be at most D.
 
 use taut_time::Duration;
 
@@ -66,11 +67,11 @@ pub struct Attempt {
 pub struct Retries {
     /// Attempts that fail.
     pub retries: u64,
-    /// X: from the begin of the first attempt to the end of the last.
+    /// X: from the start of the first attempt to the end of the last.
     pub within: Duration,
 }
 
-/// s: attempts that one write can fail. The printed 3 is that of a write as long as an attempt.
+/// s: how many attempts can fail because of one write. The printed 3 is s for a write as long as an attempt.
 ///
 /// # Errors
 /// [`Overflow`] if an attempt may take no time: then there is no bound.
@@ -122,7 +123,7 @@ pub fn below_the_writer(deadline: Duration, writer: &Writer) -> Result<Verdict<u
     count((ns(deadline) + ns(writer.jitter)).div_ceil(ns(writer.period))).map(Verdict::Schedulable)
 }
 
-/// C of a job that reads once, `other` being the execution outside the read and `attempt` that of one attempt.
+/// C of a job that reads once: `other` is its execution outside the read, `attempt` the execution of one attempt.
 ///
 /// # Errors
 /// [`Overflow`].
@@ -183,8 +184,8 @@ mod tests {
                         };
                         let horizon = 2 * found.within.as_ns() + 12 * period;
                         let mut seen = (0, 0);
-                        // Which jobs write as late as they may: those up to some job, those after it, or every other
-                        // one.
+                        // Which jobs write as late as they may: none, those up to some job, those after it, or every
+                        // second job.
                         for late in 0..4_u64 {
                             let is_late = |job: u64| match late {
                                 0 => false,
@@ -251,7 +252,7 @@ mod tests {
                         jitter: Duration::from_ns(jitter),
                         write: Duration::from_ns(1),
                     };
-                    // C = an attempt of `length` and its retries; D grows until it holds them and the writer's jobs.
+                    // C = an attempt of `length` and its retries; D grows until C and the writer's jobs fit in it.
                     let mut deadline = length;
                     let retries = loop {
                         let r = *below_the_writer(Duration::from_ns(deadline), &w)

@@ -7,16 +7,16 @@
 //! Equation    as `mixed`; without terms and witnesses
 //! Kept        S without windows, p, W, b and L: each is computed anew only if one of its inputs has changed
 //! Start       from the solution of a set with fewer guards or lower costs, if there is one; a task keeps its w if its
-//!             parameters and those of its more urgent tasks are as there
-//! Verdict     the same as `mixed`, and the same w: the least solution is one, whatever the order of the steps. It ends
-//!             at the first task that passes its deadline, and does not look for overflows after that
+//!             parameters and those of its more urgent tasks are the same in that set
+//! Verdict     the same as `mixed`, and the same w: there is one least solution, whatever the order of the steps. The
+//!             search ends at the first task that passes its deadline, and does not look for overflows after that
 //! Cost        one pass over the tasks, if S does not depend on w and no two tasks of a core are as urgent; else rounds
 //! Checked     against `mixed`, w by w, on random sets and random changes: `trial` in the tests
 //! ```
 //!
-//! **Where S does not depend on w**: of the tasks of another core, the one with the longest section comes at least
-//! once while a job is pending. So if it makes at least as many requests per job as the job does, its sections are
-//! the longest and no others count.
+//! **Where S does not depend on w**: of the tasks of another core, the task with the longest section counts with at
+//! least one job while a job is pending. So if that one job makes at least as many requests as the pending job does,
+//! its sections are the longest and no others count.
 //!
 //! [`super::mixed`] itself judges sets whose numbers could overflow.
 
@@ -31,24 +31,24 @@ use taut_time::Duration;
 use super::guarded::{Guard, Guarded};
 use crate::Overflow;
 
-/// Up to here each time, and each sum over all of a set, can be added to another without a check.
+/// Times in ns, and sums of times over a whole set, can be added without a check if they are below this limit.
 const PLAIN: u128 = 1 << 60;
 
 /// Shares of a core are counted in units of 2⁻²⁰.
 const SHARE: u32 = 20;
 
-/// Up to here, times can be multiplied with shares.
+/// Times in ns can be multiplied by shares if they are below this limit.
 const SHORT: u128 = 1 << 42;
 
 /// A set whose guards and costs change from one judgement to the next.
 #[derive(Clone, Debug)]
 pub struct Trial {
     guarded: Guarded,
-    /// Whether all sums and products fit, so that they need no checks.
+    /// Whether all sums and products fit in 64 bits, so that they need no checks.
     plain: bool,
-    /// The same for products with shares.
+    /// Whether products with shares do.
     short: bool,
-    /// The sum that both follow from.
+    /// The sum in ns from which `plain` and `short` follow.
     total: u128,
     /// Tasks by core, the most urgent first. All lists below are by place in this order.
     order: Vec<usize>,
@@ -77,7 +77,7 @@ pub struct Trial {
     solution: Solution,
 }
 
-/// Windows that solve the equations, and what they were solved for.
+/// Windows that solve the equations, and the terms for which they solve them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Solution {
     window: Vec<u64>,
@@ -207,8 +207,8 @@ impl Trial {
         self.stale.wait[resource] = true;
     }
 
-    /// Makes each section on a resource, given by its position, longer than in the set, by `by` in all. The caller
-    /// must change the costs of the resource's users.
+    /// Makes each section on a resource, given by its position, longer than in the set by `by`; this replaces an
+    /// earlier `by`. The caller must change the costs of the resource's users.
     ///
     /// # Errors
     /// [`Overflow`] if a time does not fit in 64 bits; nothing has changed then.
@@ -246,13 +246,13 @@ impl Trial {
         Ok(())
     }
 
-    /// Changes C of a task, given by its position: to what the set was laid out with, or more.
+    /// Changes C of a task, given by its position; `cost` is at least the C with which the set was laid out.
     pub fn cost(&mut self, task: usize, cost: Duration) {
         self.guarded.cost(task, cost);
         self.now.cost[self.place[task]] = cost.as_ns();
     }
 
-    /// R of the tasks after a judgement that all fit, by position in the set.
+    /// R of each task, by position in the set; valid after a judgement that all tasks fit.
     pub fn responses(&self) -> impl Iterator<Item = Duration> + '_ {
         let response =
             |place: usize| Duration::from_ns(self.solution.window[place] + self.rows[place].jitter);
@@ -312,7 +312,7 @@ impl Trial {
 }
 
 impl Ask {
-    /// The most that it can add to any sum.
+    /// The most that these requests can add to any sum, in ns.
     fn weight(&self) -> u128 {
         u128::from(self.stretch) * (u128::from(self.count) + 1)
     }

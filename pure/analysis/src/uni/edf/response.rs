@@ -10,12 +10,13 @@
 //!             over all a = D_j − J_j + k · T_j − D_i and a = f − D_i from −J_i on, while a < B or d < u
 //!             B = least L > 0 with L = Σ ⌈(L + J_j) / T_j⌉ · C_j
 //! Symbols     [ns] R, R' response from arrival and from release; C cost, T period or least time between arrivals,
-//!             D deadline from the arrival, J jitter; b(d) the longest blocker with f ≤ d < u; in d < u, u is the last
-//! Assumes     A1 no self-suspension   A2 b(d) bounds what jobs due after d add to a busy period that is d long from
-//!             its start to d   A3 jobs of a task are released, and run, in order
+//!             D deadline from the arrival, J jitter; b(d) the longest blocker with f ≤ d < u; in `while`, u is the
+//!             largest
+//! Assumes     A1 no self-suspension   A2 b(d) bounds what jobs due after d add to a busy period, with d counted from
+//!             its start   A3 jobs of a task are released, and run, in order
 //! Verdict     exact for free arrivals without blocking, ties counted against the task; sufficient otherwise
 //! Cost        pseudo-polynomial; limited
-//! Source      [Spuri96], [George96]; b as in `srp` and `dfp`, whose proofs do not use that the window ends at d
+//! Source      [Spuri96], [George96]; b as in `srp` and `dfp`, whose proofs hold also if the window does not end at d
 //! ```
 //!
 //! The job under analysis arrives at a, counted from the start of the busy period in which only jobs due by d run; so
@@ -24,8 +25,8 @@
 //! **Candidates.** Between two candidates no n and no b rises, so L does not, and L(a) − a falls. **The end.** A job
 //! that nothing blocks is released in a busy period of all tasks, which is not longer than B; a job that something
 //! blocks has d < u. From the longest D on, everything repeats after H, the least common multiple of all T: if
-//! nothing blocks, L(a + H) ≤ L(a) + H, for U ≤ 1. So a below the longest D + H is enough if B is longer or does not
-//! exist.
+//! nothing blocks, L(a + H) ≤ L(a) + H, for U ≤ 1. So if B exceeds the longest D + H, or does not exist, a below that
+//! sum is enough.
 
 use taut_model::{ArrivalPattern, TaskSet};
 use taut_time::Duration;
@@ -47,26 +48,26 @@ pub struct Response {
     pub from_arrival: Duration,
     /// b(d) in the busy period that attains R.
     pub blocking: Duration,
-    /// The task and the resource of that section: positions in the set. None if nothing blocks, or if the blocker
-    /// names none.
+    /// The task and the resource of the section that blocks: positions in the set. None if nothing blocks, or if the
+    /// blocker names no section.
     pub blocked_by: Option<(usize, usize)>,
     /// −a: how long before the busy period that attains R the job arrives, at most J. Zero if it arrives within the
     /// period.
     pub before: Duration,
-    /// Arrivals that the search examined.
+    /// How many arrivals the search examined.
     pub candidates: u32,
 }
 
-/// Execution that may come first although it is due later, in busy periods with `from` ≤ d < `until`.
+/// Execution of a job due after d that may precede jobs due by d, in busy periods with `from` ≤ d < `until`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocker {
     /// Its length.
     pub time: Duration,
-    /// f: the first d.
+    /// f: the least d.
     pub from: Duration,
-    /// u: after the last d.
+    /// u: every d is less.
     pub until: Duration,
-    /// The task and the resource of the section, if it is one: positions in the set.
+    /// The task and the resource of the section, if the blocker is one: positions in the set.
     pub of: Option<(usize, usize)>,
 }
 
@@ -112,7 +113,7 @@ pub fn response(
 /// Bounds the response times of all tasks of a core, in the set's order.
 ///
 /// # Errors
-/// As for [`response`], or if what blocks does not fit.
+/// As for [`response`], or if a blocker's time does not fit in 64 bits.
 pub fn core(set: &TaskSet, core: usize, locks: Locks) -> Result<Verdict<Vec<Response>>, Overflow> {
     if let Some(assumption) = srp::unmet(set, core) {
         return Ok(Verdict::NotApplicable(assumption));
@@ -168,7 +169,7 @@ struct Row {
     period: u64,
     jitter: u64,
     deadline: u64,
-    /// n_j(d), for the d under examination; 0 for the task itself, whose jobs are counted apart.
+    /// n_j(d), for the d under examination; 0 for the task under analysis, whose jobs are counted separately.
     most: u64,
 }
 
@@ -191,7 +192,7 @@ impl Row {
 /// Busy periods of some tasks.
 struct Periods {
     rows: Vec<Row>,
-    /// B, or as much of it as is enough.
+    /// B, or the longest D + H if that is less.
     longest: u64,
 }
 
@@ -211,7 +212,7 @@ struct Patience {
 }
 
 impl Patience {
-    /// Counts a sum over `tasks` tasks. Whether the limits allow it.
+    /// Counts a sum over `tasks` tasks; returns whether the limits allow it.
     fn allows(&mut self, tasks: usize) -> bool {
         self.steps += 1;
         self.terms += tasks as u64;
@@ -262,7 +263,7 @@ impl Periods {
                 return Ok(Err(patience.steps));
             }
             candidates += 1;
-            // 2. Which jobs are due by d, what blocks, and when either rises next.
+            // 2. Which jobs are due by d, what blocks, and the next d at which either may rise.
             let mut next = i128::MAX;
             for row in &mut self.rows {
                 row.most = row.due_by(d)?;
@@ -277,7 +278,7 @@ impl Periods {
                     (blocking, of) = (blocker.time.as_ns(), blocker.of);
                 }
             }
-            // 3. L(a): starts from the previous L, unless less blocks.
+            // 3. L(a): starts from the previous L, unless the blocking is shorter than before.
             let own_jobs = self.rows[which].most;
             let fixed = own_jobs.checked_mul(own.cost).and_then(|time| time.checked_add(blocking));
             let fixed = fixed.ok_or(Overflow)?;

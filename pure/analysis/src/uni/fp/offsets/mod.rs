@@ -15,20 +15,20 @@
 //!
 //! | method | looks at | verdict |
 //! |---|---|---|
-//! | [`holistic`] | each activity by itself: offsets only say how early it can be | sufficient |
+//! | [`holistic`] | each activity by itself: offsets only say how early it can be released | sufficient |
 //! | [`approximate`] | per transaction the worst candidate at every instant | sufficient |
 //! | [`slanted`] | the same, each job counted as it runs, not all at once | sufficient, never above `approximate` |
 //! | [`exact`] | all combinations of candidates, up to a limit | exact |
 //!
-//! A candidate is an activity that is released, after all of its jitter, just when the busy window starts; in some
-//! worst run there is one in each transaction that interferes at all.
+//! A candidate is an activity whose release, delayed by all of its jitter, is the start of the busy window; in some
+//! worst run each transaction that interferes at all has a candidate.
 //!
 //! **Why A4.** The equations count modulo T: they assume that an activity of one event comes a whole number of
-//! periods after that of another event. Let an event come late, while an activity of the event before is still to
-//! come, because of a long offset or of jitter. That activity is then nearer to those of the late event than any
-//! whole number of periods makes it, and a job that jitter holds back until they come has waited longer. If each
-//! event's activities are released before any of the next event's can be, late events only put work off. (A
-//! simulation of random sets found this; the papers' events are periodic.)
+//! periods after that of another event. Let an event come late, while an activity of the previous event is not yet
+//! released, because of a long offset or of jitter. That activity is then nearer to the activities of the late event
+//! than any whole number of periods makes it, and a job that jitter delays until those are released has waited longer.
+//! If each event's activities are released before the next event can release one, a late event only postpones work.
+//! (A simulation of random sets found this; the papers' events are periodic.)
 //!
 //! **Chains.** [`chained`] also lets each activity wait for its predecessor: its offset is then the predecessor's
 //! earliest end, and its jitter is the time from there to the predecessor's latest end. Jitters and responses depend
@@ -68,9 +68,9 @@ pub struct Activity {
 /// Activities that one event releases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
-    /// T: the period of the event, or the least time between two.
+    /// T: the period of the event, or the least time between two events.
     pub period: Duration,
-    /// Whether the event comes every T exactly; else T or more apart.
+    /// Whether events come exactly T apart; otherwise they come T or more apart.
     pub periodic: bool,
     /// In any order; for [`chained`], each waits for its predecessor.
     pub activities: Vec<Activity>,
@@ -127,7 +127,7 @@ pub fn response(
 /// Bounds the response times of all activities, from the event, in the order given. Each activity is released when
 /// its offset has passed *and* its predecessor in the transaction has ended, and then up to its jitter later.
 ///
-/// [`Why::Passes`] gives the bounds found so far when the first one passed its deadline. [`Why::Rate`] says that
+/// [`Why::Passes`] gives the bounds as they were when one first passed its deadline. [`Why::Rate`] says that
 /// there is no bound: more arrives than is served, or, with [`Method::Holistic`], responses that wait for each other
 /// grow without end.
 ///
@@ -140,8 +140,8 @@ pub fn chained(
     rounds(method, transactions, method == Method::Holistic)
 }
 
-/// Rounds before the first search for a proof that there is no bound; it is repeated as rounds double. Most sets need
-/// fewer.
+/// Rounds before the first search for a proof that there is no bound; the search is repeated whenever the number of
+/// rounds has doubled. Most sets need fewer rounds.
 const ROUNDS_UNTIL_PROOF: u32 = 8;
 
 /// The same; `proves` says whether to look for a proof that there is no bound.
@@ -201,7 +201,7 @@ fn rounds(
         if !grown {
             return Ok(Verdict::Schedulable(found));
         }
-        // 3. What has grown for many rounds may grow for ever.
+        // 3. Responses that have grown for many rounds may grow for ever.
         if proves
             && round.is_power_of_two()
             && round >= ROUNDS_UNTIL_PROOF
@@ -221,7 +221,7 @@ fn late(given: &Activity, before: Duration) -> Result<Duration, Overflow> {
     given.offset.max(before).checked_add(given.jitter).ok_or(Overflow)
 }
 
-/// Refuses what no method can analyse.
+/// Refuses input that no method can analyse.
 fn refuses(transactions: &[Transaction], of: Position) -> Option<Verdict<Response>> {
     let own = transactions.get(of.transaction).and_then(|t| t.activities.get(of.activity));
     let Some(own) = own else {
@@ -233,7 +233,7 @@ fn refuses(transactions: &[Transaction], of: Position) -> Option<Verdict<Respons
     rate(transactions, own.priority)
 }
 
-/// Refuses as well what the methods that count modulo T cannot analyse.
+/// Also refuses input that the methods that count modulo T cannot analyse.
 fn refuses_offsets(transactions: &[Transaction], of: Position) -> Option<Verdict<Response>> {
     let apart = |t: &Transaction| {
         let wide = |time: Duration| u128::from(time.as_ns());
