@@ -25,22 +25,22 @@ use crate::response::shared::Shared;
 use crate::response::waits;
 use crate::selection::decide;
 
-/// The largest number that TOML can hold; stands for any utilisation above it.
+/// The largest integer that TOML can hold; stands for any utilisation above it, in millionths.
 const PPM_MAX: u64 = i64::MAX as u64;
 
-/// A plan, and what is wrong with it.
+/// A plan and its faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planned {
     /// The decisions, even where they are not proven: then [`Plan::proven`] is false.
     pub plan: Plan,
     /// The application with all decisions: the model for [`crate::task_set`] and [`crate::advise_task`].
     pub model: Model,
-    /// Why it is not proven; in the order cores, tasks, channels, chains, memory.
+    /// Why the plan is not proven, in the order cores, tasks, channels, chains, memory.
     pub faults: Vec<Fault>,
 }
 
 impl Planned {
-    /// Decides what the manifest left open, and proves the whole.
+    /// Decides what the manifest leaves open, and proves the whole plan.
     ///
     /// The result depends on the model alone; `inputs` are copied. The same model gives the same plan. 100 tasks with
     /// 100 channels take a few milliseconds. If states may have locks, it takes a tenth of a second, or at most about

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The memory map: what lies where in the process's own map and in the segment.
+//! The memory map: where each object lies, in the process's own map or in the segment.
 
 use std::collections::BTreeMap;
 

@@ -51,7 +51,7 @@ fn deadline(model: &Model, placements: &Placements<'_>, placement: usize, faults
         Err(fault) => return faults.push(*fault),
     };
     let Ok(analysis) = &placements.cores[at.core].analysis else { return };
-    // If the core is overloaded up to this task, a fault says so already, and no deadline could be kept.
+    // If this task and the more urgent ones overload the core, a fault says so already, and no deadline could be kept.
     if analysis.utilisation_at(at.at).is_some_and(|u| !u.fits()) {
         return;
     }
@@ -59,7 +59,7 @@ fn deadline(model: &Model, placements: &Placements<'_>, placement: usize, faults
         return faults.push(server_late(model, placements, placement, &bound));
     }
     let fault = missed(model, placements, placement, &bound, exact);
-    // The task's own cost decides how long other tasks wait, and so what those may take: make the whole plan anew.
+    // The task's own cost decides how long other tasks wait, and so which costs fit those: make the whole plan anew.
     let largest = match at.who {
         Who::Task(id) if model.links().next().is_some() => {
             may_advise(faults).then(|| Room::of(model, id)?.wcet()).flatten()
@@ -80,7 +80,7 @@ fn deadline(model: &Model, placements: &Placements<'_>, placement: usize, faults
     });
 }
 
-/// The bound of a task that is past its deadline, and whether some run attains it; `None` if the task is shown.
+/// The bound of a task if it is past the deadline, and whether some run attains it; `None` if the deadline is shown.
 ///
 /// # Errors
 /// The fault to report if there is no bound.
@@ -93,7 +93,7 @@ fn past(placements: &Placements<'_>, placement: usize) -> Result<Option<(Bound, 
     };
     Err(Box::new(match placements.verdict(placement) {
         Ok(Verdict::Schedulable(_)) => return Ok(None),
-        // A job need not take all that a budget lets through, so the miss may not occur.
+        // A job need not execute for as long as its budget allows, so the miss may not occur.
         Ok(Verdict::Unschedulable(past)) => {
             let budgets = |&i: &usize| budget::enforced(placements.placements[i].task).is_some();
             return Ok(Some((past, !placements.cores[at.core].members.iter().any(budgets))));
@@ -229,7 +229,8 @@ fn terms(
     fault
 }
 
-/// The number of deadline faults after which no more figures are searched for: each takes tens of analyses.
+/// The number of deadline faults after which the planner searches for no more figures: each figure takes tens of
+/// analyses.
 const ADVISED_MAX: usize = 2;
 
 /// Whether one more fault may get figures from a search.
@@ -241,7 +242,7 @@ fn times_of_switches(count: Option<u64>) -> String {
     format!("{} context switches", count.unwrap_or(0))
 }
 
-/// R of a task of a core; with offsets if R is not shown without them and that is fast.
+/// R of a task of a core; with offsets if R is not shown without them and the analysis with offsets is fast.
 fn shown(core: &Core, task: usize) -> Option<Bound> {
     let fast = || core.has_phases() && core.jobs_in_phase().is_some_and(|jobs| jobs <= JOBS_ASKED_OFTEN);
     let without = core.response(task).ok()?;
@@ -252,11 +253,11 @@ fn shown(core: &Core, task: usize) -> Option<Bound> {
     }
 }
 
-/// The largest `value` that a task's manifest may state, before the margin, with which the task and all tasks that
-/// it delays keep their deadlines; none if there is none. Tasks that miss their deadlines even without it do not
-/// count.
+/// The largest execution time, before the margin, that the manifest may state for a task so that the task and all
+/// tasks that it delays keep their deadlines; `None` if there is none. A delayed task that misses its deadline even if
+/// this task takes no time does not count.
 ///
-/// Whole microseconds if it is at least one.
+/// In whole microseconds if it is at least one microsecond.
 pub(crate) fn largest_value(
     model: &Model,
     placements: &Placements<'_>,

@@ -3,10 +3,11 @@
 
 //! What would make a task fit, and how much room a task that fits has.
 //!
-//! Each figure is found by making the plan anew with it: the plan holds with the figure, everything else as in the
-//! manifest, and not with one step more, unless [`Room::is_hasty`]. Steps are whole microseconds if the present
-//! figure is at least one, else nanoseconds. With the figure, the plan still keeps all that it keeps now. Open
-//! choices are made anew for each figure, so between two figures that hold there may be one that does not.
+//! To find a figure, the search makes the plan anew with each candidate. The plan holds with the figure, everything
+//! else as in the manifest, and not with one step more, unless [`Room::is_hasty`]. Steps are whole microseconds if the
+//! present figure is at least one microsecond, else nanoseconds. With the figure, the plan still keeps everything that
+//! it keeps now. Open choices are made anew for each figure, so between two figures with which the plan holds there
+//! may be one with which it does not.
 
 use taut_analysis::{BoundTerm, Verdict, Why};
 use taut_model::{Class, Cost, Model, Overrun, RealTime, Segment, TaskId};
@@ -16,7 +17,7 @@ use crate::advice::feasibility::Feasibility;
 use crate::placement::{Placements, Who};
 use crate::response::proof::{Effort, Proof};
 
-/// The number of analyses of the whole after which the search stops. A figure takes fewer than 40.
+/// The number of analyses of the whole plan after which the search stops. A figure takes fewer than 40.
 const ASKED_MAX: u32 = 200;
 /// The most other cores that are tried.
 const CORES_MAX: usize = 16;
@@ -58,14 +59,14 @@ impl<'m> Room<'m> {
     /// None if the task has no deadline.
     pub(crate) fn of(model: &'m Model, task: TaskId) -> Option<Self> {
         let Class::RealTime(now) = &model.task(task).class else { return None };
-        // If quick answers keep less than the plan does now, use full answers.
+        // If the quick analysis shows less than the plan keeps now, use the whole analysis.
         let before = Feasibility::of(model, Effort::Whole);
         let quick = before == Feasibility::of(model, Effort::Quick);
         let effort = if quick { Effort::Quick } else { Effort::Whole };
         Some(Self { model, task, now, before, effort, asked: 0 })
     }
 
-    /// Whether more than the figures say may hold, because offsets were not looked at.
+    /// Whether the plan may hold with more than the figures say, because the search did not look at offsets.
     pub(crate) fn is_hasty(&self) -> bool {
         self.effort == Effort::Quick && Proof::find(self.model, Effort::Quick, &mut Vec::new()).is_hasty()
     }
@@ -135,7 +136,7 @@ impl<'m> Room<'m> {
         (found, tried == others.len())
     }
 
-    /// The longest that a stretch of another task may be; none if no length fits.
+    /// The greatest length that a stretch of another task may have; none if no length fits.
     pub(crate) fn other(&mut self, task: TaskId, stretch: Stretch) -> Option<Duration> {
         let Class::RealTime(other) = &self.model.task(task).class else { return None };
         let length = stretch.length(other)?;
@@ -154,8 +155,8 @@ impl<'m> Room<'m> {
         (least < length && holds(self, least)).then(|| self.last(least, length, step, holds))
     }
 
-    /// Whether the task keeps its deadline, and nothing is lost, with the parameters `bound` of `of` instead of
-    /// `now`.
+    /// Whether the task keeps its deadline, and the plan all that it keeps now, if the task `of` has the parameters
+    /// `bound` instead of `now`.
     fn holds(&mut self, now: &RealTime, of: TaskId, bound: RealTime) -> bool {
         self.asked += 1;
         if self.asked > ASKED_MAX || bound == *now {
@@ -167,7 +168,7 @@ impl<'m> Room<'m> {
         })
     }
 
-    /// From `good`, which holds, towards `limit`: the last multiple of `step` that holds; `limit` if that does.
+    /// From `good`, which holds, towards `limit`: the last multiple of `step` ns that holds; `limit` if `limit` holds.
     fn last(
         &mut self,
         good: Duration,

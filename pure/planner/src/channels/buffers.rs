@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Chooses the protocol that carries a state, the number of its buffers, and how each reader is kept from the
-//! writer.
+//! Chooses the protocol that carries a state, the number of its buffers, and the way in which it protects each reader
+//! from the writer.
 //!
 //! Of the protocols that serve the parties, the plan takes the one with the smallest object. Protocols that rest on
 //! time use proven response times, or deadlines in a plan that is not proven and therefore not run. None of them
-//! relies on time alone: a reader that was overtaken all the same detects it, and does not get a torn value.
+//! relies on time alone: a reader detects it if the writer overtakes it after all, and does not get a torn value.
 
 use taut_analysis::wait_free::writes_during_read::{self, Writer};
 use taut_analysis::wait_free::{buffers, partition};
@@ -16,11 +16,11 @@ use crate::response::bounds::ResponseBounds;
 
 /// The most buffers of an object whose readers are safe by time.
 const BUFFERS_MAX: u64 = 256;
-/// Spare buffers for readers that look on: the writer needs that many writes more to overtake a reader.
+/// Spare buffers for readers that look on: with them, the writer needs as many writes more to overtake a reader.
 const SPARE_TO_LOOK_ON: u64 = 2;
 
 /// Up to this many bytes, a copy is so quick that two buffers are enough if all readers look on. With one buffer, a
-/// writer that does not pause would keep them from ever reading the value.
+/// writer that does not pause would prevent every reader from ever reading the value.
 const SMALL: u32 = 1024;
 
 /// A protocol for a state, and its buffers.
@@ -30,7 +30,7 @@ pub(crate) struct Choice {
     /// One per reader, in the order of the channel's readers.
     pub(crate) ways: Vec<Way>,
     bytes: u64,
-    /// Writes that can touch a read, for readers that are safe by time.
+    /// How many writes can touch a read, for readers that are safe by time.
     writes: Option<u64>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn choose(
             Err(_) => {}
         }
     }
-    // The sort is stable: of equals the first stays first.
+    // The sort is stable: of choices with equal bytes, the first stays first.
     fit.sort_by_key(|choice| choice.bytes);
     if let Some((pinned, misfit)) = pin {
         faults.push(refused(model, channel, (pinned, &misfit), &fit));
@@ -180,7 +180,7 @@ fn candidate(
             }
             let slowest = touch.iter().max_by_key(|(_, writes)| *writes);
             writes = slowest.map(|(_, writes)| *writes);
-            // One more than time alone asks for: a reader sees by one word of the writer whether it was overtaken.
+            // One more than time alone needs: one word of the writer tells a reader whether it was overtaken.
             let slots = writes.unwrap_or(0).checked_add(2).filter(|slots| *slots <= BUFFERS_MAX);
             (slots.ok_or_else(|| too_many(slowest))?, 0)
         }
@@ -204,7 +204,7 @@ fn candidate(
     Ok(Choice { mechanism, buffers: slots, ways, bytes, writes })
 }
 
-/// The misfit for too many buffers, which this reader needs, if there is one.
+/// The misfit for too many buffers: `of` is the reader that needs them, if there is one, and its writes.
 fn too_many(of: Option<&(usize, u64)>) -> Misfit {
     of.map_or(Misfit::Size, |&(reader, writes)| Misfit::Buffers {
         needed: writes.saturating_add(2),

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Bounds chains: how old data are at the end of a chain, and how soon an outside event shows there.
+//! Bounds chains: how old data are at the end of a chain, and how soon an outside event has an effect there.
 //!
-//! Both bounds rest on what is proven of each task and on how the writer and the reader of a state relate: a writer
-//! that is more urgent than its reader, on one core under fixed priorities, has written before the reader starts,
-//! so its release counts and not its response. If tasks lock, the writer may wait for others, and this is not used.
+//! Both bounds use the proven response times of tasks, and which of the writer and the reader of a state runs first.
+//! On one core under fixed priorities, a writer that is more urgent than its reader has written before the reader
+//! starts, so its release counts and not its response. The bounds do not use this if tasks lock: the writer may then
+//! wait for others.
 
 use taut_analysis::chain::data_age::data_age;
 use taut_analysis::chain::end_to_end::{self, Hop, Reading};
@@ -72,7 +73,7 @@ enum Missing {
 #[derive(Clone, Copy)]
 struct Asked {
     key: &'static str,
-    /// What the limit is of, in words.
+    /// The quantity that the limit bounds, in words.
     what: &'static str,
     limit: Duration,
 }
@@ -296,7 +297,7 @@ fn too_slow(at: usize, message: String, asked: Asked, path: &[StepPlan], total: 
     let place = Place::value(format!("chains.{at}.{}", asked.key));
     let text = format!("{} passed: the bound is {}", asked.limit, total.rounded());
     let mut fault = Fault::error(codes::CHAIN_TOO_SLOW, message, place, text);
-    // The first task of a reaction occurs twice: for what it has just missed, and for its response.
+    // The first task of a reaction occurs twice: once for the event that it has just missed, once for its response.
     let twice = path.len().is_multiple_of(2);
     for (i, step) in path.iter().enumerate().filter(|(_, step)| !step.time.is_zero()) {
         let place = Place::value(format!("chains.{at}.path.{}", i.saturating_sub(usize::from(twice))));

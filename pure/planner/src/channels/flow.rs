@@ -21,7 +21,7 @@ pub(crate) struct Realisation {
     pub(crate) reason: String,
     /// Copies of the value, for a state whose mechanism counts them.
     pub(crate) buffers: Option<u32>,
-    /// How each reader is kept from the writer, if the mechanism has several ways; else empty.
+    /// How the mechanism protects each reader from the writer, if it has several ways; else empty.
     pub(crate) ways: Vec<Way>,
     pub(crate) capacity: u32,
     pub(crate) capacity_reason: Option<String>,
@@ -104,7 +104,7 @@ pub(crate) fn writer(model: &Model, channel: &Channel, bounds: &ResponseBounds) 
                 let bound = bounds[task.index()]?;
                 (real_time.arrival.period(), bound.response, bound.proven)
             }
-            // An activation ends before the next one starts, so all that it sends comes within the gap.
+            // An activation ends before the next one starts, so it sends all its values within the gap.
             Class::BestEffort(best_effort) => (best_effort.min_gap?, best_effort.min_gap?, true),
         },
         Party::Client(client) => (model.client(client).min_gap?, Duration::ZERO, true),
@@ -125,7 +125,7 @@ pub(crate) fn realise(
     if let Some(lock) = channel.decided.or(pinned).filter(|decided| decided.locking().is_some()) {
         return Realisation::locked(model, channel, lock);
     }
-    // The model has refused channels that no mechanism serves; to read one as a state is then safest.
+    // The model has refused channels that no mechanism serves; the fallback to a state is the safest.
     let decided = channel.decided.filter(|decided| serving.contains(decided));
     let mechanism = pinned.or(decided).or(serving.first().copied()).unwrap_or(Mechanism::Sdrtw);
     if mechanism.preserves_flow() || mechanism.has_ways() {
@@ -186,8 +186,8 @@ fn queued(
         let verdict = queue::capacity(&writer, &reader).ok()?;
         verdict.bound().map(|needed| (*needed, sized(*needed, &writer, &reader)))
     });
-    // A writer that is not real-time may find a queue full: the send reports it, and nothing that was proven depends
-    // on it.
+    // A writer that is not real-time may find a queue full: the send reports that to the writer, and no proof depends
+    // on that value.
     let from_real_time = model.is_real_time(channel.writer);
     let fits = |needed: u64| u32::try_from(needed).ok().filter(|needed| *needed <= CAPACITY_MAX);
     match (channel.capacity, needed) {
@@ -225,7 +225,7 @@ fn capacity(channel: &Channel) -> Place {
     Place::value(format!("channels.{}.capacity", channel.name))
 }
 
-/// A stated capacity is less than what can wait.
+/// The fault of a queue whose stated capacity is less than the number of values that can wait in it.
 fn may_be_full(channel: &Channel, (stated, needed): (u32, u64), fits: Option<u32>, how: String) -> Fault {
     let message = format!("queue `{}` can be full when its writer sends", channel.name);
     let text = format!("holds {stated}, {needed} can wait");
@@ -236,7 +236,7 @@ fn may_be_full(channel: &Channel, (stated, needed): (u32, u64), fits: Option<u32
     Fault::error(codes::BAD_CAPACITY, message, capacity(channel), text).note(how).help(help)
 }
 
-/// More can wait than any queue holds.
+/// The fault of a queue in which more values can wait than any queue holds.
 fn too_much(channel: &Channel, needed: u64) -> Fault {
     let message = format!("queue `{}` would have to hold {needed} values", channel.name);
     let text = format!("at most {CAPACITY_MAX}");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the plan says of servers.
+//! Servers in a plan: their bounds, and those of real-time tasks in them.
 //!
-//! To tasks of lower priority, a server is a task that uses its budget once per period; a deferrable one has jitter
-//! of T − C, which allows two budgets back to back. Like a job, it is charged two context switches per period;
-//! those of further requests within a budget are part of the budget. The proof that it gets its budget within every
-//! period is that of a task without jitter.
+//! To tasks of lower priority, a server is a task that uses its budget once per period; a deferrable server has a
+//! jitter of T − C, which allows two budgets back to back. Like a job, a server is charged two context switches per
+//! period; the budget covers the context switches of further requests within it. The proof that a server gets its
+//! budget within every period treats it as a task without jitter.
 //!
 //! A real-time task in a server is alone in it. Its jobs are the server's requests, C + 2x each; J and the release
 //! latency come before a request. [`taut_analysis::uni::server`] bounds how the budget serves them.
@@ -56,7 +56,7 @@ pub(crate) fn servers(
 }
 
 /// How long a request of a whole budget takes if nothing is queued ahead of it, whatever the server served just
-/// before: until it has used up the first whole budget, by [`taut_analysis::uni::server`].
+/// before: the time until the server has used up its first whole budget, by [`taut_analysis::uni::server`].
 fn served(server: &taut_model::Server, response: Duration, tasks: &[&Task]) -> Option<Duration> {
     let first = match server.policy {
         ServerPolicy::Polling | ServerPolicy::Sporadic => server.period(),
@@ -79,7 +79,7 @@ pub(crate) struct Found {
     pub(crate) response: Option<Duration>,
     pub(crate) test: String,
     pub(crate) terms: Vec<Term>,
-    /// Why R is not shown, and a bound past the deadline; none if it is the server that is not shown.
+    /// Why R is not shown, and a bound past the deadline; none if R is shown, or if the server itself is not.
     why: Option<(String, Option<Duration>)>,
 }
 
@@ -140,7 +140,8 @@ pub(crate) fn response(
     found
 }
 
-/// The verdict on a task's jobs from their release, how late that release is, and what context switches cost.
+/// The verdict on the response times of a task's jobs from release, how late the release is, and the time that
+/// context switches take.
 fn ask(
     model: &Model,
     server: usize,

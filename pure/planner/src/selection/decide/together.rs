@@ -3,9 +3,9 @@
 
 //! Decides all states and resources as one selection problem, for [`crate::select`].
 //!
-//! It applies to cores under fixed priorities, deadlines within periods, resources under neither FMLP+ nor DFP, and
-//! tasks without an order of segments, without non-preemptive stretches and outside servers. The caller proves the
-//! result anew.
+//! This applies if all cores are under fixed priorities, deadlines are within periods, resources are under neither
+//! FMLP+ nor DFP, tasks have no order of segments and no non-preemptive stretches, and there are no servers. The
+//! caller proves the result anew.
 
 use std::sync::Arc;
 
@@ -25,18 +25,18 @@ use crate::response::bounds::{ResponseBound, ResponseBounds};
 use crate::response::shared::{self, Layout, Shared};
 use crate::selection::select::{Constraint, Equations, Footprint, Memory, Object, Offer, Problem, best};
 
-/// The most judgements: about a second.
+/// The most judgements of a search: about a second.
 const JUDGEMENTS: u64 = 100_000;
 
-/// What an offer stands for.
+/// The decision for which an offer stands.
 #[derive(Clone, Copy)]
 enum Stands {
     Mechanism(ChannelId, Mechanism),
     Protocol(usize, LockingProtocol),
 }
 
-/// Decides all together, and says whether nothing is nearer to the aim; `None` if the application is of another
-/// kind, or the search found no selection that keeps everything.
+/// Decides everything together, and says whether no other selection is nearer to the aim; `None` if this module does
+/// not apply to the application, or the search found no selection that keeps everything.
 pub(super) fn select(
     open: &Model,
     candidates: &[Candidate],
@@ -91,7 +91,7 @@ fn is_of_this_kind(model: &Model) -> bool {
 /// Tasks by position in a set.
 type Tasks = Arc<Vec<TaskId>>;
 
-/// What each offer stands for, by object and offer; the tasks; and the problem.
+/// The decision for which each offer stands, by object and offer; the tasks; and the problem.
 type LaidOut = (Vec<Vec<Stands>>, Tasks, Problem);
 
 fn laid_out(
@@ -199,7 +199,7 @@ impl Laid<'_> {
         Ok(Offer { name, guard, added, held, memory: Memory::Fixed(bytes) })
     }
 
-    /// The offer of a mechanism in which nobody waits.
+    /// The offer of a mechanism without waiting.
     fn copies(&self, id: ChannelId, mechanism: Mechanism) -> Result<Offer, Overflow> {
         let channel = self.open.channel(id);
         let value = self.model.value_bytes(id).ok_or(Overflow)?;
@@ -221,7 +221,7 @@ impl Laid<'_> {
         let footprint = Counted { model: self.model.clone(), id, mechanism, tasks: self.tasks.clone() };
         let memory = match timed {
             true => Memory::Asked(Arc::new(footprint)),
-            // Times do not matter: any will do.
+            // The bytes do not depend on times: pass any.
             false => match footprint.bytes(&vec![Duration::ZERO; self.tasks.len()])? {
                 Some(bytes) => Memory::Fixed(bytes),
                 None => Memory::Asked(Arc::new(footprint)),
@@ -256,8 +256,8 @@ fn bounds(model: &Model, tasks: &[TaskId], responses: &[Duration]) -> ResponseBo
     bounds
 }
 
-/// Charges a dispatcher once for the first lock of a state on a core that Linux decides on while no state there has
-/// a lock.
+/// Charges a dispatcher once for the first lock of a state on a core whose tasks Linux schedules while no state of
+/// the core has a lock.
 fn dispatchers(without: &Model, model: &Model, placements: &Placements<'_>, problem: &mut Problem) {
     for core in 0..placements.cores.len() {
         if dispatch::reason(without, &Placements::choose(without, None), core).is_none() {

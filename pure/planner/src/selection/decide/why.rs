@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What the whole would be with another mechanism for one state, everything else as decided.
+//! What the whole plan would be with another mechanism for one state, everything else as decided.
 
 use std::fmt::Write;
 
@@ -29,7 +29,7 @@ pub(super) struct Offer {
     pub(super) added: [Duration; 2],
     /// Why the plan cannot take it; `None` if it can.
     pub(super) refused: Option<String>,
-    /// The measure of the whole with it.
+    /// The measure of the whole plan with it.
     measure: Option<Measure>,
 }
 
@@ -111,7 +111,7 @@ fn forbidden(model: &Model, proof: &Proof<'_>, measure: &Measure) -> String {
     measure.fault.clone().unwrap_or_else(|| "some server would not be shown to keep its budget".into())
 }
 
-/// What a smaller object costs elsewhere, if the whole takes more memory with it.
+/// What a smaller object costs elsewhere, if the whole plan takes more memory with it.
 fn dearer((bytes, mine): (u64, u64), with: &Measure, now: impl Fn() -> Measure) -> Option<String> {
     if bytes >= mine {
         return None;
@@ -139,7 +139,7 @@ fn added(model: &Model, id: ChannelId, mechanism: Mechanism) -> [Duration; 2] {
 /// What a proven plan says of the choice between several mechanisms; `None` if no lock serves the state, so that
 /// there is no choice.
 ///
-/// The whole is proven anew only for mechanisms with other times.
+/// The whole plan is proven anew only for mechanisms with other times.
 pub(crate) fn choice(
     decided: &Decided,
     bounds: &ResponseBounds,
@@ -192,10 +192,10 @@ pub(crate) fn choice(
     Some(ChoicePlan { writer, reader, next, cheaper })
 }
 
-/// A table for people: every mechanism that serves a channel, and what the whole would be with it, everything else
-/// as decided; the smallest first.
+/// A table for people: every mechanism that serves a channel, and what the whole plan would be with it, everything
+/// else as decided; the smallest first.
 ///
-/// It proves the whole anew for each mechanism: some milliseconds, or seconds for large applications.
+/// It proves the whole plan anew for each mechanism: some milliseconds, or seconds for large applications.
 ///
 /// # Errors
 /// [`OverrideError`] if there is no such channel, or the overrides cannot be applied.

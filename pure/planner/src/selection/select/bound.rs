@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The bound of a subtree: offers that fit nowhere in it, and what must be paid because others do not fit together.
+//! The bound of a subtree: rules out offers that fit nowhere in it, and adds the bytes that a selection must pay
+//! because other offers do not fit together.
 
 use taut_analysis::Overflow;
 use taut_analysis::multi::Solution;
@@ -38,8 +39,8 @@ impl Search<'_> {
     /// A selection pays a charge of f if one of its objects has a guard. Give each object's guarded offers a share,
     /// such that the shares sum to f at most. Then a selection pays no less than the shares of its offers: without a
     /// guard it has no share, and with one it pays f. So prices with shares still sum to no more than any selection
-    /// costs. An object that must have a guard gets all that is left. Another object gets at most what its cheapest
-    /// guarded offer lacks to its cheapest offer without a guard; more would gain nothing.
+    /// costs. An object that must have a guard gets all that is left. Any other object gets at most the difference by
+    /// which its cheapest guarded offer is below its cheapest offer without a guard; more would gain nothing.
     fn divide(&self, bits: &[u64], prices: &mut Above) {
         for charge in &self.problem.charges {
             let mut left = charge.bytes;
@@ -73,7 +74,7 @@ impl Search<'_> {
         changed
     }
 
-    /// Rules out offers that do not fit alone; returns whether there were any. `None` if an object has none left.
+    /// Rules out offers that do not fit alone; returns whether there were any. `None` if an object has no offer left.
     pub(super) fn probe(
         &mut self,
         bits: &mut [u64],
@@ -110,7 +111,7 @@ impl Search<'_> {
         Ok(Some(changed))
     }
 
-    /// The bound, raised by what must be paid because the cheapest offers do not fit together.
+    /// The bound, raised by the bytes that a selection must pay because the cheapest offers do not fit together.
     pub(super) fn pay(
         &mut self,
         bits: &[u64],
@@ -150,8 +151,8 @@ impl Search<'_> {
     }
 }
 
-/// Takes the price of its cheapest offer off each object's prices. Returns `first` and the sum of these; `None` if
-/// an object has no offer.
+/// Subtracts the price of its cheapest offer from each object's prices. Returns the sum of `first` and these prices;
+/// `None` if an object has no offer.
 pub(super) fn normal(above: &mut Above, first: u64) -> Option<u64> {
     let mut sum = first;
     for of_object in above {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Judges a selection: its measures, or what it does not keep.
+//! Judges a selection: gives its measures, or the first requirement that it does not keep.
 
 use taut_analysis::multi::unsound::mixed_han14;
 use taut_analysis::multi::unsound::mpcp_lnr09_paper::Claims;
@@ -15,10 +15,11 @@ use super::aim::ppm;
 use super::offer::{Count, Memory, Object, Offer};
 use super::problem::{Equations, Judged, Problem};
 
-/// What a selection does not keep.
+/// A requirement that a selection does not keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Miss {
-    /// A deadline is not shown to be kept. Of several, that of the task with the largest ratio of bound to deadline.
+    /// A deadline is not shown to be kept. Of several such, this is the task with the largest ratio of bound to
+    /// deadline.
     Deadline {
         /// The task, by position in the set.
         task: usize,
@@ -33,7 +34,7 @@ pub enum Miss {
         at: usize,
         /// Its time; `None` if none is shown.
         time: Option<Duration>,
-        /// The most that it may be.
+        /// The longest time that the constraint allows.
         limit: Duration,
     },
     /// Everything is kept, but an offer is not available under these response times.
@@ -47,7 +48,7 @@ pub enum Miss {
 pub enum Outcome {
     /// All deadlines and constraints are kept.
     Kept(Judged),
-    /// Something is not kept; this is the first.
+    /// The first requirement that is not kept.
     Missed(Miss),
 }
 
@@ -56,7 +57,7 @@ pub(super) fn all(object: &Object) -> u64 {
     u64::MAX >> (64 - object.offers.len())
 }
 
-/// The offers that bits stand for.
+/// The offers whose bits are set.
 pub(super) fn offers(mut bits: u64) -> impl Iterator<Item = usize> {
     core::iter::from_fn(move || {
         let offer = bits.trailing_zeros() as usize;
@@ -66,10 +67,10 @@ pub(super) fn offers(mut bits: u64) -> impl Iterator<Item = usize> {
 }
 
 impl Problem {
-    /// Judges one offer per object. `None` leaves an object open: then it has a guard only if all of its offers have
-    /// that guard, and adds to jobs the least of what its offers add. The result is `None` if some deadline or
-    /// constraint is not shown to be kept, or an offer is not available; with open objects, this is then so whatever
-    /// they take.
+    /// Judges one offer per object. `None` leaves an object open: an open object has a guard only if all of its offers
+    /// have that guard, and adds to jobs the least that its offers add. The result is `None` if some deadline or
+    /// constraint is not shown to be kept, or an offer is not available; if objects are open, it is then `None`
+    /// whichever offers they take.
     ///
     /// # Errors
     /// [`Overflow`] if times or bytes do not fit in 64 bits.
@@ -82,8 +83,9 @@ impl Problem {
         self.weigh(&bits)
     }
 
-    /// Whether everything may be kept if each object takes one of these offers; then `responses` and the trial's
-    /// solution are those of what all completions have in common. `above` is the solution of a set with more offers.
+    /// Whether everything may be kept if each object takes one of these offers; if so, `responses` and the trial's
+    /// solution are for the set with only what all these choices have in common. `above` is the solution of a set with
+    /// more offers.
     pub(super) fn fits(&mut self, bits: &[u64], above: Option<&Solution>) -> Result<bool, Overflow> {
         self.keeps(bits, above, true)
     }
@@ -123,7 +125,7 @@ impl Problem {
         Ok(true)
     }
 
-    /// Judges a selection, and says what it does not keep.
+    /// Judges a selection, and says which requirement it does not keep.
     ///
     /// # Errors
     /// [`Overflow`] if times do not fit in 64 bits.
@@ -178,7 +180,7 @@ impl Problem {
         })
     }
 
-    /// Applies to the set what some offers of each object have in common.
+    /// Applies to the set what these offers of each object have in common.
     fn lay(&mut self, bits: &[u64]) -> Result<(), Overflow> {
         self.judged += 1;
         for (at, &bits) in bits.iter().enumerate() {
@@ -234,7 +236,7 @@ impl Problem {
         offers(bits).filter(has).fold(0, |bits, offer| bits | 1 << offer)
     }
 
-    /// What is charged once, whichever of these offers the objects take.
+    /// Bytes that are charged once, whichever of these offers the objects take.
     pub(super) fn charged(&self, bits: &[u64]) -> u64 {
         let certain =
             |object: &usize| bits[*object] != 0 && self.guarded(*object, bits[*object]) == bits[*object];
@@ -245,7 +247,7 @@ impl Problem {
     /// Bytes of an offer under these response times; `None` if it is not available.
     ///
     /// # Errors
-    /// [`Overflow`] if they do not fit in 64 bits.
+    /// [`Overflow`] if the bytes do not fit in 64 bits.
     pub fn bytes(&self, offer: &Offer, responses: &[Duration]) -> Result<Option<u64>, Overflow> {
         let buffers = match &offer.memory {
             Memory::Fixed(bytes) => return Ok(Some(*bytes)),
@@ -270,7 +272,7 @@ impl Problem {
                 smallest::buffers(&readers, &writer)?.bound().map(smallest::Sizes::least)
             }
         };
-        // The set guarantees what the counts assume, so without a count the number does not fit.
+        // The set guarantees what the counts assume, so a count is missing only if it does not fit in 64 bits.
         let bytes = count.and_then(|count| count.checked_mul(buffers.each)).ok_or(Overflow)?;
         bytes.checked_add(buffers.fixed).ok_or(Overflow).map(Some)
     }

@@ -11,12 +11,12 @@
 //!    wait-free.
 //!
 //! The paper describes two refinements in words. *Depth*: for the first `depth` objects that got a lock, every
-//! combination of lock and wait-free is tried. We take it that later objects are then decided anew, since otherwise
-//! this could gain nothing. *Backtracking*: we take it that the last `depth` decisions of the walk are tried in all
+//! combination of lock and wait-free is tried. We assume that later objects are then decided anew, since otherwise
+//! this could gain nothing. *Backtracking*: we assume that the last `depth` decisions of the walk are tried in all
 //! ways.
 //!
-//! The heuristic looks at memory alone, whatever the problem's aim. Memory that depends on response times is that
-//! of the first step until a selection is whole, and then that of the selection.
+//! The heuristic looks at memory alone, whatever the problem's aim. Where memory depends on response times, those of
+//! step 1 count until a selection is whole, and then those of the selection.
 
 use std::collections::HashMap;
 
@@ -81,7 +81,8 @@ pub fn backtracking(problem: &mut Problem, depth: usize) -> Result<Option<(Selec
 type Locks = [Option<usize>; 2];
 
 struct Walk {
-    /// The preferred wait-free offer of each object; the cheapest that spins, else that suspends, if it has none.
+    /// The preferred wait-free offer of each object. For an object without one: the cheapest offer that spins, or else
+    /// the cheapest that suspends.
     free: Selection,
     spins: Vec<Option<usize>>,
     suspends: Vec<Option<usize>>,

@@ -42,12 +42,12 @@ pub struct Problem {
     longest: Vec<u64>,
     /// By object: the tasks that request it, and how often a job does.
     users: Vec<Vec<(usize, u64)>>,
-    /// By object and offer, what the set carries with it.
+    /// By object and offer, what the set carries for the offer.
     pub(super) meets: Vec<Vec<Meet>>,
     pub(super) laid: Laid,
-    /// The solution with all objects open, if there is one: no other solution is below.
+    /// The solution with all objects open, if there is one: no other solution is below it.
     pub(super) open: Solution,
-    /// R by task, of the last judgement that all fit.
+    /// R by task, from the last judgement by which all tasks fit.
     pub(super) responses: Vec<Duration>,
     pub(super) judged: u64,
 }
@@ -60,13 +60,13 @@ pub(super) struct Charge {
     pub(super) objects: Vec<usize>,
 }
 
-/// What the set carries.
+/// What the set carries for the offers that may be taken.
 #[derive(Clone, Debug)]
 pub(super) struct Laid {
     /// By object, a bit for each offer that may be taken.
     pub(super) offers: Vec<u64>,
     pub(super) meets: Vec<Meet>,
-    /// By task, in ns; a cost that does not fit in 64 bits is an error when it is judged.
+    /// By task, in ns; a cost that does not fit in 64 bits is an error when the set is judged.
     pub(super) costs: Vec<u128>,
 }
 
@@ -75,7 +75,8 @@ pub(super) struct Laid {
 pub struct Judged {
     /// R by task, from arrival. With open objects, no completion gives less.
     pub responses: Vec<Duration>,
-    /// Bytes of all objects, with the cheapest offer for open ones, and of what is charged once whatever those take.
+    /// Bytes of all objects, each open one with its cheapest offer, and bytes that are charged once whichever offers
+    /// open objects take.
     pub bytes: u64,
     /// Σ R / D over all tasks, each in millionths, rounded up.
     pub response_ppm: u64,
@@ -110,9 +111,8 @@ impl fmt::Display for ProblemFault {
 impl core::error::Error for ProblemFault {}
 
 impl Problem {
-    /// Lays out a problem: minimise memory, keep deadlines only. Costs in the set are without what offers add, and
-    /// include all sections. A resource of the set that belongs to no object has the guard that `others` gives it, by
-    /// position.
+    /// Lays out a problem: minimise memory, keep deadlines only. Costs in the set include all sections, but not what
+    /// offers add. A resource of the set that belongs to no object has the guard that `others` gives it, by position.
     ///
     /// # Errors
     /// A set that the analysis does not apply to, or objects that do not fit it.
@@ -200,14 +200,14 @@ impl Problem {
         self
     }
 
-    /// Adds something else that a selection must keep.
+    /// Adds a constraint that a selection must keep besides deadlines.
     pub fn constrain(&mut self, constraint: Constraint) -> &mut Self {
         self.constraints.push(constraint);
         self
     }
 
     /// Charges bytes once if any of these objects, by position, has another guard than [`Guard::Absent`]: for example
-    /// what a core needs to have locks at all. Positions without an object do not count.
+    /// the bytes that a core needs before it can have locks. Positions without an object do not count.
     pub fn charge(&mut self, bytes: u64, mut objects: Vec<usize>) -> &mut Self {
         objects.retain(|at| *at < self.objects.len());
         objects.sort_unstable();
@@ -221,7 +221,7 @@ impl Problem {
         self.aim
     }
 
-    /// What a selection must keep besides deadlines, in the order in which it was added.
+    /// The constraints that a selection must keep besides deadlines, in the order in which they were added.
     pub fn constraints(&self) -> &[Constraint] {
         &self.constraints
     }
@@ -246,7 +246,7 @@ impl Problem {
         self.users[object].iter().map(|(task, _)| *task)
     }
 
-    /// C by task, as a least response time.
+    /// C by task: no response time is shorter.
     pub(super) fn costs(&self) -> Vec<Duration> {
         self.costs.iter().map(|cost| Duration::from_ns(*cost)).collect()
     }

@@ -16,7 +16,7 @@ use super::offer::{Memory, Object};
 use super::problem::{Judged, Problem, Selection};
 use taut_model::Aim;
 
-/// Every so many steps, the subtree with the least bound comes first.
+/// Once in this many steps, the subtree with the least bound comes first.
 const TURN: u64 = 4;
 
 /// What to minimise, and the most that the value of another aim may be.
@@ -31,7 +31,7 @@ pub(super) struct Subtree {
     /// By object, a bit per offer that is possible.
     pub(super) bits: Vec<u64>,
     pub(super) at_least: u64,
-    /// That of the subtree above.
+    /// The solution of the subtree from which this one was split.
     solution: Option<Rc<Solution>>,
 }
 
@@ -41,12 +41,12 @@ pub(super) struct Search<'p> {
     pub(super) best: Option<(Selection, Judged)>,
     /// Whether some bytes depend on responses.
     timed: bool,
-    /// The subtrees that are still to be looked at; the last comes first.
+    /// The subtrees that the search has not looked at yet; the last comes first.
     pub(super) open: Vec<Subtree>,
 }
 
-/// By object and offer, how far a selection with it is at least above the subtree's bound. Offers that are not
-/// possible have the greatest number.
+/// By object and offer, the least by which the value of a selection with that offer exceeds the subtree's bound.
+/// Offers that are not possible have `u64::MAX`.
 pub(super) type Above = Vec<Vec<u64>>;
 
 impl<'p> Search<'p> {
@@ -64,12 +64,12 @@ impl<'p> Search<'p> {
         Self { problem, goal, best, timed, open: vec![Subtree { bits, at_least: 0, solution: None }] }
     }
 
-    /// Whether nothing is left to look at.
+    /// Whether no subtree is left to look at.
     pub(super) fn is_done(&self) -> bool {
         self.open.is_empty()
     }
 
-    /// Takes a selection as the best, if it is better.
+    /// Makes a selection the best one, if it is better than the best so far.
     pub(super) fn start_from(&mut self, found: Option<(Selection, Judged)>) {
         let value = |(_, judged): &(Selection, Judged)| judged.value(self.goal.aim);
         if found.as_ref().is_some_and(|found| value(found) < self.known()) {
@@ -85,7 +85,7 @@ impl<'p> Search<'p> {
         go_on: &mut dyn FnMut(&Progress) -> bool,
     ) -> Result<u64, Overflow> {
         for step in 0u64.. {
-            // Mostly the last, whose completions are near; every so often the subtree that holds the bound down.
+            // Mostly the last subtree, whose completions are near; once in `TURN` steps the one with the least bound.
             let least = || self.open.iter().enumerate().min_by_key(|(_, subtree)| subtree.at_least);
             let next = match step % TURN {
                 0 => least().map(|(at, _)| at),
@@ -141,7 +141,7 @@ impl<'p> Search<'p> {
         if !within || value >= self.known() {
             return Ok(None);
         }
-        // Longer responses may have made it too dear.
+        // Longer responses may have made every selection of these offers too dear.
         let dear = self.goal.aim == Aim::Memory && self.timed && self.least_bytes(bits)? >= self.known();
         Ok((!dear).then_some(value))
     }
