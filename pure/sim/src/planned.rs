@@ -28,7 +28,7 @@ pub fn rules(plan: &Plan, set: &TaskSet) -> Rules {
 }
 
 /// The limits of jobs with budgets, context switches included as in the set that a plan's model gives. Jobs whose
-/// overrun stops the application have none: the simulation continues after it.
+/// overrun stops the application have no limit: the simulation continues after the overrun.
 pub fn limits(plan: &Plan, set: &TaskSet) -> Vec<(usize, Limit)> {
     let switch = plan.overheads.iter().find(|overhead| overhead.name == "context-switch");
     let switches = switch.map_or(Some(Duration::ZERO), |switch| switch.time.checked_mul(2));
@@ -85,7 +85,7 @@ pub struct Executed {
 }
 
 impl Executed {
-    /// What an executor makes of a plan.
+    /// The set, the rules and the limits under which an executor runs a plan.
     ///
     /// # Errors
     /// [`Damaged`] if no executor can have run it.

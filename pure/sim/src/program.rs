@@ -13,7 +13,7 @@ use crate::{Fault, GlobalRule, Place, Placement};
 pub(crate) struct Op {
     pub(crate) what: What,
     pub(crate) resource: u32,
-    /// The length of a `Run`.
+    /// The length of a `Run`, in ns.
     pub(crate) time: u64,
 }
 
@@ -107,7 +107,7 @@ fn walk(segments: &[Segment], guards: &[Guard], ops: &mut Vec<Op>) {
 }
 
 impl Open {
-    /// Restores the order of the requests, so that a run does not depend on the one before.
+    /// Restores the order of the requests, so that a run does not depend on the previous run.
     pub(crate) fn reset(&mut self) {
         self.ordered.copy_from_slice(&self.sections);
         self.exact = false;
@@ -171,7 +171,7 @@ impl Open {
                 Placement::Back if index == 0 => self.rest,
                 Placement::Back => 0,
                 Placement::Even => share(index + 1) - share(index),
-                // At most twice a fair share, so that later sections get theirs; sometimes nothing.
+                // At most twice a fair share, so that execution is left before later sections; sometimes nothing.
                 Placement::Random => {
                     let fair = self.rest / (count + 1);
                     random.up_to(fair.saturating_mul(3)).saturating_sub(fair).min(left)
@@ -230,7 +230,7 @@ mod tests {
             (vec![place(1, 2), place(0, 5), place(0, 1)], vec![2, 4, 5, 3, 1, 3, 5]),
             // Resource 1 has no second section; the sections that are not listed follow.
             (vec![place(1, 2), place(1, 1), place(0, 0)], vec![2, 4, 3, 3, 11]),
-            // More execution than there is.
+            // The places ask for more execution than there is.
             (vec![place(0, 9), place(1, 9)], vec![9, 3, 4, 4, 3]),
             (vec![], vec![3, 3, 4, 13]),
         ] {

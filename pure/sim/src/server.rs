@@ -7,11 +7,11 @@
 //! |---|---|---|
 //! | polling | full when a period begins; given up when the server runs and finds no request | [Lehoczky 1987] |
 //! | deferrable | full when a period begins; kept until it ends | [Lehoczky 1987], [Strosnider 1995] |
-//! | sporadic | what is used comes back a period after the server, backlogged, could begin to use it | [Sprunt 1989], with the corrections of [Stanovich 2010] |
+//! | sporadic | used budget comes back a period after the backlogged server could begin to use it | [Sprunt 1989], with the corrections of [Stanovich 2010] |
 //!
-//! The rules are those of [`taut_policy::server`], with as many places for replenishments as can be needed. The core
-//! is of its own kind: its tasks have no sections, as the requests of a server that could lock are not bounded. At
-//! one instant the order is: completions, replenishments, releases and requests, and then the decision.
+//! The rules are those of [`taut_policy::server`], with as many places for replenishments as a run can need. The tasks
+//! of such a core have no sections, because the requests of a server that could lock are not bounded. At one instant
+//! the order is: completions, replenishments, releases and requests, and then the decision.
 
 use core::fmt;
 use std::collections::VecDeque;
@@ -38,8 +38,8 @@ pub struct Server {
     pub budget: Duration,
     /// T_s, at least the budget.
     pub period: Duration,
-    /// When its first whole period begins, at most a period after the start of the run. Before that a polling server
-    /// has no budget, and the others have theirs.
+    /// When its first whole period begins, at most a period after the start of the run. Before that, a polling server
+    /// has no budget, and a server of another policy has its budget.
     pub start: Duration,
 }
 
@@ -52,7 +52,7 @@ pub struct Request {
     pub cost: Duration,
 }
 
-/// Why there is no such run.
+/// Why a run is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerFault {
     /// There is no such core, or it does not run fixed priorities.
@@ -61,9 +61,9 @@ pub enum ServerFault {
     Sections,
     /// A task has the server's priority.
     Priority,
-    /// Not 0 < C_s ≤ T_s, or the start is more than a period away.
+    /// 0 < C_s ≤ T_s does not hold, or the start is more than a period away.
     Budget,
-    /// Requests are not in the order of their arrivals, or one takes no time.
+    /// Requests are not in the order of their arrivals, or a request takes no time.
     Requests,
     /// Times do not fit in 64 bits.
     Overflow,
@@ -98,7 +98,7 @@ impl core::error::Error for ServerFault {}
 /// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Served {
-    /// The response time of each request, in order; fewer than requests if the step limit came first.
+    /// The response time of each request, in order; the last requests are missing if the step limit came first.
     pub requests: Vec<Duration>,
     /// The longest response time from an arrival, for each task of the set; 0 for tasks of other cores.
     pub tasks: Vec<Duration>,
@@ -123,7 +123,7 @@ pub fn run(
     Ok(run.served)
 }
 
-/// A task of the core; its position on the core is that in the list of all tasks.
+/// A task of the core; its position on the core is its position in the list of the core's tasks.
 struct Task {
     /// Its position in the set.
     at: usize,
@@ -131,7 +131,7 @@ struct Task {
     source: Source,
     /// Arrivals of jobs that are not complete.
     open: VecDeque<u64>,
-    /// What the first of them still executes.
+    /// The rest of the first of these jobs, in ns.
     remaining: u64,
 }
 
@@ -139,7 +139,8 @@ type Rule = FixedPriority<Heap<Box<[HeapSlot]>>, Box<[Slot]>>;
 type AnyServer = Any<Box<[Replenishment]>>;
 type Core = Policy<Rule, AnyServer, [ServerEntry<AnyServer>; 1]>;
 
-/// A rule that runs the most urgent task first; of two equal ones the lower position, which preempts the other.
+/// A rule that runs the most urgent task first; of two equally urgent tasks, the one at the lower position first, which
+/// preempts the other.
 fn rule(priorities: &[u32]) -> Result<Rule, Misuse> {
     let mut order: Vec<_> = (0..priorities.len()).collect();
     order.sort_by_key(|at| (priorities[*at], usize::MAX - at));
@@ -166,7 +167,7 @@ struct Run<'a> {
     requests: &'a [Request],
     /// How many requests have arrived.
     come: usize,
-    /// What the first unserved request still takes.
+    /// The rest of the first unserved request, in ns.
     remaining: u64,
     tasks: Vec<Task>,
     now: u64,
@@ -217,7 +218,7 @@ impl<'a> Run<'a> {
         Ok(Self { core, requests, come: 0, remaining: 0, tasks, now: 0, random, served })
     }
 
-    /// Advances to the next instant; returns whether there is more.
+    /// Advances to the next instant; returns whether the run continues.
     fn step(&mut self, scenario: &Scenario) -> Result<bool, ServerFault> {
         self.arrive(scenario)?;
         let turn = self.core.decide(Instant::from_ns(self.now))?;

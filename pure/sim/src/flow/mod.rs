@@ -13,11 +13,11 @@
 //! | whether that is what the synchronous-reactive model reads | [`Flows::agreement`] |
 //! | how many buffers are in use at once | [`Flows::buffers`] |
 //! | how many values wait in a queue, and how many are lost | [`Flows::fill`] |
-//! | how old data are at the end of a chain, and how long it takes to react | [`Flows::measure`] |
+//! | how old data are at the end of a chain, and how long the chain takes to react | [`Flows::measure`] |
 //!
 //! A job reads at its first instruction and writes at its last. At one instant the order is: writes, activations
-//! (writers first), first instructions. A reader on another core than its writer does not wait for it: where a
-//! mechanism would have it wait, the read is [`Got::NotYet`].
+//! (writers first), first instructions. A reader on another core than its writer does not wait for the writer: where
+//! a mechanism would make the reader wait, the read is [`Got::NotYet`].
 
 mod buffers;
 mod path;
@@ -99,12 +99,12 @@ pub enum FlowFault {
         /// The channel: a position in the list.
         channel: usize,
     },
-    /// A task reads a channel twice, or one that it writes.
+    /// A task reads a channel twice, or reads a channel that it writes.
     Twice {
         /// The channel.
         channel: usize,
     },
-    /// A queue has other than one reader, no room, or a job sends or takes nothing.
+    /// A queue does not have exactly one reader, or has no room, or a job sends or takes nothing.
     Queue {
         /// The channel.
         channel: usize,
@@ -116,7 +116,7 @@ pub enum FlowFault {
     },
     /// Tasks of equal priority read each other's values without a delay: the model cannot order them.
     Loop,
-    /// The simulation has another number of tasks.
+    /// The simulation has another number of tasks than the set of the channels.
     Tasks,
     /// The run may have more jobs than [`JOBS_MAX`], the most that are recorded.
     TooManyJobs,

@@ -34,7 +34,7 @@ pub(super) struct Fact {
     open: Vec<(usize, u64)>,
     /// Sections with fixed places: resource, and the execution before them.
     places: Vec<(usize, u64)>,
-    /// What a body without fixed places executes outside of sections.
+    /// How long a body without fixed places executes outside of sections, in ns.
     rest: u64,
 }
 
@@ -98,19 +98,19 @@ impl Facts {
         Self { tasks, cores, users }
     }
 
-    /// The tasks of its core that may run in its place, itself included.
+    /// The tasks that may run in place of this task on its core, the task itself included.
     pub(super) fn rivals(&self, task: usize) -> &[usize] {
         let Fact { core, edf, urgent, .. } = self.tasks[task];
         if edf { &self.cores[core] } else { &self.cores[core][..urgent] }
     }
 
-    /// The tasks of its core that are less urgent.
+    /// The tasks of its core that are less urgent than this task.
     pub(super) fn lower(&self, task: usize) -> &[usize] {
         let Fact { core, urgent, .. } = self.tasks[task];
         &self.cores[core][urgent..]
     }
 
-    /// How long a job executes before a request for this resource, one of its requests at random.
+    /// How long a job executes before one of its requests for this resource, chosen at random.
     pub(super) fn before(
         &self,
         task: usize,
@@ -187,7 +187,7 @@ impl Facts {
         !self.tasks[task].open.is_empty()
     }
 
-    /// What a task executes outside of its open sections.
+    /// How long a task executes outside of its open sections, in ns.
     pub(super) fn rest(&self, task: usize) -> u64 {
         self.tasks[task].rest
     }
@@ -236,7 +236,7 @@ impl Facts {
         }
     }
 
-    /// Lets a task arrive from `from` on as often as it may, keeping arrivals a period or more before.
+    /// Lets a task arrive from `from` on as often as it may, and keeps its arrivals a period or more before `from`.
     pub(super) fn dense(&self, task: usize, from: u64, scenario: &mut Scenario) {
         let Fact { period, arrivals, .. } = self.tasks[task];
         let horizon = scenario.horizon.as_ns();

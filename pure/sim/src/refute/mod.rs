@@ -4,11 +4,12 @@
 //! A search for a run that exceeds claimed bounds.
 //!
 //! The search goes in rounds. Each is against one task's claim and starts from a guess at a bad scenario:
-//! - *critical*: all tasks that may run in its place are released with it, and a less urgent task has just entered a
-//!   section;
+//! - *critical*: all tasks that may run in the task's place are released with the task, and a less urgent task has
+//!   just entered a section;
 //! - *late*: the search first makes the response of one rival that may suspend as long as possible, by other tasks
-//!   that request its resources just before it does; then the task arrives where the rival's delayed execution meets
-//!   its next job. A rival that executes more is chosen more often: it is the largest term of the response;
+//!   that request the rival's resources just before the rival does; then the task arrives where the rival's delayed
+//!   execution meets the rival's next job. The search chooses a rival more often if it executes more: the rival is the
+//!   largest term of the response;
 //! - *random*, and the *best* run so far.
 //!
 //! The search then makes small changes, and keeps a change if the response does not become shorter, or sometimes if
@@ -51,7 +52,7 @@ pub struct Witness {
     pub job: u64,
     /// The claimed bound of its response time, from the arrival.
     pub claimed: Duration,
-    /// Its response.
+    /// The job's response time.
     pub reached: Duration,
     /// The run: with the same set and rules it gives the same response time.
     pub scenario: Scenario,
@@ -80,17 +81,17 @@ impl Best {
 pub struct Progress {
     /// Runs so far.
     pub runs: u64,
-    /// The events that these took from their calendars.
+    /// The events that these runs took from their calendars.
     pub events: u64,
-    /// Per task.
+    /// The claim and the longest response time of each task.
     pub tasks: Vec<Best>,
     /// At most one witness per task, in the order in which they were found.
     pub witnesses: Vec<Witness>,
-    /// A run that ended as none should: jobs waited for each other, or a rule failed.
+    /// A run that ended as no run should: jobs waited for each other, or a rule failed.
     pub stuck: Option<(End, Scenario)>,
 }
 
-/// A search. The caller decides when it ends: it has no clock.
+/// A search. The caller decides when the search ends: a search has no clock.
 ///
 /// ```
 /// use taut_model::{ArrivalPattern, Body, SchedulingPolicy, SetTask, TaskSet};
@@ -170,7 +171,7 @@ impl Hunt {
         &self.progress
     }
 
-    /// Continues for some runs: a few milliseconds for most sets, some hundred for one in which it finds something.
+    /// Continues for some runs: a few milliseconds for most sets, some hundred milliseconds where it finds a witness.
     /// Has no effect once every claim is exceeded.
     pub fn step(&mut self) -> &Progress {
         let (runs, events) = (self.progress.runs + STEP_RUNS, self.progress.events + STEP_EVENTS);

@@ -26,8 +26,8 @@ pub(super) fn change(facts: &Facts, focus: usize, log: &Log, scenario: &mut Scen
     }
 }
 
-/// Lets another user of a resource request it just before a request on the core in focus: one user, or one of each
-/// core.
+/// Lets another user of a resource request it just before a request on the core in focus: one user, or one user of
+/// each core.
 fn request(facts: &Facts, focus: usize, log: &Log, scenario: &mut Scenario, random: &mut Random) {
     let core = facts.tasks[focus].core;
     let is_ours = |mark: &Checkpoint| mark.asks.is_some() && facts.tasks[mark.task].core == core;
@@ -60,7 +60,7 @@ fn ask(facts: &Facts, task: usize, resource: usize, at: u64, scenario: &mut Scen
     let Some(before) = facts.before(task, resource, scenario, random) else { return };
     let Some(arrival) = at.checked_sub(before.saturating_add(1)) else { return };
     facts.put(task, arrival, random.up_to(2) == 0, scenario);
-    // Sometimes with no rival in its way.
+    // Sometimes no rival is in the task's way.
     if random.up_to(3) == 0 {
         for other in facts.rivals(task).iter().filter(|other| **other != task) {
             let from = arrival.saturating_sub(facts.tasks[*other].cost);
@@ -149,7 +149,7 @@ fn place(facts: &Facts, scenario: &mut Scenario, random: &mut Random) {
     }
 }
 
-/// Removes a task's arrivals: all, or those of some time.
+/// Removes a task's arrivals: all, or those in an interval.
 fn quiet(facts: &Facts, log: &Log, scenario: &mut Scenario, random: &mut Random) {
     let task = random.up_to(facts.tasks.len() as u64 - 1) as usize;
     let at = sample(log, random, |_| true).map_or(0, |mark| mark.at);
@@ -218,7 +218,7 @@ fn refill(facts: &Facts, scenario: &mut Scenario, random: &mut Random) {
     facts.dense(task, from, scenario);
 }
 
-/// An instant, or the one just before or after.
+/// An instant, or the instant 1 ns before or after it.
 fn near(at: u64, random: &mut Random) -> u64 {
     (at + random.up_to(2)).saturating_sub(1)
 }

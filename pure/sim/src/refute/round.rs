@@ -36,7 +36,7 @@ impl Hunt {
                 && !self.progress.witnesses.iter().any(|witness| witness.task == *at)
         };
         let open: Vec<usize> = (0..self.facts.tasks.len()).filter(holds).collect();
-        // Of three candidates, the one nearest to its claim; or just any.
+        // Of three tasks, the one nearest to its claim; or a task at random.
         let nearest = self.random.up_to(1) == 0;
         let mut task = *self.random.pick(&open)?;
         for _ in 0..2 {
@@ -61,7 +61,7 @@ impl Hunt {
         Some(Round { task, focus, scenario: self.trial.clone(), log: self.log.clone(), response, stale: 0 })
     }
 
-    /// A rival that may suspend; one that executes more is more likely.
+    /// A rival that may suspend, at random; a rival that executes more is more likely.
     fn late_rival(&mut self, task: usize) -> Option<usize> {
         let tasks = &self.facts.tasks;
         let suspends = |at: &&usize| **at != task && tasks[**at].suspends;
@@ -89,7 +89,7 @@ impl Hunt {
         scenario
     }
 
-    /// The rival of a round is late: now the task arrives where it meets the rival and its next job.
+    /// The rival of a round is late: now the task arrives where it meets the rival and the rival's next job.
     pub(super) fn meet(&mut self, round: Round) -> Round {
         let Round { task, mut scenario, log, .. } = round;
         let at = self.random.pick(&log.marks).map_or(0, |mark| mark.at);

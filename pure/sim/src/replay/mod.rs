@@ -5,7 +5,7 @@
 //!
 //! A recording has two kinds of records. Some are **inputs**, which come from outside the rules: a core looked at its
 //! calendar or received a release, a job requested a resource, released one or completed, a core received a grant.
-//! The replay gives them to a [`Simulation`], each at its recorded instant; so a job executes as long as it did,
+//! The replay gives them to a [`Simulation`], each at its recorded instant; so a job executes as long as in the run,
 //! overheads included, and arrives when it did. The others are **decisions**: which job started, was preempted and
 //! continued, whether a request was granted. The simulator must produce these by itself, in that order. The first
 //! record that it does not produce is a [`Difference`].
@@ -29,24 +29,26 @@
 //! unlock before it, within [`Replay::patience`]. This permits neither a second holder beside the first, except for
 //! [`Replay::overlap`], nor a holder out of turn.
 //!
-//! What a lock does between two records is known in part. A request came after the previous record of its core, and
-//! before its own. A resource was released after the record of its unlock, and before the next record of that core.
-//! So the replay reserves a resource from its unlock until the request of its next holder. A job that requests it
-//! meanwhile may wait in two cases, otherwise it is a difference: the job that unlocked it may not have released it
-//! yet; or another core requests it in the same span of time, because a job that takes a free lock chooses among all
-//! that request it. And a job that is handed the resource before it looks is recorded as if it had not waited,
-//! although it queued before others.
+//! The records show only in part what a lock does between them. A request came after the previous record of its core,
+//! and before its own record. A resource was released after the record of its unlock, and before the next record of
+//! that core. So the replay reserves a resource from its unlock until the request of its next holder. Another job that
+//! requests the resource meanwhile may wait in two cases; in any other case its wait is a difference. Either the job
+//! that recorded the unlock may not have released the resource yet; or another core requests the resource in the same
+//! span of time, because a job that takes a free lock chooses among all jobs that request it. And a job that is handed
+//! the resource before it looks at the lock again is recorded as if it had not waited, although it queued before
+//! others.
 //!
 //! **Budgets.** A dispatcher finds out that a budget is used up, so this is an input. What happens to the job follows
-//! from its task's [`Limit`]: a job that is demoted or to be ended continues in the background, and each decision is
-//! compared. Where a job is ended is an input, like everything that the job does.
+//! from its task's [`Limit`]: a job that is demoted, or that must end, continues in the background, and each decision
+//! is compared. The point at which a job is ended is an input, like everything that the job does.
 //!
-//! **Servers** are simulated. That a dispatcher looked at a server, because time began or ended a turn, is an input,
-//! and the budget that the server may then use is compared. Another input is for how long threads that the core does
-//! not know had it during a turn.
+//! **Servers** are simulated. An input says that a dispatcher looked at a server, because time began or ended a turn
+//! of the server; the replay compares the budget that the server may then use. Another input says for how long threads
+//! that the core does not know had the core during a turn.
 //!
-//! **Not compared** are values, misses, and what a core decided after it lost records; cores that share a resource
-//! with it end with it. Each core says how far it was compared.
+//! **Not compared** are values, misses, and the decisions of a core after it lost records; where the comparison of a
+//! core ends, so does that of the cores that share a resource with it. Each [`CoreReplay`] says how far its core was
+//! compared.
 
 mod difference;
 mod ending;
@@ -104,8 +106,8 @@ pub struct CoreReplay {
     pub events: u64,
     /// Completed jobs among these.
     pub jobs: u64,
-    /// Records left out before the first instant at which no job was under way, if the recording does not begin with
-    /// its run.
+    /// Records that the replay skipped before the first instant at which no job was under way, if the recording begins
+    /// later than its run.
     pub before: u64,
     /// The longest time from a decision to its record.
     pub late_max: Duration,
@@ -129,13 +131,13 @@ pub struct Stop {
 pub enum Why {
     /// So many records were lost.
     Lost(u64),
-    /// Its jobs may lock, no lock was recorded, and the core decided differently than without locks.
+    /// The core's jobs may lock, no lock was recorded, and the core decided otherwise than it would without locks.
     NoLocks,
-    /// Servers run on it, and their remaining budgets, or their tasks, are not known.
+    /// Servers run on the core, and their remaining budgets, or their tasks, are not known.
     Server,
-    /// It shares a resource with this core, whose comparison ended.
+    /// The core shares a resource with the core given here, whose comparison ended.
     With(usize),
-    /// The recording does not begin with its run, and there is always a job under way in it.
+    /// The recording begins later than its run, and at each of its instants a job is under way.
     NoBeginning,
 }
 
@@ -151,9 +153,9 @@ impl<'a> Replay<'a> {
     /// The default of [`Replay::overlap`].
     pub const OVERLAP: Duration = Duration::from_us(5);
 
-    /// How close two requests of different cores for one resource may be to have come in either order: a thread reads
-    /// the clock beside the step that decides, and may be preempted in between. Whatever the slack is, only one job
-    /// holds the resource.
+    /// How close in time two requests of different cores for one resource may be if either may have come first: a
+    /// thread reads the clock beside the step that decides, and may be preempted in between. Whatever the slack is,
+    /// only one job holds the resource.
     #[must_use]
     pub fn slack(self, slack: Duration) -> Self {
         Self { slack, ..self }
@@ -167,15 +169,15 @@ impl<'a> Replay<'a> {
         Self { patience, ..self }
     }
 
-    /// How long two jobs may seem to hold a resource, because the first read the clock after it released the
+    /// How long two jobs may seem to hold a resource at once, because the first read the clock after it released the
     /// resource.
     #[must_use]
     pub fn overlap(self, overlap: Duration) -> Self {
         Self { overlap, ..self }
     }
 
-    /// What happens to jobs of these tasks that use up their budgets or are late. For other tasks, such a record has
-    /// no effect. The records say when a budget is used up, so its size does not matter here.
+    /// What happens to jobs of these tasks that use up their budgets or are late. For other tasks, a record of that has
+    /// no effect. The records say when a budget is used up, so the budget's size does not matter here.
     #[must_use]
     pub fn limits(self, limits: &'a [(usize, Limit)]) -> Self {
         Self { limits, ..self }
@@ -187,8 +189,8 @@ impl<'a> Replay<'a> {
         Self { servers, ..self }
     }
 
-    /// Cores that have a dispatcher. Other cores show it by their records, unless nothing on them is preempted,
-    /// locked, or released by a calendar.
+    /// Cores that have a dispatcher. The records of any other core show whether it has one, unless nothing on it is
+    /// preempted, locked, or released by a calendar.
     #[must_use]
     pub fn dispatched(self, dispatched: &'a [usize]) -> Self {
         Self { dispatched, ..self }
@@ -199,7 +201,8 @@ impl<'a> Replay<'a> {
     /// other kinds are ignored.
     ///
     /// # Errors
-    /// What the records say about tasks and resources cannot be true; a difference is not an error.
+    /// [`Malformed`] if something that the records say about tasks or resources cannot be true; a difference is not an
+    /// error.
     pub fn of(set: &TaskSet, rules: &Rules, records: &[Record]) -> Result<Replayed, Malformed> {
         Replay::new(set, rules).run(records, &mut ())
     }

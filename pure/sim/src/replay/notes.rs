@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a replay must know in advance: where to begin, which jobs were dropped, which requests came to hold which
+//! What a replay must know in advance: where to begin, which jobs were dropped, which requests were granted which
 //! resource.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,8 +106,8 @@ impl Log {
         }
     }
 
-    /// Turns the delivery of a job that was dropped before it began into a skip: it waited behind another job, and
-    /// the rule never received it.
+    /// Turns the delivery of a job that was dropped before it began into a skip: such a job waited behind another job,
+    /// and the rule never received it.
     pub(super) fn withdraw(&mut self) {
         for items in &mut self.items {
             let mut delivered: BTreeMap<(usize, u64), usize> = BTreeMap::new();

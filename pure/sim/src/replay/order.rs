@@ -7,12 +7,12 @@ use super::log::{Item, What};
 use super::replayer::{Replayer, Reservation};
 use crate::{GlobalRule, Sink};
 
-/// What comes before an item, by core and position.
+/// What the replay takes before an item, by core and position.
 #[derive(Clone, Copy, Debug)]
 enum Before {
     /// Another item, and all items of its core before it.
     Goes(usize, usize),
-    /// The request of another item; the record that it holds the resource comes in its turn.
+    /// The request of another item; the record that its job holds the resource comes in its own turn.
     LinesUp(usize, usize),
 }
 
@@ -64,15 +64,15 @@ impl<S: Sink> Replayer<'_, S> {
             }
             _ => return None,
         };
-        // The requests that come to hold it before this one.
+        // The requests whose jobs get the resource before this one.
         let holds = self.log.holds[resource].iter().take(rank).skip(self.turn(resource)).copied();
         let holds = || {
             holds.clone().filter_map(|(core, place)| Some((core, place, self.log.items[core].get(place)?)))
         };
         let priority = |item: &Item| self.set.tasks()[item.task].priority;
         let queues = |asks: &Item| !self.by_priority(resource) || priority(asks) == priority(&item);
-        // A request that would not be next if this one had come first: so this one comes while that job holds the
-        // resource.
+        // Such a request would not be next if this item had come first: so this item comes while the job of that
+        // request holds the resource.
         let had_it = |asks: &Item| !item.what.waits() || !queues(asks) && priority(asks) < priority(&item);
         let has_holder = self.has_holder(resource);
         let waits_for =
@@ -84,7 +84,7 @@ impl<S: Sink> Replayer<'_, S> {
             let (other, place, asks) = holds().next()?;
             return self.may_go(core, item, other, place, asks).then_some(Before::Goes(other, place));
         }
-        // In a queue, requests come in the order of the holders. A job that came to hold it before it looked has
+        // In a queue, requests come in the order of the holders. A job that got the resource before it looked has
         // waited too.
         holds().filter(|(.., asks)| queues(asks)).find_map(|(other, place, asks)| {
             if !self.may_go(core, item, other, place, asks) {
@@ -115,8 +115,7 @@ impl<S: Sink> Replayer<'_, S> {
         self.first.iter().any(|(busy, _)| *busy == core)
     }
 
-    /// How many jobs have come to hold a resource in the simulation, whether their cores have received the grants or
-    /// not.
+    /// How many jobs were granted a resource in the simulation, whether or not their cores have received the grants.
     fn turn(&self, resource: usize) -> usize {
         self.grants[resource] + usize::from(self.simulation.on_the_way(resource).is_some())
     }
@@ -145,7 +144,7 @@ impl<S: Sink> Replayer<'_, S> {
     }
 
     /// Whether the next request of a core may wait although no job holds the resource: the job that unlocked it may
-    /// not have released it yet, or another job requests it at the same time, and gives it to the first of all
+    /// not have released it yet, or another job requests it at the same time, and hands it over to the first of all
     /// waiters.
     pub(super) fn may_find_it_reserved(&self, core: usize, resource: usize, reserved: Reservation) -> bool {
         let place = self.cursors[core].next;
@@ -196,8 +195,8 @@ impl<S: Sink> Replayer<'_, S> {
         self.rules.resources[resource] == GlobalRule::Mpcp
     }
 
-    /// The item in which a holder on another core unlocks a resource: it may have released it before it read the
-    /// clock.
+    /// The item in which a holder on another core unlocks a resource: the holder may have released the resource before
+    /// it read the clock.
     fn unlock_of(&self, resource: usize, core: usize, at: u64) -> Option<Before> {
         let task =
             self.held[resource].map(|(task, _)| task).or_else(|| self.simulation.on_the_way(resource))?;
@@ -213,7 +212,7 @@ impl<S: Sink> Replayer<'_, S> {
     }
 }
 
-/// Whether the item's instant is that of its record. A dropped job has that of its arrival.
+/// Whether the item's instant is that of its record. The item of a dropped job has the instant of its arrival.
 fn is_clock(item: &Item) -> bool {
     !matches!(item.what, What::Skip(_) | What::Nothing)
 }

@@ -26,7 +26,7 @@ impl<S: Sink> Sink for EventSink<'_, S> {
         self.sink.event(event);
         self.first.get_or_insert(event.kind);
         match event.kind {
-            // It follows from its `Complete`.
+            // A miss follows from the `Complete` of its job.
             Kind::Miss => return,
             Kind::Locked(resource) => {
                 self.held[resource] = Some((event.task, event.job));
@@ -156,7 +156,7 @@ impl<S: Sink> Replayer<'_, S> {
         Ok(true)
     }
 
-    /// A job requests a resource that another one holds, and will get it before it looks.
+    /// A job requests a resource that another job holds, and will get the resource before it looks.
     pub(super) fn line_up_early(&mut self, core: usize, place: usize) {
         let Some(Item { at, task, what: What::Locked(resource), .. }) =
             self.log.items[core].get(place).copied()
@@ -247,7 +247,7 @@ impl<S: Sink> Replayer<'_, S> {
         self.foresee_untimed(core);
     }
 
-    /// The next job of a task outside the calendar arrives when it is delivered: not before the core last looked at
+    /// The next job of a task outside the calendar arrives when it is delivered, so not before the core last looked at
     /// its calendar.
     pub(super) fn foresee_untimed(&mut self, core: usize) {
         if self.rules.cores[core] == LocalRule::Dfp {

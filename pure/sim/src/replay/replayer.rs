@@ -48,10 +48,10 @@ pub(super) struct Replayer<'a, S> {
     pub(super) sink: &'a mut S,
 }
 
-/// The reservation of a free global resource: its next holder gets it, with its request.
+/// The reservation of a free global resource for its next holder, which gets the resource when it requests it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Reservation {
-    /// The resource is held, or no job comes to hold it any more.
+    /// The resource is held, or no further job will hold it.
     #[default]
     No,
     /// No job has held it yet.
@@ -60,7 +60,7 @@ pub(super) enum Reservation {
     By(usize, usize),
 }
 
-/// The replay of one core, under way.
+/// The state of the replay of one core.
 #[derive(Default)]
 pub(super) struct CoreCursor {
     pub(super) found: CoreReplay,
@@ -71,13 +71,13 @@ pub(super) struct CoreCursor {
     pub(super) expected: VecDeque<Event>,
     /// The core received something at this instant, and has not decided yet.
     pub(super) undecided: Option<u64>,
-    /// Servers whose turns began or ended at that instant, and what they may use.
+    /// Servers whose turns began or ended at that instant, and the budget that each may use, in ns.
     pub(super) turns: Vec<(usize, u64)>,
     /// The last records that were equal, with their events.
     pub(super) equal: VecDeque<(Record, Event)>,
 }
 
-/// Why a replay ends before its records do.
+/// Why a replay ends before its last record.
 pub(super) enum Halt {
     Differs(Box<Difference>),
     Stops(usize, Stop),
@@ -230,7 +230,7 @@ impl<S: Sink> Replayer<'_, S> {
     }
 
     fn take(&mut self, core: usize, item: Item, records: &[Record]) -> Result<(), Halt> {
-        // The rule receives none of these, so there is no decision.
+        // The rule receives none of these items, so there is no decision.
         match item.what {
             What::Skip(_) => {
                 self.arrived[item.task] += 1;

@@ -29,7 +29,7 @@ impl<L: Locking + Clone> Simulation<L> {
         self.close(core, task, moment)
     }
 
-    /// Executes the unlocks and the completion at which the job has arrived.
+    /// Executes the unlocks and the completion that the job has reached.
     pub(super) fn close(
         &mut self,
         core: usize,
@@ -194,14 +194,14 @@ impl<L: Locking + Clone> Simulation<L> {
         let waited = core::mem::take(&mut live.waits);
         self.emit(task, kind, moment);
         if waited {
-            // It waited for a local resource: it runs, so it holds it.
+            // The task waited for a local resource. Now it runs, so it holds the resource.
             self.emit(task, Kind::Locked(self.op(task).resource as usize), moment);
             self.step(task, moment.scenario);
         }
     }
 
-    /// Checks the invariants of a core's rule. A rule of the caller's own may be wrong: a run under it ends where it
-    /// breaks mutual exclusion.
+    /// Checks the invariants of a core's rule. A rule of the caller's own may be wrong: a run under such a rule ends
+    /// where the rule breaks mutual exclusion.
     fn check(&self, core: usize) -> Result<(), &'static str> {
         if self.is_checked { self.state.cores[core].check_state() } else { Ok(()) }
     }
@@ -244,7 +244,7 @@ impl<L: Locking + Clone> Simulation<L> {
         other.map_or(Ok(()), |next| self.granted(next, resource, guard, moment))
     }
 
-    /// Requests a resource of one core. Returns whether the job holds it now; otherwise it has left its core.
+    /// Requests a local resource. Returns whether the job holds the resource now; otherwise the job has left its core.
     fn request_local(&mut self, core: usize, task: usize, resource: usize, now: u64) -> Result<bool, Halt> {
         let floors_from = self.floors_from(core, now);
         match refused(self.state.cores[core].lock(floors_from, resource), task)? {
@@ -258,8 +258,8 @@ impl<L: Locking + Clone> Simulation<L> {
         }
     }
 
-    /// Requests a resource of several cores, and ends its reservation if the request is to do that. Returns the
-    /// answer, and the grant that another job received by the end of the reservation.
+    /// Requests a global resource, and ends the resource's reservation if the request must do that. Returns the
+    /// answer, and the grant that another job received because the reservation ended.
     fn request_global(
         &mut self,
         core: usize,
@@ -290,7 +290,7 @@ impl<L: Locking + Clone> Simulation<L> {
         Ok((answer, other))
     }
 
-    /// A job has the answer to its request of a resource of several cores. Returns whether it holds the resource now;
+    /// A job receives the answer to its request for a global resource. Returns whether the job holds the resource now;
     /// otherwise it spins, or has left its core.
     fn answered(&mut self, core: usize, task: usize, guard: Guard, answer: Request) -> Result<bool, Halt> {
         let local = self.party(task).task;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! A driven run: a driver says when things happen: releases, the actions of jobs, and when a core receives what
-//! another one has done. All decisions that follow, which job runs and which is granted what, come from the same code
-//! as in any run.
+//! A driven run. A driver says when releases and the actions of jobs happen, and when a core receives what another
+//! core has done. All decisions that follow (which job runs, and which job is granted what) come from the same code as
+//! in any run.
 //!
 //! Each job has three steps: it executes, does what the driver says, and executes again, for as long as it takes.
 
@@ -23,7 +23,7 @@ use crate::{End, Fault, Rules, Scenario, Sink, Start};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     Request(usize),
-    /// Looks for a resource for which the task is lined up: the task has it by now, or waits.
+    /// Looks whether the task's queued request was granted: the task has the resource by now, or waits.
     Look(usize),
     /// Requests a reserved global resource, and ends the reservation: the next waiter may have it.
     RequestAndRelease(usize),
@@ -201,7 +201,7 @@ impl Simulation {
     /// Queues a task's request for a global resource that another task holds. Its core looks with [`Act::Look`].
     pub(crate) fn line_up(&mut self, now: u64, task: usize, resource: usize) {
         let (party, priority) = (self.party(task), self.fixed[task].priority);
-        // If the rule refuses, the task waits forever when it looks, which was not recorded.
+        // If the rule refuses, the task waits for ever when it looks, and no such wait was recorded.
         let _ = self.state.globals[resource].request(Instant::from_ns(now), party, priority);
     }
 

@@ -56,15 +56,15 @@ pub(super) struct Limits {
     tasks: Vec<Option<Limited>>,
     /// The background of each core.
     background: Vec<AnyBackground>,
-    /// Per core, the rest of the executing step after the end of the budget.
+    /// Per core, the rest of the executing step after the end of the budget, in ns.
     cut: Vec<u64>,
     /// A driver says when a budget is used up, and ends jobs.
     driven: bool,
 }
 
 impl Simulation {
-    /// Sets the limits of tasks. Other tasks, and all tasks without this call, run on: jobs that are released
-    /// meanwhile wait.
+    /// Sets the limits of tasks. A late or long job of any other task, or of any task without this call, runs on: jobs
+    /// that are released meanwhile wait.
     ///
     /// # Errors
     /// [`Fault::Limit`]: there is no such task, or its budget is 0.
@@ -88,8 +88,7 @@ impl<L: Locking + Clone> Simulation<L> {
     /// Prepares a run.
     pub(super) fn reset_limits(&mut self) {
         let Some(limits) = &mut self.limits else { return };
-        // `cut` may keep a value of the previous run: the first job on a core clears it, as every job does that gets
-        // the core.
+        // `cut` may keep a value of the previous run: every job that gets a core clears it, and so does the first.
         limits.tasks.iter_mut().flatten().for_each(|task| *task = Limited::new(task.limit));
         if self.state.outcome.end != End::Complete {
             limits.background = self.members.iter().map(|core| empty(core.len())).collect();
@@ -100,7 +99,7 @@ impl<L: Locking + Clone> Simulation<L> {
         self.limits.as_mut()?.tasks[task].as_mut()
     }
 
-    /// A release is due while the task's last job is not complete. Returns whether it is dropped.
+    /// A release is due while the task's last job is not complete. Returns whether the release is dropped.
     #[cold]
     pub(super) fn is_late(&mut self, task: usize, now: u64) -> Result<bool, Halt> {
         let Some(limited) = self.limit_mut(task) else { return Ok(false) };
@@ -127,7 +126,7 @@ impl<L: Locking + Clone> Simulation<L> {
         }
     }
 
-    /// A job begins; it may execute longer than it should.
+    /// A job begins; it may execute longer than C.
     #[cold]
     pub(super) fn begin_limited(&mut self, task: usize, job: u64, scenario: &Scenario) {
         let lists = scenario.excess.iter().filter(|(whose, _)| *whose == task);
@@ -282,7 +281,8 @@ impl<L: Locking + Clone> Simulation<L> {
         count(|what| matches!(what, What::Lock(_))) > count(|what| matches!(what, What::Unlock(_)))
     }
 
-    /// A job is at its end. If the scenario gives it an excess, it executes that, and this returns true.
+    /// A job is at its end. If the scenario gives the job an excess, the job executes that next, and this returns
+    /// true.
     #[cold]
     pub(super) fn exceeds(&mut self, task: usize) -> bool {
         let excess = core::mem::take(&mut self.state.excess[task]);
@@ -295,8 +295,8 @@ impl<L: Locking + Clone> Simulation<L> {
 }
 
 impl Simulation {
-    /// The driver says that the job on a core has used up its budget. A job that is to end goes to the background
-    /// until it does. Returns whether the job has its core.
+    /// The driver says that a job has used up its budget. If the job must end, it stays in the background until it
+    /// ends. Returns whether the job has its core.
     pub(crate) fn has_used_up(
         &mut self,
         now: u64,
@@ -330,7 +330,7 @@ impl Simulation {
         demotes
     }
 
-    /// The job on the core requests a resource: from the background, it first goes back to its place in the rule.
+    /// The job on the core requests a resource: a job in the background first goes back to its place in the rule.
     pub(super) fn lift(&mut self, core: usize, task: usize) -> Result<(), Halt> {
         let Some(limits) = self.limits.as_mut().filter(|limits| limits.driven) else { return Ok(()) };
         let (background, rule) = (&mut limits.background[core], &mut self.state.cores[core]);

@@ -4,8 +4,8 @@
 //! The run: a calendar of releases, and for each core the end of the step that executes there.
 //!
 //! At one instant the order is: ends of sections and jobs, releases, and then, core by core, the decision and the
-//! locks of the chosen task. So a job that ends when another is released does not wait for it, and a task that would
-//! lock at that instant does not lock before the release.
+//! locks of the chosen task. So a job that ends when another is released does not wait for that job, and a task that
+//! would lock at that instant does not lock before the release.
 
 mod cores;
 mod driven;
@@ -36,7 +36,7 @@ use crate::{
 pub(crate) use driven::{Act, CoreStatus, END_OF_TIME};
 
 /// The most jobs of a task that may wait behind one that is not complete. Further jobs are dropped, except in a
-/// driven run: there the driver drops the jobs that must not come.
+/// driven run: there the driver drops the jobs that must not arrive.
 pub const BACKLOG_MAX: usize = 8;
 
 /// No task.
@@ -46,14 +46,14 @@ const NONE: u32 = u32::MAX;
 const EXTRA: u32 = 0;
 
 /// A set under rules; it can run any number of times. Construction allocates all memory: events allocate none, and a
-/// run allocates only if the run before did not complete.
+/// run allocates only if the previous run did not complete.
 ///
 /// `L` is the type of the cores' local rules: any of [`LocalRule`], or a rule of the caller's own
 /// ([`Simulation::under`]).
 #[derive(Clone, Debug)]
 pub struct Simulation<L = AnyLocal> {
     tasks: Vec<SetTask>,
-    /// Per task, the position of its job in `ops`, its core, its position there, and its deadline and priority.
+    /// Per task, the position of its job in `ops`, its core, its position on the core, its deadline and its priority.
     fixed: Vec<Fixed>,
     open: Vec<Option<Open>>,
     ops: Vec<Op>,
@@ -66,7 +66,7 @@ pub struct Simulation<L = AnyLocal> {
     is_checked: bool,
     /// The guard of each resource.
     guards: Vec<Guard>,
-    /// The longest execution of all jobs that may be pending at once, in ns.
+    /// The longest total execution of all jobs that may be pending at once, in ns.
     work_max: u128,
     /// The limits of tasks, if any task has one.
     limits: Option<Box<limits::Limits>>,
@@ -104,13 +104,13 @@ struct State<L> {
     random: Random,
     /// Jobs that are released and not complete.
     open: u64,
-    /// Per task, how much longer than C its job executes at its end.
+    /// Per task, by how many ns its job exceeds C, at its end.
     excess: Vec<u64>,
-    /// A resource that becomes reserved with the unlock, or whose reservation ends with the request.
+    /// A resource that the driver's present unlock reserves, or whose reservation its present request ends.
     keeps: Option<usize>,
-    /// Whether the request of the task is already queued.
+    /// Whether the driver's present request is queued already.
     looks: bool,
-    /// Per task, a grant that its core has not received; empty where cores receive grants at once.
+    /// Per task, a grant that its core has not received yet; empty where cores receive grants at once.
     on_the_way: Vec<Option<(Grant, usize, Guard)>>,
     outcome: Outcome,
 }
@@ -126,7 +126,7 @@ struct Arrived {
 #[derive(Clone, Copy, Debug, Default)]
 struct Live {
     now: Arrived,
-    /// The rest of its current step.
+    /// The rest of its current step, in ns.
     remaining: u64,
     /// The share of each part that it executes, in millionths, if the scenario gives one.
     share: Option<u32>,
@@ -160,7 +160,7 @@ impl<S: Sink> Moment<'_, S> {
     }
 }
 
-/// The holder of a reserved resource.
+/// The party that holds every reserved resource.
 const KEEPER: Party = Party { core: usize::MAX, task: usize::MAX };
 
 /// Why a run ends early.
@@ -260,8 +260,8 @@ impl Simulation {
 }
 
 impl<L: Locking + Clone> Simulation<L> {
-    /// Checks and prepares a set under a local rule of the caller's own; `local` makes that of each core. The rule may
-    /// be wrong: a run ends where the rule breaks mutual exclusion ([`End::Broken`]), and does not check its
+    /// Checks and prepares a set under a local rule of the caller's own; `local` makes the rule of each core. The rule
+    /// may be wrong: a run ends where the rule breaks mutual exclusion ([`End::Broken`]), and does not check the rule's
     /// invariants. `now` of [`Locking::lock`] is the simulated clock. No task may suspend itself.
     ///
     /// # Errors
@@ -412,7 +412,7 @@ impl<L: Locking + Clone> Simulation<L> {
     }
 }
 
-/// A refusal of a rule ends the run.
+/// Makes the refusal of a rule the end of the run.
 fn refused<T>(result: Result<T, Misuse>, task: usize) -> Result<T, Halt> {
     result.map_err(|_| End::Misuse { task })
 }

@@ -151,7 +151,7 @@ impl<L: Locking + Clone> Simulation<L> {
     }
 
     /// Other threads had a core for `others` of the `passed` ns since its dispatcher last advanced the running server.
-    /// The dispatcher may have done that without a record; the server had the core until then. If `passed` is 0, the
+    /// The dispatcher may have advanced it without a record; the server had the core until then. If `passed` is 0, the
     /// last record counts.
     pub(crate) fn pass_beside(
         &mut self,
