@@ -3,8 +3,8 @@
 
 //! Random numbers that a seed and a row reproduce.
 //!
-//! The generator is splitmix64 (Steele, Lea and Flood 2014), written out: it is ten lines that never change, and the
-//! next version of a library may draw other numbers. It is not cryptographic.
+//! The generator is splitmix64 (Steele, Lea and Flood 2014), written out in ten lines that never change: the next
+//! version of a library might draw other numbers. It is not cryptographic.
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
@@ -43,7 +43,8 @@ impl Draw {
         }
     }
 
-    /// Cuts `whole` into `parts`, with all ways equally likely: the distances between sorted random places.
+    /// Cuts `whole` into `parts`, with all ways equally likely, at sorted random places: a part is the distance between
+    /// two of them.
     pub(crate) fn cut(&mut self, whole: u64, parts: usize) -> Vec<u64> {
         let mut cuts: Vec<u64> = (1..parts).map(|_| self.between((0, whole))).collect();
         cuts.push(whole);

@@ -6,20 +6,20 @@ use std::ops::Range;
 
 use taut_model::Code;
 
-/// What is wrong with a generator file, and where.
+/// A fault of a generator file, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// A stable code, from the manifest's codes.
     pub code: Code,
     /// The guilty part: a range of bytes of the text.
     pub range: Range<usize>,
-    /// The line where it begins, counted from 1.
+    /// The line where this part begins, counted from 1.
     pub line: usize,
-    /// The column where it begins, in characters, counted from 1.
+    /// The column where this part begins, in characters, counted from 1.
     pub column: usize,
     /// One line, lower case, no full stop.
     pub message: String,
-    /// What to write at the place, in a few words.
+    /// The text to show at the place, in a few words.
     pub label: String,
     /// What would be correct.
     pub help: Option<String>,

@@ -5,8 +5,8 @@ use taut_planner::select::Equations;
 
 use crate::method::Method;
 
-/// The content of a generator file. Holding one proves that systems can be drawn from it: every range is valid, every
-/// list of weights has one above 0, and every method has the mechanisms that it needs.
+/// The content of a generator file. Holding a `Generator` proves that systems can be drawn from it: every range is
+/// valid, every list of weights has a weight above 0, and every method has the mechanisms that it needs.
 #[derive(Clone, Debug)]
 pub struct Generator {
     pub(crate) seed: u64,
@@ -103,7 +103,7 @@ pub(crate) struct Mechanisms {
 pub(crate) struct Lock {
     /// The time of a request and its release without contention.
     pub(crate) time: u64,
-    /// The time by which it lengthens a section, also for the tasks that wait.
+    /// The time by which the lock lengthens a section, also for the tasks that wait.
     pub(crate) held: u64,
     pub(crate) bytes: u64,
 }
@@ -127,13 +127,13 @@ impl Generator {
         &self.points
     }
 
-    /// The number of rows, which is the same for each point.
+    /// The number of rows of the sweep; each point has the same number.
     pub fn rows(&self) -> u64 {
         self.rows_per_point.saturating_mul(self.points.len() as u64)
     }
 
-    /// The point of a row, as a position. Rows go round the points, so that the first rows of a sweep are a smaller
-    /// sweep.
+    /// The point of a row, as a position. Successive rows belong to successive points, in turn, so that the first rows
+    /// of a sweep are a smaller sweep.
     pub fn point_of(&self, row: u64) -> usize {
         (row % self.points.len().max(1) as u64) as usize
     }

@@ -18,7 +18,7 @@ const MICROSECOND: u64 = 1_000;
 const HOUR: u64 = 3_600_000_000_000;
 const PERIODS: RangeInclusive<u64> = MICROSECOND..=HOUR;
 pub(crate) const TIMES: RangeInclusive<u64> = 0..=HOUR;
-/// Readers of an object. More are rare, and leave no mechanisms to compare.
+/// Readers of an object. More readers are rare, and leave no mechanisms to compare.
 const READERS: RangeInclusive<u64> = 1..=64;
 
 impl Generator {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Draws random systems from a generator file and evaluates each of them: a row.
+//! Draws random systems from a generator file and evaluates each of them; the result for one system is a row.
 //!
 //! A [`Generator`] says how systems are drawn and which methods are applied to them. [`Generator::system`] draws the
 //! system of a row, [`Generator::row`] evaluates it. Both are functions of the file, the seed and the number of the
@@ -41,7 +41,7 @@
 //! |---|---|
 //! | `language`, `question`, `read`, `quantity` | read a file's keys and values, and report all its faults |
 //! | `draw`, `system` | draw the system of a row |
-//! | `offers`, `method` | the mechanisms that its objects can have, and the methods that choose among them |
+//! | `offers`, `method` | the mechanisms that a system's objects can have, and the methods that choose among them |
 //! | `row`, `summary` | a row, and the sums over the rows of a point |
 #![forbid(unsafe_code)]
 

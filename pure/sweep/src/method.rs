@@ -8,7 +8,7 @@ use taut_model::Mechanism;
 /// The mechanisms that a file may offer, in the order of offers.
 pub const OFFERED: [Mechanism; 4] = [Mechanism::Msrp, Mechanism::Mpcp, Mechanism::Dbp, Mechanism::Tccp];
 
-/// The name of an offer in columns; those without waiting as in [Han14].
+/// The name of an offer in columns; mechanisms without waiting are named as in [Han14].
 pub(crate) fn label(mechanism: Mechanism) -> String {
     let name = mechanism.paper_name();
     if mechanism.locking().is_some() { name.to_owned() } else { format!("WF-{name}") }
@@ -25,12 +25,12 @@ pub enum Method {
     Dbp,
     /// WF-TCCP for every object.
     Tccp,
-    /// Locks only: objects with the longest sections suspend, the others spin, divided where it needs the least
-    /// memory.
+    /// Locks only: jobs suspend for the objects with the longest sections and spin for the others; of all such
+    /// divisions, the one that needs the least memory.
     Locks,
     /// The published heuristic with a refinement of this depth: [`paper::heuristic`](taut_planner::select::paper::heuristic).
     Heuristic(usize),
-    /// Its variant that backtracks over this many decisions: [`paper::backtracking`](taut_planner::select::paper::backtracking).
+    /// A variant that backtracks over this many decisions: [`paper::backtracking`](taut_planner::select::paper::backtracking).
     Backtracking(usize),
     /// Our search, stopped after this many judgements: [`best::search`](taut_planner::select::best::search).
     Best(u64),

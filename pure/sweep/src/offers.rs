@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a file's mechanisms cost for an object: time for the tasks that access it, and bytes.
+//! What a file's mechanisms cost for an object of n bytes: time for the tasks that access it, and bytes.
 //!
 //! ```text
-//! msrp, mpcp  n bytes and the lock; each task: time of a request with its release, and what a section is longer by
+//! msrp, mpcp  n bytes and the lock; each task: time of a request with its release, and the growth of a section
 //! dbp         r + 2 buffers for r readers, r + 1 indices; the writer: write + r · write-per-reader + n · per-byte
 //! tccp        as many buffers as values can be written while one is read, an index; the writer: write + n · per-byte
 //! both        a reader: read + n · per-byte

@@ -106,7 +106,7 @@ impl Mechanisms {
     }
 }
 
-/// Whether a method is asked for; it is a fault to ask for one that lacks a mechanism.
+/// Whether the file asks for a method; it is a fault to ask for a method that lacks a mechanism.
 fn asked(key: &str, has_mechanisms: bool, value: Value<'_>, faults: &mut Faults<'_>) -> Option<bool> {
     let span = value.span.clone();
     let asked = value.truth(faults)?;

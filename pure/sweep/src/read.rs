@@ -27,7 +27,7 @@ struct Entry<'t> {
     value: Option<Value<'t>>,
 }
 
-/// A table from which a caller reads keys one by one; [`Table::finish`] reports those that no caller asked for.
+/// A table from which a caller reads keys one by one; [`Table::finish`] reports the keys that no caller asked for.
 pub(crate) struct Table<'t> {
     /// As written in the file: `[tasks]`.
     name: String,
@@ -37,14 +37,14 @@ pub(crate) struct Table<'t> {
     missing: Vec<&'static str>,
 }
 
-/// Parses the text as a table; `None` if it is not TOML.
+/// Parses the text as a table; `None` if the text is not TOML.
 pub(crate) fn document<'t>(text: &'t str, faults: &mut Faults<'t>) -> Option<Table<'t>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     let mut line_before = None;
     for error in &errors {
         let at = error.span().unwrap_or(text.len()..text.len());
         let line = text.get(..at.start).map(|before| before.matches('\n').count());
-        // Reports one fault per line: the second usually follows from the first.
+        // Reports one fault per line: a second one usually follows from the first.
         if line_before != Some(line) {
             faults.add::<()>(codes::SYNTAX, &at, error.message(), "here", None);
         }

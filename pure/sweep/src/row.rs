@@ -10,7 +10,7 @@ use crate::generator::Generator;
 use crate::method::Answer;
 
 /// The result for one system. The same file, seed and row give the same result, on any machine and in any order;
-/// nothing in it is measured.
+/// no value in it is a measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The number of the row, from 0.
@@ -259,11 +259,11 @@ impl Shard {
         self.of
     }
 
-    /// Its rows. The parts, one after the other, make up the sweep, and their numbers of rows differ by at most one.
-    /// Since rows go round the points, each part covers all points, if it has enough rows.
+    /// The rows of this part. The parts, one after the other, make up the sweep, and their numbers of rows differ by at
+    /// most one. Successive rows belong to successive points, in turn, so a part with enough rows covers all points.
     pub fn rows(&self, generator: &Generator) -> Range<u64> {
         let rows = u128::from(generator.rows());
-        // At most `rows`, so it fits.
+        // The quotient is at most `rows`, so it fits in 64 bits.
         let before = |parts: u64| (rows * u128::from(parts) / u128::from(self.of)) as u64;
         before(self.index)..before(self.index + 1)
     }

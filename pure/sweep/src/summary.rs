@@ -18,11 +18,11 @@ pub struct Summary {
 pub struct Sums {
     /// Rows to which the method was applied.
     pub asked: u64,
-    /// Rows in which its selection keeps every deadline.
+    /// Rows in which the method's selection keeps every deadline.
     pub schedulable: u64,
     /// Bytes of those selections together.
     pub bytes: u128,
-    /// Rows in which its result is proven to be optimal.
+    /// Rows in which the method's result is proven to be optimal.
     pub proven: u64,
 }
 
@@ -59,20 +59,20 @@ impl Summary {
 }
 
 impl Sums {
-    /// Share of rows in which its selection keeps every deadline, in thousandths of the rows to which it was applied,
-    /// rounded down; `None` if there are none.
+    /// Share of rows in which the method's selection keeps every deadline, in thousandths of the rows to which the
+    /// method was applied, rounded down; `None` if there are no such rows.
     pub fn schedulable_permille(&self) -> Option<u64> {
         let permille = u128::from(self.schedulable) * 1_000;
         permille.checked_div(u128::from(self.asked)).and_then(|permille| u64::try_from(permille).ok())
     }
 
-    /// Share of rows in which its result is proven to be optimal, likewise.
+    /// Share of rows in which the method's result is proven to be optimal, likewise in thousandths.
     pub fn proven_permille(&self) -> Option<u64> {
         let permille = u128::from(self.proven) * 1_000;
         permille.checked_div(u128::from(self.asked)).and_then(|permille| u64::try_from(permille).ok())
     }
 
-    /// Mean bytes of a system whose deadlines it keeps, rounded up; `None` if there is none.
+    /// Mean bytes of the systems whose deadlines the method's selection keeps, rounded up; `None` if there is none.
     pub fn bytes_mean(&self) -> Option<u64> {
         match self.schedulable {
             0 => None,

@@ -6,12 +6,12 @@
 //! ```text
 //! tasks       a random number on each core; the load of the core is cut among them; C is the share of T, rounded up,
 //!             at least a ten-thousandth of T; priorities are deadline-monotonic over all cores, and distinct
-//! objects     each task writes one, for a random number of other tasks, all equally likely
-//! sections    one for each task and object that it accesses; C is no less than their sum
+//! objects     each task writes one object; a random number of other tasks read it, all tasks equally likely
+//! sections    one for each task and object that the task accesses; C is at least the sum of the task's sections
 //! ```
 //!
-//! What is drawn, and in which order, is part of what a file means: the same file gives the same rows in every
-//! version that reads it.
+//! The values that are drawn, and their order, are part of the meaning of a file: the same file gives the same rows in
+//! every version that reads it.
 
 use taut_model::{ArrivalPattern, Body, Request, Resource, SchedulingPolicy, SetTask, TaskSet};
 use taut_time::Duration;
@@ -20,7 +20,7 @@ use crate::draw::Draw;
 use crate::generator::{Cut, Generator, Periods, Scheme, Sections};
 use crate::row::NoRow;
 
-/// How many systems are drawn for a row, at most, until one has the required number of objects.
+/// The most systems that are drawn for a row until one has the required number of objects.
 pub const DRAWS_MAX: u32 = 1_000;
 
 /// A system: tasks and the objects that they share.
@@ -32,7 +32,7 @@ pub struct System {
     pub objects: Vec<Object>,
 }
 
-/// A shared object. Its tasks are positions in the set.
+/// A shared object. Tasks are given as positions in the set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
     /// Size of a value in bytes.
@@ -89,7 +89,7 @@ impl Generator {
                     Periods::Listed(periods) => weighted(periods, draw),
                     Periods::Octaves { range, step } => draw.octaves(*range) / step * step,
                 };
-                // A time is at most an hour, so no product leaves 64 bits.
+                // A time is at most an hour, so each quotient fits in 64 bits.
                 let of = |whole: u64, share: u64, unit: u128| {
                     (u128::from(whole) * u128::from(share)).div_ceil(unit) as u64
                 };
@@ -118,7 +118,7 @@ impl Generator {
         objects
     }
 
-    /// Reduces the objects to the required number, removing any of them; `None` if there are fewer.
+    /// Removes random objects until the required number is left; `None` if there are fewer.
     fn wanted(&self, mut objects: Vec<Object>, draw: &mut Draw) -> Option<Vec<Object>> {
         let Some(wanted) = self.objects.count else { return Some(objects) };
         while objects.len() > wanted {
