@@ -13,14 +13,14 @@
 //! a job that received nothing worked on the value that its task received last. A value has no age if it cannot be
 //! traced back, because its records were lost or it was sent before the recording began.
 //!
-//! The next job of the first task sees an event that occurs just after a job's release. What counts is the first
-//! output whose data, of the newest values received, come from that job or a later one. If events release the first
-//! task, an event is its release. If a job on the way was skipped for an overrun, or a task on the way was paused,
-//! there is no reaction time.
+//! If an event occurs just after a job's release, the next job of the first task is the first to see it. The reaction
+//! ends with the first output whose data come from that job or a later one, traced back through the newest values
+//! received. If events release the first task, an event is its release. If a job on the way was skipped for an overrun,
+//! or a task on the way was paused, there is no reaction time.
 //!
 //! The record of a reception does not say which of a channel's readers received the value: it is the reader whose job
-//! was running on that CPU. The jobs of a core nest in time, so of the jobs that had started it is the one that
-//! started last.
+//! was running on that CPU. The jobs of a core nest in time, so of the jobs under way the one that started last was
+//! running.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -30,7 +30,7 @@ use taut_time::Duration;
 
 use crate::pauses::Pauses;
 
-/// A [`Kind::ChainEnd`] record for every end of every chain that has none in the recording. A program that knows the
+/// The [`Kind::ChainEnd`] records of each chain for which the recording has no such record. A program that knows the
 /// age of its data better may record it itself.
 pub(crate) fn chain_ends(plan: &Plan, records: &[Record], history: &History<'_>) -> Vec<Record> {
     let mut ends = Vec::new();

@@ -48,14 +48,14 @@
 //! The limit of the rule: an S that is larger than the time really stolen, by at most min(3 l, P) per stall, can hide
 //! an overrun of ours of that size.
 //!
-//! Channels and chains: an excess over their bound is the machine's if stalls on the cores of their tasks overlap the
-//! value's way and the excess is at most S + one period of each periodic task on it after the first: a value that
-//! comes too late for one activation waits for the next. For a value that was queued behind another, the search for
-//! stalls goes back to the send of that one, and so on: a reader that takes one value per job and missed a job in a
-//! stall leaves one value waiting until its writer misses a job, too. Where the period exceeds the excess, this rule
-//! is coarse; the strict one judges every job behind it. The loss of a value in a queue between real-time tasks is
-//! the machine's if a stall overlaps the last capacity + 1 periods of its writer, in which its reader must have stood
-//! still.
+//! Channels and chains: an excess over a bound is the machine's if stalls on the cores of the tasks on the value's way
+//! overlap the time that the value took, and the excess is at most S + one period of each periodic task on that way
+//! after the first: a value that comes too late for one activation waits for the next. For a value that was queued
+//! behind another, the search for stalls goes back to the send of the earlier value, and so on: a reader that takes one
+//! value per job and missed a job in a stall leaves one value waiting until its writer misses a job, too. Where the
+//! period exceeds the excess, this rule is coarse; the strict rule above judges each job on the way. The loss of a
+//! value in a queue between real-time tasks is the machine's if a stall overlaps the last capacity + 1 periods of its
+//! writer, in which its reader must have stood still.
 
 /// The platform probe's period.
 pub const PROBE_PERIOD_NS: u64 = taut_plan::PROBE_PERIOD.as_ns();
@@ -125,7 +125,7 @@ pub(crate) struct Pending {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CoreJobs {
     jobs: Vec<Pending>,
-    /// The latest completion of the jobs up to each position: there a backward search may stop.
+    /// By position, the latest completion of the jobs up to it: it tells a backward search where it may stop.
     latest: Vec<u64>,
 }
 
@@ -169,8 +169,8 @@ impl CoreJobs {
         begin
     }
 
-    /// How long the core was free for a job before the job started: from its release, or from the completion of the
-    /// last job at least as urgent after that.
+    /// How long the core was free for a job before the job started: from its release or, if that is later, from the
+    /// completion of the last job at least as urgent.
     pub(crate) fn stood_free(&self, job: &Pending) -> u64 {
         let others = self.jobs.iter().take_while(|other| other.release <= job.start);
         let urgent = others.filter(|other| other.priority >= job.priority && other.complete <= job.start);

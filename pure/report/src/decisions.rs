@@ -17,8 +17,7 @@ use crate::figures::{ResourceFigures, Values};
 use crate::schedule::Slice;
 use crate::threads;
 
-/// A decision about a job, and its instant. On a dispatched core no instant is before that of an earlier decision of
-/// the core.
+/// A decision about a job, and its instant. On a dispatched core the instants of successive decisions never decrease.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decision {
     pub(crate) at: u64,
@@ -29,7 +28,7 @@ pub(crate) struct Decision {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DecisionKind {
-    /// The release was nominally at `arrival`; the core was notified of it so much later.
+    /// The release was nominally at `arrival`; the core was notified of it `delay` later.
     Release {
         arrival: Instant,
         delay: Duration,
@@ -86,8 +85,8 @@ impl Decision {
     }
 }
 
-/// By core of the plan, in the order in which each core wrote its records. A core without a dispatcher has none if
-/// its threads recorded no locks.
+/// By core of the plan, in the order in which each core wrote its records. A core without a dispatcher has no decisions
+/// if its threads recorded no locks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Decisions {
     pub(crate) cores: Vec<Vec<Decision>>,
@@ -200,7 +199,7 @@ impl Decisions {
                     let job = places.get(&(task.into(), job)).filter(|_| from < at);
                     slices.extend(job.map(|job| Slice { job: *job, from, to: at, completes }));
                 }
-                // A job that spins or holds something has its core.
+                // A job that spins or holds something keeps its core.
                 DecisionKind::Release { .. } | DecisionKind::Spin(_) | DecisionKind::Granted(_) => {}
                 DecisionKind::Locked(_) | DecisionKind::Unlock(_) => {}
             }

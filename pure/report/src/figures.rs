@@ -79,7 +79,7 @@ impl Values {
 pub struct TaskFigures {
     /// Its name.
     pub name: String,
-    /// Its CPU; none if best-effort, as are the next six.
+    /// Its CPU. A best-effort task has none, and none of the next six values.
     pub cpu: Option<u16>,
     /// Its priority, 1 to 98; 0 under EDF.
     pub priority: Option<u8>,
@@ -135,7 +135,7 @@ pub struct Counts {
     pub heap_use: Option<u64>,
     /// Page faults without IO. For dispatched tasks, whose jobs share threads, see [`CoreFigures`].
     pub minor_faults: Option<u64>,
-    /// Page faults with IO; the same.
+    /// Page faults with IO. For dispatched tasks, see [`CoreFigures`].
     pub major_faults: Option<u64>,
     /// Voluntary context switches beyond waiting for a release or a trigger.
     pub blocked: Option<u64>,
@@ -190,7 +190,7 @@ pub struct ChannelFigures {
     pub late_ours: u64,
     /// Such values that cannot be judged: their cause may be before the recording begins.
     pub late_not_judged: u64,
-    /// Such values that count as nobody's fault, as a task on the way was paused by its service or had stopped.
+    /// Such values that count as nobody's fault, because a task on the way was paused by its service or had stopped.
     pub late_paused: u64,
 }
 
@@ -211,7 +211,7 @@ pub struct ChainFigures {
     pub late_ours: u64,
     /// Late ages that cannot be judged: their cause may be before the recording begins.
     pub late_not_judged: u64,
-    /// Late ages that count as nobody's fault, as a task on the way was paused by its service or had stopped.
+    /// Late ages that count as nobody's fault, because a task on the way was paused by its service or had stopped.
     pub late_paused: u64,
     /// Its steps.
     pub steps: Vec<StepFigures>,

@@ -19,7 +19,7 @@ struct ChannelFlow<'p> {
     at: usize,
     /// Names: the writer, then the readers.
     parties: Vec<&'p str>,
-    /// Those of the readers that are tasks, by position.
+    /// The readers that are tasks, by position in the plan.
     readers: Vec<usize>,
 }
 
@@ -28,9 +28,9 @@ impl Judge<'_> {
         self.planned.get(self.plan.task(task)?)?.as_ref()
     }
 
-    /// Whether an excess is the machine's fault, for a value that reached its end at `at` after `way`. `tasks` are
-    /// the real-time tasks on its way, in order. If it was queued behind other values, `since` is the instant at
-    /// which the first of them was sent.
+    /// Whether an excess is the machine's fault, for a value that reached its end at `at`, after `way` ns on its way.
+    /// `tasks` are the real-time tasks on its way, in order. If it was queued behind other values, `since` is the
+    /// instant at which the first of them was sent.
     fn excused(&self, tasks: &[&str], at: u64, way: u64, limit: u64, since: Option<u64>) -> bool {
         let planned: Vec<&PlannedTiming> = tasks.iter().filter_map(|task| self.planned(task)).collect();
         let mut cpus: Vec<u16> = planned.iter().map(|planned| planned.cpu).collect();

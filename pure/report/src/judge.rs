@@ -182,7 +182,7 @@ fn stalls(wakes: &[(u16, u64, u64)]) -> BTreeMap<u16, Stalls> {
     by_cpu.into_iter().map(|(cpu, records)| (cpu, Stalls::new(records))).collect()
 }
 
-/// What the judgement of a task's jobs needs of its core.
+/// What the judgement of a task's jobs needs to know of the task's core.
 #[derive(Clone, Copy)]
 struct OnCore<'j> {
     jobs: &'j CoreJobs,
@@ -590,7 +590,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Interference from outside comes before the lateness that it caused: before the breaches from that position on.
+    /// Reports interference from outside before the lateness that it caused: its breaches go to the position
+    /// `before_jobs`.
     fn interference(&mut self, before_jobs: usize, machine: &[(String, String)]) {
         let mut causes = self.moves(machine);
         causes.extend(self.outside.breaches(self.begin));
@@ -631,7 +632,7 @@ impl<'a> Judge<'a> {
         cores
     }
 
-    /// What counts as nobody's fault.
+    /// Warns of findings that count as nobody's fault.
     fn not_counted(&mut self) {
         if self.not_judged > 0 {
             self.warnings.push(Warning::NotJudged { findings: self.not_judged });
@@ -641,7 +642,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The verdict, which takes the breaches.
+    /// The verdict; moves the breaches into it.
     fn verdict(&mut self) -> Verdict {
         match (self.breaches.is_empty(), self.machine) {
             (true, 0) => Verdict::Kept,
@@ -710,7 +711,8 @@ impl<'a> Judge<'a> {
         let early: BTreeSet<u64> = found.early.iter().map(|job| job.number).collect();
         let starts: BTreeMap<u64, u64> = found.jobs.iter().map(|job| (job.number, job.start)).collect();
         for sleep in &self.seen.tasks[at].slept {
-            // The judgement needs the probe's records from the job's start on, and that was before the records.
+            // The judgement needs the probe's records from the job's start on, but the job may have started before the
+            // records.
             if early.contains(&sleep.job) {
                 self.not_judged = self.not_judged.saturating_add(sleep.times);
                 continue;
@@ -739,7 +741,7 @@ impl<'a> Judge<'a> {
         if seen.scope_exceeded > 0 {
             self.warnings.push(Warning::ScopeExceeded { task: name(), times: seen.scope_exceeded });
         }
-        // The overrun policy or a pause dropped the other ones.
+        // Other dropped releases are no breach: the overrun policy or a pause dropped them.
         let beyond = &seen.beyond_backlog;
         if let Some(first) = beyond.iter().min() {
             let (task, releases, at_ns) = (name(), beyond.len() as u64, self.since_begin(*first));

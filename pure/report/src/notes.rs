@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! What a trace shows of a run beside jobs, decisions, values and stalls, which have forms of their own: notable
-//! events, each on the track of its subject. Attributes that changed while the application ran, exhausted budgets,
-//! releases that came too soon, failed jobs, losses, counts, interference from outside, the begin and the end.
+//! The notable events of a run, each on the track of its subject: attributes that changed while the application ran,
+//! exhausted budgets, releases that came too soon, failed jobs, losses, counts, interference from outside, the
+//! beginning and the end. A trace shows jobs, decisions, values and stalls in forms of their own.
 
 use std::collections::BTreeMap;
 
@@ -102,7 +102,7 @@ impl Notes {
 /// A note without its instant: subject, text, category, and the number with its meaning.
 type Content = (Subject, String, &'static str, (&'static str, u64));
 
-/// What is to be noted of an event; `None` if the trace shows it in another form.
+/// The note of an event; `None` if the trace shows the event in another form.
 fn of_event(plan: &Plan, event: Event) -> Option<Content> {
     Some(match event {
         // Jobs, with their deadlines.
@@ -221,7 +221,7 @@ fn of_foreign(thread: &Foreign) -> Content {
     (Subject::Core(thread.core.into()), text, OUTSIDE, ("ran_ns", thread.ran_ns))
 }
 
-/// A core looked at its calendar; its first task is given.
+/// The note that a core looked at its calendar; `task` is the core's first task.
 fn looked(plan: &Plan, task: u16) -> Option<Content> {
     let cpu = plan.cpu_of(plan.tasks.get(usize::from(task))?)?;
     let core = plan.cores.iter().position(|core| core.cpu == cpu)?;

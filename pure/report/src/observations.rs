@@ -17,7 +17,8 @@ pub(crate) const PAUSED: u64 = 2;
 /// `State::Stopped`.
 pub(crate) const STOPPED: u64 = 3;
 
-/// All of them. Instants and times in ns; lists in the order of the records, which are sorted by thread, not overall.
+/// All observations of a run. Instants and times in ns; lists in the order of the records, which are sorted by thread,
+/// not overall.
 #[derive(Debug, Default)]
 pub(crate) struct Observations {
     pub(crate) tasks: Vec<OfTask>,
@@ -120,7 +121,7 @@ pub(crate) struct AtRest {
 }
 
 impl OfTask {
-    /// How often something was counted; `None` if it was not.
+    /// The value of a count; `None` if it was not taken.
     pub(crate) fn count(&self, of: Count) -> Option<u64> {
         sum(&self.counts, of)
     }
@@ -135,7 +136,7 @@ impl OfCore {
         if is_main { &mut self.main_moved } else { &mut self.probe_moved }
     }
 
-    /// How often something was counted; `None` if it was not.
+    /// The value of a count; `None` if it was not taken.
     pub(crate) fn count(&self, of: Count) -> Option<u64> {
         sum(&self.counts, of)
     }
@@ -164,7 +165,7 @@ impl Observations {
             })
             .collect();
         for record in records {
-            // A record with a value that this version does not know says nothing to it.
+            // This version ignores a record with a value that it does not know.
             if let Ok(event) = Event::of(record) {
                 all.take(record.at.as_ns(), event);
                 all.place(record, event, &cpus);
@@ -234,8 +235,8 @@ impl Observations {
         }
     }
 
-    /// Notes the CPU of what a job's thread recorded, if it is not that of the plan. A CPU number that does not fit
-    /// into a record shows nothing.
+    /// Notes the first instant at which a job's thread recorded another CPU than the plan's. A CPU number that does not
+    /// fit into a record shows nothing.
     fn place(&mut self, record: &Record, event: Event, cpus: &[Option<u16>]) {
         let (Event::Start { task, .. } | Event::Complete { task, .. }) = event else { return };
         let planned = cpus.get(usize::from(task)).copied().flatten();
@@ -251,7 +252,7 @@ impl Observations {
         }
     }
 
-    /// A job's record, which must be of a task of the plan.
+    /// Files a job's record; counts it as strange if the plan does not have its task.
     fn job_of(&mut self, task: u16, note: impl FnOnce(&mut OfTask)) {
         self.strange += u64::from(usize::from(task) >= self.tasks.len());
         self.task(task, note);

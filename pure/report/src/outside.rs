@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Interference with the application from outside, from the records of its main thread, and the late jobs that it
-//! explains.
+//! Interference with the application from outside, as its main thread recorded it, and the late jobs that it explains.
 //!
 //! A late job is blamed on interference from outside only if it would otherwise be our fault, and
 //!
 //! - all threads were stopped, or a tracer was attached, in its busy window: then no measurement is the application's
 //!   own; or
-//! - a foreign real-time thread, preferred to a thread of its core, used at least the part of its lateness that
-//!   stalls and more urgent work leave unexplained, while no job of the window used more than its WCET. The time that
-//!   such a thread used is seen from one look to the next, and up to a tick of the kernel late: so the looks that
-//!   overlap the window count, and the next one.
+//! - foreign real-time threads, each preferred to a thread of its core, together used at least the part of the job's
+//!   lateness that stalls and more urgent work leave unexplained, while no job of the window used more than its WCET.
+//!   A look shows the time that such a thread used since the look before it, and the kernel counts that time up to a
+//!   tick late: so the looks that overlap the window count, and the next one.
 //!
 //! In neither case is the run kept: the proof assumes a machine without such interference.
 

@@ -5,9 +5,9 @@
 //! ones.
 //!
 //! A paused task takes nothing out of its queues. After it is resumed, it takes the waiting values no faster than
-//! usual, so a value that is sent then may wait as well: the pause is over when a value is taken without waiting. For
-//! a receiver that is a value whose job need not wait for the least gap after the previous one; for other tasks it is
-//! a value that was sent after the previous one had been taken.
+//! usual, so a value that is sent then may wait as well: the pause is over when a value is taken without waiting. A
+//! receiver takes a value without waiting if the value's job need not wait for the least gap after the previous job;
+//! another task does if the value was sent after it had taken the previous value.
 
 use std::collections::BTreeMap;
 

@@ -9,8 +9,8 @@
 //! events of the run, and of each channel, chain, server, service and core.
 //!
 //! The viewer's demands: a flow needs at least two events; a thread that completed leaves its CPU asleep (1) and a
-//! preempted one runnable (0); the slices of a track nest, so a job that waited for its predecessor begins where that
-//! one ended (its release is an argument). Field numbers are those of `perfetto_trace.proto`.
+//! preempted one runnable (0); the slices of a track nest, so the slice of a job that waited for its predecessor begins
+//! where the predecessor's ends (the job's release is an argument). Field numbers are those of `perfetto_trace.proto`.
 
 use taut_time::Duration;
 
@@ -54,7 +54,7 @@ fn deadlines_track(task: usize) -> u64 {
 fn resource_track(resource: usize) -> u64 {
     500_000 + resource as u64
 }
-/// The notable events of what is neither a task nor a resource.
+/// The track of notable events of a subject that is neither a task nor a resource.
 fn other_track(other: usize) -> u64 {
     600_000 + other as u64
 }

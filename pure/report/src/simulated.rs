@@ -4,9 +4,9 @@
 //! A simulated run as a trace, with the tracks of a recorded one.
 //!
 //! [`Simulated`] receives the events of a run and keeps those in a window, so a long run takes no more memory than a
-//! short one. It adds what a simulation knows and a recording does not: sections held and waited for, the delay from
-//! a job's arrival to its release, jobs that are not complete, dropped jobs. An arrival here is what a recording
-//! calls the release: the nominal one, from which responses count.
+//! short one. It adds what a simulation knows and a recording does not: sections held and waited for, the delay from a
+//! job's arrival to its release, jobs that are not complete, dropped jobs. An arrival here is what a recording calls
+//! the release: the nominal instant from which responses count.
 
 mod follow;
 mod values;

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::decisions::{Decision, DecisionKind};
 
-/// Whether a thread records that itself, while it runs, at that instant.
+/// Whether a thread itself records such a decision, while it runs and at the instant of the decision.
 fn by_itself(what: DecisionKind) -> bool {
     match what {
         DecisionKind::Start | DecisionKind::Complete => true,
@@ -31,8 +31,8 @@ fn by_itself(what: DecisionKind) -> bool {
     }
 }
 
-/// A core's records, by time, with the preemptions and resumptions that must have happened in between; `urgency`
-/// gives that of a task.
+/// A core's records, by time, with the preemptions and resumptions that must have happened in between; `urgency` gives
+/// the urgency of a task.
 pub(crate) fn with_switches(said: Vec<Decision>, urgency: impl Fn(u16) -> u8) -> Vec<Decision> {
     let mut ahead: BTreeMap<(u16, u64), VecDeque<usize>> = BTreeMap::new();
     for (at, Decision { task, job, .. }) in said.iter().enumerate().filter(|(_, of)| by_itself(of.what)) {

@@ -31,7 +31,7 @@ pub(crate) struct Tracks {
     /// By time.
     pub(crate) values: Vec<Value>,
     pub(crate) mark: Option<InstantEvent>,
-    /// By name, the notable events of what is neither a task nor a resource.
+    /// The notable events of subjects that are neither tasks nor resources, by name.
     pub(crate) others: Vec<(String, Vec<Note>)>,
     /// The verdict of the report and the breaches, after the last record.
     pub(crate) verdict: Vec<Note>,

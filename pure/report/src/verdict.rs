@@ -56,8 +56,8 @@ pub enum Cause {
         /// The plan's overhead of a release.
         planned_ns: u64,
     },
-    /// A real-time thread outside of the application used the core, for at least the time that has no other
-    /// explanation.
+    /// Real-time threads outside of the application used the job's core, or a core for which the job waited, together
+    /// for at least the time that has no other explanation; this thread used most.
     ForeignThread {
         /// Its name.
         thread: String,
@@ -77,8 +77,8 @@ pub enum Cause {
     Unfinished {
         /// Its start, after its release; none if it did not start.
         began_ns: Option<u64>,
-        /// The most that it can have run since then: that time less the time used by jobs that started and ended in
-        /// it.
+        /// The most that it can have run since its start: the time until the records end, less the time used by jobs
+        /// that started and ended meanwhile.
         ran_ns: u64,
         /// The WCET of the plan, margin included.
         wcet_ns: u64,
@@ -95,7 +95,7 @@ pub enum Cause {
 pub struct Place {
     /// Whether it was in a system call; none if that is not known.
     pub in_call: Option<bool>,
-    /// The instruction in the program, relative to the program's begin; none in a library.
+    /// The address of the instruction, relative to the program's load address; none in a library.
     pub offset: Option<u64>,
     /// The resource that it held or waited for.
     pub resource: Option<String>,
@@ -326,9 +326,9 @@ pub enum Breach {
     /// All threads of the application were stopped from outside (SIGSTOP, SIGCONT): meanwhile no bound was kept, and
     /// no job is at fault.
     Stopped {
-        /// Its begin, after release 0.
+        /// When they were stopped, after release 0.
         at_ns: u64,
-        /// Its length, as the probes saw it.
+        /// For how long, as the probes saw it.
         lasted_ns: u64,
     },
     /// A tracer (a debugger, `strace`) was attached to the application, which stops its threads: no measurement from
@@ -386,7 +386,7 @@ pub enum Breach {
         /// The reason.
         #[serde(flatten)]
         why: Unrest,
-        /// How long the runtime waited for it.
+        /// How long the runtime waited for the safe-state code.
         took_ns: u64,
     },
     /// The recording is damaged: the reader read nothing after a place in the file.
@@ -473,15 +473,15 @@ pub enum Warning {
         /// How often.
         times: u64,
     },
-    /// Threads that take turns on a dispatched core took page faults after release 0.
+    /// The threads that take turns on a dispatched core had page faults after release 0.
     CoreFaults {
         /// Its CPU.
         cpu: u16,
         /// How many.
         count: u64,
     },
-    /// Jobs stood still while they held a resource, and so did the machine, or the application was stopped from
-    /// outside: it is not known whether the jobs slept as well.
+    /// Jobs stood still while they held a resource. Meanwhile the machine stood still too, or the application was
+    /// stopped from outside, so it is not known whether the jobs slept as well.
     Stopped {
         /// The task of the jobs.
         task: String,

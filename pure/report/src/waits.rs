@@ -4,12 +4,12 @@
 //! The jobs of other cores for which a job waited, and when: stalls of their cores delayed the job as well.
 //!
 //! ```text
-//! lock   between requesting a resource and acquiring it: for the jobs of other cores that held it meanwhile; back to
-//!        where the first of them acquired it
-//! flow   between release and start: for the jobs of its synchronous flows that were released at its instant or before
-//!        it and were not ready yet. Where the job reads without a delay, until the writer's job is complete, else
-//!        until the other job has started. Back to where the busy window of that job began on its core, and on to what
-//!        that job waited for
+//! lock   from its request for a resource to the grant, the job waits for the jobs of other cores that held the
+//!        resource meanwhile. Stalls count from the instant at which the first of them acquired it
+//! flow   from its release to its start, the job waits for the last job of each other task of its synchronous flows
+//!        that was released at its instant or before: if it reads that task's value without a delay, until that job is
+//!        complete, else until that job has started. Stalls count from the start of that job's busy window on its
+//!        core, and so do the stalls of what that job waited for
 //! ```
 //!
 //! A wait that ended after the job continued was not a wait of this job.
@@ -86,7 +86,7 @@ impl<'a> Waits<'a> {
         all
     }
 
-    /// The same for jobs that were released before the records begin: the begin of such a wait is not known.
+    /// The same for jobs that were released before the records begin: it is not known when such a wait began.
     fn behind_early(&self, job: &Job) -> Vec<Awaited> {
         let Some(flows) = self.flows.get(job.task) else { return Vec::new() };
         let behind = flows.iter().filter_map(|(other, needs)| {
@@ -127,8 +127,8 @@ fn flows(plan: &Plan) -> Vec<BTreeMap<usize, bool>> {
     flows
 }
 
-/// Which job waited for which at a resource. In records that are not `whole`, a job that releases a resource without
-/// having acquired it acquired it before the records.
+/// Which job waited for which at a resource. In records that are not `whole`, a job may release a resource that it had
+/// acquired before the records begin.
 fn locks(
     places: &[Option<(u16, u8)>],
     decisions: &Decisions,
