@@ -79,7 +79,8 @@ pub(crate) struct Chain {
 pub(crate) struct Task {
     pub(crate) at: Position,
     pub(crate) named: Named,
-    /// For the manifest: the task that stands for an unknown releasing event, and the queue between them.
+    /// Names in the manifest: of the task that stands for an unknown releasing event, and of the queue from that task
+    /// to this one.
     pub(crate) outside: (String, String),
     pub(crate) arrival: Arrival,
     /// The period T, or the least time between arrivals.
@@ -93,7 +94,7 @@ pub(crate) struct Task {
     pub(crate) core: Option<usize>,
     /// Larger = more urgent; any number.
     pub(crate) priority: Option<i64>,
-    /// It cannot be preempted until its job is done.
+    /// Once one of its jobs has started, nothing preempts it.
     pub(crate) non_preemptive: bool,
     pub(crate) sections: Vec<Section>,
     /// Set instead of `sections`.

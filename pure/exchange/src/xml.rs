@@ -147,13 +147,13 @@ impl<'a, 'i> Node<'a, 'i> {
         found.map(|found| self.value(found)).is_some()
     }
 
-    /// An attribute that has a namespace, without a record.
+    /// An attribute that has a namespace, not recorded as read.
     pub(crate) fn peek_foreign(self, name: &str) -> Option<&'a str> {
         let mut all = self.node.attributes();
         all.find(|one| one.name() == name && one.namespace().is_some()).map(|found| found.value())
     }
 
-    /// An attribute that has a namespace, recorded.
+    /// An attribute that has a namespace, recorded as read.
     pub(crate) fn foreign_attribute(self, name: &str) -> Option<&'a str> {
         let mut all = self.node.attributes();
         all.find(|one| one.name() == name && one.namespace().is_some()).map(|found| self.value(found).0)
@@ -186,8 +186,8 @@ impl<'a, 'i> Node<'a, 'i> {
         first.text()
     }
 
-    /// All of its values, without a record: name, value, and the byte under which it is recorded. Each piece of text
-    /// between elements or comments is a value.
+    /// All of its values, not recorded as read: name, value, and the byte under which it is recorded. Each piece of
+    /// text between elements or comments is a value.
     fn values(self) -> impl Iterator<Item = (&'a str, &'a str, usize)> {
         let attributes = self.node.attributes().map(|one| (one.name(), one.value(), one.range().start));
         let texts = self.node.children().filter(roxmltree::Node::is_text);

@@ -105,7 +105,7 @@ impl<'m> Export<'m> {
         self.lost.push(Lost { at: None, place: Some(place.into()), what: what.into() });
     }
 
-    /// Reports it for a key of a task, or of the server that a task stands for.
+    /// Reports what could not be carried over of a key of a task, or of the server that the task stands for.
     pub(crate) fn lose_of(&mut self, task: usize, key: &str, what: impl Into<String>) {
         let name = self.set.tasks()[task].name.as_str();
         let server = name
@@ -156,8 +156,8 @@ impl<'m> Export<'m> {
         }
     }
 
-    /// The steps of a job, in order. Sections that may be anywhere come first, one after the other; with `placed`,
-    /// the language keeps them there, which is reported.
+    /// The steps of a job, in order. Sections that may be anywhere come first, one after the other; with `placed`, the
+    /// other language fixes that order, and this reports it.
     pub(crate) fn steps(&mut self, at: usize, placed: bool) -> Vec<Step> {
         let (task, cost) = (&self.set.tasks()[at], self.set.cost(at));
         let mut steps = Vec::new();
@@ -189,7 +189,7 @@ impl<'m> Export<'m> {
 }
 
 /// The names of the tasks without characters that the language does not take, each different. The name of a server's
-/// task contains a space, and may equal a task's name once that is replaced.
+/// task contains a space, and may equal a task's name once the space is replaced.
 fn names(set: &TaskSet, target: Target) -> Vec<String> {
     let (from, to): (&[char], &str) = match target {
         Target::Mast | Target::Cheddar => (&['-', ' '], "_"),

@@ -10,8 +10,8 @@ use super::{Export, number, offset};
 
 const MS: u32 = 6;
 
-/// Milliseconds that become exactly these nanoseconds when a reader parses them as a floating-point number,
-/// multiplies by a million and truncates. If they would become one less, it adds half a nanosecond.
+/// Milliseconds that become exactly these nanoseconds when a reader parses them as a floating-point number, multiplies
+/// by a million and truncates. If the reader would get one nanosecond less, the result is half a nanosecond larger.
 fn exactly(time: Duration) -> String {
     let text = number(time, MS);
     let read = text.parse::<f64>().map_or(0.0, |ms| ms * 1e6);

@@ -19,7 +19,8 @@ const LONGEST: Duration = Duration::from_s(100_000_000);
 const ENTRIES_MAX: usize = 10_000;
 const CORES_MAX: usize = 1_000;
 
-/// This is reported because in other models, a task released at the completion of another one inherits its jitter.
+/// This is reported because in other models, a task released at the completion of another one inherits that task's
+/// jitter.
 const RELEASED: &str =
     "who is released by another task is so a period after the last time, or later: the runtime sees to it";
 

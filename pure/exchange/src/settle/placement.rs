@@ -9,7 +9,7 @@ use crate::Position;
 use crate::sketch::{Arrival, Sketch};
 use crate::xml::shown;
 
-/// Keeps a server for a task with a deadline only if that task is its only one. Tasks of a server that is not kept
+/// Keeps a server for a task with a deadline only if the server has no other task. Tasks of a server that is not kept
 /// run at its priority, without a budget.
 pub(super) fn servers(sketch: &mut Sketch) {
     let mut places = Vec::with_capacity(sketch.servers.len());

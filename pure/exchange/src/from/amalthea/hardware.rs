@@ -23,7 +23,7 @@ pub(super) struct Core {
     frequency: Option<Decimal>,
 }
 
-/// The cores that are general-purpose ones.
+/// The general-purpose cores.
 pub(super) struct Hardware {
     pub(super) cores: Vec<Core>,
 }

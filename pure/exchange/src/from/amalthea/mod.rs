@@ -227,14 +227,14 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         self.sketch.tasks.push(task);
     }
 
-    /// Reports what of a task is not carried over, as the end of a sentence about it.
+    /// Reports what the import does not carry over of a task; `what` ends a sentence about the task.
     fn lose_of(&mut self, task: Node<'_, '_>, what: &str) {
         let (at, name) = (self.places.at(task), shown(named(task)));
         self.sketch.lose(at, format!("task `{name}` {what}"));
     }
 
-    /// Sets the core of a task. Returns the cores on which it may run, which are all if it is mapped to none; `None`
-    /// if it runs on no general core.
+    /// Sets the core of a task. Returns the cores on which the task may run: all cores if it is mapped to none, `None`
+    /// if it runs on no general-purpose core.
     fn place(
         &mut self,
         node: Node<'_, '_>,
@@ -301,7 +301,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         }
     }
 
-    /// How long a job takes on the slowest of some cores; zero if that is not known of one of them.
+    /// How long a job takes on the slowest of some cores; zero if the time on one of them is not known.
     fn cost(&mut self, node: Node<'_, '_>, cores: &[usize], ticks: &[Ticks]) -> Duration {
         let costs = cores.iter().map(|core| self.hardware.time(*core, ticks));
         let costs = costs.collect::<Option<Vec<_>>>();

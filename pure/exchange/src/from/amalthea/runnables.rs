@@ -57,10 +57,10 @@ fn most<'a, 'i>(node: Node<'a, 'i>, body: &mut Body<'a, 'i>) -> Option<Decimal> 
     found
 }
 
-/// How many executions of runnables the import follows per task; it reports the rest and leaves it out.
+/// How many steps of a task's job the import follows; it reports the rest and leaves it out.
 const CALLS: usize = 10_000;
 
-/// The kinds of steps that count wherever they stand; of others, only items of a graph do.
+/// The kinds of steps that count wherever they stand; a step of another kind counts only as an item of a graph.
 const KINDS: [&str; 9] = [
     "Ticks",
     "LabelAccess",

@@ -115,9 +115,10 @@ impl Reader<'_, '_, '_> {
         Some(Events { arrival: Arrival::Periodic(offset), period, jitter, count: 1 })
     }
 
-    /// The jitter of a stimulus; zero for a deviation that is none.
+    /// The jitter of a stimulus; zero, with a report, for a deviation that is not from 0 to some bound.
     fn jitter(&mut self, node: Node<'_, '_>, deviation: Node<'_, '_>) -> Duration {
-        // A deviation that may be early as well has a lower bound below 0, which does not read as a time.
+        // If events may also come early, the deviation's lower bound is below 0, and `quantity` does not read it as a
+        // time.
         let least = child(deviation, "lowerBound").or_else(|| child(deviation, "value"));
         let least = least.and_then(|node| quantity(node, false));
         match least.and_then(|least| Some((least, self.bound(deviation, "upperBound", true)?))) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Dependencies: a task that waits for another one of its period becomes a task that the other one releases. Buffers,
-//! blackboards and messages with one writer become channels.
+//! Dependencies: a task that waits for another task of the same period becomes a task that the other one releases.
+//! Buffers, blackboards and messages with one writer become channels.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -164,7 +164,8 @@ impl Reader<'_> {
         self.sketch.channels.push(Channel { at: Some(at), named, queue, from, to: users.to, bytes });
     }
 
-    /// Makes a task that waits for one other task of its period, and is due no earlier, be released by that task.
+    /// Lets a task release the task that waits for it alone, if both have the same period and arrivals and the waiting
+    /// task has no more jitter.
     fn precedences(&mut self, before: Vec<(Position, usize, usize)>) {
         let mut sources: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         before.iter().for_each(|(_, source, sink)| {

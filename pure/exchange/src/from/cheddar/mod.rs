@@ -126,8 +126,7 @@ const KNOWN: Known = Known {
 };
 const ZERO: &[&str] = &["0"];
 
-/// The groups that the import reads. What buffers and messages are for follows from the dependencies that refer to
-/// them.
+/// The groups that the import reads. The dependencies that refer to buffers and messages say what these are for.
 const GROUPS: [&str; 8] = [
     "core_units",
     "processors",

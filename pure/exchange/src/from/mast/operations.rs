@@ -77,7 +77,7 @@ impl Job {
         }
     }
 
-    /// Makes it the body of a task, repeated `times` times.
+    /// Makes this the body of a task, repeated `times` times.
     pub(super) fn put(self, task: &mut Task, times: u32) {
         let Self { cost, sections, segments } = self;
         let once = cost.or_else(|| length(&segments)).unwrap_or_default();
@@ -97,7 +97,7 @@ impl Job {
                 sum.checked_add(section.longest.checked_mul(section.count.into())?)
             })
         };
-        // All sections of one resource count as long as its longest. If that exceeds the cost, the sections are
+        // Each section of a resource counts as long as the longest one. If their sum exceeds the cost, the sections are
         // written one by one.
         let exact = sections.iter().try_fold(Duration::ZERO, |sum, (_, length)| sum.checked_add(*length));
         let over = sum(&task.sections).is_none_or(|sum| sum > task.cost);
@@ -211,8 +211,8 @@ impl Operations {
     /// The body that an operation gives a job.
     ///
     /// # Errors
-    /// A part of it is not defined, or there are too many, or it does not unlock in turn what it locks: the reason,
-    /// as the end of a sentence about the operation.
+    /// A part of the operation is not defined, there are too many parts, or it does not unlock each resource that it
+    /// locks. The reason ends a sentence about the operation.
     pub(super) fn job(&self, name: &str) -> Result<Job, String> {
         let mut flat = Vec::new();
         let mut around = None;

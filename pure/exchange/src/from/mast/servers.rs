@@ -77,7 +77,7 @@ impl Reader {
         self.speeds.push(speed.flatten());
     }
 
-    /// Charges the longest context switch of all on all cores.
+    /// Charges the longest of all context switches on every core.
     fn switch(&mut self, entries: &[Entry]) {
         let time = self.time(entries, "worst_context_switch", true);
         self.switches.insert(time);

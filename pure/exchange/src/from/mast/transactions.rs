@@ -22,7 +22,7 @@ const TASKS: usize = 100;
 /// What releases a task.
 #[derive(Clone, Copy)]
 enum Start {
-    /// The external event: every `divisor`-th one, `later` after it, with a jitter of up to `more` in addition.
+    /// Every `divisor`-th external event: `later` after it, with up to `more` additional jitter.
     Outside { divisor: u32, later: Duration, more: Duration },
     /// The completion of a task, given by its position.
     After(usize),
@@ -175,7 +175,7 @@ impl Reader {
         self.close(flow, activity, start, &event);
     }
 
-    /// How what follows a handler that executes nothing starts; `None` if nothing follows here.
+    /// The start of the task that follows a handler without execution; `None` if nothing follows here.
     fn pass(&mut self, flow: &mut Flow<'_>, handler: &[Entry], start: Start) -> Option<Start> {
         let kind = key(word(handler, "type"));
         match (kind.as_str(), start) {
