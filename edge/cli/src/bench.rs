@@ -91,7 +91,7 @@ struct Measured {
 
 /// Each figure of the core that is worst at the quantile. `time_ns` is the time per core.
 fn measure(cores: &[u16], online: &[u16], time_ns: u64, permille: u32) -> Result<Measured, Failure> {
-    // Two figures are measured by sleeping, and take all of the time.
+    // Two figures are measured by sleeping, and share all of the time.
     let count = (time_ns / 2).saturating_mul(RELEASES_PER_SECOND) / 1_000_000_000;
     let count = usize::try_from(count).unwrap_or(usize::MAX).max(100);
     let mut worst: Vec<Figure> = Vec::new();

@@ -128,7 +128,7 @@ pub(crate) fn unreachable(path: &Path, error: &std::io::Error) -> Failure {
     }
 }
 
-/// Reads a file; refuses what has no end, or might never have a writer.
+/// Reads a file; refuses devices, pipes and sockets, which have no end or may never have a writer.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     regular(path, &std::fs::metadata(path).map_err(|error| unreachable(path, &error))?)?;
     std::fs::read(path).map_err(Failure::read(path))

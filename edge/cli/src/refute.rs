@@ -118,7 +118,7 @@ fn search(
     Ok((spent, attendant.interrupted() && !found(hunt) && spent < limit))
 }
 
-/// Writes the trace. If the user did not request it, the answer holds without it.
+/// Writes the trace. If the user did not request a trace, a failure to write it is only a warning.
 fn write_trace(path: &Path, trace: &Trace, arguments: &Refute) -> Result<(), Failure> {
     match trace::write(path, trace) {
         Err(failure) if arguments.trace.is_none() => {

@@ -64,8 +64,8 @@ pub(crate) fn read(recording: &Path) -> Result<(Run, Plan), Failure> {
     Ok((run, plan))
 }
 
-/// Adds to a recording how the process ended, which only its parent knows, unless the end that it recorded itself
-/// says more. The added block replaces the remains of a torn one.
+/// Adds to a recording how the process ended, which only its parent knows, unless the end that the process itself
+/// recorded says more. The added block replaces the remains of a torn block.
 pub(crate) fn ended(recording: &Path, status: ExitStatus) -> std::io::Result<()> {
     let run = match Run::from_bytes(&std::fs::read(recording)?) {
         Ok(run) => run,

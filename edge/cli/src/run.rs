@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> 
         out!("{}", dry_run(&plan, &out));
         return Ok(Outcome::Yes);
     }
-    // Found before anything is written: a folder without a program stays as it was.
+    // This comes before anything is written, so that a folder without a program stays as it was.
     let program = build::program(&files.folder, model.app().exec.as_deref())?;
     let lock = plan.to_lock().map_err(|error| Failure::Internal(error.to_string()))?;
     if files.lock_text().as_ref() != Some(&lock) {
@@ -79,7 +79,8 @@ pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> 
     Ok(outcome(status, interrupted, || verdict))
 }
 
-/// The outcome of a run by how the application ended; `if_ended` gives it for one that ended in order.
+/// The outcome of a run by how the application ended; `if_ended` gives the outcome for an application that ended in
+/// order.
 fn outcome(status: ExitStatus, interrupted: bool, if_ended: impl FnOnce() -> Outcome) -> Outcome {
     match status.code() {
         Some(0) if interrupted => Outcome::Interrupted,
@@ -148,7 +149,7 @@ const AWAY: Duration = Duration::from_ms(1_000);
 struct Patience {
     /// After a request to end, or after the end of its time.
     asked: Duration,
-    /// In addition, the plan's own times: the longest deadline.
+    /// In addition, the longest deadline of the plan.
     own: Duration,
 }
 
@@ -161,8 +162,8 @@ impl Patience {
         Self { asked: asked.unwrap_or(PATIENCE), own: deadline.max().unwrap_or_default() }
     }
 
-    /// The instant in ns, counted from now, until which to wait. It includes the time to free the memory of the
-    /// process: a millisecond per MiB, three times the measured time.
+    /// The instant of the monotonic clock, in ns, until which to wait from now on. It includes the time to free the
+    /// memory of the process: a millisecond per MiB, three times the measured time.
     fn until(&self, child: &Child, patience: Duration) -> u64 {
         let mib = process::resident_bytes(child.id()) >> 20;
         let all = patience.as_ns().saturating_add(self.own.as_ns()).saturating_add(mib * 1_000_000);

@@ -193,7 +193,7 @@ struct Nearest {
     run: u32,
     task: usize,
     response: Duration,
-    /// The response as a share of that, in millionths.
+    /// The response as a share of the bound or deadline, in millionths.
     share: u128,
 }
 

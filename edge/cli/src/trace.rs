@@ -15,7 +15,7 @@ use taut_time::{Duration, Instant};
 use crate::outcome::{Failure, Outcome};
 use crate::say::errln;
 
-/// How to view a trace, to follow its name.
+/// How to view a trace; the text follows the trace's name.
 pub(crate) const HOW: &str = ": open it at https://ui.perfetto.dev (it stays in your browser)";
 /// The most events of a run that are shown: some 70 MB.
 const EVENTS_MAX: u64 = 500_000;
@@ -169,7 +169,7 @@ fn channels<'p>(plan: &'p Plan, set: &TaskSet) -> (Vec<Channel>, Vec<(usize, &'p
         let full = match channel.overflow {
             OverflowPolicy::Reject => Full::Refuse,
             OverflowPolicy::DropOldest => Full::Replace,
-            // A simulated queue does not support it.
+            // A simulated queue does not support this policy.
             OverflowPolicy::Clear => continue,
         };
         let triggered = channel.readers.iter().any(|reader| reader.triggered);
