@@ -108,7 +108,7 @@ impl Client {
         }
     }
 
-    /// The end of a channel that this client writes. One at a time per channel.
+    /// The end of a channel that this client writes. At most one such end exists per channel at a time.
     ///
     /// # Errors
     /// [`AttachError`] if there is no such channel, it carries other values, or its writing end already exists.
@@ -117,7 +117,7 @@ impl Client {
         end.map(|end| ClientWriter { end }).map_err(|error| AttachError { why: Why::End(error) })
     }
 
-    /// The end of a state that this client reads. Any number of them.
+    /// The end of a state that this client reads. Any number of such ends may exist.
     ///
     /// # Errors
     /// [`AttachError`] if there is no such channel or it carries other values.
@@ -134,7 +134,7 @@ pub struct ClientWriter<P: Payload> {
 }
 
 impl<P: Payload> ClientWriter<P> {
-    /// Publishes a value. Waits, for a bounded number of attempts, while the application's reader is inside.
+    /// Publishes a value. If the application's reader is reading, waits for it, for a bounded number of attempts.
     ///
     /// # Errors
     /// Returns the value if the channel did not take it.

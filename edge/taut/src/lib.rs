@@ -57,8 +57,8 @@ pub use taut_time::{Duration, Instant};
 /// assert_eq!(<Stimulation as taut::Payload>::layout(), "frame:u64,levels:u8*176");
 /// ```
 ///
-/// Its layout has words, which the manifest states too; [`layout!`](crate::layout!) gives them to a struct that is
-/// defined elsewhere. There must be no padding, which the compiler checks:
+/// A text states the payload's layout, and the manifest states it too; [`layout!`](crate::layout!) gives a layout to a
+/// struct that is defined elsewhere. There must be no padding, which the compiler checks:
 ///
 /// ```compile_fail,E0277
 /// taut::payload! {
@@ -119,7 +119,7 @@ macro_rules! errln {
     }};
 }
 
-// The code that this page shows is a test here.
+// The code in this page is a test of this crate.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/locks.md")]
 mod locks {}

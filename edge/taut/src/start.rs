@@ -8,7 +8,7 @@ use taut_plan::Plan;
 use taut_run::{App, Config, Error, Observer, Reason};
 use taut_time::Duration;
 
-/// Prints a line to stderr, as much as stderr takes without waiting: the application goes on whether or not anybody
+/// Prints to stderr as much of a line as stderr takes without waiting: the application goes on whether or not anybody
 /// reads it.
 macro_rules! report {
     ($($text:tt)*) => {{
