@@ -90,7 +90,7 @@ fn edf_core(py: Python<'_>, set: &Bound<'_, Set>, core: usize, guard: &str) -> P
     Ok(answer(verdict, |found| demand_row(&found)))
 }
 
-/// One task among others, with what may run although it is due later: time, from, until.
+/// One task among others; each blocker is execution that may come first although it is due later: time, from, until.
 #[pyfunction]
 fn edf_response(
     py: Python<'_>,

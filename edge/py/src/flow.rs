@@ -53,7 +53,7 @@ fn queue_time(py: Python<'_>, what: &str, writer: WriterRow, reader: ReaderRow) 
     Ok(answer(verdict, |found| found.as_ns()))
 }
 
-/// When a queue of so many values is full: `"not-before"`, or `"certainly-by"`. No time: never.
+/// When a queue of `values` places is full: `"not-before"`, or `"certainly-by"`; no time if it never is.
 #[pyfunction]
 fn queue_overflow(
     py: Python<'_>,
@@ -96,7 +96,7 @@ fn hops(rows: Vec<HopRow>) -> PyResult<Vec<Hop>> {
     rows.into_iter().map(hop).collect()
 }
 
-/// Time until the last output, time until it is replaced, hops, the last response.
+/// Time until the last output, time until that output is replaced, hops, the last response.
 type AgeRow = (u64, Option<u64>, Vec<u64>, u64);
 
 /// The age of data.

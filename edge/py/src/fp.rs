@@ -63,7 +63,7 @@ fn of_first_job(r: preemptive::Response) -> Found {
     (r.from_release.as_ns(), r.from_arrival.as_ns(), 1, r.jobs, r.steps)
 }
 
-/// A task below others; `last` is looked at by `"limited"` alone.
+/// A task below others; only `"limited"` uses `last`.
 #[pyfunction]
 fn fp_response(
     py: Python<'_>,
@@ -98,8 +98,8 @@ fn fp_burns94(py: Python<'_>, asked: Asked, higher: Vec<Row>, last: u64) -> PyRe
     Ok(found.map(|time| time.as_ns()))
 }
 
-/// Tasks, the most urgent first, each C, T, D, J, B. The answer is the position of the first that is not shown to keep
-/// its deadline; responses of those before it are bounds.
+/// Tasks, the most urgent first, each C, T, D, J, B. The answer is the position of the first task that is not shown to
+/// keep its deadline; the responses of the tasks before it are bounds.
 #[pyfunction]
 fn fp_sweep(py: Python<'_>, tasks: Vec<(u64, u64, u64, u64, u64)>) -> PyResult<(Answer<usize>, Vec<u64>)> {
     let tasks: Vec<_> = tasks
@@ -129,7 +129,7 @@ fn fp_sweep(py: Python<'_>, tasks: Vec<(u64, u64, u64, u64, u64)>) -> PyResult<(
 /// The most tasks that can be ordered: the test is called in Python, up to once per pair of tasks.
 const TASKS_MAX: usize = 1 << 16;
 
-/// An order in which every task passes a test that Python makes; an exception of its ends the search.
+/// An order in which every task passes a test; the test is a Python function, and an exception in it ends the search.
 #[pyfunction]
 fn fp_audsley(py: Python<'_>, count: usize, passes: &Bound<'_, PyAny>) -> PyResult<Option<Vec<usize>>> {
     position("task", count, TASKS_MAX)?;
@@ -179,7 +179,7 @@ fn fp_ceilings(py: Python<'_>, set: &Bound<'_, Set>) -> PyResult<Vec<Option<u32>
 /// The task and the resource of the blocking section, and its length.
 type Blocked = (Option<(usize, usize)>, u64);
 
-/// The longest section that keeps a task out.
+/// The longest section that blocks a task.
 #[pyfunction]
 fn fp_ceiling_blocking(py: Python<'_>, set: &Bound<'_, Set>, task: usize) -> PyResult<Blocked> {
     let set = &set.get().0;

@@ -31,12 +31,12 @@ struct Read {
     inputs: Vec<Input>,
 }
 
-/// A plan, and what there is to say of it.
+/// A plan, with its diagnostics.
 #[pyclass(name = "Made", module = "taut._taut", frozen)]
 #[derive(Debug)]
 struct Made {
     planned: Planned,
-    /// With what there is to say of the manifest.
+    /// Those of the manifest, then those of the plan.
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -127,13 +127,14 @@ impl Read {
         })
     }
 
-    /// What would help a task of it; empty if nothing is known.
+    /// What each test says of a task, and its room or what would make it fit; empty if there is no such task or no
+    /// deadline.
     fn advice(&self, py: Python<'_>, task: &str) -> PyResult<String> {
         let model = self.model()?;
         Ok(free(py, || taut_planner::advise_task(model, task))?.unwrap_or_default())
     }
 
-    /// Its task set in another tool's language, and what that lacks.
+    /// Its task set in another tool's language, and what was not carried over.
     fn export(&self, py: Python<'_>, language: &str) -> PyResult<(String, Vec<String>)> {
         let Some((_, target)) = Target::ALL.into_iter().find(|(name, _)| *name == language) else {
             let names: Vec<_> = Target::ALL.iter().map(|(name, _)| *name).collect();
@@ -166,7 +167,7 @@ impl Made {
         self.planned.plan.to_lock().map_err(|error| PyOverflowError::new_err(error.to_string()))
     }
 
-    /// How the bound of a task, a channel or a chain comes about; nothing if there is none of that name.
+    /// Explains the bound of a task, a channel or a chain; `None` if the plan has nothing of that name.
     fn explain(&self, py: Python<'_>, what: &str, name: &str) -> PyResult<Option<String>> {
         let plan = &self.planned.plan;
         free(py, || match what {
@@ -177,8 +178,8 @@ impl Made {
     }
 }
 
-/// The language and the manifest, and what was lost with its line and column; or no manifest, and where and why
-/// reading failed.
+/// The language and the manifest, and each loss with its line and column; or no manifest, and where and why reading
+/// failed.
 type Imported = (Option<(String, String)>, Vec<(Option<(u32, u32)>, String)>);
 
 /// Another tool's task set as a manifest.

@@ -88,7 +88,7 @@ fn multi_bounds(py: Python<'_>, theorem: &str, set: &Bound<'_, Set>) -> PyResult
     Ok(answer(fits(py, || solve(set))?, rows))
 }
 
-/// FMLP of 2007; of each resource whether it is long.
+/// FMLP of 2007; `long` says of each resource whether it is long.
 #[pyfunction]
 fn multi_fmlp07(py: Python<'_>, set: &Bound<'_, Set>, long: Vec<bool>) -> PyResult<Answer<BoundsRow>> {
     let set = &set.get().0;
@@ -168,7 +168,7 @@ fn multi_claims(
     })
 }
 
-/// Spinning and blocking alone, if each job ends within its window from its release.
+/// Spinning and blocking alone, if each job ends within its task's window after its release.
 #[pyfunction]
 fn multi_blocking(
     py: Python<'_>,
@@ -201,7 +201,7 @@ fn edf_msrp_responses(py: Python<'_>, set: &Bound<'_, Set>) -> PyResult<Answer<V
     Ok(answer(fits(py, || edf_msrp::response_times(set))?, |all| all.iter().map(response_row).collect()))
 }
 
-/// What a job of each task spins at most, and for what longest.
+/// For each task, how long a job spins at most, and the resource that it spins longest for.
 #[pyfunction]
 fn edf_msrp_spinning(py: Python<'_>, set: &Bound<'_, Set>) -> PyResult<Vec<(u64, WitnessRow)>> {
     let set = &set.get().0;

@@ -114,7 +114,7 @@ impl Choice {
         })
     }
 
-    /// What an offer per object comes to; `None` leaves it open. `None` is answered if a deadline is not shown to hold.
+    /// Judges an offer per object; `None` leaves an object open. Returns `None` if a deadline is not shown to be kept.
     fn judge(&self, py: Python<'_>, selection: Vec<Option<usize>>) -> PyResult<Option<JudgedRow>> {
         let objects = self.0.objects();
         let known =
@@ -127,8 +127,9 @@ impl Choice {
         Ok(judged.as_ref().map(row))
     }
 
-    /// The search of ours: the best, what none needs less than, whether it is proven, judgements. `progress` is called
-    /// with judgements, bytes so far and what none needs less than; what it returns is whether to go on, if not `None`.
+    /// Our search: the best selection, a lower bound for every selection, whether the best is proven, judgements. Calls
+    /// `progress` with judgements, the best value so far and the lower bound; the search stops if `progress` returns
+    /// something false other than `None`.
     #[pyo3(signature = (judgements, budget_ns, progress))]
     fn best(
         &self,
@@ -167,7 +168,7 @@ impl Choice {
         Ok((answer.best.map(found), answer.at_least, proven, problem.judged()))
     }
 
-    /// Every selection, or one of the published algorithms: the best, and judgements.
+    /// A search of all selections, or a published algorithm: the best selection, and judgements.
     fn other(&self, py: Python<'_>, algorithm: &str, depth: usize) -> PyResult<(Option<FoundRow>, u64)> {
         let mut problem = self.0.clone();
         let search: Result<_, Overflow> = free(py, || match algorithm {
@@ -179,7 +180,8 @@ impl Choice {
         Ok((best.map(found), problem.judged()))
     }
 
-    /// What else an object could have, the others staying as they are; nothing if the selection does not keep all.
+    /// The offers of an object while the other objects keep theirs; `None` if the selection does not keep every
+    /// deadline.
     fn why(
         &self,
         py: Python<'_>,

@@ -28,7 +28,7 @@ fn server((budget, period, response): ServerRow) -> Server {
     Server { budget: time(budget), period: time(period), response: time(response) }
 }
 
-/// Requests, each C, T, J, D, to a server of a kind: R, which request attains it, periods of the server.
+/// Requests (C, T, J, D) to a server of a kind: R, which request attains it, periods of the server.
 #[pyfunction]
 fn server_response(
     py: Python<'_>,

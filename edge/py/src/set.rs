@@ -110,7 +110,7 @@ impl Set {
         Ok(self.0.is_local(resource))
     }
 
-    /// What it was made of, in the form that it is made of; sections in a body that leaves them open come by resource.
+    /// The rows that the set was made from; sections that may be anywhere in a job come by resource.
     fn rows(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let rows = self.0.tasks().iter().enumerate().map(|(at, task)| {
             let (arrivals, offset) = match task.arrivals {

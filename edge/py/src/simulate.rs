@@ -148,7 +148,7 @@ impl Columns {
     }
 }
 
-/// Runs a set under rules, one per core and one per resource, and keeps its events if they are wanted.
+/// Runs a set under rules, one per core and one per resource, and keeps its events if `events` is set.
 #[pyfunction]
 #[pyo3(signature = (set, cores, resources, seed, horizon, steps_max, row, events))]
 #[expect(clippy::too_many_arguments, reason = "the parts of one question, given names in Python")]

@@ -202,7 +202,7 @@ impl Generator {
         self.0.rows()
     }
 
-    /// Of each point its scheme and its utilisation in parts per million.
+    /// For each point, its scheme and its utilisation in parts per million.
     fn points(&self) -> Vec<(String, u64)> {
         self.0.points().iter().map(|point| (point.scheme.clone(), point.utilisation)).collect()
     }
@@ -229,8 +229,8 @@ impl Generator {
         system.map(|system| Set(system.set)).map_err(|why| PyValueError::new_err(why.to_string()))
     }
 
-    /// The rows from one on up to another. `progress` is called with how many there are; what it returns is whether to go
-    /// on, if not `None`; a sweep that ends so has the rows up to there.
+    /// The rows from `start` to before `end`. Calls `progress` with the number of rows made so far; the sweep stops,
+    /// and returns these rows, if `progress` returns something false other than `None`.
     #[pyo3(signature = (start, end, jobs, progress))]
     fn run(
         &self,

@@ -43,7 +43,8 @@ fn counted<T>(result: Result<T, Overflow>) -> PyResult<T> {
     result.map_err(|overflow| PyOverflowError::new_err(overflow.to_string()))
 }
 
-/// Buffers for so many slow readers, and fast ones whose reads so many writes can touch; `printed` as in the paper.
+/// Buffers for `slow` slow readers, and for fast readers whose reads `fast` writes can touch; with `printed`, the count
+/// of the paper.
 #[pyfunction]
 fn buffers_count(word: &str, slow: u64, fast: Option<u64>, printed: bool) -> PyResult<u64> {
     let claim = claim(word)?;
@@ -62,7 +63,7 @@ fn buffers_presence(readers: u64) -> PyResult<u64> {
     counted(buffers::presence(readers))
 }
 
-/// A writer: T, and the time within which it has written.
+/// A writer: T, and the longest time from an arrival to the end of its write.
 type WriterRow = (u64, u64);
 
 fn writer((period, within): WriterRow) -> writes_during_read::Writer {
@@ -103,7 +104,8 @@ fn buffers_partition(py: Python<'_>, word: &str, writes: Vec<u64>, form: &str) -
     Ok((found.fast, found.slow, found.buffers, found.by_fast))
 }
 
-/// Readers as T and R; the writer above them on their one core, or anywhere. Jobs under way, and buffers.
+/// Readers as T and R; with `above`, all run on one core and the writer is the most urgent. Jobs under way, and
+/// buffers.
 #[pyfunction]
 fn buffers_instances(
     py: Python<'_>,
@@ -121,7 +123,7 @@ fn buffers_instances(
     })
 }
 
-/// Buffers by the readers' jobs, by time, and by both; the readers that are fast in the latter; the least.
+/// Buffers by the readers' jobs, by time, and by both; the fast readers of the count by both; the least.
 type SizesRow = (u64, Option<u64>, u64, Vec<usize>, u64);
 
 /// Readers as T, R and how long they use a value.
@@ -143,8 +145,8 @@ fn buffers_smallest(
     }))
 }
 
-/// Buffers where flows are preserved: of `"dbp-one"`, `"dbp-several"` or `"tccp"`. The writer as T, R, J; readers as
-/// T, R, L and whether they are above it.
+/// Buffers where flows are preserved: of `"dbp-one"`, `"dbp-several"` or `"tccp"`. The writer as T, R, J; readers as T,
+/// R, L and whether they are more urgent than the writer.
 #[pyfunction]
 fn buffers_flow(
     py: Python<'_>,
@@ -169,7 +171,7 @@ fn buffers_flow(
     Ok(answer(verdict, |count| count))
 }
 
-/// Writes that can touch a read; `printed` as in the paper.
+/// Writes that can touch a read; with `printed`, the count of the paper.
 #[pyfunction]
 fn writes_most(py: Python<'_>, read: u64, row: WriterRow, printed: bool) -> PyResult<Answer<u64>> {
     let writer = writer(row);
@@ -183,7 +185,7 @@ fn writes_most(py: Python<'_>, read: u64, row: WriterRow, printed: bool) -> PyRe
     Ok(answer(verdict, |count| count))
 }
 
-/// What a read cannot last longer than.
+/// The longest that a read can last.
 #[pyfunction]
 fn longest_read(within: u64, elsewhere: u64) -> u64 {
     writes_during_read::longest_read(time(within), time(elsewhere)).as_ns()

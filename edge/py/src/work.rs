@@ -73,7 +73,7 @@ fn parse_time(text: &str) -> PyResult<u64> {
     time.map(Duration::as_ns).map_err(|why| PyValueError::new_err(format!("`{text}` is no time: {why}")))
 }
 
-/// A time in ns as people write it.
+/// A time in ns as text with a unit.
 #[pyfunction]
 fn show_time(ns: u64) -> String {
     time(ns).to_string()

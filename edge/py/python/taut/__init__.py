@@ -3,9 +3,9 @@
 
 """Proven timing: analyses, selection of mechanisms, plans, simulation and sweeps of real-time task sets.
 
-Times are whole nanoseconds. Where one is asked for, give an ``int`` (ns), a text with a unit (``"1.5ms"``; units are
-``ns``, ``us``, ``µs``, ``ms``, ``s``) or a ``datetime.timedelta``; where one is answered, it is an ``int`` in ns.
-Larger priority = more urgent. Every analysis answers with a `Verdict`.
+Times are whole nanoseconds. Give a time as an ``int`` (ns), a text with a unit (``"1.5ms"``; units are ``ns``, ``us``,
+``µs``, ``ms``, ``s``) or a ``datetime.timedelta``; results have times as an ``int`` in ns. Larger priority = more
+urgent. Every analysis answers with a `Verdict`.
 """
 
 from . import chain, errors, exchange, multi, queue, select, uni, wait_free

@@ -3,9 +3,10 @@
 
 """What the extension offers to this package: plain numbers, texts, lists and tuples.
 
-Private: use the modules above it, which give all of this names. Times are whole ns from 0 to 2⁶⁴ − 1; positions are
-indices into lists in the order given. Functions raise ``OverflowError`` for what does not fit in 64 bits, ``IndexError``
-for positions that there are not, ``ValueError`` for words that say nothing, and ``InternalError`` for mistakes of ours.
+Private: use the modules above it, which give names to its results. Times are whole ns from 0 to 2⁶⁴ − 1; positions are
+indices into lists in the order given. Functions raise ``OverflowError`` for values that do not fit in 64 bits,
+``IndexError`` for positions that do not exist, ``ValueError`` for unknown words, and ``InternalError`` for errors of
+taut itself.
 """
 
 from collections.abc import Callable
@@ -99,13 +100,13 @@ __all__ = [
 __version__: str
 
 class InternalError(RuntimeError):
-    """A mistake of taut's own. Please report it."""
+    """An error of taut itself. Please report it."""
 
 def parse_time(text: str) -> int:
     """A time with its unit, as ``"1.5ms"``, in ns. Raises ``ValueError``."""
 
 def show_time(ns: int) -> str:
-    """A time in ns as people write it."""
+    """A time in ns as text with a unit."""
 
 @final
 class Set:
@@ -127,7 +128,7 @@ class Set:
         """Whether they are on one core."""
 
     def rows(self) -> tuple[list[bool], list[str], list[TaskRow]]:
-        """What it was made of."""
+        """The rows that it was made from."""
 
 def fp_response(theorem: str, asked: FpSubject, higher: list[FpRow], last: int) -> Answer[FpResponse]:
     """A task below others: ``"preemptive"``, ``"arbitrary"``, ``"non-preemptive"`` or ``"limited"``."""
@@ -139,7 +140,8 @@ def fp_burns94(asked: FpSubject, higher: list[FpRow], last: int) -> int | None:
     """Unsound: the first job alone."""
 
 def fp_sweep(tasks: list[tuple[int, int, int, int, int]]) -> tuple[Answer[int], list[int]]:
-    """Tasks by urgency, each C, T, D, J, B: the first that is not shown, and R of those before it."""
+    """Tasks by urgency, each C, T, D, J, B: the first task that is not shown to keep its deadline, and R of the tasks
+    before it."""
 
 def fp_audsley(count: int, passes: Callable[[int, list[int], list[int]], bool]) -> list[int] | None:
     """An order in which every task passes."""
@@ -151,7 +153,7 @@ def fp_ceilings(set: Set) -> list[int | None]:
     """The ceiling of each local resource."""
 
 def fp_ceiling_blocking(set: Set, task: int) -> Blocked:
-    """The longest section that keeps a task out."""
+    """The longest section that blocks a task."""
 
 def fp_local_locks(set: Set, core: int) -> list[LocalLocksRow]:
     """Response times of a core with local locks."""
@@ -197,7 +199,7 @@ def multi_bounds(theorem: str, set: Set) -> Answer[BoundsRow]:
     """Response times of all tasks by a theorem, by the name of its module."""
 
 def multi_fmlp07(set: Set, long: list[bool]) -> Answer[BoundsRow]:
-    """FMLP of 2007; of each resource whether it is long."""
+    """FMLP of 2007; ``long`` says of each resource whether it is long."""
 
 def multi_mixed(set: Set, guards: list[str]) -> Answer[BoundsRow]:
     """MSRP, MPCP and wait-free objects side by side."""
@@ -215,7 +217,7 @@ def edf_msrp_responses(set: Set) -> Answer[list[ResponseRow]]:
     """Response times of all tasks under EDF."""
 
 def edf_msrp_spinning(set: Set) -> list[tuple[int, WitnessRow]]:
-    """What a job of each task spins at most, and for what longest."""
+    """For each task, how long a job spins at most, and the resource that it spins longest for."""
 
 def buffers_count(word: str, slow: int, fast: int | None, printed: bool) -> int:
     """Buffers for slow readers and fast ones."""
@@ -238,7 +240,7 @@ def buffers_instances(readers: list[tuple[int, int]], above: bool) -> tuple[Answ
 def buffers_smallest(
     readers: list[tuple[int, int, int]], row: tuple[int, int]
 ) -> Answer[tuple[int, int | None, int, list[int], int]]:
-    """By readers' jobs, by time, by both, who is fast then, the least."""
+    """Buffers by readers' jobs, by time, by both; the fast readers of the count by both; the least."""
 
 def buffers_flow(form: str, row: tuple[int, int, int], readers: list[tuple[int, int, int, bool]]) -> Answer[int]:
     """Buffers where flows are preserved."""
@@ -247,7 +249,7 @@ def writes_most(read: int, row: tuple[int, int], printed: bool) -> Answer[int]:
     """Writes that can touch a read."""
 
 def longest_read(within: int, elsewhere: int) -> int:
-    """What a read cannot last longer than."""
+    """The longest that a read can last."""
 
 def printed_longest_read(period: int, cost: int, read: int) -> int | None:
     """The same as printed."""
@@ -295,8 +297,8 @@ class Table:
         """The names of all columns."""
 
     def column(self, name: str) -> tuple[str, bytes, bytes | None, list[str | None] | None]:
-        """A column for numpy: its type, its bytes, a byte per element that says whether it is there, and the words that the
-        elements count, or that they are. Raises ``KeyError``."""
+        """A column for numpy: its type, its bytes, a byte per element that says whether it is present, and the words to
+        which the elements are indices, or the words themselves. Raises ``KeyError``."""
 
     def __arrow_c_schema__(self) -> object:
         """The schema."""
@@ -309,13 +311,13 @@ class Table:
 
 @final
 class Problem:
-    """What to choose for which object."""
+    """The choice of an offer for each object."""
 
     def __new__(cls, set: Set, objects: list[ObjectRow], others: list[str], printed: bool, aim: str) -> Problem:
         """Lays it out. Raises ``ValueError``."""
 
     def judge(self, selection: list[int | None]) -> JudgedRow | None:
-        """What an offer per object comes to, if all deadlines are kept."""
+        """The judgement of an offer per object, if all deadlines are kept."""
 
     def best(
         self,
@@ -323,13 +325,13 @@ class Problem:
         budget_ns: int | None,
         progress: Callable[[int, int | None, int], bool | None] | None,
     ) -> tuple[tuple[list[int], JudgedRow] | None, int, bool, int]:
-        """The best, what none has less than, whether it is proven, judgements."""
+        """The best, a lower bound for every selection, whether the best is proven, judgements."""
 
     def other(self, algorithm: str, depth: int) -> tuple[tuple[list[int], JudgedRow] | None, int]:
         """The best of another algorithm, and judgements."""
 
     def why(self, selection: list[int], object: int) -> list[AlternativeRow] | None:
-        """What else an object could have."""
+        """Each offer of an object, while the other objects keep theirs."""
 
 @final
 class Read:
@@ -357,10 +359,10 @@ class Read:
         """Its plan."""
 
     def advice(self, task: str) -> str:
-        """What would help a task."""
+        """What each test says of a task, and its room or what would make it fit."""
 
     def export(self, language: str) -> tuple[str, list[str]]:
-        """Its task set in another tool's language, and what that lacks."""
+        """Its task set in another tool's language, and what was not carried over."""
 
 @final
 class Made:
@@ -379,7 +381,7 @@ class Made:
         """The text of its file."""
 
     def explain(self, what: str, name: str) -> str | None:
-        """How the bound of a task, a channel or a chain comes about."""
+        """Explains the bound of a task, a channel or a chain."""
 
 def import_text(
     text: str, language: str | None, unit: int | None, name: str
@@ -399,7 +401,7 @@ def simulate(
     row: tuple[str, list[int], int, str, str, int, str],
     events: bool,
 ) -> tuple[str, int, int, list[tuple[int, int, int, int, int, int]], Table | None]:
-    """How it ended, when the last thing happened, steps, what happened to each task, events."""
+    """How the run ended, the instant of its last event, steps, what happened to each task, events."""
 
 @final
 class Generator:
@@ -418,7 +420,7 @@ class Generator:
         """How many rows there are."""
 
     def points(self) -> list[tuple[str, int]]:
-        """Of each point its scheme and its utilisation in parts per million."""
+        """For each point, its scheme and its utilisation in parts per million."""
 
     def columns(self) -> list[tuple[str, str]]:
         """The columns of a table of rows, with what they mean."""

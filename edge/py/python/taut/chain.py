@@ -3,8 +3,8 @@
 
 """Chains of tasks: the age of data, and the time until an event has had an effect. Sufficient.
 
-Source: Davare et al. 2007; Feiertag et al. 2009 for the names; Dürr et al. 2019 for a more urgent writer on the same core;
-the forms for queues, preserved flows and jitter are ours.
+Source: Davare et al. 2007; Feiertag et al. 2009 for the names; Dürr et al. 2019 for a more urgent writer on the same
+core; the forms for queues, preserved flows and jitter are ours.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from .time import Time, count, ns
 from .verdict import Verdict, verdict
 
 Reading: TypeAlias = Literal["newest", "newest-below-writer", "preserved", "preserved-delayed"]
-"""Which value of a state a job reads: the newest while it runs; the same on one core below a writer that never suspends;
-that of the writer's job activated last at its own activation; that of the job before that one."""
+"""Which value of a state a job reads: the newest while it runs; the same, with a more urgent writer on the same core
+that never suspends; the value of the writer's job that was activated last when the reader's job was activated; the
+value of the job before that job."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task of a chain: T, its response time from the arrival, all waiting included, its jitter, and whether it arrives
-    exactly every T, or T or more apart."""
+    """A task of a chain: T, its response time from the arrival, all waiting included, its jitter, and whether its jobs
+    arrive exactly every T, or T or more apart."""
 
     period: Time
     response: Time
@@ -45,8 +46,8 @@ class State:
 
 @dataclass(frozen=True)
 class Queue:
-    """A channel that holds every value, in order, and is never found full: values sent and taken per job, and whether it
-    releases its reader."""
+    """A channel that holds every value, in order, and is never found full: values sent and taken per job, and whether
+    it releases its reader."""
 
     sends: SupportsIndex = 1
     takes: SupportsIndex = 1
@@ -72,9 +73,9 @@ class DataAge:
     """The age of data in parts, in ns."""
 
     until_output: int
-    """Until the last output made of it."""
+    """Until the last output that is made from the data."""
     until_replaced: int | None
-    """Until that output is replaced; ``None`` if nothing says when."""
+    """Until that output is replaced; ``None`` if nothing bounds when."""
     hops: tuple[int, ...]
     """Of each hop: from an arrival to the next task's."""
     response: int
@@ -101,13 +102,12 @@ def data_age(first: Task, hops: Iterable[Hop] = ()) -> Verdict[DataAge]:
 
 
 def reaction(first: Task, hops: Iterable[Hop] = ()) -> Verdict[Reaction]:
-    """Bounds the time from an event to the end of the first job of the last task that shows it. Raises ``ValueError`` and
-    ``OverflowError``."""
+    """Bounds the time from an event to the end of the first job of the last task that shows it. Raises ``ValueError``
+    and ``OverflowError``."""
     answer = _taut.chain_reaction(first._row(), [hop._row() for hop in hops])
     return verdict(answer, lambda row: Reaction(row[0], row[1], tuple(row[2]), row[3]))
 
 
 def davare07(tasks: Iterable[Task]) -> int:
-    """Σ (T + R) in ns, whatever is known of how states are read. For periodic tasks and states. Raises
-    ``OverflowError``."""
+    """Σ (T + R) in ns, however jobs read states. For periodic tasks and states. Raises ``OverflowError``."""
     return _taut.chain_davare07([task._row() for task in tasks])

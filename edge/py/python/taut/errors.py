@@ -3,8 +3,8 @@
 
 """What can go wrong, as exceptions. Every one of ours is a `TautError`.
 
-Besides, functions raise what Python's own would: ``TypeError`` and ``ValueError`` for arguments that make no sense,
-``IndexError`` for positions that there are not, ``OverflowError`` where a time does not fit in 64 bits of ns.
+Functions also raise Python's own exceptions: ``TypeError`` and ``ValueError`` for arguments that make no sense,
+``IndexError`` for positions that do not exist, ``OverflowError`` where a time does not fit in 64 bits of ns.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class TautError(Exception):
 class SetError(TautError, ValueError):
     """Tasks that are no task set.
 
-    ``faults`` holds every one, as the task's position and a sentence.
+    ``faults`` holds every fault, as the task's position and a sentence.
     """
 
     def __init__(self, message: str, faults: tuple[tuple[int, str], ...]) -> None:
@@ -35,7 +35,7 @@ class SetError(TautError, ValueError):
 
 
 class NotProven(TautError):
-    """A bound was asked of a verdict that has none; the message says why."""
+    """The caller asked a verdict for a bound, and it has none; the message says why."""
 
 
 class ManifestError(TautError, ValueError):
@@ -53,7 +53,7 @@ class ManifestError(TautError, ValueError):
 
 
 class ImportFailed(TautError, ValueError):
-    """Another tool's text that cannot be read: ``line`` and ``column`` from 1, if it is one place."""
+    """Another tool's text cannot be read; ``line`` and ``column`` count from 1, if the fault has a place."""
 
     def __init__(self, why: str, line: int | None, column: int | None) -> None:
         place = "" if line is None else f"{line}:{column}: "

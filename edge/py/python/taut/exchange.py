@@ -3,7 +3,7 @@
 
 """Task sets of other tools: read as manifests, and written from them.
 
-What cannot be carried over is listed, item by item. See ``docs/exchange.md`` for what becomes of what.
+Both list, item by item, what they cannot carry over. ``docs/exchange.md`` says how they translate each item.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from .model import TaskSet
 from .time import Time, ns
 
 Source: TypeAlias = Literal["cheddar", "schedcat", "amalthea", "mast", "rtdroid"]
-"""What is read."""
+"""The languages that `read` and `parse` read."""
 
 Target: TypeAlias = Literal["mast", "simso", "rt-app", "cheddar"]
-"""What is written."""
+"""The languages that `export` writes."""
 
 
 @dataclass(frozen=True)
 class Lost:
-    """Something that was not carried over, or not as it was; ``line`` and ``column`` from 1, if it has a place."""
+    """Something that was not carried over, or not as it was; ``line`` and ``column`` count from 1, if it has a
+    place."""
 
     line: int | None
     column: int | None
@@ -43,10 +44,10 @@ class Imported:
     text: str
     """The text of a ``taut.toml``."""
     lost: tuple[Lost, ...]
-    """What it lacks."""
+    """What was not carried over."""
 
     def manifest(self) -> Manifest:
-        """The text, read. Raises `ManifestError` for what the source says and a manifest must not."""
+        """Parses ``text``. Raises `ManifestError` if the source states something that a manifest must not."""
         return Manifest.parse(self.text)
 
     def task_set(self) -> TaskSet:
@@ -61,10 +62,10 @@ def read(path: StrPath, source: Source | None = None, *, unit: Time | None = Non
 
 
 def parse(text: str, source: Source | None = None, *, unit: Time | None = None, name: str = "imported") -> Imported:
-    """Reads another tool's text; its language is guessed unless given. ``unit`` is what a time of 1 is, where the
-    language does not say; ``name`` that of the application, if the text has none.
+    """Reads another tool's text; its language is guessed unless given. ``unit`` is the length of a time of 1, where the
+    language does not say; ``name`` is the application's name, if the text has none.
 
-    Raises `ImportFailed` for what cannot be read.
+    Raises `ImportFailed` for a text that cannot be read.
     """
     if unit is not None and ns(unit) == 0:
         raise ValueError("a unit is not zero")
@@ -77,9 +78,9 @@ def parse(text: str, source: Source | None = None, *, unit: Time | None = None, 
 
 
 def export(manifest: Manifest, target: Target) -> tuple[str, tuple[str, ...]]:
-    """The task set of a manifest in another tool's language, and a sentence for all that it lacks.
+    """The task set of a manifest in another tool's language, and a sentence for each thing that was not carried over.
 
-    Raises ``ValueError`` for a language that is not written.
+    Raises ``ValueError`` for a language that `export` does not write.
     """
     text, lost = manifest._read.export(target)
     return text, tuple(lost)

@@ -25,7 +25,7 @@ WIDTH = 100
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of a file and what to say there. Lines and columns count from 1, columns in characters."""
+    """A stretch of a file, and the message for it. Lines and columns count from 1, columns in characters."""
 
     file: str | None
     line: int
@@ -64,10 +64,10 @@ class Manifest:
 
     @classmethod
     def read(cls, path: StrPath, overlays: Iterable[StrPath] = ()) -> Manifest:
-        """Reads a file, or the ``taut.toml`` of a folder, with overlays laid over it in order.
+        """Reads a file, or the ``taut.toml`` of a folder, and applies overlays to it in order.
 
         Raises `ManifestError` with all faults, ``OSError`` for files that cannot be read, and ``UnicodeDecodeError``
-        for what is not UTF-8.
+        for files that are not UTF-8.
         """
         file = Path(path)
         file = file / "taut.toml" if file.is_dir() else file
@@ -82,7 +82,7 @@ class Manifest:
 
     @classmethod
     def parse(cls, text: str, overlays: Iterable[str] = (), name: str = "taut.toml") -> Manifest:
-        """Reads a text, with overlays' texts laid over it in order; ``name`` is what messages call it.
+        """Reads a text, and applies the overlays' texts to it in order; messages call the text ``name``.
 
         Raises `ManifestError` with all faults.
         """
@@ -133,15 +133,16 @@ class Manifest:
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """What there is to say about it although it has no faults."""
+        """Its diagnostics, all of them warnings, because it has no faults."""
         return diagnostics(self._read.diagnostics())
 
     def task_set(self) -> TaskSet:
         """Its real-time tasks on the cores and with the priorities that its plan gives them: for analyses and
-        simulation. Costs include margins and two context switches, jitter the release latency; what else the plan's
-        bounds are charged is not in it. A receiver is sporadic; servers come last, as tasks.
+        simulation. Costs include margins and two context switches, and jitter includes the release latency; other
+        overheads that the plan's bounds contain are not in the set. A receiver is sporadic; servers come last, as
+        tasks.
 
-        Raises `SetError` for what a set cannot hold.
+        Raises `SetError` for tasks that a set cannot hold.
         """
         try:
             return TaskSet._of(self._read.set())

@@ -18,7 +18,7 @@ Scheduler: TypeAlias = Literal["fixed-priority", "edf"]
 """What schedules a core."""
 
 Arrivals: TypeAlias = Literal["periodic", "sporadic"]
-"""Every T from a start that nothing fixes, or T or more apart."""
+"""Arrivals every T from a start that nothing fixes, or T or more apart."""
 
 CORES_MAX = 4096
 """The most cores that a set has."""
@@ -44,7 +44,7 @@ class Section:
 
 @dataclass(frozen=True, init=False)
 class Hold:
-    """A critical section at its place in a job: ``resource`` is held while what is ``inside`` is done."""
+    """A critical section at its place in a job: the job holds ``resource`` while it executes the parts ``inside``."""
 
     resource: str
     inside: tuple[Part, ...]
@@ -62,13 +62,12 @@ Part: TypeAlias = int | Hold
 class Task:
     """A recurring activity on a core.
 
-    ``period`` is T: the period, or for ``arrivals="sporadic"`` the least time between two arrivals. ``deadline`` is from
-    the arrival, T if it is not given, and may be longer. ``jitter`` is the longest time from an arrival to the release.
-    With an ``offset`` jobs arrive at that time after a start that all such tasks share, then every T.
+    ``period`` is T: the period, or for ``arrivals="sporadic"`` the least time between two arrivals. ``deadline`` counts
+    from the arrival, is T if it is not given, and may be longer than T. ``jitter`` is the longest time from an arrival
+    to the release. With an ``offset`` jobs arrive at that time after a start that all such tasks share, then every T.
 
-    What a job does is either ``cost``, its longest execution with its ``sections`` included, which may be anywhere in
-    it; or ``parts``, in order: times, and `Hold`. ``priority`` is needed on cores of fixed priority: larger = more
-    urgent, over all cores.
+    A job has either a ``cost``, its longest execution, which includes its ``sections`` at any place; or ``parts``, in
+    order: times, and `Hold`. ``priority`` is needed on cores of fixed priority: larger = more urgent, over all cores.
     """
 
     name: str
@@ -140,10 +139,11 @@ class Task:
 
 
 class TaskSet:
-    """Tasks, bound to cores, that share resources: checked when it is made, and fixed from then on.
+    """Tasks, bound to cores, that share resources. The constructor checks the set, which never changes afterwards.
 
-    ``resources`` are names; without them, those that the tasks' sections name, in order of first use. ``scheduler`` is
-    one for all cores, or one per core. There are as many cores as ``cores`` says, or as the tasks need.
+    ``resources`` are names; the default is the resources that the tasks' sections name, in order of first use.
+    ``scheduler`` is one for all cores, or one per core. ``cores`` is the number of cores; the default is as many as the
+    tasks need.
 
     Raises `SetError` with every fault of every task.
 
@@ -230,7 +230,7 @@ class TaskSet:
         raise KeyError(task)
 
     def users(self, resource: str) -> tuple[str, ...]:
-        """The names of the tasks that use a resource. Raises ``KeyError`` if there is none of that name."""
+        """The names of the tasks that use a resource. Raises ``KeyError`` if there is no resource of that name."""
         return tuple(self._tasks[at].name for at in self._set.users(self.resource(resource)))
 
     def is_local(self, resource: str) -> bool:
@@ -245,13 +245,13 @@ class TaskSet:
             raise KeyError(name) from None
 
     def utilisation(self, core: SupportsIndex | None = None) -> float:
-        """Σ C / T of a core, or of all: for looking at, never for a proof; see `taut.uni.utilisation`."""
+        """Σ C / T of a core, or of all cores: for display, never for a proof; for proofs see `taut.uni.utilisation`."""
         chosen = [t for t in self._tasks if core is None or t.core == core.__index__()]
         return sum(task.cost / task.period for task in chosen)
 
     @classmethod
     def _of(cls, made: _taut.Set) -> TaskSet:
-        """From one of the extension's."""
+        """A task set from one of the extension's."""
         edf, resources, rows = made.rows()
         self = cls.__new__(cls)
         self._set = made
@@ -262,8 +262,8 @@ class TaskSet:
 
 
 def deadline_monotonic(tasks: Iterable[Task]) -> list[Task]:
-    """The tasks with priorities by D − J, the shorter the more urgent: from the number of tasks down to 1, the first of
-    equals first; in the order given."""
+    """The tasks with priorities by D − J, the shorter the more urgent: from the number of tasks down to 1. Among equals
+    the earlier task is more urgent. The tasks stay in the order given."""
     return ranked(list(tasks), lambda task: task.deadline - task.jitter)
 
 
@@ -273,14 +273,14 @@ def rate_monotonic(tasks: Iterable[Task]) -> list[Task]:
 
 
 def ranked(tasks: list[Task], key: Callable[[Task], int]) -> list[Task]:
-    """The tasks with priorities by a number, the smallest most urgent."""
+    """The tasks with priorities by a number: the smaller, the more urgent."""
     order = sorted(range(len(tasks)), key=lambda at: key(tasks[at]))
     priority = {at: len(tasks) - rank for rank, at in enumerate(order)}
     return [task.but(priority=priority[at]) for at, task in enumerate(tasks)]
 
 
 def again(tasks: Iterable[Task], resources: Iterable[str], schedulers: Sequence[Scheduler]) -> TaskSet:
-    """A set from what it is made of: for copies in other processes."""
+    """A set from its parts: for copies in other processes."""
     return TaskSet(tasks, resources, scheduler=schedulers)
 
 
@@ -304,7 +304,7 @@ def part(value: Time | Hold) -> Part:
 
 
 def length(parts: Iterable[Part]) -> int:
-    """How long parts take. The depth of what was given has been looked at, or is by `packed`."""
+    """How long parts take. Does not check their depth: an earlier step has, or `packed` does."""
     total, open_ = 0, list(parts)
     while open_:
         each = open_.pop()
@@ -329,7 +329,7 @@ def used(tasks: Iterable[Task]) -> Iterator[str]:
 
 
 def schedulers(scheduler: Scheduler | Sequence[Scheduler], cores: int) -> list[bool]:
-    """Of each core whether it is under EDF."""
+    """For each core, whether it is under EDF."""
     each = [scheduler] * cores if isinstance(scheduler, str) else list(scheduler)
     if not all(word in ("fixed-priority", "edf") for word in each):
         raise ValueError(f"a scheduler is 'fixed-priority' or 'edf', not {scheduler!r}")

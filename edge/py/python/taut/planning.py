@@ -18,7 +18,7 @@ from .time import ns
 @dataclass(frozen=True)
 class PlannedTerm:
     """A part of a bound: its ``kind`` (``"own"``, ``"spin"``, ``"blocking"``, ``"remote"``, ``"interference"``, ..),
-    whose it is and how often, where that can be said, and its time in ns."""
+    the task or resource that causes it and how often, where these are known, and its time in ns."""
 
     kind: str
     of: str | None
@@ -28,7 +28,8 @@ class PlannedTerm:
 
 @dataclass(frozen=True)
 class PlannedTask:
-    """A real-time task of a plan. Times in ns, from the arrival; ``response`` is ``None`` if no bound was shown."""
+    """A real-time task of a plan. Times in ns, from the arrival; ``response`` is ``None`` if the analysis shows no
+    bound."""
 
     name: str
     cpu: int
@@ -59,14 +60,14 @@ class PlannedChannel:
     buffers: int | None
     """Copies that a state holds, where its mechanism counts them."""
     bytes: int
-    """Of memory, in all."""
+    """Bytes of memory in all."""
     latency: int | None
     """Bound in ns from send to receive, if all parties are real-time."""
 
 
 class Plan:
-    """What was decided for a manifest, and whether every deadline and every chain is proven. `taut.plan` makes one; it
-    is true (``if plan:``) if it is proven."""
+    """The decisions for a manifest, and whether every deadline and every chain is proven. `taut.plan` makes a plan; the
+    plan is true (``if plan:``) if it is proven."""
 
     def __init__(self, manifest: Manifest) -> None:
         self._manifest = manifest
@@ -75,7 +76,7 @@ class Plan:
 
     @property
     def manifest(self) -> Manifest:
-        """What it was made from."""
+        """The manifest that it was made from."""
         return self._manifest
 
     @property
@@ -88,7 +89,7 @@ class Plan:
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What there is to say of the manifest, then of its plan."""
+        """The diagnostics of the manifest, then those of its plan."""
         return diagnostics(self._manifest._read.diagnostics(self._made))
 
     def render(self, *, color: bool = False, width: int = WIDTH) -> str:
@@ -141,7 +142,7 @@ def plan(manifest: Manifest | StrPath) -> Plan:
 
 
 def check(manifest: Manifest | StrPath) -> Plan:
-    """The same, and raises `ManifestError` with all diagnostics unless every deadline and every chain is proven."""
+    """As `plan`, but raises `ManifestError` with all diagnostics unless every deadline and every chain is proven."""
     made = plan(manifest)
     if not made.proven:
         raise ManifestError(made.render(), made.diagnostics)
@@ -149,9 +150,11 @@ def check(manifest: Manifest | StrPath) -> Plan:
 
 
 def explain(what: str | Plan, *, task: str | None = None, channel: str | None = None, chain: str | None = None) -> str:
-    """What a code as ``"TAUT0201"`` means; or, of a plan, how the bound of a task, a channel or a chain comes about.
+    """Explains what a code, such as ``"TAUT0201"``, means; or how a plan arrives at the bound of a task, a channel or a
+    chain.
 
-    Raises ``KeyError`` for a code or name that there is not, and ``ValueError`` unless one thing is asked.
+    Raises ``KeyError`` for a code or name that does not exist, and ``ValueError`` unless the caller asks for exactly
+    one thing.
     """
     asked = [(word, name) for word, name in (("task", task), ("channel", channel), ("chain", chain)) if name]
     if isinstance(what, str):

@@ -3,7 +3,7 @@
 
 """Figures. Needs matplotlib: ``pip install 'taut[plot]'``.
 
-Every function draws into ``axes``, or into new ones, and gives them back.
+Every function draws into ``axes``, or into new axes, and returns them.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ def acceptance(
     axes: Any = None,
 ) -> Axes:
     """The share of systems that keep every deadline over their utilisation, a curve per method, from a table of
-    `taut.sweep`. ``methods`` are all of the table's, or a list of their names, or names with what to call them.
+    `taut.sweep`. ``methods`` is a list of the names of methods, or a mapping from their names to labels; the default is
+    all methods of the table.
 
-    Raises ``KeyError`` for a method that the table has not.
+    Raises ``KeyError`` for a method that the table does not have.
     """
     axes = made(axes)
     if methods is None:
@@ -50,11 +51,12 @@ def acceptance(
 
 
 SCHEDULABLE = "_schedulable"
-"""How columns end that say whether every deadline is kept."""
+"""The end of the names of columns that say whether every deadline is kept."""
 
 
 def gaps(values: Mapping[str, Sequence[float]], *, axes: Any = None) -> Axes:
-    """How far results are from the least, as a share of it, sorted: a curve per name, over the share of systems."""
+    """How far results are above the least, as a share of the least, sorted: a curve per name, over the share of
+    systems."""
     axes = made(axes)
     for name, each in values.items():
         ordered = np.sort(np.asarray(each, dtype=float))
@@ -67,8 +69,8 @@ def gaps(values: Mapping[str, Sequence[float]], *, axes: Any = None) -> Axes:
 
 
 def schedule(run: Run, until_ns: int | None = None, *, axes: Any = None) -> Axes:
-    """A run as a Gantt chart, a line per task: execution, spinning (hatched), what is held (a bar below), arrivals (up) and
-    completions, those after the deadline in red. Raises ``ValueError`` for a run without events."""
+    """A run as a Gantt chart, a line per task: execution, spinning (hatched), held resources (a bar below), arrivals
+    (up) and completions (red after the deadline). Raises ``ValueError`` for a run without events."""
     if run.events is None:
         raise ValueError("a run without events: simulate(..., events=True)")
     axes = made(axes)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # SPDX-FileCopyrightText: The taut authors
 
-"""Queues between two tasks: capacity, waiting, latency, and when one that is too short is full. Sufficient."""
+"""Queues between two tasks: capacity, waiting, latency, and when a queue that is too short is full. Sufficient."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Writer:
 
 @dataclass(frozen=True)
 class Reader:
-    """The reading task: T, its period or the least time between two of its arrivals; its response time from the arrival;
-    how many values a job takes; whether the queue releases it."""
+    """The reading task: T, its period or the least time between two of its arrivals; its response time from the
+    arrival; how many values a job takes; whether the queue releases it."""
 
     period: Time
     response: Time
@@ -46,8 +46,8 @@ def capacity(writer: Writer, reader: Reader) -> Verdict[int]:
 
 
 def wait(writer: Writer, reader: Reader) -> Verdict[int]:
-    """From the arrival of the writer's job plus its response time to the arrival of the reader's job that takes the value,
-    in ns. Raises ``OverflowError``."""
+    """From the arrival of the writer's job plus its response time to the arrival of the reader's job that takes the
+    value, in ns. Raises ``OverflowError``."""
     return verdict(_taut.queue_time("wait", writer._row(), reader._row()), same)
 
 
@@ -57,14 +57,14 @@ def latency(writer: Writer, reader: Reader) -> Verdict[int]:
 
 
 def overflows_not_before(writer: Writer, reader: Reader, values: SupportsIndex) -> Verdict[int | None]:
-    """How long at least after a send to the empty queue of so many values no send finds it full, in ns; a bound of ``None``
-    if none ever does. Raises ``OverflowError``."""
+    """A lower bound, in ns, on the time from a send to the empty queue of ``values`` places to a send that finds the
+    queue full; ``None`` if no send ever does. Raises ``OverflowError``."""
     row = writer._row(), reader._row(), count(values, "values")
     return verdict(_taut.queue_overflow("not-before", *row), same)
 
 
 def overflows_certainly_by(writer: Writer, reader: Reader, values: SupportsIndex) -> Verdict[int | None]:
-    """How long at most after an arrival of a periodic writer a send has found the queue of so many values full, in ns; not
-    shown if the rates allow that none ever does. Raises ``OverflowError``."""
+    """An upper bound, in ns, on the time from an arrival of a periodic writer to a send that finds the queue of
+    ``values`` places full; not shown if the rates allow that no send ever does. Raises ``OverflowError``."""
     row = writer._row(), reader._row(), count(values, "values")
     return verdict(_taut.queue_overflow("certainly-by", *row), same)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # SPDX-FileCopyrightText: The taut authors
 
-"""Selection: for every shared object the mechanism that takes least memory, or leaves most slack, while every deadline is
-kept.
+"""Selection: for every shared object the mechanism that takes least memory, or leaves most slack, while every deadline
+is kept.
 
-A `Problem` holds a task set and, for each shared object, what can be had for it. Lines of thought, figures and sources:
-``docs/decisions`` and the crate ``taut-plan``, ``select``.
+A `Problem` holds a task set and, for each shared object, its offers. Reasons, figures and sources: ``docs/decisions``
+and the module ``select`` of the crate ``taut-planner``.
 """
 
 from __future__ import annotations
@@ -24,23 +24,25 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 Guard: TypeAlias = Literal["absent", "spinning", "suspending"]
-"""Wait-free: nobody waits. MSRP: who waits spins. MPCP: who waits is suspended."""
+"""Wait-free: no job waits. MSRP: a waiting job spins. MPCP: a waiting job is suspended."""
 
 Aim: TypeAlias = Literal["memory", "response", "slack"]
-"""What is to be small: bytes of all objects; Σ R / D over all tasks; the largest R / D. Between equals the others decide."""
+"""What to minimise: bytes of all objects; Σ R / D over all tasks; the largest R / D. Between equal selections the other
+two decide."""
 
 COMBINATIONS_MAX = 100_000_000
-"""The most combinations of offers that `Problem.exhaustive` looks at: they cannot be interrupted."""
+"""The most combinations of offers that `Problem.exhaustive` tries: nothing can interrupt it."""
 
 DEPTH_MAX = 16
-"""The deepest refinement of the published algorithms: work grows as 2 to its power, or 3, and cannot be interrupted."""
+"""The deepest refinement of the published algorithms: the work grows as 2 (`Problem.paper`) or 3
+(`Problem.backtracking`) to the power of the depth, and nothing can interrupt it."""
 
 
 @dataclass(frozen=True)
 class Buffers:
-    """Buffers of an object whose number depends on response times: ``each`` bytes of one, and who writes and reads. With
-    ``by_time`` they are counted by time alone (`taut.wait_free.lifetime`), else the fewest of all counts are taken
-    (`taut.wait_free.smallest`)."""
+    """Buffers of an object, whose number depends on response times: ``each`` is the bytes of one buffer; ``writer`` and
+    ``readers`` are tasks. With ``by_time`` the number is the count by time alone (`taut.wait_free.lifetime`), else the
+    fewest of all counts (`taut.wait_free.smallest`)."""
 
     each: int
     writer: str
@@ -50,8 +52,8 @@ class Buffers:
 
 @dataclass(frozen=True)
 class Offer:
-    """A mechanism with its price: who waits for whom, bytes whatever the timing, bytes of buffers, the time that comes to a
-    job of tasks, by name, and besides by how much each section on the object is ``held`` longer than the set says."""
+    """A mechanism with its price: how jobs wait, bytes that do not depend on timing, buffers, the time ``added`` to a
+    job of each task, by name, and how much longer each section on the object is ``held`` than the set says."""
 
     name: str
     guard: Guard
@@ -63,7 +65,7 @@ class Offer:
 
 @dataclass(frozen=True)
 class Object:
-    """A shared object: the resource of the set that it is, and its offers, 1 to 64."""
+    """A shared object: the name of its resource in the set, and its offers, 1 to 64."""
 
     resource: str
     offers: tuple[Offer, ...]
@@ -78,7 +80,7 @@ class Selection:
     positions: tuple[int, ...]
     """The same as positions, in the order of the objects."""
     bytes: int
-    """Of all objects."""
+    """Bytes of all objects."""
     responses: dict[str, int]
     """By task, the bound on its response time from the arrival, in ns."""
     response_ppm: int
@@ -95,8 +97,8 @@ class Selection:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a search has come: judgements so far, what is to be small of the best selection so far, and what it is not
-    below for any."""
+    """How far a search has come: judgements so far, the value to minimise of the best selection so far, and a lower
+    bound of that value for every selection."""
 
     judged: int
     best: int | None
@@ -105,22 +107,23 @@ class Progress:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search came to."""
+    """The result of a search."""
 
     best: Selection | None
     """The best selection; ``None`` if none was found that keeps every deadline."""
     at_least: int | None
-    """What is to be small is not below this for any selection; ``None`` if the algorithm does not say."""
+    """No selection has a lower value to minimise; ``None`` if the algorithm gives no lower bound."""
     proven: bool
-    """Whether the best is known to be the least, or that there is none."""
+    """Whether the search has proven that the best is the least, or that there is no selection."""
     judged: int
     """How many selections were judged."""
     aim: Aim
-    """What was to be small."""
+    """What the search minimised."""
 
     @property
     def gap(self) -> float | None:
-        """By how much the best may be above the least, as a share of it at most; ``None`` if nothing is known."""
+        """An upper bound on how far the best is above the least, as a share of the least; ``None`` if no bound is
+        known."""
         if self.best is None or self.at_least is None:
             return None
         value = {"memory": self.best.bytes, "response": self.best.response_ppm, "slack": self.best.tightest_ppm}[
@@ -133,28 +136,29 @@ class Found:
 
 @dataclass(frozen=True)
 class Alternative:
-    """What an object could have, the others staying as they are."""
+    """An offer for an object, while all other objects keep theirs."""
 
     offer: str
     bytes: int | None
-    """Of the object with it; ``None`` if it is not to be had under the response times."""
+    """Bytes of the object with this offer; ``None`` if the response times rule the offer out."""
     outcome: Literal["selected", "kept", "deadline", "constraint", "memory", "steps"]
-    """It is what was selected; all would be kept; a deadline or something else would not; the analysis gave up."""
+    """The offer is the selected one; with it everything is kept; a deadline or another condition is missed; or the
+    analysis gave up."""
     selection: Selection | None
-    """The whole with it, if all is kept."""
+    """The whole selection with this offer, if everything is kept."""
     task: str | None
-    """Whose deadline would not be kept."""
+    """The task whose deadline would be missed."""
     response: int | None
-    """The first bound found past it, in ns."""
+    """The first bound found past that deadline, in ns."""
 
 
 class Problem:
-    """What to choose for which object. Costs in the set are without what offers add, and include all sections; resources
-    that are no object's are guarded by ``others``. ``aim`` is what is to be small. ``printed`` judges by the published equations, which are **unsound**:
-    for experiments.
+    """The choice of an offer for each object. Costs in the set include all sections, but not what offers add.
+    ``others`` guards the resources that belong to no object. ``aim`` is what to minimise. ``printed`` judges by the
+    published equations, which are **unsound**: for experiments.
 
     Raises ``ValueError`` for objects that do not fit the set, or a set that the analysis does not apply to (fixed
-    priorities, D ≤ T), ``KeyError`` for names that there are not, and ``OverflowError``.
+    priorities, D ≤ T), ``KeyError`` for names that do not exist, and ``OverflowError``.
     """
 
     def __init__(
@@ -187,12 +191,12 @@ class Problem:
         judgements: SupportsIndex = NS_MAX,
         progress: Callable[[Progress], bool | None] | None = None,
     ) -> Found:
-        """The least there is, by branch and bound; or the best within a time ``budget``, after so many ``judgements``, or
-        until ``progress``, called some ten times a second, returns ``False``; the start, and where it is not proven the end, are
-        made in any case. Ctrl-C ends it. With neither budget nor
-        callback the answer is always the same.
+        """The least selection, by branch and bound. The search stops earlier after a time ``budget``, after so many
+        ``judgements``, or when ``progress``, called some ten times a second, returns ``False``; its first step, and its
+        last one if nothing is proven, run in any case. Ctrl-C ends it. With neither budget nor callback the answer is
+        always the same.
 
-        Raises ``OverflowError``, and what ``progress`` raises.
+        Raises ``OverflowError``, and whatever ``progress`` raises.
         """
         tell = None if progress is None else lambda *row: progress(Progress(*row))
         most = count(judgements, "judgements")
@@ -200,16 +204,18 @@ class Problem:
         return Found(self._found(row), None if at_least == NS_MAX else at_least, proven, judged, self._aim)
 
     def paper(self, depth: SupportsIndex = 0) -> Found:
-        """What the published heuristic finds, refined to a depth. Raises ``ValueError`` for a depth above `DEPTH_MAX`."""
+        """What the published heuristic finds, refined to a depth. Raises ``ValueError`` for a depth above
+        `DEPTH_MAX`."""
         return self._other("heuristic", count(depth, "the depth", 0, DEPTH_MAX))
 
     def backtracking(self, depth: SupportsIndex = 0) -> Found:
-        """What the published heuristic finds if the last decisions are tried in all ways. Raises as `paper`."""
+        """What the published heuristic finds if it tries the last ``depth`` decisions in all ways. Raises as
+        `paper`."""
         return self._other("backtracking", count(depth, "the depth", 0, DEPTH_MAX))
 
     def exhaustive(self) -> Found:
         """The least of all selections, for small problems. Raises ``ValueError`` if there are more than
-        `COMBINATIONS_MAX`."""
+        `COMBINATIONS_MAX` selections."""
         combinations = 1
         for each in self._objects:
             combinations *= len(each.offers)
@@ -225,8 +231,8 @@ class Problem:
         return Found(best, least, True, found.judged, self._aim)
 
     def judge(self, offers: Mapping[str, str] | Sequence[SupportsIndex]) -> Selection | None:
-        """A selection of one's own, by resource and name of the offer or by positions; ``None`` if some deadline is not
-        shown to be kept. Raises ``KeyError`` and ``IndexError``."""
+        """Judges the caller's selection, given by resource and name of the offer or by positions; ``None`` if some
+        deadline is not shown to be kept. Raises ``KeyError`` and ``IndexError``."""
         if isinstance(offers, Mapping):
             places = [self._place(each, offers[each.resource]) for each in self._objects]
         else:
@@ -235,8 +241,8 @@ class Problem:
         return None if judged is None else self._found((list(places), judged))
 
     def why(self, selection: Selection, resource: str) -> list[Alternative]:
-        """What else an object could have had, the others staying as they are, and what forbids it: in the order of its
-        offers. Raises ``KeyError`` for an object that there is not, ``ValueError`` for a selection that does not keep every
+        """Each offer of an object while the other objects keep theirs, and what forbids it, in the order of the offers.
+        Raises ``KeyError`` for an object that does not exist, ``ValueError`` for a selection that does not keep every
         deadline, and ``IndexError`` for one of another problem."""
         at = next((at for at, each in enumerate(self._objects) if each.resource == resource), None)
         if at is None:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 CoreRule: TypeAlias = Literal["immediate", "original", "srp", "dfp", "dfp-next"]
-"""Fixed priority with immediate ceilings, or with the original ones; EDF with the stack resource policy, or with the
-deadline floor protocol."""
+"""Fixed priority with immediate ceilings, or with the original priority ceiling protocol; EDF with the stack resource
+policy, or with the deadline floor protocol."""
 
 GlobalRule: TypeAlias = Literal["msrp", "mpcp", "fmlp-long"]
 """What guards a resource that several cores use: spinning first come first served; suspension by priority; suspension
@@ -35,9 +35,9 @@ class TaskRun:
     released: int
     completed: int
     missed: int
-    """Of these, after their deadline."""
+    """Of the completed jobs, those that completed after their deadline."""
     dropped: int
-    """Jobs that were not released, as too many earlier ones were not complete."""
+    """Jobs that were not released, because too many earlier ones were not complete."""
     response_max: int
     """The longest response time from an arrival, in ns."""
     from_release_max: int
@@ -46,24 +46,26 @@ class TaskRun:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run was."""
+    """The result of a run."""
 
     end: Literal["complete", "steps", "stuck", "broken", "misuse"]
-    """``"complete"``: every job is. ``"steps"``: the limit of steps. The others would be a mistake of a rule."""
+    """``"complete"``: every job is complete. ``"steps"``: the run reached the limit of steps. Any other word shows a
+    fault in a rule."""
     last: int
-    """When the last thing happened, in ns."""
+    """The instant of the last event, in ns."""
     steps: int
-    """Releases, ends of execution, and their like."""
+    """Steps of the run: releases, ends of execution, and their like."""
     tasks: tuple[TaskRun, ...]
     """What happened to each task, in the order of the set."""
     events: Table | None
-    """Everything that happened, if it was wanted: ``at_ns``, ``task``, ``job`` (from 0), ``kind``, and where they have
-    one ``resource``, ``arrival_ns`` (of a release) and ``response_ns`` (of a completion). Kinds are ``release``, ``drop``,
-    ``start``, ``preempt``, ``resume``, ``suspend``, ``spin``, ``locked``, ``unlock``, ``complete``, ``miss``."""
+    """All events, if the caller wants them: ``at_ns``, ``task``, ``job`` (from 0), ``kind``, and for events that have
+    one ``resource``, ``arrival_ns`` (of a release) and ``response_ns`` (of a completion). Kinds are ``release``,
+    ``drop``, ``start``, ``preempt``, ``resume``, ``suspend``, ``spin``, ``locked``, ``unlock``, ``complete``,
+    ``miss``."""
 
     @property
     def missed(self) -> bool:
-        """Whether a job was done after its deadline, or dropped."""
+        """Whether a job completed after its deadline, or was dropped."""
         return any(task.missed or task.dropped for task in self.tasks)
 
     def responses(self) -> npt.NDArray[np.uint64]:
@@ -96,18 +98,19 @@ def simulate(
     events: bool = True,
     steps_max: SupportsIndex = 2_000_000,
 ) -> Run:
-    """Runs a set: nothing arrives at ``until`` or later, and what has arrived runs to its end. The same arguments give
-    the same run.
+    """Runs a set: no job arrives at ``until`` or later, and every job that has arrived runs to its end. The same
+    arguments give the same run.
 
-    ``cores`` is a rule for all cores or one per core; without it, that of each core's scheduler. ``resources`` is a rule
-    for all resources of several cores or one by name (``"msrp"`` for the rest). The rest says what a task set leaves
-    open, and begins with what is worst for preemptive fixed priority without locks: when first jobs arrive (``"critical"``:
-    such that they are released at once; or one time per task); by up to how much of the period in percent ``gaps``
-    between arrivals of sporadic tasks are longer; how much of its jitter a job has; whether a job executes all of its
-    cost, ``percent`` of it, or at random at least that; where sections are that may be anywhere.
+    ``cores`` is a rule for all cores or one per core; the default is the rule of each core's scheduler. ``resources``
+    is a rule for all resources of several cores, or one by name (``"msrp"`` for the rest). The other arguments fix what
+    a task set leaves open; their defaults are the worst case for preemptive fixed priority without locks. ``start``:
+    when first jobs arrive (``"critical"``: such that all are released at once; or one time per task). ``gaps``: by up
+    to how many percent of its period a gap between arrivals of a sporadic task exceeds the period. ``jitter``: how much
+    of its jitter a job has. ``execution``: whether a job executes all of its cost, ``percent`` of it, or a random share
+    of at least ``percent``. ``placement``: where sections are that may be anywhere.
 
-    ``steps_max`` bounds the work and the memory: past it the run is given up, and ``end`` says so. A step has up to a few
-    events of 41 bytes each.
+    ``steps_max`` bounds the work and the memory: after so many steps the run stops, and ``end`` says so. A step has up
+    to a few events of 41 bytes each.
 
     Raises ``ValueError`` for rules that do not fit the set, and ``OverflowError``.
     """

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # SPDX-FileCopyrightText: The taut authors
 
-"""Sweeps: random systems from a generator file, and what becomes of each.
+"""Sweeps: random systems from a generator file, and a row of results for each.
 
-A row is a function of the file, the seed and its number: any part of a sweep may be made anywhere, in any order, and gives
-the same rows as the command ``taut sweep``. See ``docs/sweep.md`` for the keys of the file.
+A row is a function of the file, the seed and its number: any part of a sweep may be made anywhere, in any order, and
+gives the same rows as the command ``taut sweep``. See ``docs/sweep.md`` for the keys of the file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Generator:
 
     @classmethod
     def parse(cls, text: str, name: str = "sweep.toml") -> Generator:
-        """Reads a text; ``name`` is what messages call it. Raises `ManifestError` with all faults."""
+        """Reads a text, which messages call ``name``. Raises `ManifestError` with all faults."""
         try:
             return cls(_taut.Generator(name, text), text, name)
         except ValueError as error:
@@ -60,12 +60,12 @@ class Generator:
 
     @property
     def rows(self) -> int:
-        """How many rows there are; they go round the points."""
+        """How many rows there are; consecutive rows go round the points."""
         return self._made.rows()
 
     @property
     def points(self) -> tuple[tuple[str, int], ...]:
-        """Of each point its scheme and its utilisation in parts per million."""
+        """For each point, its scheme and its utilisation in parts per million."""
         return tuple(self._made.points())
 
     @property
@@ -75,7 +75,7 @@ class Generator:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The names of the methods, with which names of columns begin."""
+        """The names of the methods; the names of their columns begin with them."""
         return tuple(self._made.methods())
 
     def shard(self, part: SupportsIndex, of: SupportsIndex) -> range:
@@ -84,7 +84,7 @@ class Generator:
         return range(*self._made.shard(count(part, "a part", 1, parts) - 1, parts))
 
     def task_set(self, row: SupportsIndex) -> TaskSet:
-        """The system of a row as a task set. Raises ``ValueError`` for a row that there is not."""
+        """The system of a row as a task set. Raises ``ValueError`` for a row that does not exist."""
         return TaskSet._of(self._made.set(count(row, "a row")))
 
     def __repr__(self) -> str:
@@ -92,7 +92,7 @@ class Generator:
 
 
 def again(text: str, name: str, seed: int) -> Generator:
-    """A generator from what it is made of: for copies in other processes."""
+    """A generator from its parts: for copies in other processes."""
     return Generator.parse(text, name).with_seed(seed)
 
 
@@ -105,14 +105,14 @@ def sweep(
     jobs: SupportsIndex | None = None,
     progress: Callable[[int], bool | None] | None = None,
 ) -> Table:
-    """Makes rows, in their order: all of them, those of a ``range``, or those of a part, as ``(1, 4)``. ``seed`` takes the
-    place of the file's. ``jobs`` threads work, one per processor if it is not given, while other threads of Python run.
+    """Makes rows, in their order: all of them, those of a ``range``, or those of a part, as ``(1, 4)``. ``seed``
+    replaces that of the file. ``jobs`` threads work, by default one per processor, while other threads of Python run.
 
-    ``progress`` is called some twenty times a second with the number of rows that there are; if it returns ``False``, the
-    table has the rows up to there. Ctrl-C ends a sweep as soon as the rows that are being made are.
+    ``progress`` is called some twenty times a second with the number of rows made so far; if it returns ``False``, the
+    table has only the rows up to there. Ctrl-C ends a sweep when the rows already begun are made.
 
-    Raises what `Generator.read` raises, ``ValueError`` for rows that there are not or a system that cannot be drawn, and
-    what ``progress`` raises.
+    Raises what `Generator.read` raises, ``ValueError`` for rows that do not exist or a system that cannot be drawn, and
+    whatever ``progress`` raises.
     """
     made = generator if isinstance(generator, Generator) else Generator.read(generator)
     made = made if seed is None else made.with_seed(seed)

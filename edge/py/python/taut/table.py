@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # SPDX-FileCopyrightText: The taut authors
 
-"""Tables: columns for numpy, and without a copy for whatever speaks Arrow."""
+"""Tables: columns for numpy, and for any library that speaks Arrow, without a copy."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Table:
         else:
             array = np.frombuffer(data, dtype=kind)
             if words is not None:
-                # What is missing counts as the first word, and is masked.
+                # A missing value counts as the first word, and is masked.
                 array = np.array([word or "" for word in words] or [""])[array]
         if there is None:
             return array

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # SPDX-FileCopyrightText: The taut authors
 
-"""Times: given as numbers, texts or ``timedelta``, answered as whole nanoseconds."""
+"""Times: the caller gives numbers, texts or ``timedelta``; results are whole nanoseconds."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def ns(value: Time) -> int:
     >>> ns("1.5ms"), ns(250), ns(timedelta(seconds=1))
     (1500000, 250, 1000000000)
 
-    Raises ``TypeError`` for anything else (a ``float`` says no unit and is not exact), ``ValueError`` for a text that
-    is no time or a negative one, ``OverflowError`` past 64 bits.
+    Raises ``TypeError`` for anything else (a ``float`` has no unit and is not exact), ``ValueError`` for a text that is
+    no time or a negative one, ``OverflowError`` past 64 bits.
     """
     if isinstance(value, str):
         return _taut.parse_time(value)
@@ -52,7 +52,7 @@ def each_ns(values: Iterable[Time]) -> list[int]:
 
 
 def show(value: Time) -> str:
-    """A time as people write it.
+    """A time as text with a unit.
 
     >>> show(1_500_000)
     '1.5ms'

@@ -26,7 +26,7 @@ class Verdict(Generic[B]):
     - ``"schedulable"``: the limit holds in every run that the model allows; ``found`` are the bounds.
     - ``"not shown"``: the analysis could not show it, and nothing is said about real runs. ``reason`` is ``"passes"``
       (the bound passes the limit; ``found`` is a value past it), ``"rate"`` (more arrives than is served), ``"steps"``
-      (given up), or ``"unsound"`` (printed equations, which prove nothing: ``found`` is what they claim).
+      (given up), or ``"unsound"`` (published equations, which prove nothing: ``found`` is what they claim).
     - ``"not applicable"``: an assumption of the theorem does not hold; ``reason`` is its name.
     - ``"unschedulable"``: some run that the model allows breaks the limit; exact tests alone say so.
     """
@@ -60,7 +60,7 @@ class Verdict(Generic[B]):
 
 
 def verdict(answer: Answer[C], make: Callable[[C], B]) -> Verdict[B]:
-    """A verdict from an answer of the extension, with what it found made into something with names."""
+    """A verdict from an answer of the extension; ``make`` gives names to what it found."""
     kind, found, reason, why = answer
     # The extension says one of the four.
     return Verdict(kind, None if found is None else make(found), reason, why)  # type: ignore[arg-type]

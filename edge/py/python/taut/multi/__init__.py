@@ -13,7 +13,7 @@
 | `mixed` | some spinning, some suspending, some wait-free | sufficient |
 | `mixed_han14` | the same as published | **unsound**, no verdict |
 
-No bound of one task rests on another's deadline unless ``status`` says so: see `TaskBound`.
+A bound of one task assumes the deadline of another only if ``status`` says so: see `TaskBound`.
 """
 
 from . import (

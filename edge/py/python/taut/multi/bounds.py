@@ -18,35 +18,36 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 Guard: TypeAlias = Literal["absent", "spinning", "suspending"]
-"""Wait-free: nobody waits. MSRP: who waits spins. MPCP: who waits is suspended."""
+"""Wait-free: no job waits. MSRP: a waiting job spins. MPCP: a waiting job is suspended."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """A response time in parts, in ns; they sum to it exactly."""
+    """A response time in terms, in ns; they sum to it exactly."""
 
     own: int
     """C: its own execution, critical sections included."""
     spin: int
-    """Waiting for resources on its core, busy."""
+    """Waiting for resources while spinning on its core."""
     local_blocking: int
-    """Waiting for less urgent tasks of its core."""
+    """Blocking by less urgent tasks of its core."""
     remote_blocking: int
-    """Waiting for resources, suspended."""
+    """Waiting for resources while suspended."""
     interference: int
-    """Waiting for tasks of its core that are as urgent or more; their spinning included."""
+    """Interference by tasks of its core that are at least as urgent, with their spinning."""
     jitter: int
     """J: from the arrival to the release."""
 
     def sum(self) -> int:
-        """All of them."""
+        """The sum of all terms."""
         parts = self.own, self.spin, self.local_blocking, self.remote_blocking, self.interference, self.jitter
         return sum(parts)
 
 
 @dataclass(frozen=True)
 class Witness:
-    """The largest contribution to a part: whose, on which resource, how long in ns. Nothing if the part is zero."""
+    """The largest contribution to a term: the task and the resource that cause it, and its length in ns. Empty if the
+    term is zero."""
 
     task: str | None
     resource: str | None
@@ -55,7 +56,7 @@ class Witness:
 
 @dataclass(frozen=True)
 class Witnesses:
-    """What is largest in each part."""
+    """The largest contribution to each term."""
 
     spin: Witness
     local_blocking: Witness
@@ -73,13 +74,13 @@ class TaskBound:
     from_arrival: int
     """R = w + J: from the arrival to the completion."""
     status: Literal["proven", "passes", "depends"]
-    """``"proven"``: no job takes longer, and the deadline is kept. ``"passes"``: the bound passes the deadline; the number
-    is the first found past it. ``"depends"``: it would be a bound if all others kept their deadlines, or the iteration
-    stopped before it was one."""
+    """``"proven"``: no job takes longer, and the deadline is kept. ``"passes"``: the bound passes the deadline; the
+    number is the first found past it. ``"depends"``: the number would be a bound if all other tasks kept their
+    deadlines, or the iteration stopped before it was one."""
     terms: Terms
-    """R in parts."""
+    """R in terms."""
     witnesses: Witnesses
-    """What is largest in each part."""
+    """The largest contribution to each term."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class Claim:
 
     name: str
     claimed: int
-    """From the arrival; a value without a meaning if the deadline is not claimed to be kept."""
+    """From the arrival; the value means nothing if the equations do not claim that the deadline is kept."""
     claimed_to_fit: bool
     terms: Terms
 
@@ -154,7 +155,8 @@ def claims(tasks: TaskSet, answer: row_types.Answer[list[row_types.ClaimRow]]) -
 
 
 def guards(tasks: TaskSet, guard: Guard | Mapping[str, Guard]) -> list[str]:
-    """Of each resource what guards it: one for all, or by name, spinning for the rest. Raises ``KeyError``."""
+    """For each resource, what guards it: one guard for all, or guards by name, with spinning for the rest. Raises
+    ``KeyError``."""
     if isinstance(guard, str):
         return [guard] * len(tasks.resources)
     for name in guard:

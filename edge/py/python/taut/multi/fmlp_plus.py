@@ -26,9 +26,9 @@ def response_times(tasks: TaskSet) -> Verdict[Bounds]:
 
 
 def blocking(tasks: TaskSet, windows: Iterable[Time]) -> Verdict[list[Terms]]:
-    """Spinning and blocking alone, of all tasks, if each job ends within its window, one per task, from its release.
+    """Spinning and blocking alone, of all tasks, if each job ends within its task's window after its release.
 
-    Raises ``ValueError`` unless there is one per task, and ``OverflowError``.
+    Raises ``ValueError`` unless there is one window per task, and ``OverflowError``.
     """
     answer = _taut.multi_blocking("fmlp_plus", tasks._set, each_ns(windows))
     return verdict(answer, lambda rows: [Terms(*row) for row in rows])

@@ -3,7 +3,8 @@
 
 """MSRP: global resources by non-preemptive spinning, first come, first served; as published.
 
-Sufficient: the same remote section is charged to every request. Local resources are under SRP or immediate ceilings. Source: Gai et al. 2001.
+Sufficient: the same remote section is charged to every request. Local resources are under SRP or immediate ceilings.
+Source: Gai et al. 2001.
 """
 
 from __future__ import annotations

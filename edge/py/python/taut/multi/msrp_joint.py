@@ -3,7 +3,8 @@
 
 """MSRP, spinning counted for a core, not for each job: no remote section is charged twice in a window.
 
-Sufficient; never more than `taut.multi.msrp_holistic`. Source: Wieder & Brandenburg 2013 for blocking as a linear program with these rows; its solution is ours.
+Sufficient; never more than `taut.multi.msrp_holistic`. Source: Wieder & Brandenburg 2013 for blocking as a linear
+program with these rows; its solution is ours.
 """
 
 from __future__ import annotations

@@ -14,12 +14,12 @@ from .. import _taut
 from ..time import count
 
 Protocol: TypeAlias = Literal["chen", "double-buffer", "peterson"]
-"""How a slow reader is protected: it claims a buffer; rows of two buffers with a count of readers; the writer copies for
-it."""
+"""How a slow reader is protected: it claims a buffer; rows of two buffers with a count of readers; the writer copies
+for it."""
 
 
 def temporal(writes: SupportsIndex) -> int:
-    """Buffers by time alone (NBW), if at most so many writes can touch a read. Raises ``OverflowError``."""
+    """Buffers by time alone (NBW), if at most ``writes`` writes can touch a read. Raises ``OverflowError``."""
     return _taut.buffers_temporal(count(writes, "writes"))
 
 
@@ -29,8 +29,8 @@ def presence(readers: SupportsIndex) -> int:
 
 
 def mixed(protocol: Protocol, slow: SupportsIndex, fast: SupportsIndex | None = None) -> int:
-    """Buffers for so many slow readers, and fast ones whose reads ``fast`` writes can touch; ``None`` if there are no fast
-    ones. Raises ``ValueError`` and ``OverflowError``."""
+    """Buffers for ``slow`` slow readers, and for fast readers whose reads ``fast`` writes can touch; ``None`` if there
+    are no fast readers. Raises ``ValueError`` and ``OverflowError``."""
     writes = None if fast is None else count(fast, "writes")
     return _taut.buffers_count(protocol, count(slow, "slow readers"), writes, False)
 

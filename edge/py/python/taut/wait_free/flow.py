@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # SPDX-FileCopyrightText: The taut authors
 
-"""Buffers where flows are preserved: what a job reads is fixed when it is activated. Exact.
+"""Buffers where flows are preserved: a job's activation fixes what it reads. Exact.
 
 Source: Han et al. 2014; Sofronis et al. 2006 for the idea.
 """
@@ -40,8 +40,8 @@ class Reader:
 
 
 def dbp(writer: Writer, readers: Iterable[Reader], one_core: bool = False) -> Verdict[int]:
-    """Buffers of the dynamic buffering protocol, all on one core by fixed priorities, or on several. Raises
-    ``OverflowError``."""
+    """Buffers of the dynamic buffering protocol, with writer and readers on one core by fixed priorities, or on
+    several. Raises ``OverflowError``."""
     form = "dbp-one" if one_core else "dbp-several"
     return verdict(_taut.buffers_flow(form, writer._row(), rows(readers)), same)
 

@@ -19,10 +19,10 @@ __all__ = ["Writer", "buffers", "without_writer_response"]
 
 
 def buffers(used_for: Iterable[Time], writer: Writer) -> Verdict[int]:
-    """Buffers for readers that use a value for so long each; 1 if there are none. Raises ``OverflowError``."""
+    """Buffers for readers that use a value for ``used_for`` each; 1 if there are none. Raises ``OverflowError``."""
     return verdict(_taut.buffers_lifetime(each_ns(used_for), writer._row(), False), same)
 
 
 def without_writer_response(used_for: Iterable[Time], writer: Writer) -> Verdict[int]:
-    """The form that ignores when within its response time the writer writes: **unsound**, for comparison."""
+    """The form that ignores how late within its response time the writer writes: **unsound**, for comparison."""
     return verdict(_taut.buffers_lifetime(each_ns(used_for), writer._row(), True), same)

@@ -19,16 +19,17 @@ class Partition:
     """A division of the readers, by their positions."""
 
     fast: tuple[int, ...]
-    """In order of their writes."""
+    """Fast readers, in order of their writes."""
     slow: tuple[int, ...]
     buffers: int
-    """In all."""
+    """Buffers in all."""
     by_fast: tuple[int, ...]
     """Buffers with the first 0, 1, .. readers fast."""
 
 
 def best(protocol: Protocol, writes: Iterable[SupportsIndex]) -> Partition:
-    """The best division of readers whose reads so many writes can touch, each. Raises ``ValueError``, ``OverflowError``."""
+    """The best division of readers; ``writes`` is, for each, how many writes can touch one of its reads. Raises
+    ``ValueError``, ``OverflowError``."""
     return divided(protocol, writes, "best")
 
 
@@ -38,7 +39,7 @@ def printed(protocol: Protocol, writes: Iterable[SupportsIndex]) -> Partition:
 
 
 def printed_prose(writes: Iterable[SupportsIndex]) -> Partition:
-    """What the text of section 3.4 finds for Double Buffer, where slow readers keep a row more. Raises as `best`."""
+    """What the text of section 3.4 finds for Double Buffer, where slow readers keep one more row. Raises as `best`."""
     return divided("double-buffer", writes, "prose")
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # SPDX-FileCopyrightText: The taut authors
 
-"""Buffers by how many jobs of readers can be under way: Σ ⌈R / T⌉ + 2. Sufficient. Source: Chen & Burns 1997, Han et al.
-2014."""
+"""Buffers by how many jobs of readers can be under way: Σ ⌈R / T⌉ + 2. Sufficient. Source: Chen & Burns 1997, Han et
+al. 2014."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def instances(readers: Iterable[Reader]) -> Verdict[int]:
 
 
 def buffers(readers: Iterable[Reader], writer_above_on_one_core: bool = False) -> Verdict[int]:
-    """Buffers, with the writer anywhere, or all on one core with the writer more urgent than every reader, which needs one
-    less. Raises ``OverflowError``."""
+    """Buffers, with the writer anywhere, or with all on one core and the writer more urgent than every reader, which
+    needs one buffer less. Raises ``OverflowError``."""
     return verdict(_taut.buffers_instances(rows(readers), writer_above_on_one_core)[1], same)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # SPDX-FileCopyrightText: The taut authors
 
-"""How often a read of one buffer is repeated, since it was written meanwhile. Sufficient."""
+"""How often a reader repeats a read of one buffer, because the writer wrote meanwhile. Sufficient."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ..verdict import Verdict, same, verdict
 
 @dataclass(frozen=True)
 class Writer:
-    """Who writes: T, the longest time from an arrival to the end of the write, and to the release, and how long a write
-    lasts."""
+    """The writer: T, the longest time from an arrival to the end of the write, the longest to the release, and how long
+    a write lasts."""
 
     period: Time
     response: Time
@@ -40,7 +40,8 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Retries:
-    """What a read can take: attempts that fail, and the time in ns from the begin of the first to the end of the last."""
+    """Bounds of a read: attempts that fail, and the time in ns from the start of the first attempt to the end of the
+    last."""
 
     retries: int
     within: int

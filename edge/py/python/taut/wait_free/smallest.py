@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # SPDX-FileCopyrightText: The taut authors
 
-"""The fewest buffers: by readers' jobs, by time, or some readers by the one and some by the other. Sufficient.
+"""The fewest buffers: by readers' jobs, by time, or by jobs for some readers and by time for the others. Sufficient.
 
 Source: Han et al. 2014 for the idea, Huang et al. 2002 for the count.
 """
@@ -35,11 +35,11 @@ class Sizes:
     instances: int
     """By readers' jobs alone."""
     lifetime: int | None
-    """By time alone; ``None`` if it fits in no number."""
+    """By time alone; ``None`` if the count does not fit in 64 bits."""
     mixed: int
     """By both."""
     fast: tuple[int, ...]
-    """The readers that are fast then, positions in the list given."""
+    """The fast readers of the count by both, as positions in the list given."""
     least: int
     """The fewest."""
 

@@ -14,8 +14,8 @@ from ..verdict import Verdict, same, verdict
 
 @dataclass(frozen=True)
 class Writer:
-    """Who writes: T, the least time between two arrivals; and the longest time from an arrival to the end of its write, a
-    deadline that is met or a response time."""
+    """The writer: T, the least time between two arrivals; and the longest time from an arrival to the end of its write:
+    a deadline that is met, or a response time."""
 
     period: Time
     within: Time
@@ -25,7 +25,7 @@ class Writer:
 
 
 def most(read: Time, writer: Writer) -> Verdict[int]:
-    """The writes that can touch a read which lasts ``read`` at most. Raises ``OverflowError``."""
+    """The writes that can touch a read that lasts ``read`` at most. Raises ``OverflowError``."""
     return verdict(_taut.writes_most(ns(read), writer._row(), False), same)
 
 
@@ -35,11 +35,12 @@ def printed(read: Time, writer: Writer) -> Verdict[int]:
 
 
 def longest_read(within: Time, elsewhere: Time) -> int:
-    """What a read cannot last longer than, in ns, if the job ends within ``within`` of its arrival and executes at least
+    """The longest that a read can last, in ns, if the job ends within ``within`` of its arrival and executes at least
     ``elsewhere`` outside the read."""
     return _taut.longest_read(ns(within), ns(elsewhere))
 
 
 def printed_longest_read(period: Time, cost: Time, read: Time) -> int | None:
-    """The same as printed, of a job of C that reads for ``read`` of it; ``None`` if that does not fit."""
+    """The same as printed, for a job of cost C that reads for ``read`` of that time; ``None`` if ``read`` does not fit
+    in C, or C in the period."""
     return _taut.printed_longest_read(ns(period), ns(cost), ns(read))

@@ -3,8 +3,8 @@
 
 """Processor demand, EDF, preemptive, one core; searched by QPA.
 
-h(t) = Σ max(0, ⌊(t + J − D) / T⌋ + 1) · C ≤ t for all t. Exact for free arrivals, and for a common start without jitter;
-sufficient otherwise. Source: Baruah et al. 1990, Spuri 1996 with jitter, Zhang & Burns 2009.
+h(t) = Σ max(0, ⌊(t + J − D) / T⌋ + 1) · C ≤ t for all t. Exact for free arrivals, and for a common start without
+jitter; sufficient otherwise. Source: Baruah et al. 1990, Spuri 1996 with jitter, Zhang & Burns 2009.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Task:
 
 @dataclass(frozen=True)
 class Window:
-    """A window that is too short: ``demand`` + ``blocking`` > ``length``, in ns; and the positions of the task and the
-    resource whose section blocks."""
+    """A window that is too short: ``demand`` + ``blocking`` > ``length``, in ns; and the task and the resource of the
+    section that blocks, by position."""
 
     length: int
     demand: int
@@ -45,12 +45,12 @@ class Window:
 
 @dataclass(frozen=True)
 class Demand:
-    """What was found out about a core."""
+    """What the test found for a core."""
 
     horizon: int
-    """Windows up to this length in ns can be too short; all longer ones are long enough if these are."""
+    """Windows up to this length in ns can be too short; if none is, no longer window is."""
     steps: int
-    """Windows that were looked at."""
+    """Windows that the search examined."""
     short: Window | None
     """The window that is too short, if one was found."""
 
@@ -60,8 +60,8 @@ class Demand:
 
 
 def demand(tasks: Iterable[Task], exact: bool = True) -> Verdict[Demand]:
-    """Whether tasks that share nothing keep their deadlines. ``exact``: their arrivals are free, so that some run has all
-    of them at once and then as often as they may.
+    """Whether tasks that share nothing keep their deadlines. ``exact``: their arrivals are free, so that in some run
+    all tasks arrive at once and then as often as they may.
 
     Raises ``OverflowError`` if a horizon or the demand of a window does not fit in 64 bits of ns.
     """

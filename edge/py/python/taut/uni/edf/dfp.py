@@ -18,7 +18,8 @@ from .demand import Demand
 
 
 def core(tasks: TaskSet, core: SupportsIndex = 0, floors: Literal["shared", "own"] = "shared") -> Verdict[Demand]:
-    """Whether the tasks of a core keep their deadlines, with one J for all floors, or by the users' shortest D − J.
+    """Whether the tasks of a core keep their deadlines, with one J for all floors, or with floors by the users'
+    shortest D − J.
 
     Raises ``IndexError`` and ``OverflowError``.
     """

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # SPDX-FileCopyrightText: The taut authors
 
-"""Response times, EDF, preemptive, one core; jitter, deadlines of any length, and what blocks.
+"""Response times, EDF, preemptive, one core; jitter, deadlines of any length, and blocking.
 
-Exact for free arrivals without blocking, ties counted against the task; sufficient otherwise. Source: Spuri 1996, George et
-al. 1996.
+Exact for free arrivals without blocking, ties counted against the task; sufficient otherwise. Source: Spuri 1996,
+George et al. 1996.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Locks: TypeAlias = Literal["srp", "srp-latest-release", "dfp", "dfp-own"]
 
 @dataclass(frozen=True)
 class Blocker:
-    """What may run although it is due later, for so long, in busy periods that end with a deadline d, ``since`` ≤ d <
-    ``until``."""
+    """Execution of length ``time`` that may come first although it is due later, in busy periods that end with a
+    deadline d, ``since`` ≤ d < ``until``."""
 
     time: Time
     since: Time
@@ -40,20 +40,20 @@ class Response:
     from_release: int
     from_arrival: int
     blocking: int
-    """In the busy period that attains R."""
+    """Blocking in the busy period that attains R."""
     blocked_by: tuple[int, int] | None
-    """Positions of the task and the resource whose section that is."""
+    """The task and the resource of the blocking section, by position."""
     before: int
-    """How long before that busy period its job arrives."""
+    """How long before that busy period the job arrives."""
     candidates: int
-    """Arrivals that were looked at."""
+    """Arrivals that the search examined."""
 
 
 def response(
     tasks: Iterable[Task], which: SupportsIndex, blockers: Iterable[Blocker] = (), exact: bool = True
 ) -> Verdict[Response]:
-    """Bounds the response times of the task at a position; past its deadline it is still a bound. ``exact``: arrivals are
-    free.
+    """Bounds the response time of the task at position ``which``; a value past its deadline is still a bound.
+    ``exact``: arrivals are free.
 
     Raises ``IndexError``, and ``OverflowError`` if a busy period does not fit in 64 bits of ns.
     """

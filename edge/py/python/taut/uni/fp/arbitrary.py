@@ -3,8 +3,8 @@
 
 """Response time with deadlines of any length, fixed priority, preemptive, one core.
 
-The largest over all jobs of the busy window. Exact as `taut.uni.fp.preemptive` is. Source: Lehoczky 1990; Tindell et al.
-1994 for B and J.
+The largest over all jobs of the busy window. Exact as `taut.uni.fp.preemptive` is. Source: Lehoczky 1990; Tindell et
+al. 1994 for B and J.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 
 """Priorities that keep all deadlines, fixed priority, preemptive, one core: by D − J.
 
-Exact for the preemptive test without blocking: if any order keeps all deadlines, this one does. Source: Leung & Whitehead
-1982; Zuhily & Burns 2007 with jitter; Audsley 1991 for fixed numbers.
+Exact for the preemptive test without blocking: if any order keeps all deadlines, this one does. Source: Leung &
+Whitehead 1982; Zuhily & Burns 2007 with jitter; Audsley 1991 for fixed numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ... import _taut
 from ...time import Time, ns
 
 HIGHEST = 98
-"""The largest number that is given out."""
+"""The largest number that `assign` gives."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Candidate:
 
 
 def assign(tasks: Iterable[Candidate]) -> list[int] | None:
-    """A number for each task, in the order given; larger = more urgent, no two equal, the earlier of equals more urgent.
-    ``None`` if there are more tasks than numbers.
+    """A number for each task, in the order given; larger = more urgent, no two equal. Among tasks with the same D − J
+    the earlier one is more urgent. ``None`` if there are more tasks than numbers.
 
     Raises ``ValueError`` for fixed numbers that are equal or out of range.
     """

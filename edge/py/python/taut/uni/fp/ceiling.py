@@ -3,8 +3,9 @@
 
 """Blocking by local critical sections under a ceiling protocol, fixed priority, one core.
 
-B is the longest section of a less urgent task on a resource with a ceiling as urgent. Sufficient; a supremum, since the
-section must have begun before the release. Source: Sha et al. 1990, theorem 12; Baker 1991.
+B is the longest section of a less urgent task on a resource whose ceiling is at least as urgent as the task.
+Sufficient; a supremum, since the section must have begun before the release. Source: Sha et al. 1990, theorem 12; Baker
+1991.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ class Blocked:
 
 
 def ceilings(tasks: TaskSet) -> dict[str, int | None]:
-    """The ceiling of each resource: the priority of its most urgent user; ``None`` if nobody uses it, or several cores
-    do."""
+    """The ceiling of each resource: the priority of its most urgent user; ``None`` if no task uses it, or tasks on
+    several cores do."""
     return dict(zip(tasks.resources, _taut.fp_ceilings(tasks._set), strict=True))
 
 

@@ -3,8 +3,8 @@
 
 """Response time with limited preemption, fixed priority, one core: the last region of a job is not preempted.
 
-Exact for free releases if B is attained, else sufficient. Source: Bril et al. 2009 for all jobs of the window; Burns 1994
-for the equation, for the first job only.
+Exact for free releases if B is attained, else sufficient. Source: Bril et al. 2009 for all jobs of the window; Burns
+1994 for the equation, for the first job only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Response", "Subject", "Task", "burns94_first_job", "response"]
 
 
 def response(subject: Subject, last: Time, higher: Iterable[Task] = ()) -> Verdict[Response]:
-    """Bounds the response time of a task whose last region, 0 < ``last`` ≤ C, nothing interrupts.
+    """Bounds the response time of a task whose last region, of length ``last`` with 0 < ``last`` ≤ C, nothing preempts.
 
     Raises ``OverflowError`` if a window does not fit in 64 bits of ns.
     """

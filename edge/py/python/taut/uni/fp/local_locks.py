@@ -3,8 +3,8 @@
 
 """Response times of the tasks of a core that share local resources, fixed priority, preemptive.
 
-Sufficient; exact for a task that no section is in the way of, that has none, and that has no equal. Source: Sha et al.
-1990, Audsley et al. 1993.
+Sufficient; exact for a task that no section blocks, that has no section, and that shares its priority with no task.
+Source: Sha et al. 1990, Audsley et al. 1993.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ class Found:
     blocking: Blocked
     """The section that blocks it."""
     higher: tuple[str, ...]
-    """Those that interfere, in the order of the response's ``jobs``."""
+    """The tasks that interfere, in the order of the response's ``jobs``."""
     verdict: Verdict[Response]
 
 
 def responses(tasks: TaskSet, core: SupportsIndex = 0) -> list[Found]:
-    """Bounds the response time of each task of a core, in the order of the set. Equal priorities count against both.
+    """Bounds the response time of each task of a core, in the order of the set. Tasks of equal priority count against
+    each other.
 
-    Raises ``IndexError`` for a core that there is not, and ``OverflowError``.
+    Raises ``IndexError`` for a core that does not exist, and ``OverflowError``.
     """
 
     def found(row: rows.LocalLocksRow) -> Found:

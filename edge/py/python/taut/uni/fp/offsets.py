@@ -30,9 +30,9 @@ Method: TypeAlias = Literal["holistic", "approximate", "slanted", "exact"]
 
 @dataclass(frozen=True)
 class Activity:
-    """A part of a transaction: C, its priority (larger = more urgent; equal counts against both), D from the event; O, the
-    least time from the event to the release, J, how much later that may be, B, and the least that it executes, which
-    `chained` alone looks at."""
+    """A part of a transaction: C; its priority (larger = more urgent; equal priorities count against both); D, from the
+    event; O, the least time from the event to the release; J, how much later the release may be; B; and the least time
+    that it executes, which only `chained` uses."""
 
     cost: Time
     priority: int
@@ -45,7 +45,7 @@ class Activity:
 
 @dataclass(frozen=True)
 class Transaction:
-    """Activities that one event releases, which comes every T exactly, or, not ``periodic``, T or more apart."""
+    """Activities that one event releases. The event comes exactly every T, or if not ``periodic``, T or more apart."""
 
     period: Time
     activities: tuple[Activity, ...]
@@ -54,7 +54,7 @@ class Transaction:
 
 @dataclass(frozen=True)
 class Response:
-    """How long an activity takes at most, from the event, in ns; and steps of all iterations."""
+    """How long an activity takes at most, from the event, in ns; and the steps of all iterations."""
 
     from_event: int
     steps: int
@@ -79,8 +79,8 @@ def response(
 def chained(
     transactions: Iterable[Transaction], method: Method = "slanted", limit: SupportsIndex = 100_000
 ) -> Verdict[list[list[int]]]:
-    """Bounds the response times of all activities, in ns from the event, each of which is released when its offset has
-    passed *and* the one before it in its transaction has ended, and then up to its jitter later.
+    """Bounds the response times of all activities, in ns from the event. Each activity is released when its offset has
+    passed *and* the activity before it in its transaction has ended, or up to its jitter later.
 
     Raises ``OverflowError``.
     """

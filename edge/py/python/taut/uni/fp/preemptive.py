@@ -20,8 +20,9 @@ from ...verdict import Verdict, verdict
 
 @dataclass(frozen=True)
 class Task:
-    """A task as the theorem needs it: C, T, J. Its jobs arrive at any time, T or more apart; with a ``phase`` at that
-    offset after a start that all such tasks share, then every T; or, ``driven``, when another task of the system says."""
+    """A task as the theorem needs it: C, T, J. Its jobs arrive at any time, T or more apart; with a ``phase``, at that
+    offset after a start that all such tasks share, then every T; if ``driven``, when another task of the system
+    triggers them."""
 
     cost: Time
     period: Time
@@ -36,8 +37,8 @@ class Task:
 
 @dataclass(frozen=True)
 class Subject:
-    """The task that the question is about: itself, D from the arrival, B; whether some run attains B while everything else
-    is at its worst, and whether it is preemptible throughout, without which no answer is ``"unschedulable"``."""
+    """The task under analysis; D, from the arrival; B; whether some run attains B while everything else is at its
+    worst; and whether the task is preemptible throughout, without which no answer is ``"unschedulable"``."""
 
     task: Task
     deadline: Time
@@ -71,7 +72,7 @@ class Response:
 
 
 def response(subject: Subject, higher: Iterable[Task] = ()) -> Verdict[Response]:
-    """Bounds the response time of a task below ``higher``: all that are more urgent on the core, or as urgent.
+    """Bounds the response time of a task below ``higher``: all other tasks of the core that are at least as urgent.
 
     Raises ``OverflowError`` if the first value past the deadline does not fit in 64 bits of ns.
     """

@@ -34,8 +34,9 @@ class Task:
 
 
 def responses(tasks: Iterable[Task]) -> tuple[Verdict[int], npt.NDArray[np.uint64]]:
-    """Bounds the response times of tasks, the most urgent first. The verdict gives the position of the first that is not
-    shown to keep its deadline, or their number; the array R in ns, from the arrival, of those before it.
+    """Bounds the response times of tasks, the most urgent first. The verdict has the position of the first task that is
+    not shown to keep its deadline, or the number of tasks; the array has R in ns, from the arrival, of the tasks before
+    that position.
 
     Raises ``OverflowError`` if a window does not fit in 64 bits of ns.
     """

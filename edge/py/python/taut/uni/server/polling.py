@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # SPDX-FileCopyrightText: The taut authors
 
-"""Polling server: looks for requests when its period begins, and gives up what is left of its budget when it finds none."""
+"""Polling server: looks for requests when its period begins, and gives up the rest of its budget when it finds none."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from ..fp.preemptive import Task
 
 @dataclass(frozen=True)
 class Server:
-    """A server: how much it serves per period, its period, and the response time of a periodic task with that cost and
-    period in its place, from `taut.uni.fp`."""
+    """A server: its budget, its period, and the response time, from `taut.uni.fp`, of a periodic task in its place with
+    the budget as cost and the same period."""
 
     budget: Time
     period: Time
@@ -28,8 +28,8 @@ class Server:
 
 @dataclass(frozen=True)
 class Requests:
-    """Requests: in any time t at most ⌈(t + J) / T⌉ come, each of C, to be served within D. A burst of n at once is
-    J = (n − 1)·T."""
+    """Requests: at most ⌈(t + J) / T⌉ arrive in any time t, each of cost C and to be served within D. A burst of n at
+    once is J = (n − 1)·T."""
 
     cost: Time
     period: Time
@@ -44,9 +44,9 @@ class Response:
     time: int
     """From the request until it is served, in ns."""
     request: int
-    """Which request of a backlog attains it, from 1."""
+    """Which request of a backlog attains this time, from 1."""
     budgets: int
-    """How many periods of the server it takes from the start of the backlog."""
+    """How many periods of the server that request takes from the start of the backlog."""
 
 
 def respond(kind: str, server: Server, requests: Requests) -> Verdict[Response]:
@@ -56,6 +56,6 @@ def respond(kind: str, server: Server, requests: Requests) -> Verdict[Response]:
 
 
 def stand_in(kind: str, server: Server) -> Task:
-    """The task that a server interferes as."""
+    """The task that stands for a server where it interferes."""
     cost, period, jitter = _taut.server_interference(kind, server._row())
     return Task(cost, period, jitter)

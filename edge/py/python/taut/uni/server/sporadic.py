@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # SPDX-FileCopyrightText: The taut authors
 
-"""Sporadic server: what is used of the budget comes back a period after the server began to use it."""
+"""Sporadic server: budget that it used comes back a period after the server began to use it."""
 
 from __future__ import annotations
 
