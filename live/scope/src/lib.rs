@@ -19,7 +19,7 @@
 //! assert_eq!(scope.used(), 0);
 //! ```
 //!
-//! What a job allocated cannot outlive it:
+//! An allocation of a job cannot outlive the job:
 //!
 //! ```compile_fail,E0502
 //! use taut_scope::{Block, Scope};
@@ -49,10 +49,10 @@ use core::marker::PhantomData;
 use core::mem::{MaybeUninit, align_of, needs_drop, size_of};
 use core::ptr::NonNull;
 
-/// A unit of memory to make a scope of: one cache line pair.
+/// A unit of memory to make a scope of: a pair of cache lines, 128 bytes.
 ///
-/// Its bytes may be uninitialised: a scope leaves its old contents behind, including the padding between the fields
-/// of a value.
+/// Its bytes may be uninitialised: when a scope ends, the values that it allocated stay in the block, with the padding
+/// between their fields.
 #[derive(Clone, Copy)]
 #[repr(C, align(128))]
 pub struct Block([MaybeUninit<u8>; 128]);
@@ -70,7 +70,7 @@ impl fmt::Debug for Block {
 
 /// A stretch of memory that is allocated from front to back.
 ///
-/// Not `Sync`: one thread allocates. What it allocated is `Send` if its type is.
+/// Not `Sync`: only one thread allocates. An allocated value is `Send` if its type is.
 pub struct Scope<'m> {
     base: NonNull<u8>,
     size: usize,
@@ -81,8 +81,8 @@ pub struct Scope<'m> {
 }
 
 // SAFETY:
-// - the scope owns its stretch exclusively for 'm (contract of both constructors), so moving it to another
-//   thread moves sole access along
+// - the scope owns its stretch exclusively for 'm (contract of both constructors), so moving the scope to another
+//   thread moves the only access to the stretch
 // - it is not Sync (NonNull and Cell), so no two threads allocate at once
 unsafe impl Send for Scope<'_> {}
 
@@ -116,7 +116,8 @@ impl<'m> Scope<'m> {
     /// A scope over a stretch of raw memory.
     ///
     /// # Safety
-    /// `base` is valid for reads and writes of `size` bytes for all of `'m`, and nobody else touches them then.
+    /// `base` is valid for reads and writes of `size` bytes for all of `'m`, and during `'m` nobody else touches these
+    /// bytes.
     pub unsafe fn from_raw(base: NonNull<u8>, size: usize) -> Self {
         let zero = || Cell::new(0);
         Self { base, size, used: zero(), peak: zero(), refused: zero(), memory: PhantomData }
@@ -125,7 +126,7 @@ impl<'m> Scope<'m> {
     /// Moves a value into the scope. At most a dozen instructions and one copy of `T`.
     ///
     /// # Errors
-    /// [`Exceeded`] if it does not fit; the value is dropped.
+    /// [`Exceeded`] if the value does not fit; it is dropped.
     pub fn alloc<T>(&self, value: T) -> Result<&mut T, Exceeded> {
         let place = self.take::<T>(1)?;
         // SAFETY:
@@ -145,8 +146,8 @@ impl<'m> Scope<'m> {
         self.slice_with(len, |_| value)
     }
 
-    /// A slice whose elements are made in order from their positions. If `make` panics, the space stays allocated
-    /// until the scope is cleared.
+    /// A slice whose elements `make` makes in order, each from its position. If `make` panics, the space stays
+    /// allocated until the scope is cleared.
     ///
     /// # Errors
     /// [`Exceeded`] if it does not fit.
@@ -206,7 +207,7 @@ impl<'m> Scope<'m> {
         self.peak.get()
     }
 
-    /// Bytes of the last request that did not fit, since the scope was last cleared; 0 if all did.
+    /// Size in bytes of the last request that did not fit since the scope was last cleared; 0 if all requests fitted.
     pub fn refused(&self) -> usize {
         self.refused.get()
     }
