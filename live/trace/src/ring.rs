@@ -7,8 +7,8 @@
 //! the newest value. A recording needs no more than that. The proof, the orderings and the effect of a death are stated
 //! and checked there. This module adds
 //!
-//! - the count of lost records, which the recorder alone writes. Its accesses are `Relaxed`: nothing depends on it, and
-//!   every loss is reported by some later drain;
+//! - the count of lost records, which the recorder alone writes. Its accesses are `Relaxed`: nothing depends on their
+//!   order, and a later drain reports every loss;
 //! - the memory's pages, which [`ring`] writes before any record, so that recording takes no page fault;
 //! - the bound of a drain: at most as many records as the ring holds, however fast the recorder is.
 //!
@@ -25,18 +25,20 @@ use taut_share::owned::{self, Owned};
 use taut_share::queue::qrtr;
 use taut_time::Instant;
 
-/// A record, as in the file, in words: at, job, value, and subject, kind and cpu in one.
+/// A record as four words, which have the bytes of the file: at, job, value; subject, kind and cpu share the last word.
 type Words = [u64; 4];
 
-/// The most shared accesses that [`Recorder::record`] makes: the other side's position, four words, its own.
+/// The most shared accesses that [`Recorder::record`] makes: to the reader's position, to four words, and to its own
+/// position.
 pub const STEPS: u32 = 6;
 
-/// Two cache lines, which processors fetch in pairs: keeps the count of one thread off the data of others.
+/// A value on two cache lines of its own, because processors fetch lines in pairs: the count of one thread shares no
+/// line with the data of others.
 #[repr(align(128))]
 #[derive(Debug)]
 struct Line<T>(T);
 
-/// The number of records refused; the recorder writes it.
+/// The number of records that the ring refused; only the recorder writes it.
 type Lost = Arc<Line<AtomicU64>>;
 
 /// The recording end, owned by one thread.
@@ -68,12 +70,12 @@ impl fmt::Debug for Drain {
     }
 }
 
-/// The owner of the records in a ring. It decides which record reports a loss.
+/// The owner of the records in a ring. It decides which kind of record reports a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// A task's thread, by the task's position in the plan: [`Kind::Lost`].
     Task(u16),
-    /// A core's dispatcher and the threads that take turns there, by the core's position in the plan:
+    /// A core's dispatcher and the threads that take turns on that core, by the core's position in the plan:
     /// [`Kind::CoreLost`].
     Core(u16),
 }
@@ -89,7 +91,7 @@ pub fn ring(owner: Owner, capacity: usize) -> (Recorder, Drain) {
         capacity.max(2).checked_next_power_of_two().and_then(|capacity| u32::try_from(capacity).ok());
     let made = capacity.and_then(|capacity| Some((capacity, owned::qrtr::<Words>(capacity).ok()?)));
     let (capacity, (mut writer, mut reader)) = made.expect("memory for a ring of records");
-    // The kernel may promise zeroed memory without providing it. So every slot is written once.
+    // The kernel may promise zeroed memory without providing it. So this writes every slot once.
     while writer.push(&[u64::MAX; 4]).is_ok() {}
     while let Ok(Some(_)) = reader.pop() {}
     let shared_lost = Arc::new(Line(AtomicU64::new(0)));
@@ -119,13 +121,13 @@ impl Recorder {
 }
 
 impl Drain {
-    /// Takes the recorded events, oldest first, at most as many as the ring holds. If records were lost since the
-    /// last report, it then gives one record of the kind that [`Owner`] names, at the time of the latest record
-    /// taken. Returns how many records it gave.
+    /// Passes the recorded events to `take`, oldest first, at most as many as the ring holds. If records were lost
+    /// since the last report, it then passes one record of the kind that [`Owner`] names, with the instant of the
+    /// latest record taken. Returns the number of records that it passed.
     pub fn drain(&mut self, mut take: impl FnMut(Record)) -> u64 {
         let mut given = 0;
         for _ in 0..self.capacity {
-            // The recorder never leaves an impossible position, and never stores a kind that is not known.
+            // The recorder never leaves an impossible position, and never stores an unknown kind.
             let Ok(Some(popped)) = self.reader.pop() else { break };
             if let Some(record) = from_words(popped.value) {
                 self.latest = record.at;

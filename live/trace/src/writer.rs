@@ -13,10 +13,11 @@ use taut_event::{Kind, Record};
 
 use crate::Drain;
 
-/// How often [`Writer::run`] empties the rings. A ring must hold what its thread records in this time, plus the time
-/// for which a best-effort thread may be kept from its core.
+/// The interval at which [`Writer::run`] empties the rings. A ring must hold what its thread records in this interval,
+/// plus the time for which the kernel may keep a best-effort thread from its core.
 pub const POLL_EVERY: Duration = Duration::from_millis(10);
-/// How often [`Writer::run`] flushes: a killed run loses at most this much of its recording, plus what was in rings.
+/// The interval at which [`Writer::run`] flushes: a killed run loses at most the records of this interval, and those
+/// that were in rings.
 pub const FLUSH_EVERY: Duration = Duration::from_millis(100);
 
 /// Where a recording goes: bytes at positions. If the recording has a limit, the newest bytes overwrite the oldest.
@@ -24,13 +25,13 @@ pub trait Sink {
     /// Writes all bytes at a position.
     ///
     /// # Errors
-    /// The error that prevents it. Some of the bytes may be written then.
+    /// The error that prevents the write. Some of the bytes may be written then.
     fn write_at(&mut self, place: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Cuts the sink off at a position: what is behind it is gone.
+    /// Truncates the sink at a position: the bytes behind it are lost.
     ///
     /// # Errors
-    /// The error that prevents it.
+    /// The error that prevents the truncation.
     fn cut(&mut self, place: u64) -> io::Result<()>;
 
     /// The file behind the sink, for another thread; `None` if it is no file.
@@ -91,9 +92,9 @@ pub struct Written {
 /// Empties rings into a recorded run, in the format of [`taut_event::file`]. Best-effort: it may block on its sink,
 /// and belongs on a housekeeping core.
 ///
-/// While the sink takes nothing, the writer goes on emptying the rings, and tries again with each block. The next
-/// block that it writes says how many records are missing before it, and which error kept them out.
-/// [`Writer::finish`] also returns the error.
+/// While the sink takes nothing, the writer still empties the rings, and tries to write each block. The next block that
+/// it writes contains the number of records that are missing before it, and the number of the last error.
+/// [`Writer::finish`] also returns the first error.
 #[derive(Debug)]
 pub struct Writer<W: Sink> {
     drains: Vec<Drain>,
@@ -108,7 +109,7 @@ struct Out<W: Sink> {
     records: Vec<Record>,
     block: Vec<u8>,
     written: Written,
-    /// The system's last error number, until a block is written.
+    /// The system's number of the last error, until a block is written.
     os_error: u32,
     error: Option<io::Error>,
 }
@@ -145,8 +146,8 @@ impl<W: Sink> Writer<W> {
         }
     }
 
-    /// Polls and flushes on the calling thread until `stop` is true, then once more. Setting `stop` and unparking
-    /// the thread ends it at once.
+    /// Polls and flushes on the calling thread until `stop` is true, then once more. A thread that sets `stop` and
+    /// unparks the calling thread ends the call at once.
     pub fn run(&mut self, stop: &AtomicBool) {
         let mut flushed = Instant::now();
         loop {
@@ -184,7 +185,7 @@ impl<W: Sink> Writer<W> {
     /// Takes the remaining records, closes the recording, and returns the sink.
     ///
     /// # Errors
-    /// The first error that the sink gave, now or before: the file is then incomplete.
+    /// The first error that the sink has returned, in this call or before: the file is then incomplete.
     pub fn finish(mut self) -> io::Result<(W, Written)> {
         self.close();
         match self.out.error {
@@ -211,12 +212,12 @@ impl LastWords {
     /// waits for the disk.
     ///
     /// # Errors
-    /// The error that prevents it.
+    /// The error that prevents the write.
     pub fn say(mut self, records: &[Record]) -> io::Result<()> {
         let records = &records[..records.len().min(Self::RECORDS)];
         let place = self.blocks.block(records, false, 0, &mut self.block);
         let said = self.file.write_all_at(&self.block, place);
-        // Dropping it would use the heap.
+        // Dropping `self` would use the heap.
         std::mem::forget(self);
         said
     }
@@ -232,7 +233,7 @@ impl<W: Sink> Out<W> {
 
     fn block(&mut self, last: bool) {
         if !self.write(last, is_end) {
-            // The record of the end needs little room, and the rest is read by it.
+            // The record of the end needs little room, and readers judge the rest of the recording by it.
             self.records.retain(is_end);
             if !self.records.is_empty() {
                 self.write(last, |_| false);
@@ -241,8 +242,8 @@ impl<W: Sink> Out<W> {
         self.records.clear();
     }
 
-    /// Returns whether the block is written. If not, its records for which `again` holds do not count as lost yet,
-    /// because the caller tries them again.
+    /// Writes the block; returns whether it is written. If not, the records for which `again` holds do not count as
+    /// lost yet, because the caller tries to write them again.
     fn write(&mut self, last: bool, again: fn(&Record) -> bool) -> bool {
         let Self { sink, blocks, records, block, written, os_error, error } = self;
         let place = blocks.block(records, last, *os_error, block);
@@ -256,7 +257,7 @@ impl<W: Sink> Out<W> {
                 let again = records.iter().filter(|record| again(record)).count();
                 blocks.take_back(place, again);
                 written.unwritten += (records.len() - again) as u64;
-                // A reader would have to distinguish a half written block from damage, and the block takes room.
+                // A half-written block takes room, and a reader would have to distinguish it from damage.
                 if !blocks.has_limit() {
                     let _ = sink.cut(place);
                 }
