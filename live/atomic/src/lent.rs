@@ -93,7 +93,7 @@ impl<T: Copy> LentMut<'_, T> {
         Some(unsafe { NonNull::slice_from_raw_parts(self.first.cast(), self.count).as_mut() })
     }
 
-    /// Ends the loan and keeps what was written. It was written in place, so nothing is left to do.
+    /// Ends the loan and keeps what the caller wrote. The caller wrote it in place, so nothing is left to do.
     #[inline(always)]
     pub fn end(self) {}
 }

@@ -32,9 +32,9 @@
 //! | `portable_atomic_unsafe_assume_privileged` | takes a spin lock, with interrupts masked          | do not hold |
 //! | none                                       | takes a spin lock (loads: if a first try has failed)| do not hold |
 //!
-//! So the protocols' progress guarantees hold only with the first one, and only under its conditions, which
-//! `portable-atomic` cannot check and which are unsound to break: one core, and privileged code, because the
-//! processor silently ignores the masking in unprivileged code. On M-profile it sets PRIMASK, which masks neither NMI
+//! So the protocols' progress guarantees hold only with the first cfg, and only under its conditions: one core, and
+//! privileged code, because the processor silently ignores the masking in unprivileged code. `portable-atomic` cannot
+//! check these conditions, and to break them is unsound. On M-profile this cfg sets PRIMASK, which masks neither NMI
 //! nor HardFault: their handlers must not hold an end of an object. The word is then atomic with respect to this core
 //! only, not with respect to DMA or another core. Interrupts wait for one access at a time, never for a copy.
 //!
@@ -43,8 +43,9 @@
 //! programs on two cores of a chip do not exclude each other at all. The feature `critical-section` of
 //! `portable-atomic` changes nothing where the processor has a 32-bit compare-exchange, as that target has.
 //!
-//! There, values are copied in 32-bit words, the largest that the processor accesses atomically. Neither the step
-//! counter nor the model checkers model these targets: they count and explore the same protocols with 64-bit words.
+//! On these targets values are copied in 32-bit words, the largest that the processor accesses atomically. Neither the
+//! step counter nor the model checkers model these targets: they count and explore the same protocols with 64-bit
+//! words.
 #![no_std]
 
 #[cfg(any(loom, shuttle, steps, test))]
@@ -99,8 +100,8 @@ pub use loom::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence}
 #[cfg(shuttle)]
 pub use shuttle::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
-/// Signals to the processor (in a model checker: to the scheduler) that this thread waits for another one. It does
-/// not wait itself: it is one pause instruction.
+/// Signals to the processor (in a model checker: to the scheduler) that this thread waits for another one. The call
+/// itself does not wait: it is one pause instruction.
 #[inline(always)]
 pub fn spin_loop() {
     #[cfg(not(any(loom, shuttle)))]

@@ -28,11 +28,11 @@ impl Default for Line {
 /// A stretch of memory that holds, or will hold, a shared object. It is aligned to 128 bytes and belongs to this
 /// process or is mapped into several.
 ///
-/// Holding one proves that for `'m` the bytes are mapped, and that in this process only what is made from this value
-/// touches them. A peer process has a `Memory` of its own over the same bytes. So it is neither `Copy` nor `Clone`,
-/// and gives out no word and no place: code that needs those takes the memory for itself, with [`Memory::claim`].
+/// A `Memory` proves that for `'m` its bytes are mapped, and that in this process only values made from it touch them.
+/// A peer process has a `Memory` of its own over the same bytes. So a `Memory` is neither `Copy` nor `Clone`, and gives
+/// out no word and no place: code that needs those takes the memory for itself, with [`Memory::claim`].
 ///
-/// Nobody can keep a word of memory that an object or a lock then gets:
+/// No code can keep a word of memory that an object or a lock then gets:
 ///
 /// ```compile_fail,E0382
 /// use taut_atomic::{AtomicU64, Line, Memory, Ordering::Relaxed};
@@ -46,7 +46,7 @@ impl Default for Line {
 /// word.store(0, Relaxed);
 /// ```
 ///
-/// Nor does a word outlive the lines, or stay usable while somebody else uses them:
+/// Nor does a word outlive the lines, or stay usable while other code uses them:
 ///
 /// ```compile_fail,E0506
 /// use taut_atomic::{Line, Memory, Ordering::Relaxed};
@@ -82,25 +82,27 @@ pub struct Memory<'m> {
 unsafe impl Send for Memory<'_> {}
 
 impl<'m> Memory<'m> {
-    /// Over memory of this process, which it sets to zero: an empty object of any kind.
+    /// A `Memory` over lines of this process, which the call sets to zero: an empty object of any kind.
     pub fn new(lines: &'m mut [Line]) -> Self {
         lines.fill_with(Line::new);
         Self { bytes: size_of_val(lines), start: NonNull::from(lines).cast(), life: PhantomData }
     }
 
-    /// Over `bytes` bytes at `start`, without changing them: all zero, or an object to attach to again.
+    /// A `Memory` over `bytes` bytes at `start`, which the call does not change: they are zero, or an object to attach
+    /// to again.
     ///
     /// # Safety
     ///
     /// - `start` is aligned to 128, and `bytes` bytes from it on are mapped for reading and writing and stay so for
     ///   `'m`. (A shared file must be sealed against shrinking, or an access after truncation faults.) For an end
     ///   whose module says that it needs no write access, a mapping for reading is enough.
-    /// - In this process, during `'m`, only endpoints of the object that stands there touch them. Another process
-    ///   may, even a hostile one: see the protocols for what it can and cannot do.
-    /// - The protocol operations that lend a value in place (`read_with`, `write_with`, chunks, loans) hold a
-    ///   reference into these bytes. They are for memory whose other processes keep to the protocol. Against a
-    ///   process that may not, use the operations that copy.
-    /// - If a lock that guards a value outside of these bytes is made from it, no other process writes them.
+    /// - In this process, during `'m`, only endpoints of the object in these bytes touch them. Another process may
+    ///   touch them, even a hostile one: each protocol says what such a process can and cannot do.
+    /// - The protocol operations that lend a value in place (`read_with`, `write_with`, chunks, loans) hold a reference
+    ///   into these bytes. Use them only if all other processes of this memory keep to the protocol. Against a process
+    ///   that may not keep to it, use the operations that copy.
+    /// - If the caller makes a lock from this memory that guards a value outside of these bytes, no other process
+    ///   writes these bytes.
     pub unsafe fn from_raw(start: NonNull<u8>, bytes: usize) -> Self {
         debug_assert!(start.addr().get().is_multiple_of(LINE_BYTES));
         Self { start, bytes, life: PhantomData }
@@ -111,7 +113,7 @@ impl<'m> Memory<'m> {
         self.bytes
     }
 
-    /// Cuts it in two: the first `bytes`, rounded up to whole lines, and the rest. `None` if it is too short.
+    /// Cuts the memory in two: the first `bytes`, rounded up to whole lines, and the rest. `None` if it is too short.
     pub fn split(self, bytes: usize) -> Option<(Self, Self)> {
         let first = bytes.checked_next_multiple_of(LINE_BYTES).filter(|first| *first <= self.bytes)?;
         // SAFETY: `first` is at most the length, so the sum stays in the stretch or at its end.
@@ -122,8 +124,8 @@ impl<'m> Memory<'m> {
         ))
     }
 
-    /// Takes it for one object. The ends of that object then have the only words and places there. No part of it can
-    /// become a [`Memory`] again.
+    /// Takes the memory for one object. The ends of that object then have the only words and places there. No part of
+    /// the memory can become a [`Memory`] again.
     pub fn claim(self) -> Claimed<'m> {
         Claimed(self)
     }
@@ -131,9 +133,9 @@ impl<'m> Memory<'m> {
 
 /// Memory that one object, or one end of it, has to itself. It gives out words and places.
 ///
-/// Holding one proves what holding the [`Memory`] proved. In this process, words and places made from it are used
-/// only by its maker and by the code the maker passes them to: the proofs of the objects rely on that. A claim cannot
-/// be passed to an object, which takes memory that nobody has claimed:
+/// A claim proves what its [`Memory`] proved. In this process, only the claim's maker, and code to which the maker
+/// passes them, use the words and places made from it: the proofs of the objects rely on that. A claim cannot be passed
+/// to an object, which takes memory that nobody has claimed:
 ///
 /// ```compile_fail,E0308
 /// use taut_atomic::{Line, Memory};
@@ -163,9 +165,9 @@ impl<'m> Claimed<'m> {
         assert!(offset.is_multiple_of(8) && offset < self.0.bytes && self.0.bytes - offset >= 8);
         // SAFETY:
         // - the bytes are there for 'm (the type proves it) and aligned: start to 128, offset to 8 (asserted);
-        // - any other code in this process that touches this word has it from this claim: by `word` or `words`, which
-        //   access it atomically, or by a function of `Slots` that does not, whose caller proves that nothing races
-        //   with it.
+        // - any other code in this process that touches this word got it from this claim: through `word` or `words`,
+        //   which access it atomically, or through a function of `Slots`. Where that function does not access it
+        //   atomically, its caller proves that nothing races with it.
         unsafe { AtomicU64::from_ptr(self.0.start.as_ptr().add(offset).cast()) }
     }
 
@@ -272,8 +274,8 @@ impl<'m> Slots<'m> {
 
     /// Copies the value out of place `index`.
     ///
-    /// A caller that ends the access with a Release operation, as every protocol does that returns the place, has
-    /// fetched each byte by then. A peer that breaks the protocol cannot change what the caller looks at afterwards.
+    /// Every protocol that returns the place ends the access with a Release operation, and has fetched each byte by
+    /// then. So a peer that breaks the protocol cannot change what the caller looks at afterwards.
     ///
     /// # Safety
     ///

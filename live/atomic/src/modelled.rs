@@ -245,7 +245,7 @@ impl<'m> Words<'m> {
     ///
     /// # Safety
     ///
-    /// None here; the one in `memory.rs` has conditions.
+    /// None here; the function of that name in `memory.rs` has conditions.
     pub unsafe fn at(&self, index: usize) -> &'m AtomicU64 {
         assert!(index < self.count);
         let offset = self.offset + index * self.stride;
@@ -510,7 +510,7 @@ impl<'m> Slots<'m> {
     ///
     /// # Safety
     ///
-    /// None here; the one in `memory.rs` has conditions.
+    /// None here; the function of that name in `memory.rs` has conditions.
     pub unsafe fn load<T: Copy>(&self, index: usize) -> MaybeUninit<T> {
         let mut value = MaybeUninit::uninit();
         // SAFETY: `load_part` has no conditions here.
@@ -522,7 +522,7 @@ impl<'m> Slots<'m> {
     ///
     /// # Safety
     ///
-    /// None here; the one in `memory.rs` has conditions.
+    /// None here; the function of that name in `memory.rs` has conditions.
     pub unsafe fn load_part<T>(&self, index: usize, part: Range<usize>, value: &mut MaybeUninit<T>) {
         self.fetch(index, part, value, |content, i| content.words[i].load(Ordering::Relaxed));
     }
@@ -598,7 +598,7 @@ impl<T: Copy> LentMut<'_, T> {
         Some(&mut self.values)
     }
 
-    /// Ends the loan and keeps what was written: here it is written back.
+    /// Ends the loan and keeps what the caller wrote: here the call writes it back.
     pub fn end(self) {
         // SAFETY: the caller of `Slots::lend_run_mut` keeps all other accesses away from the places until this ends.
         unsafe { self.slots.write_run(self.index, &self.values) };

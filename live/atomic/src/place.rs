@@ -5,10 +5,10 @@ use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
-/// A value lent for reading in place, until this is dropped.
+/// A value lent for reading in place, until this loan is dropped.
 ///
-/// It holds an address and not a reference, because a function that receives it as an argument may end the loan while
-/// it runs.
+/// It holds an address and not a reference, because a function that receives the loan as an argument may end it before
+/// that function returns.
 pub struct LentPlace<'m, T> {
     pub(crate) at: NonNull<T>,
     pub(crate) life: PhantomData<&'m T>,
@@ -24,7 +24,7 @@ impl<T> Deref for LentPlace<'_, T> {
     }
 }
 
-/// A value lent for writing in place, until this is dropped. It holds an address for the same reason as
+/// A value lent for writing in place, until this loan is dropped. It holds an address for the same reason as
 /// [`LentPlace`].
 pub struct LentPlaceMut<'m, T> {
     pub(crate) at: NonNull<T>,

@@ -12,18 +12,18 @@
 //! compiler:
 //!
 //! - x86-64, out of shared memory, from 64 bytes on: 16 bytes at a time. A processor makes a load wait for earlier
-//!   stores that are smaller than the load. Storing the copy in 16-byte pieces spares code that then reads it with
-//!   wide instructions, as compilers emit them, that wait (QrtWo, 64 bytes, Zen 4: 4 ns instead of 14). For the same
-//!   reason copies into shared memory do not do so: the 16-byte loads of a value of which its owner has just changed
-//!   one word would wait (3.5 ns by words, 7 ns by 16 bytes).
-//! - x86-64, from 512 bytes on: `rep movsb`, in a trial on one processor (Zen 5) the fastest copy of such sizes out
-//!   of a line that another core has written; others are not measured. Each byte of it is an ordinary load and store;
-//!   loads are not reordered with later loads nor stores with later stores outside of the instruction (Intel SDM 3A,
-//!   9.2.4).
+//!   stores that are smaller than the load. Compilers emit wide loads for code that then reads the copy; these loads do
+//!   not wait if the copy was stored in 16-byte pieces (QrtWo, 64 bytes, Zen 4: 4 ns instead of 14). For the same
+//!   reason copies into shared memory use words: if the owner of a value has just changed one word of it, 16-byte loads
+//!   of the value would wait (3.5 ns by words, 7 ns by 16 bytes).
+//! - x86-64, from 512 bytes on: `rep movsb`. In a trial on one processor (Zen 5) it was the fastest copy of such sizes
+//!   out of a line that another core has written; other processors are not measured. Each byte of the copy is an
+//!   ordinary load and store. The processor reorders neither these loads with later loads nor these stores with later
+//!   stores outside of the instruction (Intel SDM 3A, 9.2.4).
 //! - AArch64, from 128 bytes on: pairs of words. Each word of a pair is a single access (Arm ARM, B2.2.1).
 //!
 //! All of these count as relaxed atomic accesses to the shared side, of bytes and of words. As for the loop, the
-//! protocols supply the fences that order them: a fence orders every access of its processor.
+//! protocols supply the fences that order these accesses: a fence orders every access of its processor.
 
 #[cfg(not(target_has_atomic = "64"))]
 use core::sync::atomic::AtomicU32 as Word;
@@ -37,8 +37,8 @@ type Bits = u32;
 #[cfg(target_has_atomic = "64")]
 type Bits = u64;
 
-/// Loads bytes `done`, a multiple of 8, up to `bytes`, from places that satisfy the duties of [`load`]. Tests run it
-/// with words of both widths. As a macro it compiles as if written in place.
+/// Loads the bytes from `done`, a multiple of 8, up to `bytes`, out of places that satisfy the duties of [`load`].
+/// Tests run it with words of both widths. A macro compiles as if written in place.
 macro_rules! load_words {
     ($word:ty, $from:ident, $to:ident, $done:ident, $bytes:ident) => {
         for at in ($done..$bytes).step_by(size_of::<$word>()) {
@@ -54,7 +54,7 @@ macro_rules! load_words {
     };
 }
 
-/// Stores bytes `done`, a multiple of 8, up to `bytes`, into places that satisfy the duties of [`store`].
+/// Stores the bytes from `done`, a multiple of 8, up to `bytes`, into places that satisfy the duties of [`store`].
 macro_rules! store_words {
     ($word:ty, $bits:ty, $from:ident, $to:ident, $done:ident, $bytes:ident) => {
         for at in ($done..$bytes).step_by(size_of::<$word>()) {
@@ -109,9 +109,9 @@ pub(crate) unsafe fn store(from: *const u8, to: *mut u8, bytes: usize) {
     store_words!(Word, Bits, from, to, done, bytes);
 }
 
-/// Copies `bytes` bytes that nobody else touches, as a compiler would, but avoids the instruction where it would copy
-/// one byte at a time (`x86_64::crawls`). The system's own copy does not avoid that case (4 KiB: 1 500 ns instead of
-/// 45 on Zen 4).
+/// Copies `bytes` bytes that nobody else touches, as a compiler would, but avoids `rep movsb` where that instruction
+/// would copy one byte at a time (`x86_64::crawls`). The system's own copy does not avoid that case (4 KiB: 1 500 ns
+/// instead of 45 on Zen 4).
 ///
 /// # Safety
 ///
