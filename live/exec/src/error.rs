@@ -5,7 +5,8 @@ use std::fmt;
 
 use crate::ready::worker_priorities::WORKERS_MAX;
 
-/// Whether Linux enforces the rule's decisions, or jobs give way at their next call.
+/// The enforcement that a caller wants: whether Linux enforces the rule's decisions, or jobs give way at their next
+/// call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// Only as [`Enforcement::Strict`].
@@ -22,7 +23,7 @@ pub enum Enforcement {
     /// Threads are pinned and have fixed priorities: the chosen thread runs at once, alone on its core.
     Strict,
     /// Threads are ordinary ones: a thread that is not chosen stops at its next lock, unlock or completion. The
-    /// decisions are the same, and locks exclude, but timing is not guaranteed.
+    /// decisions are the same, and locks exclude other jobs, but timing is not guaranteed.
     Loose {
         /// What strict enforcement lacked; `None` if loose was asked for.
         why: Option<taut_sys::Error>,
@@ -65,10 +66,10 @@ pub enum LockError {
     Foreign,
     /// The overrun policy has asked the job to end.
     Killed,
-    /// As many releases of the task as can wait are still unseen by the dispatcher.
+    /// The dispatcher has not yet seen as many releases of the task as can wait.
     Full,
-    /// The job asks for a local resource inside a section of one that several cores use, or the other way round, or
-    /// for a resource of several cores inside a section of another one.
+    /// The job requests a local resource inside a section of a resource of several cores, or the other way round, or a
+    /// resource of several cores inside a section of another such resource.
     Nested,
     /// A job panicked, or its process died, in the middle of a change of the value, and no job has repaired it since:
     /// see [`Job::recover`](crate::Job::recover), or [`Job::recover_global`](crate::Job::recover_global) if several
@@ -109,8 +110,8 @@ impl std::error::Error for LockError {}
 pub enum SetupError {
     /// Two cores have the same CPU.
     SameCpu(u16),
-    /// Another process that shares resources with this one has a strict core on this CPU, or another set-up of this
-    /// process does.
+    /// Another process that shares resources with this one, or another set-up of this process, has a strict core on
+    /// this CPU.
     CpuElsewhere(u16),
     /// More jobs of a core may have begun at once than the core can have threads: 90. Each task needs one thread, but
     /// periodic tasks of one level that are never suspended, demoted nor ended early share one.
@@ -135,7 +136,8 @@ pub enum SetupError {
         /// The number by which the resource is recorded.
         resource: u32,
     },
-    /// The task uses a resource of several cores, which already counts with its priority.
+    /// A priority is stated too late: the task already uses a resource of several cores, which counts with the earlier
+    /// one.
     Shares {
         /// The task's name.
         task: String,

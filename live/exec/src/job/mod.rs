@@ -31,26 +31,26 @@ pub trait Work: Send {
     /// Runs one job. A panic stops the executor, and [`Setup::run`](crate::Setup::run) resumes the panic.
     fn run(&mut self, job: &mut Job<'_>);
 
-    /// For a task with [`Release::Polled`](crate::Release::Polled): whether there is something to do, and since when.
-    /// The work keeps what it found for the job that is released then. An instant in the future puts the release off
-    /// until then.
+    /// For a task with [`Release::Polled`](crate::Release::Polled): the instant since which there is something to do,
+    /// or `None`. `now_ns` and the result are ns of the monotonic clock. The work keeps what it found for the job that
+    /// is released then. An instant in the future puts the release off until then.
     ///
     /// The dispatcher calls this after an event for the task, and when the task is resumed; the worker thread calls
     /// it when it completes a job of the task. Each calls it only while the task has no job.
     ///
     /// *Real-time*: must be bounded, and must neither block nor lock. The caller is inside the core's state, which a
-    /// panic would leave half changed. So a panic here ends the process:
+    /// panic would leave half changed. So a panic here ends the process: the handler of
     /// [`Setup::on_violation`](crate::Setup::on_violation) gets a [`Found::Panic`](crate::Found::Panic), and nothing
-    /// can catch it.
+    /// can catch the panic.
     fn poll(&mut self, now_ns: u64) -> Option<u64> {
         let _ = now_ns;
         None
     }
 
-    /// For a task that is [`TaskSetup::admitted`](crate::TaskSetup::admitted): whether the task may go on with
-    /// release `next`, counted from 0. If `begins`, that release begins a job. Earlier releases for which this was
-    /// not called were dropped; the work may have to do something in their place first. `false` puts the release off:
-    /// the dispatcher asks again at each of its scans, at the latest after an event of
+    /// For a task that is [`TaskSetup::admitted`](crate::TaskSetup::admitted): whether the task may go on with release
+    /// `next`, counted from 0. If `begins`, that release begins a job. The executor has dropped each earlier release
+    /// for which it did not call this; the work may have to do something in its place first. `false` puts the release
+    /// off: the dispatcher asks again at each of its scans, at the latest after an event of
     /// [`Setup::listen_for_admission`](crate::Setup::listen_for_admission). It asks only while the task has no job.
     ///
     /// *Real-time*: must be bounded. It may wait for a lock that others hold for a short time, and for nothing else.
@@ -79,9 +79,9 @@ pub struct Job<'j> {
     pub(crate) task: u32,
     deadline_ns: u64,
     arrived: Arrived,
-    /// How many sections of resources of several cores the job is in.
+    /// The number of sections of resources of several cores that the job is in.
     pub(crate) depth: u32,
-    /// The bits of a resource's key that do not fit: see [`crate::key`].
+    /// The bits of which a fitting resource key has none: see [`crate::key`].
     lacks: u64,
     /// Whether the job's thread has been switched out.
     pub(crate) watched: SwitchMark,
@@ -116,12 +116,12 @@ impl<'j> Job<'j> {
         }
     }
 
-    /// Where the job's thread records which resource it has, for the thread that ends the process.
+    /// The slot in which the job's thread records which resource it has, for the thread that ends the process.
     pub fn thread_slot(&self) -> &'j ThreadSlot {
         self.thread_slot
     }
 
-    /// The same job for the time of this borrow, to be moved into something that is passed on.
+    /// The same job for the time of this borrow, for a caller that moves it into a value and passes that value on.
     pub fn reborrow(&mut self) -> Job<'_> {
         Job { stays: PhantomData, ..*self }
     }
@@ -146,9 +146,9 @@ impl<'j> Job<'j> {
         Instant::from_ns(clock::monotonic_ns())
     }
 
-    /// Runs `section` with the value of a resource, while no other job has it. Locks are released in reverse order by
-    /// construction, also when `section` panics. A panic poisons the value, because it may be half changed; after
-    /// that only [`Job::recover`] gives access to it.
+    /// Runs `section` with the value of a resource, while no other job has the resource. Locks are released in reverse
+    /// order by construction, also when `section` panics. A panic poisons the value, because it may be half changed;
+    /// after that only [`Job::recover`] gives access to the value.
     ///
     /// *Real-time*: wait-free and without a system call, unless the core's rule runs another job meanwhile.
     ///
@@ -168,10 +168,10 @@ impl<'j> Job<'j> {
         Ok(held.run(resource, section))
     }
 
-    /// As [`Job::lock`], also if a job panicked in the middle of a change. Then `section` gets the task of that job,
-    /// by its position on the core, and a value of which any part may be old or new. It must repair the value. The
-    /// value counts as whole when `section` returns, but not if `section` panics. If the value is whole, `section`
-    /// gets `None`.
+    /// As [`Job::lock`], also if a job panicked in the middle of a change. Then `section` gets the position of that
+    /// job's task on the core, and a value of which any part may be old or new. It must repair the value, which counts
+    /// as whole when `section` returns, but not if `section` panics. If the value is whole already, `section` gets
+    /// `None`.
     ///
     /// *Real-time*: as [`Job::lock`].
     ///
@@ -200,11 +200,12 @@ impl<'j> Job<'j> {
         let uncontended = resource.uncontended;
         self.before_section();
         self.shared.acquire(self, uncontended)?;
-        // `Held` is for a panic. Otherwise the caller that took the resource releases it, which is shorter.
+        // `Held` releases the resource in a panic. Otherwise the caller that took the resource releases it, which is
+        // shorter.
         Ok(Held { job: self, uncontended, poison: &resource.cell.poison })
     }
 
-    /// Before a section: accounts for what happened so far, which was outside this section.
+    /// Before a section: accounts for the switches so far, which happened outside this section.
     #[inline(always)]
     pub(crate) fn before_section(&self) {
         if self.watched.is_lost() {
@@ -220,8 +221,8 @@ impl<'j> Job<'j> {
         }
     }
 
-    /// The job's thread was switched out since the last check. `held`: whether the job held something all that time.
-    /// *Real-time*: two system calls, about a microsecond.
+    /// Accounts for the switches of the job's thread since the last check. `held`: whether the job held something all
+    /// that time. *Real-time*: two system calls, about a microsecond.
     #[cold]
     #[inline(never)]
     fn switched_out(&self, held: bool) {
@@ -242,7 +243,7 @@ impl<'j> Job<'j> {
         inside.leave();
     }
 
-    /// Checks that a resource is of this core and that the task lists it, where the key does not show it.
+    /// Checks that a resource is of this core and that the task lists it, if the key does not show both.
     #[cold]
     #[inline(never)]
     fn look_up(&self, brand: u64, resource: Uncontended) -> Result<(), LockError> {
@@ -255,8 +256,7 @@ impl<'j> Job<'j> {
         if listed { Ok(()) } else { Err(LockError::NotListed { task: self.task, resource: index }) }
     }
 
-    /// A point at which the job may end early: the job should return if this is an error. Each lock is such a point
-    /// too.
+    /// A point at which the job may end early: on an error the job should return. Each lock is such a point too.
     ///
     /// *Real-time*: as a lock.
     ///
@@ -269,8 +269,8 @@ impl<'j> Job<'j> {
         if killed { Err(Killed) } else { Ok(()) }
     }
 
-    /// Releases a job of a task of the same core; it arrives now. If the rule prefers that job, it has run when this
-    /// returns.
+    /// Releases a job of a task of the same core; it arrives now. If the rule prefers that job, the job has run when
+    /// this call returns.
     ///
     /// *Real-time*: wait-free; one system call if another thread runs next.
     ///
@@ -300,7 +300,7 @@ impl<'j> Job<'j> {
     }
 }
 
-/// Holds a resource until this is dropped.
+/// Holds a resource until this value is dropped.
 struct Held<'h, 'j> {
     job: &'h mut Job<'j>,
     uncontended: Uncontended,
@@ -308,7 +308,7 @@ struct Held<'h, 'j> {
 }
 
 impl<'j> Held<'_, 'j> {
-    /// Runs `section` with the value of `resource`, which is the resource that was taken, and releases it.
+    /// Runs `section` with the value of `resource`, which `self` holds, and then releases the resource.
     #[inline(always)]
     fn run<T: Send, R>(self, resource: &Resource<T>, section: impl FnOnce(&mut T, &mut Job<'j>) -> R) -> R {
         // SAFETY:

@@ -15,7 +15,7 @@ use taut_policy::GlobalRule;
 use crate::locks::lines::Lines;
 use crate::resource::Cell;
 
-/// A task that may ask.
+/// A task that may request the lock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct User {
     pub(crate) brand: u64,
@@ -35,8 +35,8 @@ pub(crate) enum Parties<'m> {
 /// A party that several jobs use in turn.
 ///
 /// Functions pass it on as this cell, never as a borrow. A borrow passed as an argument lasts until the function
-/// returns. But within the functions that ask and release, other jobs of the core run and borrow the same party (S4
-/// of [`crate::shared`]).
+/// returns. But within the functions that request and release the lock, other jobs of the core run and borrow the same
+/// party (S4 of [`crate::shared`]).
 pub(crate) struct PartyCell<P>(UnsafeCell<P>);
 
 impl<P: Asks> PartyCell<P> {
@@ -44,7 +44,7 @@ impl<P: Asks> PartyCell<P> {
         Self(UnsafeCell::new(party))
     }
 
-    /// Asks for the lock. Returns how the party got the lock, if it got it at once.
+    /// Requests the lock. Returns how the party got the lock, if it got it at once.
     ///
     /// # Safety
     /// From before the call until it has returned, no other job uses this party. With a spinning lock the caller is
@@ -76,7 +76,7 @@ impl<P: Asks> PartyCell<P> {
     }
 }
 
-/// What all handles of a resource share.
+/// The parts of a resource that all its handles share.
 pub(crate) struct Inner<'m, T> {
     pub(crate) parties: Parties<'m>,
     users: Box<[OnceLock<User>]>,
@@ -96,11 +96,11 @@ pub(crate) enum Value<'m, T> {
     /// In the memory behind the lock.
     Between {
         place: Place<'m, T>,
-        /// The lock's number of the first of this process's parties.
+        /// The number that the first party of this process has in the lock.
         first_slot: u32,
-        /// The largest priority of its users in other processes.
+        /// The largest priority of the resource's users in other processes.
         priority_elsewhere: u32,
-        /// The liveness of all processes that use the resource, and below that of this one.
+        /// `lives`: the liveness of all processes that use the resource. `alive`: that of this process.
         lives: Lives<'m>,
         alive: &'m Alive,
     },
@@ -209,7 +209,7 @@ impl<'m, T> Inner<'m, T> {
         }
     }
 
-    /// `party` is the lock's number.
+    /// Marks the value as half changed by `party`, which is the number in the lock.
     pub(crate) fn tear(&self, party: u32) {
         match &self.value {
             Value::Own(cell) => cell.poison.put(party),
@@ -217,7 +217,7 @@ impl<'m, T> Inner<'m, T> {
         }
     }
 
-    /// `party` is the position among the parties of this process.
+    /// As [`Inner::tear`]; `party` is the position among the parties of this process.
     pub(crate) fn tear_own(&self, party: u32) {
         match &self.value {
             Value::Own(cell) => cell.poison.put(party),
@@ -236,13 +236,13 @@ impl<'m, T> Inner<'m, T> {
         self.users.iter().map_while(OnceLock::get)
     }
 
-    /// Whether tasks leave their cores while they wait.
+    /// Whether jobs are suspended while they wait.
     pub(crate) fn suspends(&self) -> bool {
         matches!(self.parties, Parties::Queued(_))
     }
 
-    /// Adds a task as a user. Its party is that of its core, or its own. No other user gets that party, because users
-    /// are added one at a time.
+    /// Adds a task as a user. With a spin lock its party is that of its core, otherwise one of its own. Two users never
+    /// get the same new party, because users are added one at a time.
     pub(crate) fn add(&self, brand: u64, task: u32, priority: u32) -> Result<(), LayoutError> {
         let _alone = self.adds.lock().unwrap_or_else(PoisonError::into_inner);
         let count = match &self.parties {
@@ -261,7 +261,7 @@ impl<'m, T> Inner<'m, T> {
         }
     }
 
-    /// The task's entry, if it may ask. At most [`taut_lock::PARTIES_LIMIT`] steps.
+    /// The task's entry, if the task may request the lock. At most [`taut_lock::PARTIES_LIMIT`] steps.
     pub(crate) fn user(&self, brand: u64, task: u32) -> Option<&User> {
         self.all().find(|user| user.brand == brand && user.task == task)
     }
@@ -286,7 +286,7 @@ impl<'m, T> Inner<'m, T> {
 
 /// A party, as the executor uses it.
 pub(crate) trait Asks {
-    /// Asks for the lock. Returns how the party got it, if it got it at once.
+    /// Requests the lock. Returns how the party got it, if it got it at once.
     fn ask(&mut self, urgency: u32) -> Option<Entry>;
     /// Waits until the party has the lock: spins, or sleeps.
     fn have(&mut self) -> Entry;
@@ -297,8 +297,8 @@ pub(crate) trait Asks {
 impl Asks for spin::Party<'_> {
     fn ask(&mut self, _: u32) -> Option<Entry> {
         self.request();
-        // If another party asks at the same instant, it is decided within a moment which was first. Waiting for that
-        // avoids recording a spin for a party that does not wait.
+        // If another party requests at the same instant, the lock decides within a moment which was first. Waiting for
+        // that avoids recording a spin for a party that does not wait.
         loop {
             let entry = self.granted();
             if entry.is_some() || !self.is_undecided() {

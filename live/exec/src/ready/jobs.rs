@@ -19,7 +19,8 @@ pub(crate) struct Arrived {
     pub(crate) arrival_ns: u64,
 }
 
-/// Stretches of releases that may wait. Within a stretch, releases follow one another as in the calendar.
+/// The maximum number of stretches of waiting releases. Within a stretch, releases follow one another as in the
+/// calendar.
 const STRETCHES_MAX: usize = 8;
 
 /// Releases that follow one another by the calendar.
@@ -40,7 +41,7 @@ pub(crate) struct Backlog {
     used: usize,
     count: u32,
     limit: u32,
-    /// 0 if no calendar has these releases.
+    /// 0 if these releases are in no calendar.
     period_ns: u64,
 }
 
@@ -55,7 +56,7 @@ impl Backlog {
         self.count
     }
 
-    /// The next one.
+    /// The waiting release that arrived first.
     pub(crate) fn next(&self) -> Option<Arrived> {
         (self.used > 0).then(|| self.stretches[self.first].first)
     }
@@ -99,7 +100,7 @@ impl Backlog {
         Some(arrived)
     }
 
-    /// Drops all; returns how many there were.
+    /// Drops all waiting releases; returns how many there were.
     pub(crate) fn clear(&mut self) -> u32 {
         (self.first, self.used) = (0, 0);
         std::mem::take(&mut self.count)
@@ -117,9 +118,9 @@ pub struct TaskOutcome {
     pub missed: u64,
     /// Releases that the executor dropped, or that the overrun policy skipped.
     pub skipped: u64,
-    /// Of those, the releases that were dropped because no more may wait behind a job that is not complete.
+    /// Of those, the releases that the executor dropped because no more may wait behind a job that is not complete.
     pub beyond_backlog: u64,
-    /// Jobs that were asked to end early.
+    /// Jobs that the overrun policy asked to end early.
     pub killed: u64,
     /// Jobs that used up their budget before they were complete.
     pub exhausted: u64,
@@ -171,9 +172,9 @@ pub(crate) struct Task {
     /// The processor time that its thread and the donee had used when its server was last advanced in time; none
     /// before the first time. Excludes what former donees used, so it may be below 0.
     pub(crate) seen_ns: Option<i64>,
-    /// The dispatcher has reported that the budget is used up.
+    /// Whether the dispatcher has reported that the budget is used up.
     pub(crate) exhausted: bool,
-    /// Whether its job goes on below all others, as soon as it holds nothing.
+    /// Whether the task's job is demoted: it goes on below all others, as soon as it holds nothing.
     pub(crate) sinks: bool,
     /// The local resource that its job waits for.
     pub(crate) wants: u32,
@@ -184,7 +185,7 @@ pub(crate) struct Task {
     /// When the current donation began.
     pub(crate) donated_since_ns: u64,
     pub(crate) killed: bool,
-    /// The executor drops its releases.
+    /// Whether the executor drops the task's releases.
     pub(crate) paused: bool,
     /// Whether its next release, which is polled, is in the calendar.
     pub(crate) put_off: bool,
@@ -194,7 +195,8 @@ pub(crate) struct Task {
     /// The resource that its job is suspended for, and the rank that the job gets with it.
     pub(crate) away: (u32, u64),
     pub(crate) outcome: TaskOutcome,
-    /// Whether no job of it begins while another one of its level has begun: see [`crate::ready::depth`].
+    /// Whether the task is plain: of the plain tasks of a level, at most one has a job that has begun (D1 of
+    /// [`crate::ready::depth`]).
     pub(crate) plain: bool,
 }
 
@@ -242,7 +244,7 @@ impl Task {
         self.budget_ns != u64::MAX
     }
 
-    /// Begins a job that the dispatcher now reports to the rule.
+    /// Begins a job that the caller now reports to the rule.
     pub(crate) fn begin(&mut self, arrived: Arrived) {
         (self.job, self.active) = (arrived, true);
         (self.killed, self.exhausted, self.sinks) = (false, false, false);
@@ -250,7 +252,8 @@ impl Task {
         self.budget.renew();
     }
 
-    /// The field [`Task::seen_ns`], for a job that has begun.
+    /// The field [`Task::seen_ns`], or until it is set the processor time at the job's beginning; for a job that has
+    /// begun.
     pub(crate) fn seen_ns(&self) -> i64 {
         self.seen_ns.unwrap_or(self.began_ns as i64)
     }

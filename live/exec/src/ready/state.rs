@@ -20,10 +20,10 @@ use crate::ready::serving::Serving;
 use crate::ready::worker_priorities::{NONE, WorkerPriorities};
 use crate::task::Release;
 
-/// Jobs of a task that may wait behind one that is not complete, unless [`crate::TaskSetup::backlog`] sets another
-/// limit. Further releases are dropped.
+/// The number of jobs of a task that may wait behind one that is not complete, unless [`crate::TaskSetup::backlog`]
+/// sets another limit. The executor drops further releases.
 pub const BACKLOG_MAX: usize = 8;
-/// The value in the `Skip` record of a release that was dropped because no more may wait.
+/// The value in the `Skip` record of a release that the executor dropped because no more may wait.
 pub(crate) const BEYOND_BACKLOG: u64 = 1;
 /// The most releases that one scan of the dispatcher reports. After a stall the dispatcher scans again at once.
 const RELEASES_PER_SCAN_MAX: u32 = 128;
@@ -53,13 +53,13 @@ pub(crate) struct State {
 /// The job that runs.
 #[derive(Debug)]
 pub(crate) struct Running {
-    /// The thread that is to run.
+    /// The thread that is to run; [`NONE`] if there is none.
     pub(crate) thread: u32,
-    /// Its task.
+    /// The task whose job that thread runs.
     pub(crate) task: u32,
-    /// That thread, if its locks need only the local rule; else [`NOBODY`], because the job is killed, demoted, or holds
-    /// a resource of several cores, or because of [`Needs::slow_path`]. A thread that leaves the state writes this to
-    /// the preemption control.
+    /// The thread that is to run, if its locks need only the local rule; else [`NOBODY`], because the job is killed or
+    /// demoted, or spins for or holds a resource of several cores, or because of [`Needs::slow_path`]. A thread that
+    /// leaves the state writes this to the preemption control.
     pub(crate) fast_path_owner: u32,
     /// Whether the job runs without its server's budget, because no other job wants to run.
     pub(crate) in_background: bool,
@@ -88,14 +88,14 @@ pub(crate) struct Needs {
     pub(crate) admission: bool,
 }
 
-/// What is left for the dispatcher.
+/// What the dispatcher still has to do.
 #[derive(Debug)]
 pub(crate) struct Dispatching {
-    /// The latest instant until which it sleeps.
+    /// The latest instant until which the dispatcher sleeps, ns.
     pub(crate) wake_ns: u64,
-    /// Whether the thread that is about to run its next job must first call it.
+    /// Whether the thread that is about to run its next job must first call the dispatcher.
     pub(crate) call: bool,
-    /// A task whose overrun stops the executor.
+    /// A task whose overrun stops the executor; [`NONE`] if there is none.
     pub(crate) stopped_by: u32,
 }
 
@@ -184,14 +184,15 @@ impl State {
             }
         }
         if hidden {
-            // There are releases that no calendar knows.
+            // Some releases of this core are in no calendar, and no record of a release shows this scan.
             self.log.job(now_ns, Kind::Looked, 0, 0, 0);
         }
         self.update_next_release_bound();
         Ok(())
     }
 
-    /// Releases a job of a task. If no calendar knew the release, `arrival_ns` is the clock.
+    /// Releases a job of a task. `arrival_ns` is the instant in the calendar; for a release that was not in it, the
+    /// clock, or an earlier instant that the task's work has found.
     pub(crate) fn release(&mut self, task: u32, arrival_ns: u64, now_ns: u64) -> Result<(), Misuse> {
         let slot = &mut self.tasks[task as usize];
         let arrived = Arrived { number: slot.next, arrival_ns };
@@ -253,8 +254,8 @@ impl State {
         slot.release == Release::Polled && !slot.active && !slot.put_off && !slot.paused && !self.stopping
     }
 
-    /// The task's work has something to do from `arrival_ns` on. Returns whether that instant is still to come, so
-    /// that the release is in the calendar.
+    /// Releases a job of a task whose work has something to do from `arrival_ns` on. If that instant is still to come,
+    /// puts the release into the calendar and returns true. `above`: whether the caller is the dispatcher.
     pub(crate) fn found(
         &mut self,
         task: u32,
@@ -263,7 +264,7 @@ impl State {
         now_ns: u64,
     ) -> Result<bool, Misuse> {
         if arrival_ns <= now_ns {
-            // The release does not arrive before the bound that locks rely on: see `crate::ready::rule`.
+            // A release must not arrive before the bound that locks rely on: see `crate::ready::rule`.
             let arrival_ns = arrival_ns.max(self.calendar.earliest_arrival(above));
             self.release(task, arrival_ns, now_ns)?;
             return Ok(false);

@@ -8,16 +8,17 @@
 //!     thread is on the highest. The one exception is a thread on its way to its parker, which touches nothing else
 //!     any more.
 //! L2  Level 0 is for the thread of a job that runs when no other job wants to, if that level is free. Only the
-//!     dispatcher moves a thread down there, so that the others stay where they are. Where it cannot, the chosen
-//!     thread is raised.
+//!     dispatcher moves a thread down to it, so that the others keep their levels. Where the dispatcher cannot, the
+//!     chosen thread is raised.
 //! L3  A job that raises another worker raises it to at most its own level. So that worker does not preempt the job
 //!     inside its section. The job is on its way to its parker then.
 //! L4  A donee, a thread outside the pool that has been given a worker's place (`crate::job::donation`), is on that
-//!     worker's level and touches nothing of the core. The worker runs only when the donee does not want to, because
-//!     it yields.
+//!     worker's level and touches nothing of the core. The worker yields to the donee, so it runs only when the donee
+//!     does not want to.
 //! ```
 //!
-//! Under ceilings, SRP and DFP, jobs come and go as on a stack, and the threads' first levels, one each, always fit.
+//! Under ceilings, SRP and DFP, jobs come and go as on a stack, and the levels with which the threads start always fit,
+//! one level for each thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -55,7 +56,7 @@ impl Worker {
     }
 }
 
-/// A donee may end while it has the place. Then it runs nothing any more.
+/// Accepts that a donee has ended while it had the place: then it runs nothing any more.
 fn gone_is_fine(set: Result<(), Error>) -> Result<(), Error> {
     set.or_else(|error| if error.errno == ESRCH { Ok(()) } else { Err(error) })
 }
@@ -64,17 +65,17 @@ fn gone_is_fine(set: Result<(), Error>) -> Result<(), Error> {
 #[derive(Debug)]
 pub(crate) struct WorkerPriorities {
     pub(crate) workers: Box<[Worker]>,
-    /// The priority that each thread has, or is about to get. For threads that look from outside the core's state.
+    /// The priority that each thread has, or is about to get. For threads that read it from outside the core's state.
     pub(crate) given: Arc<[AtomicU8]>,
     levels: u8,
-    /// Whether Linux gets the priorities. Without the privilege, levels are not maintained.
+    /// Whether the executor sets the priorities in Linux. Without the privilege it does not maintain levels.
     real: bool,
     /// The system's first refusal that nobody has taken yet. Threads then do not have the priorities recorded here.
     refused: Option<Error>,
 }
 
 impl WorkerPriorities {
-    /// One level per thread, and as many again to lift threads to.
+    /// One level per thread, and as many again to raise threads to.
     pub(crate) fn new(workers: usize, real: bool) -> Self {
         let worker = |at: usize| Worker { tid: 0, level: at as u8 + 1, task: NONE, parked: false, donee: 0 };
         let levels = (2 * workers).min(WORKERS_MAX) as u8;
@@ -117,8 +118,8 @@ impl WorkerPriorities {
         at as u32
     }
 
-    /// Lifts a thread above all others that may run, if it is not there already. The thread `leaving` is about to
-    /// sleep and does not count. If `leaving` is the caller, it was above them all, so this does not preempt it (L3).
+    /// Raises a thread above all others that may run, if it is not there already. The thread `leaving` is about to
+    /// sleep and does not count. If `leaving` is the caller, it was above all others, so this does not preempt it (L3).
     pub(crate) fn raise(&mut self, at: u32, leaving: u32) {
         let level = self.workers[at as usize].level;
         if self.real && (level == OFF || Some(level) <= self.top([at, leaving])) {
@@ -127,12 +128,12 @@ impl WorkerPriorities {
         }
     }
 
-    /// Moves a thread above all levels, to sleep and to come back there.
+    /// Moves a thread above all levels, where it sleeps and comes back.
     pub(crate) fn go_above(&mut self, at: u32) {
         let worker = &mut self.workers[at as usize];
         worker.parked = true;
         if self.real {
-            // Any later lift from [`OFF`] changes the level, so Linux gets it.
+            // Each later move from [`OFF`] changes the level, so `set` passes it on to Linux.
             worker.level = OFF;
             let tid = worker.tid;
             self.given[at as usize].store(RETURNING, Ordering::Relaxed);
@@ -158,8 +159,8 @@ impl WorkerPriorities {
         if top < self.levels {
             return top + 1;
         }
-        // Lowest first, so that their order is kept at every step. At most half as many threads as levels may run, or
-        // no thread is left to be raised.
+        // Lowest level first, so that the order of the threads is kept at every step. A level above the others is left:
+        // there are at least as many levels as threads, and the thread to be raised does not count.
         let mut next = 1;
         for level in 1..=self.levels {
             let here = |worker: &Worker| worker.may_run() && worker.level == level;

@@ -29,7 +29,7 @@ use crate::threads::worker::{Works, work};
 
 /// Bytes of a thread's stack. A strict core prefaults all but 64 KiB before release 0.
 const STACK_BYTES: usize = 256 << 10;
-/// From the moment at which all threads are ready until release 0, ns.
+/// The time from the moment at which all threads are ready until release 0, ns.
 const LEAD_NS: u64 = 5_000_000;
 
 const WAIT: u32 = 0;
@@ -110,14 +110,14 @@ fn strict(cpus: &[u16]) -> Result<(), taut_sys::Error> {
 }
 
 impl Setup<'_> {
-    /// Starts everything, calls `main` on the calling thread meanwhile, and stops when `main` returns. Returns the
-    /// result of `main`, and the outcome of all jobs.
+    /// Starts all threads, calls `main` on the calling thread while they run, and stops them when `main` returns.
+    /// Returns the result of `main`, and the outcome of all jobs.
     ///
     /// # Errors
     /// [`SetupError`]: nothing has run.
     ///
     /// # Panics
-    /// Once all threads have ended, if a job panicked, or a work panicked when it was asked for admission.
+    /// After all threads have ended, if a job panicked, or a work panicked when the executor asked it for admission.
     pub fn run<R>(
         mut self,
         wanted: Wanted,
@@ -227,7 +227,7 @@ impl All<'_> {
             SetupError::Thread(format!("no thread for a {what}: {error}"))
         };
         let workers = shared.parkers.len() as u32;
-        // The highest first: after a SIGSTOP they go on in the order of their levels.
+        // The highest first: after a SIGSTOP the threads go on in the order of their levels.
         for me in (0..workers).rev() {
             let placement = placement(priorities[me as usize]);
             let spawned = builder("worker", shared.cpu).spawn_scoped(threads, move || {
@@ -252,7 +252,7 @@ impl All<'_> {
         Ok(workers + 1)
     }
 
-    /// A task overran whose policy stops everything.
+    /// Stops all cores, because a task overran whose policy demands it.
     fn overrun(&self, task: usize, works: &Works<'_>) {
         self.control.overrun(task);
         stop_all(self.cores);
@@ -263,7 +263,7 @@ impl All<'_> {
 }
 
 impl<'w> Setup<'w> {
-    /// Claims the CPU of each strict core for this process, towards those that share resources with the core.
+    /// Claims the CPU of each strict core for this process, among the processes that share resources with the core.
     fn take_cpus(&self) -> Result<Vec<Cpu<'w>>, SetupError> {
         let others = |core: &CoreSetup<'w>| core.others.clone().into_iter();
         let all = self.cores.iter().flat_map(|core| others(core).map(|other| (core.cpu, other)));
@@ -325,7 +325,7 @@ fn builder(what: &str, cpu: u32) -> Builder {
     Builder::new().name(format!("{what}-{cpu}")).stack_size(STACK_BYTES)
 }
 
-/// Ends the threads that wait for the start, if the start does not come.
+/// Ends the threads that wait for the start, if the start is called off.
 struct CalledOff<'s>(&'s Start);
 
 impl Drop for CalledOff<'_> {

@@ -51,7 +51,7 @@ pub(crate) struct CoreSetup<'w> {
     /// An injected fault.
     #[cfg(test)]
     pub(crate) no_ceilings: bool,
-    /// An injected fault: this many threads too few.
+    /// An injected fault: the number of threads that are missing.
     #[cfg(test)]
     pub(crate) missing: usize,
 }
@@ -161,8 +161,8 @@ impl<'w> Setup<'w> {
         ServerId { brand: core.brand, server: core.servers.len() as u32 - 1 }
     }
 
-    /// Adds an event count that announces work for a task with [`Release::Polled`]. A task may have several, and
-    /// share one with other tasks of its core.
+    /// Adds an event count that announces work for a task with [`Release::Polled`]. A task may have several event
+    /// counts, and share one with other tasks of its core.
     ///
     /// # Errors
     /// [`SetupError::Listeners`] if the core has too many; [`SetupError::ForeignResource`] if the task is of another
@@ -171,9 +171,9 @@ impl<'w> Setup<'w> {
         self.listen_apart(task, events, Duration::ZERO)
     }
 
-    /// As [`Setup::listen`], for an event count that may be notified endlessly and in vain. After each event that it
-    /// has answered, the dispatcher does not listen for `apart`. So this wakes it at most once in that time, and once
-    /// at the end of that time.
+    /// As [`Setup::listen`], for an event count that may be notified endlessly and in vain. After each event of it that
+    /// the dispatcher has answered, the dispatcher does not listen to it for `apart`. So the event count wakes the
+    /// dispatcher at most once in that time, and once at the end of that time.
     ///
     /// # Errors
     /// As [`Setup::listen`].
@@ -189,7 +189,8 @@ impl<'w> Setup<'w> {
         added.ok_or(SetupError::Listeners { cpu: core.cpu })
     }
 
-    /// Adds an event count to a core; after an event, tasks may be admitted that were not before: [`Work::admit`].
+    /// Adds an event count to a core. After an event the dispatcher asks again whether tasks are admitted:
+    /// [`Work::admit`].
     ///
     /// # Errors
     /// [`SetupError::Listeners`] if the core has too many.
@@ -198,9 +199,9 @@ impl<'w> Setup<'w> {
         core.listeners.add_admission(events).ok_or(SetupError::Listeners { cpu: core.cpu })
     }
 
-    /// Adds a resource that tasks of several cores share, on the given memory: [`taut_lock::spin::bytes`] or
-    /// [`taut_lock::queued::bytes`] for as many `parties` as cores use it, with [`GlobalRule::Msrp`], or otherwise as
-    /// tasks use it.
+    /// Adds a resource that tasks of several cores share, on the given memory. With [`GlobalRule::Msrp`], `parties` is
+    /// the number of cores that use the resource, and the memory needs [`taut_lock::spin::bytes`]. Otherwise it is the
+    /// number of tasks that use it, and the memory needs [`taut_lock::queued::bytes`].
     ///
     /// # Errors
     /// [`LayoutError`](taut_lock::LayoutError) if there is no room.
@@ -264,7 +265,7 @@ impl<'w> Setup<'w> {
     }
 
     /// Records the events of a core, into a ring for at least `records` records of 32 bytes. The owner of the drain
-    /// empties the ring meanwhile; records that find it full are lost and counted.
+    /// empties the ring meanwhile; a record that finds the ring full is lost and counted.
     pub fn record(&mut self, core: CoreId, level: Level, records: usize) -> Drain {
         self.record_as(core, u16::try_from(core.0).unwrap_or(u16::MAX), level, records)
     }

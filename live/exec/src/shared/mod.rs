@@ -8,20 +8,20 @@
 //!     preemption control of taut-lock, a loose core by a mutex.
 //! S2  The thread inside may hand its section to a thread that it unparks; that thread is inside then.
 //! S3  A worker thread is inside a job's sections only if it is the current one of the state.
-//! S4  Threads of a core use some things in turn: the state, a party, a work. A borrow of such a thing is made by the
-//!     thread whose turn it is, and ends before another thread may run. It is never an argument of a function that
-//!     leaves or enters the state: an argument counts as borrowed until its function returns, whatever the function
-//!     still does with it. Such a function takes the cell instead.
+//! S4  Threads of a core use some things in turn: the state, a party, a work. Only the thread whose turn it is borrows
+//!     such a thing, and the borrow ends before another thread may run. No function that leaves or enters the state
+//!     takes the borrow as an argument: an argument counts as borrowed until its function returns, whatever the
+//!     function still does with it. Such a function takes the cell instead.
 //! ```
 //!
-//! **Data races.** Two threads are inside one after the other. On a strict core an edge of the preemption control
-//! (O1, O2 there) orders them, or that of a parker (S2): a Release before the second thread may be inside, an Acquire
-//! after. On a loose core the mutex orders them. Each of these reads the last value of its word, not an older one,
-//! because a thread that is switched to sees all that ran on its processor before. A thread on another processor ends
-//! the process before it touches anything (the proof of the preemption control). The value of a resource is touched
-//! between the section that locked it and the section that unlocks it. The thread is inside for both, so the accesses
-//! are ordered with them. Two jobs do not hold a resource at once, since the state's rule has one holder, and grants
-//! only to the running job.
+//! **Data races.** Two threads are inside one after the other. On a strict core an edge of the preemption control (O1,
+//! O2 there) orders them, or an edge of a parker (S2): a Release before the second thread may be inside, an Acquire
+//! after. On a loose core the mutex orders them. Each Acquire reads the last value of its word, not an older one,
+//! because a thread to which Linux switches sees all that ran on its processor before. A thread on another processor
+//! ends the process before it touches anything (the proof of the preemption control). A job touches the value of a
+//! resource between the section that locked it and the section that unlocks it. The thread is inside for both, so the
+//! accesses are ordered with these sections. Two jobs do not hold a resource at once, since the state's rule has one
+//! holder, and grants only to the running job.
 
 pub(crate) mod answer;
 pub(crate) mod outside;
@@ -68,15 +68,15 @@ pub(crate) struct Shared {
     accounts: Box<[OnceCell<Account>]>,
     /// The page faults and switches of each worker thread that has ended.
     totals: Box<[OnceCell<Usage>]>,
-    /// Whether a thread is switched out.
+    /// The mark that shows whether a thread was switched out.
     switched: SwitchMark,
-    /// The same, if sections are to check it.
+    /// The same mark, if sections check it.
     pub(crate) watched: SwitchMark,
-    /// The calls of the dispatcher so far; the dispatcher sleeps on this word.
+    /// How often a thread has called the dispatcher; the dispatcher sleeps on this word.
     call: AtomicU32,
-    /// Worker threads that wait at their parkers end.
+    /// Whether worker threads that wait at their parkers end.
     pub(crate) quit: AtomicBool,
-    /// The dispatcher releases nothing any more.
+    /// Whether the dispatcher releases nothing any more.
     pub(crate) stop: AtomicBool,
     /// The dispatcher reports no calendar release from this instant on.
     pub(crate) end_ns: AtomicU64,
@@ -96,15 +96,16 @@ pub(crate) struct Shared {
     pub(crate) names: Box<[String]>,
     /// Per task, whether it is released by hand.
     pub(crate) by_hand: Box<[bool]>,
-    /// Per worker thread, whether it has come back with a resource of several cores and the rule does not know yet.
+    /// Per worker thread, whether it has come back with a resource of several cores of which the rule does not know
+    /// yet.
     pub(crate) back: Box<[AtomicBool]>,
-    /// Whether any has come back.
+    /// Whether any worker thread has come back.
     pub(crate) any_back: AtomicBool,
     /// The id of each worker thread, once it has started.
     pub(crate) tids: Box<[AtomicI32]>,
-    /// The priority that each of them has been given.
+    /// The priority that the executor has given to each worker thread.
     pub(crate) given: Arc<[AtomicU8]>,
-    /// The id of the dispatcher's thread, while it dispatches; else 0.
+    /// The id of the dispatcher's thread while it dispatches; otherwise 0.
     pub(crate) dispatcher: AtomicI32,
     /// The least priority that a worker thread may have.
     pub(crate) least_priority: u8,
@@ -121,7 +122,7 @@ pub(crate) struct Shared {
 // - an account and a total by their worker thread, while it exists; after that by the owner of all of this
 unsafe impl Sync for Shared {}
 
-/// What a core is made from.
+/// The values from which a core is made.
 pub(crate) struct Parts {
     pub(crate) state: State,
     pub(crate) strict: bool,
@@ -188,8 +189,8 @@ impl Inside<'_> {
         }
     }
 
-    /// Leaves the state by waking a thread, which is inside then. On a strict core a thread of a higher priority runs
-    /// at once.
+    /// Leaves the state by waking a thread, which is inside from then on. On a strict core a thread of a higher
+    /// priority runs at once.
     pub(crate) fn wake(mut self, worker: u32) {
         let (shared, fast_path_owner) = (self.shared, self.state().running.fast_path_owner);
         std::mem::forget(self);
@@ -272,12 +273,12 @@ impl Shared {
         let _ = futex::wake(&self.call, 1, false);
     }
 
-    /// The calls so far. The dispatcher reads this before it looks for work.
+    /// The number of calls so far. The dispatcher reads this before it looks for work.
     pub(crate) fn calls(&self) -> u32 {
         self.call.load(Ordering::Acquire)
     }
 
-    /// The word of that sleep, for a dispatcher that also waits for events.
+    /// The word of [`Shared::sleep`], for a dispatcher that also waits for events.
     pub(crate) fn awaited(&self, calls: u32) -> futex::Awaited<'_> {
         futex::Awaited::new(&self.call, calls, false)
     }
@@ -299,7 +300,7 @@ impl Shared {
         account.get_or_init(|| Account::new(self.switched))
     }
 
-    /// The worker thread `me`, which is the caller, ends.
+    /// Records the usage of the worker thread `me`, which is the caller and ends.
     pub(crate) fn went(&self, me: u32) {
         let _ = self.totals[me as usize].set(self.account(me).total());
     }
@@ -307,7 +308,7 @@ impl Shared {
     /// Records the counts of all jobs, when all threads have ended.
     pub(crate) fn record_counts(&mut self) {
         if !self.strict {
-            // On a loose core threads wait for each other, and Linux does not tell these waits from others.
+            // On a loose core threads wait for each other, and Linux does not distinguish these waits from others.
             return;
         }
         let sum = |count: fn(&Usage) -> u64| self.totals.iter().filter_map(OnceCell::get).map(count).sum();
@@ -342,7 +343,7 @@ impl Shared {
     #[cold]
     fn violation(&self, who: &str, chosen: Option<&str>, found: Found) -> ! {
         if interrupt::is_parking() {
-            // The threads are parked, so they are where they should not be.
+            // The threads are parked, and this is why one is not where the rule expects it.
             interrupt::stay();
         }
         // A panic inside the state is never caused from outside.
@@ -351,8 +352,9 @@ impl Shared {
         std::process::abort()
     }
 
-    /// A violation that a job found, inside the state or not: so this does not read the state. Best effort, because
-    /// the thread inside may go on at the same time. Names do not change.
+    /// Reports a violation that a job found, and ends the process. The job may be inside the state or not, so this does
+    /// not read the state. The chosen task is best effort, because the thread inside may go on at the same time. Names
+    /// do not change.
     #[cold]
     #[inline(never)]
     pub(crate) fn found(&self, task: u32, found: Found) -> ! {
@@ -384,7 +386,7 @@ impl Shared {
     /// caller has to go on with [`Shared::enter_after_refusal`].
     #[inline(always)]
     pub(crate) fn enter_fast(&self, me: u32) -> Result<Inside<'_>, Refused> {
-        // On a loose core the preemption control is always set.
+        // On a loose core the preemption control is always in a section.
         match self.control.enter_section_as(me) {
             Ok(true) if self.is_here() => Ok(Inside { shared: self }),
             Ok(_) => Err(Refused(None)),
@@ -414,8 +416,8 @@ impl Shared {
         self.on_cpu(task);
     }
 
-    /// Whether this is the core's processor. Only for the owner of the fast path: there is one only where reading the
-    /// processor's number is a load.
+    /// Whether this is the core's processor. Only for the owner of the fast path: a core has an owner only where
+    /// reading the processor's number is a load.
     #[inline(always)]
     fn is_here(&self) -> bool {
         self.reader.loaded() == self.cpu
@@ -448,7 +450,7 @@ impl Shared {
         Inside { shared: self }
     }
 
-    /// Enters the state after its parker: a thread that was unparked is inside.
+    /// Enters the state after the caller has returned from its parker: a thread that was unparked is inside.
     pub(crate) fn arrive(&self) -> Inside<'_> {
         if !self.strict {
             return self.lock();
@@ -462,7 +464,7 @@ impl Shared {
         Inside { shared: self }
     }
 
-    /// Enters the state after a sleep for a resource of several cores; `None` if the dispatcher will report it.
+    /// Enters the state after a sleep for a resource of several cores; `None` if the dispatcher will report the grant.
     pub(crate) fn enter_returning(&self, task: u32) -> Option<Inside<'_>> {
         if !self.strict {
             return Some(self.lock());
@@ -477,12 +479,12 @@ impl Shared {
         Some(inside)
     }
 
-    /// The dispatcher enters the state; `None` if it will be called.
+    /// The dispatcher enters the state; `None` if a job is inside, which will call the dispatcher.
     pub(crate) fn dispatcher_enter(&self) -> Option<Inside<'_>> {
         if !self.strict {
             return Some(self.lock());
         }
-        // Made only if the dispatcher is inside: dropping it would end the process.
+        // The value is made only if the dispatcher is inside: dropping it would end the process.
         self.control.dispatcher_enter(|| self.on_cpu(NONE)).then(|| Inside { shared: self })
     }
 
@@ -507,14 +509,14 @@ impl Shared {
         }
     }
 
-    /// A thread in the middle of its job has changed what the rule knows. Decides again; the thread goes on when it
+    /// Decides again, after a thread in the middle of its job has changed what the rule knows. Returns when that thread
     /// is the chosen one.
     #[inline(always)]
     pub(crate) fn decided(&self, inside: Inside<'_>, me: u32) {
         self.decided_at(inside, me, clock::monotonic_ns);
     }
 
-    /// The same with the instant of that change, which is read only if there are servers.
+    /// The same with the instant of that change; `now` reads the clock only if there are servers.
     #[inline(always)]
     pub(crate) fn decided_at(&self, mut inside: Inside<'_>, me: u32, now: impl FnOnce() -> u64) {
         let state = inside.state();
@@ -558,8 +560,8 @@ impl Shared {
                 }
                 inside.wake(worker);
                 if stays {
-                    // The other thread, on a higher level, has run meanwhile, and all after it: this one is the
-                    // chosen one again.
+                    // The other thread, on a higher level, has run meanwhile, and so have all that followed it: this
+                    // thread is the chosen one again.
                     return;
                 }
             }
@@ -579,7 +581,7 @@ impl Shared {
     }
 }
 
-/// Stops all cores: they release nothing any more.
+/// Stops all cores: from now on they release nothing.
 pub(crate) fn stop_all(cores: &[Shared]) {
     for core in cores {
         core.stop.store(true, Ordering::Release);

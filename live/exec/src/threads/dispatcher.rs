@@ -20,7 +20,7 @@ use crate::threads::listeners::Listeners;
 use crate::threads::worker::Works;
 
 /// Runs a core's dispatcher until it has been stopped and all jobs are complete. It calls `stop` with a task whose
-/// overrun stops the executor, and `panicked` if a work panics when asked.
+/// overrun stops the executor, and `panicked` if a work panics when the dispatcher asks it for admission.
 pub(crate) fn dispatch(
     shared: &Shared,
     works: &Works<'_>,
@@ -43,7 +43,7 @@ pub(crate) fn dispatch(
             clock::sleep_until(clock::monotonic_ns() + shared.delay_ns);
         }
         let Some(mut inside) = shared.dispatcher_enter() else {
-            // The thread inside the state calls when it leaves.
+            // The thread inside the state calls the dispatcher when it leaves.
             shared.sleep(calls, NEVER);
             continue;
         };
@@ -74,20 +74,20 @@ struct Dispatcher<'d, 'w, 'l> {
     panicked: &'d (dyn Fn() + Sync),
 }
 
-/// What other threads asked of the core.
+/// The question that another thread asked of the core.
 struct Heard {
-    /// Whether a question was answered.
+    /// Whether the dispatcher answered a question.
     answered: bool,
-    /// The task that was resumed by it.
+    /// The task that this question resumed.
     resumed: Option<u32>,
 }
 
 /// What follows from one scan.
 struct Decision {
     next: Next,
-    /// Until when the dispatcher sleeps.
+    /// The instant until which the dispatcher sleeps, ns.
     wake_ns: u64,
-    /// When it is due after that.
+    /// The next instant after that at which the dispatcher is due, ns.
     then_ns: u64,
     /// Whether it was the last scan.
     over: bool,
@@ -96,8 +96,8 @@ struct Decision {
 }
 
 impl Dispatcher<'_, '_, '_> {
-    /// Collects what happened elsewhere: time that others used, events, grants of resources of several cores, and
-    /// questions.
+    /// Collects what happened outside the dispatcher: time that servers used, events, grants of resources of several
+    /// cores, and questions.
     fn collect(&mut self, inside: &mut Inside<'_>, now_ns: u64) -> Heard {
         let shared = self.shared;
         shared.or_abort(NONE, inside.state().look_at_server(now_ns));
@@ -111,7 +111,8 @@ impl Dispatcher<'_, '_, '_> {
         Heard { answered, resumed }
     }
 
-    /// Reports releases to the rule: those that were admitted, by hand, by the calendar, and by works.
+    /// Reports releases to the rule: admitted ones, those by hand, those of the calendar, and those that works have
+    /// found.
     fn release(&mut self, inside: &mut Inside<'_>, heard: &Heard, now_ns: u64) {
         let Self { shared, works, admissions, .. } = self;
         let state = inside.state();
@@ -121,7 +122,7 @@ impl Dispatcher<'_, '_, '_> {
         if state.calendar.untimed {
             for (task, trigger) in (0..).zip(&shared.triggers) {
                 if trigger.load(Ordering::Relaxed) > 0 {
-                    // At most one more than can wait (`Exec::release`).
+                    // The count is at most one more than can wait (`Exec::release`).
                     for _ in 0..trigger.swap(0, Ordering::Acquire) {
                         shared.or_abort(NONE, state.release(task, now_ns, now_ns));
                     }
@@ -133,7 +134,7 @@ impl Dispatcher<'_, '_, '_> {
         shared.or_abort(NONE, state.release_due(now_ns));
         self.listeners.answer(shared, works, inside, now_ns);
         if let Some(task) = heard.resumed {
-            // Its event counts may have been notified meanwhile.
+            // The task's event counts may have been notified while it was paused.
             shared.or_abort(task, works.poll(inside, task, true, now_ns));
         }
         admissions.collect(inside.state(), now_ns);
@@ -159,8 +160,8 @@ impl Dispatcher<'_, '_, '_> {
         }
     }
 
-    /// Acts outside the state: arms the timer, answers who waits, asks works, and sleeps. Returns whether another
-    /// scan follows.
+    /// Acts outside the state: arms the timer, wakes the requester that it answered, asks works for admission, and
+    /// sleeps. Returns whether another scan follows.
     fn act(&mut self, heard: &Heard, decision: &Decision, (calls, now_ns): (u32, u64)) -> bool {
         if let Some(ahead) = &mut self.ahead {
             ahead.arm(decision.then_ns);
