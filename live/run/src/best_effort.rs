@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
+use std::sync::{Mutex, PoisonError};
+
 use taut_sys::{clock, process};
 use taut_time::{Duration, Instant};
 
@@ -10,11 +12,16 @@ use crate::job::{EventRecorder, sealed};
 /// A best-effort task's view of its application.
 #[derive(Debug)]
 pub struct Context<'c> {
-    pub(crate) control: &'c Control,
-    pub(crate) event_recorder: EventRecorder,
+    control: &'c Control,
+    /// Of the thread that has the context mutably; others that share it may ask for the time and the end.
+    event_recorder: Mutex<EventRecorder>,
 }
 
 impl<'c> Context<'c> {
+    pub(crate) fn new(control: &'c Control, event_recorder: EventRecorder) -> Self {
+        Self { control, event_recorder: Mutex::new(event_recorder) }
+    }
+
     /// Whether the application is stopping; the task must return soon after.
     pub fn stopping(&self) -> bool {
         self.control.stopping()
@@ -50,6 +57,6 @@ impl sealed::Caller for Context<'_> {
 
     #[expect(private_interfaces, reason = "sealed: nobody else implements or calls it")]
     fn event_recorder(&mut self) -> (&mut EventRecorder, u64) {
-        (&mut self.event_recorder, 0)
+        (self.event_recorder.get_mut().unwrap_or_else(PoisonError::into_inner), 0)
     }
 }

@@ -314,7 +314,7 @@ impl<'scope, 'p: 'scope> Spawner<'scope, '_, 'p> {
             if donee_on.is_some_and(|cpu| thread::set_affinity(&[cpu]).is_ok()) {
                 handle.donee.store(thread::tid(), Ordering::Release);
             }
-            run(&mut Context { control: self.control, event_recorder });
+            run(&mut Context::new(self.control, event_recorder));
             process::end_if_forked();
         });
         spawned.map(drop).map_err(|error| Error::Thread(format!("no thread for `{name}`: {error}")))
