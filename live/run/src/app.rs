@@ -24,7 +24,7 @@ use crate::receiver::ReceiverBody;
 use crate::safe_state::Hook;
 use crate::{Control, Error, Payload, Receiver, Task};
 
-/// An application before its release 0: takes the code for what the manifest names.
+/// An application before its release 0. It takes the code for everything that the manifest names.
 ///
 /// All methods run on the main thread before any thread is real-time; they may allocate, read files and fail. `'p`
 /// is the lifetime of the planned memory.
@@ -43,7 +43,7 @@ pub struct App<'p> {
     pub(crate) flows: Flows<'p>,
     /// The code of the safe state.
     pub(crate) rest: Option<Hook<'p>>,
-    /// Ends of channels that were handed out: channel and party.
+    /// The ends of channels that parties have taken, by channel and party.
     pub(crate) taken: HashSet<(usize, String)>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) enum Code<'p> {
         scope: Scope<'p>,
         placement: ThreadPlacement,
         timing: Timing,
-        /// Set once all ends are handed out.
+        /// `None` until the parties have taken all ends of channels.
         flows: Option<TaskFlows<'p>>,
         /// The listener of the channel that releases the task, if one does.
         listener: Option<Listener<'p>>,
@@ -108,7 +108,7 @@ impl<'p> App<'p> {
         self.control
     }
 
-    /// Makes a resource of the manifest, with the value that it guards. A task that uses it takes it from
+    /// Makes a resource of the manifest, with the value that it guards. A task that uses the resource takes it from
     /// [`Create::resource`], and locks it by [`crate::Job::lock`].
     ///
     /// # Errors
@@ -117,15 +117,16 @@ impl<'p> App<'p> {
         self.dispatch.make(self.plan, name, value)
     }
 
-    /// Gives the code that brings outputs to rest. It runs once, before the application ends: at an orderly end
-    /// after the last job and before any `finish`; at an end where the application stands, once the jobs are
-    /// parked; also at a crash, at `exit` and at a signal, but not at SIGKILL. It runs on a thread of its own,
-    /// above all tasks, and must return within the manifest's `app.safe-state`, which the manifest must have.
+    /// Gives the code that brings outputs to rest. It runs once, before the application ends. At an orderly end it
+    /// runs after the last job and before any `finish`; if the guardian ends the application where it stands, once
+    /// the jobs are parked. It also runs at a crash, at `exit` and at a signal, but not at SIGKILL. It runs on a
+    /// thread of its own, above all tasks, and must return within the manifest's `app.safe-state`, which the manifest
+    /// must have.
     ///
     /// Meanwhile a job may stand anywhere, for ever, with every lock that it has taken, and in the middle of a
-    /// write. So this code may touch only what it was given for itself, whatever its state: mapped registers, an
-    /// open file, an atomic. It must not wait for any thread, print, or use the heap; the report says if it used
-    /// the heap.
+    /// write. So this code may touch only objects of its own that it can use whatever state they are in: mapped
+    /// registers, an open file, an atomic. It must not wait for any thread, print, or use the heap; the report says
+    /// if it used the heap.
     ///
     /// # Errors
     /// If the manifest has no `app.safe-state`, or the code was already given.
@@ -139,7 +140,7 @@ impl<'p> App<'p> {
         Ok(())
     }
 
-    /// Makes a service: `create` gives it its state and its tasks.
+    /// Makes a service; `create` gives the service its state and its tasks.
     ///
     /// # Errors
     /// If the manifest has no such service, or the error of `create`.
@@ -153,7 +154,8 @@ impl<'p> App<'p> {
         create(&mut Service { app: self, position })
     }
 
-    /// Gives the code of a periodic task that belongs to no service. `create` makes it from its ends of channels.
+    /// Gives the code of a periodic task that belongs to no service. `create` makes the code from the task's ends of
+    /// channels.
     ///
     /// # Errors
     /// If the manifest has no such task, the task is of another kind or in a service, or was already made, or the

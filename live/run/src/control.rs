@@ -60,7 +60,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// As one word, never 0: the kind in the high half, its number in the low one.
+    /// The reason as one word, never 0: the kind in the high half, the kind's number in the low half.
     fn number(self) -> u32 {
         match self {
             Self::Elapsed => 1 << 16,
@@ -112,7 +112,7 @@ fn pack(ending: Ending) -> u64 {
 struct Steered {
     name: String,
     state: AtomicU32,
-    /// Notified when the state has changed. For receivers, which wait for values meanwhile.
+    /// Notified when the state has changed, for receivers: they wait for values meanwhile.
     events: EventCount,
 }
 
@@ -135,13 +135,13 @@ impl std::error::Error for Unknown {}
 #[derive(Debug)]
 pub struct Control {
     services: Vec<Steered>,
-    /// 0 while running, then the reason: kind in the high half, its number in the low one.
+    /// 0 while the application runs, then the reason, as [`Reason::number`] encodes it.
     stop: AtomicU32,
     /// When the stop was requested, on the monotonic clock (ns); 0 before.
     stopped_ns: AtomicU64,
     /// No job is released at or after this instant.
     end_ns: AtomicU64,
-    /// For each task, whether a job over its limit was killed before (`kill-job`).
+    /// For each task, whether its policy is `kill-job`: a job of such a task that is over its limit was killed before.
     kills: Vec<bool>,
     /// How often the code of the safe state used the heap, plus 1; 0: nothing counted it.
     rest_heap: AtomicU64,
@@ -149,16 +149,15 @@ pub struct Control {
     guardian: AtomicI32,
     /// When the guardian last looked.
     looked_ns: AtomicU64,
-    /// Ends the process if the guardian does not. `None` if the system has no timer, which is no reason to end
-    /// anything.
+    /// Ends the process if the guardian does not. `None` if the system has no timer; the application runs without it.
     resort: Option<LastResort>,
     /// How long running jobs and each `stop` may take after a stop request.
     jobs_ns: u64,
-    /// The time limit for what follows the jobs at the end; 0: the jobs still have theirs.
+    /// By when everything that follows the last job must be done (ns); 0: the time limit of the jobs still counts.
     limit_ns: AtomicU64,
     /// Whether release 0 has been set.
     begun: AtomicBool,
-    /// The ending if the guardian ends the application where it stands, as [`pack`] has it; 0: it does not.
+    /// The ending, as [`pack`] encodes it, if the guardian ends the application where it stands; 0: it does not.
     ending: AtomicU64,
     /// 1 when the main thread has written what was recorded, as far as it could.
     written: AtomicU32,
@@ -246,7 +245,7 @@ impl Control {
         self.stop.load(Ordering::Acquire) != 0
     }
 
-    /// Sets the instant from which on no job is released. To be called before release 0.
+    /// Sets the instant from which on no job is released. The caller calls this before release 0.
     pub(crate) fn end_at(&self, end_ns: u64) {
         self.end_ns.store(end_ns, Ordering::Release);
     }
@@ -257,7 +256,7 @@ impl Control {
     }
 
     pub(crate) fn stop_because(&self, reason: Reason) {
-        // A thread that sees the reason sees an instant too: of two simultaneous requests, the instant of one.
+        // A thread that sees the reason also sees an instant: if two requests come at once, the instant of either.
         let now_ns = clock::monotonic_ns();
         if self.stopped_ns.compare_exchange(0, now_ns, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             // Armed here, not by the guardian alone: a job may keep the guardian from its processor.
@@ -334,7 +333,7 @@ impl Control {
             .is_some_and(|stopped_ns| looked_ns < stopped_ns && now_ns.saturating_sub(stopped_ns) >= KEPT_NS)
     }
 
-    /// Sets the instant at which the kernel ends the process, in place of the last one.
+    /// Sets the instant at which the kernel ends the process, in place of the instant that was set before.
     pub(crate) fn resort_at(&self, ns: u64) {
         if let Some(resort) = &self.resort {
             resort.arm(ns);
@@ -365,7 +364,7 @@ impl Control {
         self.end_ns.load(Ordering::Acquire)
     }
 
-    /// Reports to the guardian that the jobs are done, and that what follows has until an instant.
+    /// Reports to the guardian that the jobs are done, and by which instant everything that follows must be done.
     pub(crate) fn limit(&self, ns: u64) {
         self.limit_ns.store(ns, Ordering::Release);
         self.call_guardian();
@@ -390,7 +389,7 @@ impl Control {
         while self.written.load(Ordering::Acquire) == 0 && clock::monotonic_ns() < until_ns {
             let _ = futex::wait(&self.written, 0, Some(until_ns), false);
         }
-        // A thread that holds this lock is about to write, itself.
+        // If another thread holds this lock, that thread is about to write.
         if self.written.load(Ordering::Acquire) == 0
             && let Ok(mut left) = self.last_words.try_lock()
             && let Some(left) = left.take()

@@ -20,8 +20,8 @@ use crate::names::{no_such, position};
 use crate::outside;
 use crate::resource::{Guard, Resource};
 
-/// How long a killed job may take to its next safe point, if its period is shorter: a stall of the machine must not
-/// end an application.
+/// How long a killed job may take to reach its next safe point, if its period is shorter: a stall of the machine must
+/// not end an application.
 const KILL: Duration = Duration::from_ms(100);
 /// The longest stall after which a dispatched core drops no release of a periodic task with `on-overrun =
 /// "run-on"`. Waiting releases take no room, and all of them run afterwards, as they do where Linux schedules.
@@ -81,7 +81,7 @@ impl Dispatch {
         Ok(dispatch)
     }
 
-    /// Makes the lock of a value that these tasks use by a protocol; records name it by `number`.
+    /// Makes the lock of a value that these tasks use by a protocol; records name the lock by `number`.
     fn guard_of<T: Send>(
         &mut self,
         plan: &Plan,
@@ -231,8 +231,8 @@ impl PlannedCores<'_> {
         }
     }
 
-    /// Listeners that are notified after jobs for which jobs of this task may wait, by the task's CPU and the task
-    /// that notifies.
+    /// The listeners that the tasks in this task's flows notify when their jobs complete: a job of this task may wait
+    /// for these jobs. Each is given with this task's CPU and the task that notifies.
     fn admission_listeners<'p>(&self, of: &DispatchedTask<'p>) -> Vec<((u16, usize), Listener<'p>)> {
         let task = &self.plan.tasks[of.task].name;
         let Some(cpu) = on_cpu(self.plan, task) else { return Vec::new() };
@@ -310,10 +310,10 @@ impl PlannedCores<'_> {
     }
 }
 
-/// By when a job must have ended, from its arrival; `None` if there is no limit.
+/// The time from a job's arrival within which the job must have ended; `None` if there is no limit.
 fn limit(on_overrun: Overrun, arrival: &Arrival<String>) -> Option<Duration> {
     match (on_overrun, arrival) {
-        // The dispatcher kills it at its next release, at the latest.
+        // The dispatcher kills the job at the task's next release, at the latest.
         (Overrun::KillJob, _) => {
             let period = arrival.period();
             Some(period.checked_add(period.max(KILL)).unwrap_or(Duration::MAX))
@@ -336,7 +336,7 @@ fn in_flows(plan: &Plan, task: &str) -> BTreeSet<usize> {
     members.flatten().filter_map(|member| plan.task(member)).collect()
 }
 
-/// Within this time, a dispatcher has seen that a job is late.
+/// The longest time until a dispatcher has seen that a job is late.
 const ABOVE: Duration = Duration::from_ms(5);
 
 /// How many jobs of a task may wait behind one that is not complete, so that a stall of [`STALL`] drops none: the

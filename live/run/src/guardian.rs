@@ -26,13 +26,13 @@ const GRACE_NS: u64 = 1_000_000;
 const START_NS: u64 = 60_000_000_000;
 /// How long threads may take to park.
 const PARK_NS: u64 = 50_000_000;
-/// How long the safe state waits for parking: a job that goes on may undo the safe state, and a job that cannot be
-/// parked must not hold it back.
+/// How long the safe state waits for the jobs to park: a job that goes on may undo the safe state, and a job that
+/// cannot be parked must not delay the safe state.
 const REST_NS: u64 = 1_000_000;
 /// How long the writing of what was recorded may take.
 const WRITE_NS: u64 = 250_000_000;
-/// Signals that are less than this apart count as one: a signal to a process group, handed on by a parent too,
-/// arrives several times.
+/// Signals that are less than this apart count as one: a signal to a process group arrives several times if the
+/// parent hands it on too.
 const SAME_NS: u64 = 100_000_000;
 /// Time between two checks of jobs' limits without the privilege for priorities.
 const LOOK_NS: u64 = 1_000_000;
@@ -58,7 +58,7 @@ enum Cause {
 #[derive(Default)]
 struct Asked {
     first_ns: Option<u64>,
-    /// Signals that the parent has sent; it hands on those that it gets.
+    /// Signals that the parent has sent; the parent hands on the signals that it receives.
     handed_on: u32,
     direct: u32,
 }
@@ -84,7 +84,7 @@ impl<'c> Guardian<'c> {
         Self { plan, control }
     }
 
-    /// Makes the calling thread the guardian; it calls `ready` once it watches.
+    /// Makes the calling thread the guardian, which calls `ready` once it watches.
     pub(crate) fn guard(&self, ready: impl FnOnce()) {
         let _ = signals::block_all();
         // At the highest priority that the system allows; without the privilege it is an ordinary thread.
@@ -128,7 +128,8 @@ impl<'c> Guardian<'c> {
         crash::dismiss_guardian();
     }
 
-    /// Ends what is over its limit. Returns the instant of the next look; `None` if the guardian may end.
+    /// Ends jobs, or the application, over their limit. Returns the instant of the next look; `None` if the guardian
+    /// may end.
     fn look(&self, now_ns: u64, begun_ns: u64, high: bool, suspect: &mut Option<Running>) -> Option<u64> {
         let control = self.control;
         let Some(stopped_ns) = control.stopped_ns() else {
@@ -167,7 +168,7 @@ impl<'c> Guardian<'c> {
         let of_task = |running: &Running| u32::from(running.task) == task;
         let (interrupt_ns, end_ns) =
             (stopped_ns.saturating_add(GRACE_NS), stopped_ns.saturating_add(2 * GRACE_NS));
-        // Holds even if this thread is late: no job of the task begins after the stop request.
+        // Finds the right job even if this thread is late: no job of the task begins after the stop request.
         *suspect = suspect.or_else(|| interrupt::running().find(of_task));
         match suspect.filter(Running::goes_on) {
             None => Some(limit_ns),
@@ -201,7 +202,7 @@ impl<'c> Guardian<'c> {
         let _ = terminal::write_error(words.text());
         // The main thread, an ordinary thread, must be able to run.
         let _ = thread::set_other();
-        // What the main thread would write, except where jobs stand.
+        // The records that the main thread would write, except those that say where jobs stand.
         let at = Instant::from_ns(clock::monotonic_ns());
         let rest = rest.map(|rest| record(rest, self.control.rest_heap()));
         let last: &[Record] = match (rest, cause.ending().to_record(at)) {
@@ -278,7 +279,7 @@ impl<'c> Guardian<'c> {
     }
 }
 
-/// A library may meanwhile have taken the signal that interrupts and parks threads for itself.
+/// Takes back the signal that interrupts and parks threads: a library may have taken it for itself meanwhile.
 fn allow_again() {
     let _ = interrupt::allow();
 }

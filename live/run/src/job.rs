@@ -161,8 +161,8 @@ impl<'j> Job<'j> {
 
     /// As [`Job::lock`], also if a job panicked in the middle of a change: the second argument of `section` says
     /// whether one did. Then any part of the value may be old or new. The value counts as whole when `section`
-    /// returns, but not if it panics. For what must be done before the application ends, which it does after a
-    /// panic.
+    /// returns, but not if it panics. For work that must be done before the application ends: a panic ends the
+    /// application.
     ///
     /// *Real-time*: as [`Job::lock`].
     ///

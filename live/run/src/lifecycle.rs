@@ -16,21 +16,21 @@
 //! Native and dispatched jobs record the same kinds of events with the same meaning, with these exceptions:
 //!
 //! - `Preempt` and `Resume`: a dispatcher records each of its decisions. A native core records none: no thread learns when
-//!   Linux preempts or resumes it. So `taut replay` has nothing to compare on a native core, and says so.
-//! - `Release`: a dispatcher records it when it sees the release, and its value says how late that is. A native thread does
-//!   not run before its job begins; it records the release then, with value 0.
-//! - `Overrun`: a dispatcher records it for each release that finds a job not complete, at that release. A native thread
-//!   is inside the job then; it records it once for each job that completes after its task's next release, when it
-//!   completes.
+//!   Linux preempts or resumes the thread. So `taut replay` has nothing to compare on a native core, and says so.
+//! - `Release`: a dispatcher records it when it sees the release; the value of the record is the delay from the release
+//!   to that instant. A native thread does not run before its job begins; it records the release then, with value 0.
+//! - `Overrun`: a dispatcher records one for each release that finds a job not complete, at that release. A native
+//!   thread is inside the job then; it records one for each job that completes after its task's next release, at the
+//!   completion.
 //! - `Overrun` of a receiver: a native thread records it with `stop-app` alone, for a job that takes longer than the
-//!   minimum inter-arrival time. A dispatcher never does: it asks for the next value once the job is complete. There a
-//!   limit of the job stops the application ([`taut_exec::TaskSetup::limit`]).
+//!   minimum inter-arrival time. A dispatcher never does: it asks for the next value once the job is complete. On a
+//!   dispatched core a limit of the job stops the application instead ([`taut_exec::TaskSetup::limit`]).
 //! - `Skip` of a paused service: a native thread records it in place of the job. A dispatcher does not know services; it
 //!   releases the job, and the job does nothing.
 //! - `Failed` and `ScopeExceeded`: a native job records them at its completion. A dispatched job records them before it,
 //!   because the dispatcher records the completion later.
-//! - `Counted`: a native task has a thread of its own and records every count of it. Dispatched tasks share threads; each
-//!   records its heap uses, and the core records the rest (`CoreCounted`).
+//! - `Counted`: a native task has a thread of its own and records every count of that thread. Dispatched tasks share
+//!   threads; each task records its heap uses, and the core records the rest (`CoreCounted`).
 
 use taut_event::{Count, Kind};
 use taut_exec::{Remedy, Trouble};
@@ -60,7 +60,8 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    /// By when a native job that is released at an instant must have ended, for those who check limits.
+    /// The instant by which a native job that is released at `release_ns` must have ended, for the threads that check
+    /// limits.
     pub(crate) fn limit_ns(&self, release_ns: u64) -> u64 {
         match self.on_overrun {
             Overrun::StopApp => release_ns.saturating_add(self.period_ns),
@@ -68,8 +69,8 @@ impl Timing {
         }
     }
 
-    /// Whether a job overruns that is not complete when the next one may be released. A channel releases the next one
-    /// later, or not at all; only `stop-app` does not wait for that.
+    /// Whether a job overruns if it is not complete when the next job may be released. A channel releases the next job
+    /// later, or not at all; only `stop-app` does not wait for that release.
     fn is_due_at_next_release(&self) -> bool {
         self.trigger.is_none() || self.on_overrun == Overrun::StopApp
     }
@@ -93,7 +94,7 @@ pub(crate) struct JobContext<'s> {
     /// The state of the service that the task follows.
     state: State,
     flows: Option<TaskFlows<'s>>,
-    /// Where a dispatcher schedules the task: all releases before this one have been activated.
+    /// Where a dispatcher schedules the task: all releases before this number have been activated.
     activated: u64,
     retired: bool,
     /// No job is released before this instant.
@@ -138,7 +139,8 @@ impl<'s> JobContext<'s> {
         self.next_ns = at_ns;
     }
 
-    /// Notes that a job is released at an instant: the next one comes a period later, or a minimum inter-arrival time.
+    /// Notes that a job is released at `at_ns`: the next release comes a period later, or at least a minimum
+    /// inter-arrival time later.
     pub(crate) fn note_release(&mut self, at_ns: u64) {
         self.next_ns = self.next_ns.max(at_ns.saturating_add(self.timing.period_ns));
     }
@@ -198,7 +200,7 @@ impl<'s> JobContext<'s> {
         }
     }
 
-    /// Runs a job that a dispatcher has released and begun, and that it completes.
+    /// Runs a job that a dispatcher has released and begun, and that the dispatcher completes.
     pub(crate) fn execute_dispatched(
         &mut self,
         job: &mut taut_exec::Job<'_>,
@@ -213,8 +215,8 @@ impl<'s> JobContext<'s> {
         self.heap_uses += heap_uses().zip(before).map_or(0, |(after, before)| after - before);
     }
 
-    /// What to do about a native job that ended at an instant; `None` if it does not overrun, else recorded. On a
-    /// dispatched core the dispatcher sees an overrun, and applies the same remedies.
+    /// Records the overrun of a native job that ended at `end_ns`, and returns the remedy; `None` if the job did not
+    /// overrun. On a dispatched core the dispatcher sees an overrun, and applies the same remedies.
     #[inline]
     pub(crate) fn overrun(&mut self, number: u64, end_ns: u64) -> Option<Remedy> {
         if end_ns <= self.next_ns || !self.timing.is_due_at_next_release() {
@@ -225,7 +227,7 @@ impl<'s> JobContext<'s> {
         Some(policy.remedy(Trouble::Due))
     }
 
-    /// Records that a release, due now, is skipped: no job is released. The next one comes a period later.
+    /// Records that a release, due now, is skipped: no job is released. The next release comes a period later.
     pub(crate) fn skip(&mut self, number: u64) {
         self.event_recorder.own(self.next_ns, Kind::Skip, number, 0);
         self.note_release(self.next_ns);

@@ -18,7 +18,8 @@ use crate::guard::heap_uses;
 use crate::job::{Failure, Job};
 use crate::lifecycle::{JobContext, Released};
 
-/// Sleep between two looks of a thread that waits for two event counts where the system has no call for that.
+/// How long a thread that waits for two event counts sleeps between two looks, where the system has no call to wait
+/// for both.
 const LOOK_NS: u64 = 1_000_000;
 
 /// The thread of a native task, from release 0 to the last job.
@@ -36,7 +37,7 @@ pub(crate) struct TaskThread<'s> {
 }
 
 impl<'s> TaskThread<'s> {
-    /// The calling thread, for the jobs of a task from release 0 on, at `origin_ns`.
+    /// Makes the calling thread the thread of a task, for all its jobs; release 0 is at `origin_ns`.
     pub(crate) fn new(mut context: JobContext<'s>, thread_slot: ThreadSlot, origin_ns: u64) -> Self {
         context.set_first_release(origin_ns.saturating_add(context.timing.offset_ns));
         let account = Account::new(SwitchMark::new());
@@ -52,7 +53,7 @@ impl<'s> TaskThread<'s> {
         self.context.record_counts(after.since(&before, waits));
     }
 
-    /// One job of the task, released at an instant, through its whole life. `false` if the application stops.
+    /// Takes one job of the task, released at `release_ns`, through its whole life. `false` if the application stops.
     #[inline]
     pub(crate) fn run_job(
         &mut self,
@@ -88,7 +89,7 @@ impl<'s> TaskThread<'s> {
         end_ns
     }
 
-    /// Does what the policy says about a job that ended at an instant, after its task's next release. `false` if the
+    /// Applies the remedy of the policy to a job that ended at `end_ns`, after its task's next release. `false` if the
     /// application stops.
     fn apply(&mut self, remedy: Remedy, end_ns: u64) -> bool {
         match remedy {
@@ -183,7 +184,7 @@ impl<'s> TaskThread<'s> {
             if self.context.control.stopping() {
                 return false;
             }
-            // There is one: without flows nothing is in the way.
+            // A task that is in the way has a listener: without flows no task is in the way.
             let Some(listener) = self.context.listener(task) else { return true };
             match behind.take() {
                 Some((other, epoch)) if other == task => self.wait_for(&[(&listener, epoch)]),
@@ -272,7 +273,7 @@ wcet = { value = "100us", source = "guess" }
         taut_planner::Planned::make(&model, vec![input]).plan
     }
 
-    /// What one job records that fails and completes three and a half periods after its release: the kinds, each with
+    /// What a job that fails, and completes three and a half periods after its release, records: the kinds, each with
     /// its job; whether the application goes on; and the number of the next release, in periods since release 0.
     fn late(on_overrun: Overrun, trigger: Option<&str>, control: &Control) -> (Vec<(Kind, u64)>, bool, u64) {
         let (recorder, mut drain) = ring(Owner::Task(TASK), 64);
@@ -323,13 +324,13 @@ wcet = { value = "100us", source = "guess" }
         let control = Control::new(&plan);
         assert_eq!(late(Overrun::StopApp, None, &control), (with(&[overrun]), false, 1));
         assert_eq!(control.reason(), Some(Reason::Overrun(TASK.into())));
-        // Releases after the end are none that could be skipped.
+        // A release after the end cannot be skipped: it does not take place.
         let control = Control::new(&plan);
         control.end_at(clock::monotonic_ns() - PERIOD_NS);
         assert_eq!(late(Overrun::SkipNext, None, &control), (with(&dropped(2)), true, 3));
     }
 
-    /// No release of a task that a channel releases is due at a known instant; `stop-app` alone does not wait for it.
+    /// A task that a channel releases has no next release at a known instant; `stop-app` alone does not wait for it.
     #[test]
     #[cfg_attr(miri, ignore = "the processor time of a thread")]
     fn a_receiver_overruns_only_if_that_stops_the_application() {

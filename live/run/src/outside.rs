@@ -84,7 +84,7 @@ pub(crate) fn violated(violation: &Violation<'_>) {
         }
         CAUSE[0].store(kind as u64, Ordering::Release);
     } else if lately(&GAP_AT_NS) {
-        // Nothing tells which of the two it was.
+        // Nothing shows which of the two caused the violation.
         let stood_ms = GAP_NS_LONG.load(Ordering::Relaxed) / 1_000_000;
         let mut words = Text::new();
         let _ = writeln!(
@@ -250,8 +250,8 @@ impl<'e> Lookout<'e> {
 
     /// Records foreign real-time threads that ran on a core of ours since the last look.
     fn foreign(&mut self, now_ns: u64, first: bool, emit: &mut impl FnMut(Record)) {
-        // The look's own processor time: a thread that is not real-time also waits for others, and that must not
-        // delay its next look.
+        // Measures the look by its processor time: a thread that is not real-time also waits for others, and that wait
+        // must not delay its next look.
         let begun_ns = clock::thread_cpu_ns();
         let Self { plan, used, least, looked_ns, started, .. } = self;
         let since = Instant::from_ns(std::mem::replace(looked_ns, now_ns));
@@ -260,8 +260,8 @@ impl<'e> Lookout<'e> {
             let key = (thread.tid, thread.started);
             there.insert(key, thread.ran_ns);
             let before = used.get(&key).copied();
-            // A thread that was there before and only now is real-time: what it used until now, it did not use as a
-            // real-time thread.
+            // A thread that existed before this process and is real-time only now did not use its processor time until
+            // now as a real-time thread.
             let before_ns = before.unwrap_or(if thread.started >= *started { 0 } else { thread.ran_ns });
             let ran_ns = thread.ran_ns.saturating_sub(before_ns);
             let Some(core) = plan.cores.iter().position(|core| core.cpu == thread.cpu) else { return };

@@ -44,7 +44,8 @@ const PATIENCE_NS: u64 = 2_000_000_000;
 const FINISH_NS: u64 = 10_000_000_000;
 /// The exit code of an application whose best-effort task does not return.
 const EXIT_STUCK: i32 = 4;
-/// How often the recording is handed to the system: a killed application loses at most that much.
+/// How often the main thread hands the recording to the system: a killed application loses at most the records of
+/// that time.
 const FLUSH_NS: u64 = 100_000_000;
 
 /// An application and everything it runs on, before its threads exist.
@@ -91,7 +92,7 @@ impl<'p> Runtime<'p> {
         let executed = self.executed(&dispatched, &best_effort);
         let placements: Vec<(u16, u8)> =
             native.iter().map(|native| (native.placement.cpu, native.placement.priority)).collect();
-        // Until the recording is finished.
+        // Lives until the recording is finished.
         let mut left = None;
         let orderly = std::thread::scope(|threads| {
             let _over = handles.keep_donees();
@@ -195,7 +196,7 @@ struct MainThread<'r, 'scope, 'env, 'p, W: Sink> {
     executed: &'r [usize],
     /// The CPUs and priorities of native tasks.
     placements: &'r [(u16, u8)],
-    /// Leaves this thread's signals to the guardian, once there is no thread to start any more.
+    /// Leaves this thread's signals to the guardian, once this thread has started its last thread.
     left: &'r mut Option<LeftToGuardian>,
 }
 
@@ -250,8 +251,8 @@ impl<'scope, 'p: 'scope, W: Sink> MainThread<'_, 'scope, '_, 'p, W> {
     /// Runs all jobs, from release 0 until the application stops.
     ///
     /// # Errors
-    /// Outside, [`Error::Executor`] and what else keeps the executor from its start: no job was released. Inside, an
-    /// error after release 0; the threads must then be shut down.
+    /// The outer error is [`Error::Executor`], or another error that kept the executor from starting: no job was
+    /// released. The inner error came after release 0: the caller must then shut the threads down.
     fn run_jobs(
         &mut self,
         dispatch: Dispatch,
@@ -348,7 +349,7 @@ impl<'scope, 'p: 'scope, W: Sink> MainThread<'_, 'scope, '_, 'p, W> {
         lookout.look(clock::monotonic_ns(), true, places, &mut |record| self.recording.append(record));
     }
 
-    /// Stops the application if there is a reason that nobody else finds; returns whether there is.
+    /// Stops the application if there is a reason that no other thread finds; returns whether there is.
     fn stops(&self, now_ns: u64, end_ns: Option<u64>, executor: Option<&Exec<'_>>) -> bool {
         let control = self.spawner.control;
         let stopped = executor.and_then(|executor| executor.wait(Some(std::time::Duration::ZERO)));
@@ -410,8 +411,8 @@ impl<'scope, 'p: 'scope, W: Sink> MainThread<'_, 'scope, '_, 'p, W> {
     /// Brings the outputs to rest, if the application has a safe state, and records the outcome; returns whether they
     /// are at rest.
     ///
-    /// The records that follow are not written before `finish` has returned, and `finish` may do anything: from here on
-    /// the guardian has the recording's end.
+    /// From here on the guardian has the recording's end: this thread writes the records that follow only after
+    /// `finish` has returned, and `finish` may do anything.
     fn bring_to_rest(&mut self, dispatched: &mut [DispatchedTask<'p>]) -> bool {
         let rest = safe_state::bring_to_rest();
         dispatched.iter_mut().for_each(|task| task.context.record_dispatched_counts());
@@ -448,7 +449,7 @@ impl<'scope, 'p: 'scope, W: Sink> MainThread<'_, 'scope, '_, 'p, W> {
         orderly
     }
 
-    /// Reports if a task has not finished; returns whether it has.
+    /// Reports a task that has not finished; returns whether the task has finished.
     fn has_finished(&mut self, task: usize, finished: Result<(), Box<dyn std::error::Error>>) -> bool {
         if let Err(error) = &finished {
             self.observer.unfinished(&self.spawner.plan.tasks[task].name, &**error);
@@ -456,7 +457,8 @@ impl<'scope, 'p: 'scope, W: Sink> MainThread<'_, 'scope, '_, 'p, W> {
         finished.is_ok()
     }
 
-    /// Ends the process, because threads of best-effort tasks hang: they borrow what returning would free.
+    /// Ends the process, because threads of best-effort tasks hang: they borrow data that a return of this thread
+    /// would free.
     fn exit_stuck(&mut self) -> ! {
         let Spawner { plan, handles, .. } = self.spawner;
         for (task, _) in handles.best_effort().filter(|(_, handle)| !handle.is_done()) {

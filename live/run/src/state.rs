@@ -15,9 +15,9 @@ use crate::endpoint::Busy;
 use crate::flow;
 use crate::payload::{Payload, Stamped};
 
-/// Attempts of a writer that is not real-time before it gives up, and of a reader that must retry. A reader is
-/// inside for well under a microsecond unless it was preempted there, so with the yields in between these attempts
-/// span some milliseconds.
+/// Attempts of a writer that is not real-time before it gives up, and of a reader that must retry. A read takes well
+/// under a microsecond unless another thread preempts it, so with the yields in between these attempts span some
+/// milliseconds.
 pub(crate) const ATTEMPTS: u32 = 1_000;
 /// Attempts of a real-time reader that is safe by time. One suffices while deadlines are met.
 const ATTEMPTS_BY_TIME: u32 = 3;
@@ -218,7 +218,7 @@ impl<'p, P: Payload> StateView<'p, P> {
     }
 }
 
-/// Reads until an attempt succeeds, at most so often.
+/// Reads until an attempt succeeds, at most `attempts` times.
 #[inline]
 fn again<E>(attempts: u32, mut read: impl FnMut() -> Result<Option<u64>, E>) -> Result<bool, Overrun> {
     for _ in 0..attempts {

@@ -75,7 +75,7 @@ pub const RECORDING: &str = "run.taut";
 /// Runs an application to its end.
 ///
 /// # Errors
-/// [`Error`] if it does not get as far as release 0, or its recording cannot be written.
+/// [`Error`] if the application does not reach release 0, or its recording cannot be written.
 pub fn run(
     config: &Config,
     observer: &mut dyn Observer,
@@ -84,8 +84,7 @@ pub fn run(
     let Loaded { plan, text } = Loaded::from_file(&config.lock)?;
     // Before any thread exists: every thread inherits the mask, and only the guardian takes these signals.
     signals::block(signals::termination())?;
-    // SIGCONT resumes a stopped process even if it is blocked. The guardian takes the signal, and so learns of the
-    // stop.
+    // A blocked SIGCONT still resumes a stopped process. The guardian takes the signal, and so learns of the stop.
     signals::block(&[signals::SIGCONT])?;
     signals::write_errors_only()?;
     interrupt::allow()?;
@@ -124,7 +123,7 @@ fn booted(
     if let Err(error) = memory::lock_all() {
         guarantees.lose(Guarantee::Memory, error);
     }
-    // Stays open while the application runs: closing it would end the request.
+    // The file stays open while the application runs: closing it would end the request.
     let wakeup = machine::dma_latency_hold();
     if let Err(error) = &wakeup {
         guarantees.lose(Guarantee::Wakeup, error);

@@ -28,7 +28,7 @@ use crate::{Error, probe};
 
 /// A thread as the main thread sees it.
 pub(crate) struct ThreadHandle {
-    /// The kind and the subject of a record that says that somebody moved the thread.
+    /// The kind and the subject of the record that says that somebody moved the thread.
     moved_record: (Kind, u16),
     tid: AtomicI32,
     done: AtomicBool,
@@ -307,7 +307,7 @@ impl<'scope, 'p: 'scope> Spawner<'scope, '_, 'p> {
             // Dropped last: a thread that may receive a donation must exist as long as the executor.
             let _stays = donee_on.map(|_| Stays(over));
             let _done = Done { handle, control: self.control, task };
-            // So that it can be parked: in a server the thread runs above others.
+            // The slot lets the guardian park the thread: in a server the thread runs above others.
             let _thread_slot = interrupt::ThreadSlot::take();
             handle.tid.store(thread::tid(), Ordering::Release);
             // If the system refuses, the task runs as it would without a server.
@@ -347,7 +347,7 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Keeps a thread until `Over` is dropped.
+/// Keeps a thread from ending until [`Over`] is dropped.
 struct Stays<'g>(&'g StartBarrier);
 
 impl Drop for Stays<'_> {

@@ -47,7 +47,7 @@ pub(crate) fn event_counts(plan: &Plan) -> Vec<EventCount> {
     plan.tasks.iter().map(|_| EventCount::new()).collect()
 }
 
-/// An end, as the job context sees it.
+/// The end of a channel, as the job context sees it.
 struct Hold<'p> {
     end: Arc<dyn End + 'p>,
     /// The position of the writing task.
@@ -216,7 +216,8 @@ impl<'p> TaskFlows<'p> {
     /// `waits` counts these waits.
     ///
     /// # Errors
-    /// [`NotBegun`]: the task in the way; everything before that activation was done.
+    /// [`NotBegun`]: the task in the way, or a lock that was refused. All activations before the one that failed are
+    /// made.
     pub(crate) fn begin(&mut self, at_ns: u64, waits: &mut u64) -> Result<(), NotBegun> {
         for (group, role) in &self.joins {
             let advance = |calendar: &mut Calendar<'p>| calendar.advance(*role, at_ns);
@@ -249,7 +250,8 @@ impl<'p> TaskFlows<'p> {
     pub(crate) fn retire(&mut self) {
         self.complete();
         for ((group, role), hold) in self.joins.iter().zip(&self.ends) {
-            // Refused only if a panic left the calendar half changed; after that no activation is made any more.
+            // Fails only if a panic left the calendar half changed, after which no task makes an activation any more,
+            // or if the system refuses the lock.
             let _ = group.with(|calendar| calendar.retire(*role, hold.end.clone()));
             // Completes a job that another task activated before it saw the retirement.
             hold.end.complete();
