@@ -17,7 +17,7 @@ use crate::header::{HEADER_BYTES, Header};
 use crate::message::{self, PART_BYTES, REPLY_HEAD, Refusal, Reply};
 use crate::{Error, FolderProblem, PAGE_BYTES, PROTOCOL_VERSION, State, folder};
 
-/// The problem of a listener that hands out other files than its reply says.
+/// The problem if a listener hands out other files than its reply says.
 const FILES_DIFFER: &str = "it does not hand out the files that it says";
 
 /// How long an attach may take.
@@ -134,7 +134,8 @@ fn converse(
     deadline: Instant,
 ) -> Result<Attached, Error> {
     let mut answer = Answer { connection: &connection, app, deadline, files: Vec::new() };
-    // A fresh socket takes so few bytes at once. If the listener has closed already, it may have sent the reason.
+    // A fresh socket takes all of these few bytes at once. If the listener has closed already, it may have sent the
+    // reason.
     let _ = socket::send(connection.as_fd(), &message::request(client), &[]);
     let mut head = [0; REPLY_HEAD];
     answer.read(&mut head)?;
@@ -287,8 +288,9 @@ fn map(extent: Extent, file: &OwnedFd, least: u64) -> Result<Mapping, Error> {
 
 impl Drop for Attached {
     fn drop(&mut self) {
-        // Frees the name at once, even while a child that this process is forking holds the descriptor too. In such a
-        // child the connection belongs to the parent, in which ends of this endpoint may still live.
+        // The shutdown frees the name at once, even while a child that this process is forking holds the descriptor
+        // too. A child does not shut the connection down: it belongs to the parent, in which ends of this endpoint may
+        // still live.
         if self.process == process::pid() {
             let _ = socket::shutdown(self.connection.as_fd());
         }
@@ -315,8 +317,8 @@ impl Attached {
         }
     }
 
-    /// The state that the owner publishes, and that nobody else can write; only [`Attached::alive`] notices the
-    /// owner's death.
+    /// The state that the owner publishes. Nobody else can write it, so it does not show the owner's death:
+    /// [`Attached::alive`] does.
     pub fn state(&self) -> State {
         State::load(&self.maps[0].1)
     }

@@ -29,7 +29,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The word for it in the text.
+    /// The word for this role in the text.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Writes => "writes",
@@ -264,7 +264,8 @@ pub(crate) fn conflict(clients: &[(String, Directory)]) -> Option<(&Entry, &Entr
     let mut all: Vec<&Entry> = clients.iter().flat_map(|(_, directory)| directory.entries()).collect();
     all.sort_by_key(|entry| (entry.offset, entry.size));
     let mut first: HashMap<&str, &Entry> = HashMap::new();
-    // No entry so far ends after `last`: in this order, each begins where the one before ends, or is the same.
+    // No entry so far ends after `last`: in this order, each entry begins where the previous entry ends or later, or
+    // has the same region.
     let mut last: Option<&Entry> = None;
     for entry in all {
         let same = *first.entry(&entry.channel).or_insert(entry);

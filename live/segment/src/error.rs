@@ -67,7 +67,7 @@ pub enum Error {
         second: String,
     },
 
-    /// Two channels that belong into different files lie on one page.
+    /// Two channels that belong in different files lie on one page.
     SharedPage {
         /// The first channel; `None` for the header and the channels that no client writes.
         first: Option<String>,
@@ -229,9 +229,9 @@ pub enum Error {
     },
     /// The file's size is not sealed: a process that holds the file could shrink it under the client.
     NotSealed,
-    /// The memory that this client writes counts as locked memory, and is more than this process may lock.
+    /// The memory that this client writes counts as locked memory, and it is more than this process may lock.
     MemoryLimit {
-        /// Its bytes.
+        /// The bytes of that memory.
         bytes: u64,
     },
     /// The listener's reply and the segment contradict each other.
@@ -273,7 +273,7 @@ pub enum Error {
         /// What was refused.
         error: taut_sys::Error,
     },
-    /// The owner cannot open the segment again for clients that only read.
+    /// The owner cannot open the segment a second time, for clients that only read.
     NoProc {
         /// What was refused.
         error: taut_sys::Error,
@@ -373,8 +373,8 @@ impl fmt::Display for Error {
     }
 }
 
-/// The texts, by what the error is about. Each function has those of its group, which `fmt` chooses; an error of another
-/// group would be shown as `Debug` shows it.
+/// The texts, by what the error is about. Each function has the texts of its group, which `fmt` chooses; it would show
+/// an error of another group as `Debug` does.
 impl Error {
     /// The texts about the segment that an owner makes.
     fn fmt_making(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -635,8 +635,8 @@ mod tests {
         assert_eq!(FolderProblem::System(unknown).to_string(), unknown.to_string());
     }
 
-    /// A fault of one channel reads differently from a fault between two, and an empty list differently from a full
-    /// one.
+    /// The text about a fault of one channel differs from the text about a fault between two channels, and the text
+    /// for an empty list from the text for a full list.
     #[test]
     fn each_case_has_its_sentence() {
         let text = |text: &str| text.to_owned();

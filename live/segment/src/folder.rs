@@ -62,12 +62,12 @@ struct Roots<'a> {
 }
 
 impl Roots<'_> {
-    /// The folder of a user: below a folder where no other user may create entries, or else a folder of the sticky
-    /// one that belongs to that user, under any name. No user can make a folder that belongs to another, so no user
-    /// can take it from him.
+    /// The folder of a user. It lies below a folder where no other user may create entries; or else it lies in the
+    /// sticky folder, under any name, and belongs to that user. No user can make a folder that belongs to another user,
+    /// so no user can take this folder from its owner.
     fn own_folder(self, uid: u32, session: Option<PathBuf>) -> PathBuf {
-        // Links are followed, since a session's folder may be a link. After a change of user the variable may still
-        // name the other user's folder; and root of a user namespace does not own `/run`.
+        // `metadata` follows links, since a session's folder may be a link. The check is needed: after a change of user
+        // the variable may still name the other user's folder, and root of a user namespace does not own `/run`.
         let ours = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| judge(&there, Some(uid)).is_ok());
         let homes = match uid {
             // For root the answer is the same, whether the application was started by hand or as a service.
@@ -113,9 +113,9 @@ pub(crate) fn socket(folder: &Path, app: &str) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// As [`prepare`], for the folder that the caller means; also gives its path, and whether it must belong to the
-/// caller's user. Resolves the folder again if another user made it meanwhile, or if two owners of this user each
-/// made one.
+/// As [`prepare`], for the folder that the caller means; also returns the folder's path, and whether it must belong to
+/// the caller's user. Resolves the folder again if another user made it meanwhile, or if two owners of this user each
+/// made a folder.
 pub(crate) fn prepare_at(folder: Folder<'_>) -> Result<(PathBuf, bool, fs::File), Error> {
     let mut tries = 0;
     loop {
@@ -146,18 +146,19 @@ fn prepare(path: &Path) -> Result<fs::File, Error> {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(system("mkdir", &error)),
         }
-        // If an ending owner removed it meanwhile, make it again.
+        // If an owner that ended has removed the folder meanwhile, the loop makes it again.
         if let Some(folder) = lock(path)? {
             return Ok(folder);
         }
     }
 }
 
-/// Checks that the folder is safe, and locks it; `None` if there is none (any more).
+/// Checks that the folder is safe, and locks it; `None` if there is no folder (any more).
 pub(crate) fn lock(path: &Path) -> Result<Option<fs::File>, Error> {
     let wrong = |problem| Error::Folder { path: path.to_owned(), problem };
     let system = |error: taut_sys::Error| wrong(FolderProblem::System(error));
-    // Check before opening: another user's folder cannot even be opened, and its owner says more than EACCES.
+    // Check before opening: another user's folder cannot even be opened, and an error that names its user says more
+    // than EACCES.
     match check(path, Some(process::effective_uid())) {
         Err(Error::Folder { problem: FolderProblem::System(error), .. })
             if error.errno == taut_sys::ENOENT =>
@@ -190,7 +191,7 @@ pub(crate) fn lock(path: &Path) -> Result<Option<fs::File>, Error> {
     Ok(fs::symlink_metadata(path).is_ok_and(here).then_some(folder))
 }
 
-/// Checks that a folder is safe to use; gives the user that owns it. With `owner`, the folder must belong to that
+/// Checks that a folder is safe to use; returns the user that owns it. With `owner`, the folder must belong to that
 /// user.
 pub(crate) fn check(path: &Path, owner: Option<u32>) -> Result<u32, Error> {
     let wrong = |problem| Error::Folder { path: path.to_owned(), problem };
@@ -303,7 +304,7 @@ pub fn stale_in(folder: &Path) -> Result<Vec<Found>, Error> {
     Ok(found_in(folder)?.into_iter().filter(|socket| socket.pid.is_none()).collect())
 }
 
-/// Removes the sockets of dead owners from the default folder; gives those that it removed.
+/// Removes the sockets of dead owners from the default folder; returns the sockets that it removed.
 ///
 /// # Errors
 /// As [`found`]; also if the folder does not belong to the caller's user, or a socket cannot be removed.
@@ -449,7 +450,7 @@ mod tests {
         }
         let made = machine.made(&name(".00ff"), user, 0o711);
         assert_eq!(machine.folder_of(user, None), made);
-        // The other user's entry goes away; the folder in use stays the one that is found.
+        // After the other user has removed his entry, the search still finds the folder in use.
         fs::remove_file(&plain).expect("ours");
         assert_eq!(machine.folder_of(user, None), made);
         // Root of a user namespace does not own `/run`.

@@ -87,7 +87,7 @@ impl Header {
         })
     }
 
-    /// Writes it to a segment; the mapping is writable and has at least [`HEADER_BYTES`].
+    /// Writes the header to a segment; the mapping is writable and has at least [`HEADER_BYTES`].
     pub(crate) fn store(self, map: &Mapping) {
         for (index, word) in self.to_bytes().chunks_exact(8).enumerate() {
             let mut bytes = [0; 8];
@@ -96,7 +96,7 @@ impl Header {
         }
     }
 
-    /// Copies it from a segment, which has at least [`HEADER_BYTES`], and checks the copy.
+    /// Copies the header from a segment, which has at least [`HEADER_BYTES`], and checks the copy.
     pub(crate) fn load(map: &Mapping) -> Result<Self, Error> {
         let mut bytes = [0; CONSTANT_BYTES];
         for (index, to) in bytes.chunks_exact_mut(8).enumerate() {

@@ -19,7 +19,7 @@
 //! Each client name has one connection at a time (up to 128 for an endpoint of a [`registry`] that only reads). The
 //! kernel closes the connection when the client dies, however it dies, and the name is free again; nothing is left to
 //! clean up. When the owner dies, only its socket file is left, which refuses connections; the next owner of that
-//! name, or [`remove_stale`], removes it.
+//! name, or [`remove_stale`], removes the file.
 //!
 //! Programs that share objects of `taut-share` by name, without a manifest, use a [`registry`].
 //!
@@ -29,9 +29,9 @@
 //! another user `$XDG_RUNTIME_DIR/taut` or `/run/user/UID/taut`, the first one below a folder that belongs to that
 //! user and that no other user may write. Where there is none (a service's user, or root of a user namespace, who
 //! does not own `/run`), the folder lies in `/dev/shm`, belongs to that user and is called `taut-UID` or `taut-UID.`
-//! and a suffix. taut finds it by its owner, which nobody can forge, so another user who takes the first name keeps
-//! nobody from starting. A user namespace shows all users that it does not map as one user: set `$TAUT_RUNTIME_DIR`
-//! there.
+//! and a suffix. taut finds it by its owner, which nobody can forge, so an application starts even if another user
+//! has taken the first name. A user namespace shows all users that it does not map as one user: set
+//! `$TAUT_RUNTIME_DIR` there.
 //! The owner makes the folder with mode 0711. It refuses the folder if it is not a folder, if it belongs to another
 //! user, or if others may write to it. A client refuses it for the same reasons, except that a folder named by
 //! `$TAUT_RUNTIME_DIR` may belong to another user; the owner must then run as that user.
@@ -49,7 +49,7 @@
 //! | file | sealed | who may write |
 //! |---|---|---|
 //! | the first | `F_SEAL_SHRINK`, `F_SEAL_GROW`, `F_SEAL_FUTURE_WRITE` (since Linux 5.1), `F_SEAL_SEAL` | the owner, through the mapping that it made before |
-//! | channels that one client writes, that no other client reads, and that wake no task | secret memory (`memfd_secret`), where the machine has it: fixed in its size, without holes | that client, the owner |
+//! | channels that one client writes, that no other client reads, and that wake no task | secret memory (`memfd_secret`), where the machine has it: its size is fixed, and nobody can punch holes | that client, the owner |
 //! | a client's other channels; an object of a registry | `F_SEAL_SHRINK`, `F_SEAL_GROW`, `F_SEAL_SEAL` | that client, the owner; the object's endpoints |
 //!
 //! The first 128 bytes are the header, with integers in the machine's own byte order:
@@ -83,9 +83,9 @@
 //!
 //! The fields are: the channel's name; what the client does with it (`writes` or `reads`); the protocol; bytes of a
 //! value; the values that a queue can hold, or the copies of a state's value; the readers that have a place of their
-//! own (0 where the layout says it); bytes from the segment's start to the region (a multiple of 128, at least 128);
-//! bytes of the region; whether a value of the channel releases a task; the layout of a value, which is the rest of
-//! the line and may hold spaces. Names are 1 to 64 ASCII letters, digits, `-` or `_`; a layout is 1 to 4096 bytes
+//! own (0 where the layout says how many); bytes from the segment's start to the region (a multiple of 128, at least
+//! 128); bytes of the region; whether a value of the channel releases a task; the layout of a value, which is the rest
+//! of the line and may hold spaces. Names are 1 to 64 ASCII letters, digits, `-` or `_`; a layout is 1 to 4096 bytes
 //! without control characters.
 //!
 //! The *layout text* holds, for every client in the owner's order, the line `client NAME` and the client's directory.
@@ -133,12 +133,12 @@
 //!
 //! # How long an attach takes
 //!
-//! An attach is one request and one reply. The client neither sleeps nor asks again, unless the backlog is full or
-//! the owner has just ended. Beyond that, an attach takes as long as Linux takes to run two ordinary threads: the
-//! caller's and the listener's. A real-time thread that never yields the listener's CPU keeps the listener from
-//! answering until Linux gives ordinary threads their 5 % (after 0.95 s by default; 937 ms measured, 0.7 ms without
-//! that thread). So the listener belongs on a CPU without such threads: it takes its creator's affinity, and an
-//! application with a manifest creates it on the housekeeping CPUs.
+//! An attach is one request and one reply. The client sleeps and asks again only if the backlog is full or the owner
+//! has just ended. Otherwise an attach takes as long as Linux takes to run two ordinary threads: the caller's and the
+//! listener's. A real-time thread that never yields the listener's CPU keeps the listener from answering until Linux
+//! gives ordinary threads their 5 % (after 0.95 s by default; 937 ms measured, 0.7 ms without that thread). So the
+//! listener belongs on a CPU without such threads: it takes its creator's affinity, and an application with a
+//! manifest creates it on the housekeeping CPUs.
 //!
 //! # What a client can do to others
 //!
@@ -146,13 +146,12 @@
 //! - A client can write to the files of its own channels and to no others: not to the header, and not to what tasks
 //!   or other clients write. The protocols bound every index that it can change.
 //! - A process that may write to an ordinary memory file can also punch holes into it, and no seal prevents that
-//!   while it may write. A reader of the hole then finds zeros, takes a page fault and waits until the hole is made,
-//!   but gets no signal. A client can do this to its channels that wake a task (the kernel refuses futexes in secret
-//!   memory), and to all its own channels where the machine has no secret memory. An endpoint of a registry's object
-//!   can do it to that object. Nobody can do it to a file of secret memory.
+//!   while the process may write. A reader of the hole then finds zeros, takes a page fault and waits until the hole
+//!   is made, but gets no signal. A client can punch holes into its channels that wake a task (the kernel refuses
+//!   futexes in secret memory), and into all its own channels where the machine has no secret memory. An endpoint of
+//!   a registry's object can punch holes into that object. Nobody can punch holes into a file of secret memory.
 //! - Processes of the owner's own user, and root, can do more in other ways (`ptrace`, `/proc/PID/fd`): against them
 //!   this is a guard rail and no wall.
-//!   them this is a guard rail and no wall.
 
 mod client;
 mod directory;

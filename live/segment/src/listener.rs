@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The owner's listener: an ordinary thread that answers clients which it does not trust.
+//! The owner's listener: an ordinary thread that answers clients. It does not trust them.
 //!
-//! One loop around `poll`; no step of it waits for a single peer. Each connection is greeting (its request arrives),
-//! answering (its reply leaves), or attached (it holds a name, and the listener only watches for its end).
+//! The thread is one loop around `poll`; no step of the loop waits for a single peer. Each connection is greeting (its
+//! request arrives), answering (its reply leaves), or attached (it holds a name, and the listener only watches for its
+//! end).
 //!
 //! Bounds: [`GREETING_LIMIT`] connections that hold no name, the oldest of which gives way to a new one; two seconds
 //! for each connection to become attached; a fixed buffer for a request; one reply of at most 64 KiB.
@@ -41,7 +42,8 @@ const ACCEPT_LIMIT: usize = 16;
 pub struct ListenerReport {
     /// The attached clients, in the order of arrival.
     pub attached: Vec<AttachedClient>,
-    /// Requests granted; counted once the reply is sent, so shortly after the client may have it.
+    /// Requests granted. The listener counts a request after it has sent the reply: the client may have the reply
+    /// shortly before.
     pub granted: u64,
     /// Requests refused, with a reply that says why.
     pub refused: u64,
@@ -197,8 +199,8 @@ impl SegmentListener {
         });
     }
 
-    /// Updates the report of attached clients. If two connections hold one exclusive name, the first is dead and the
-    /// listener has not served its end yet.
+    /// Updates the report of attached clients. If two connections hold one exclusive name, the first is dead, and the
+    /// listener has not processed the end of that connection yet.
     fn publish(&self, connections: &[Connection]) {
         let successor =
             |grant, rest: &[Connection]| rest.iter().any(|other| other.phase.holds() == Some(grant));
@@ -228,7 +230,7 @@ impl SegmentListener {
                     connections.push(Connection { fd, since: Instant::now(), phase });
                 }
                 Err(error) if error.would_block() => return,
-                // Out of descriptors, or the peer has left again: those that still wait are there next time.
+                // No descriptors are left, or the peer has left again: the peers that still wait are there next time.
                 Err(_) => {
                     std::thread::sleep(Duration::from_millis(10));
                     return;
@@ -273,7 +275,7 @@ impl SegmentListener {
         }
     }
 
-    /// Whether the peer may have this name; gives its grant's position.
+    /// Checks whether the peer may have this name; returns the position of the name's grant.
     fn judge(
         &self,
         connections: &[Connection],

@@ -25,7 +25,7 @@ const BACKLOG: u16 = 64;
 /// The application's side: it makes the memory, and accepts clients until it ends.
 ///
 /// No client can make the owner fail or wait: the owner keeps all state that it needs in memory that no client can
-/// write. Dropping it has the effect of [`Owner::end`]. In a child of `fork` neither has any effect.
+/// write. Dropping the owner has the effect of [`Owner::end`]. In a child of `fork` neither has any effect.
 #[derive(Debug)]
 pub struct Owner {
     app: String,
@@ -93,7 +93,8 @@ impl Owner {
         // Check the name before making anything.
         folder::socket(&folder.resolve().0, app)?;
         let memory = taut_sys::machine::memory_bytes().unwrap_or(u64::MAX);
-        // All of it is populated: a process that asks for more than there is gets no error, it is killed.
+        // All memory of the segment is populated. A process that asks for more memory than the machine has gets no
+        // error: Linux kills it.
         if size > memory {
             return Err(Error::TooLarge { size, memory });
         }
@@ -184,8 +185,8 @@ impl Owner {
     }
 
     /// Ends in an orderly way: publishes [`State::Ended`] to the clients, closes the listener and their connections,
-    /// and removes the socket; also the folder, if it is the default one and empty. The clients' mappings stay
-    /// theirs; nothing else is left.
+    /// and removes the socket; also the folder, if it is the default one and empty. The clients keep their mappings;
+    /// nothing else is left.
     ///
     /// # Errors
     /// [`Error::Socket`] or [`Error::Folder`] if the socket could not be removed.
@@ -251,7 +252,7 @@ struct ListeningSocket {
 }
 
 impl ListeningSocket {
-    /// Makes the socket of an application, in place of that of a dead owner.
+    /// Makes the socket of an application; it replaces the socket of a dead owner.
     fn open(folder: Folder<'_>, app: &str, group: Option<u32>) -> Result<Self, Error> {
         let (folder, ours, _lock) = folder::prepare_at(folder)?;
         let path = folder::socket(&folder, app)?;
@@ -342,8 +343,8 @@ fn check(clients: Vec<Client>, size: u64) -> Result<Vec<(String, Directory)>, Er
     Ok(checked)
 }
 
-/// Removes the socket of a dead owner, under the folder's lock; gives its path if there was one. Anything that no
-/// owner makes stays: it may be another user's file, or lead to another socket.
+/// Removes the socket of a dead owner, under the folder's lock; returns the socket's path if there was one. Anything
+/// that no owner makes stays: it may be another user's file, or lead to another socket.
 fn clear(socket: &Path, app: &str) -> Result<Option<PathBuf>, Error> {
     match folder::is_socket(socket) {
         None => return Ok(None),

@@ -29,7 +29,7 @@
 //! assert_eq!(reader.read(), Some([1.0, 2.0, 0.5]));
 //! assert_eq!(owner.alive(), taut_segment::Liveness::Alive);
 //!
-//! // One process at a time holds an endpoint; many may hold one that only reads, in memory that they cannot write.
+//! // One process at a time holds an endpoint. Many may hold an endpoint that only reads; they cannot write its memory.
 //! let again = Lease::take_in(folder, "robot", "pose", POSE.reader(1)).unwrap_err();
 //! assert!(matches!(again, taut_segment::Error::EndpointTaken { .. }));
 //! let mut display = Lease::take_in(folder, "robot", "pose", POSE.observer())?;
@@ -41,23 +41,24 @@
 //! # What makes it safe
 //!
 //! The protocols' constructors are `unsafe`: the memory must hold that very object, or zeros, and no other end of
-//! that endpoint may live. Here both hold by construction.
+//! that endpoint may live. A registry satisfies both by construction.
 //!
 //! - *The object.* The owner places objects apart from each other, in memory that the kernel has zeroed and whose
 //!   size is sealed. A process gets a lease only if its kind, shape and layout of values are, word for word, those of
-//!   the owner. The layout of a struct names every field, with type and place ([`mod@taut_share::layout`]), and not
-//!   the struct's type.
+//!   the owner. The layout of a struct names every field, with type and place ([`mod@taut_share::layout`]); it does
+//!   not name the struct's type.
 //! - *One end.* Each endpoint is a client's name at the owner's listener, so the listener accepts one connection for
 //!   each. The kernel closes the connection when its process dies, however it dies, and then the listener accepts a
 //!   successor. The protocols' constructors let the successor go on where the dead process stopped, at any step
 //!   (section *Crash* of each). Within the process an end borrows its lease.
 //! - *Neighbours.* Each object is a memory file of its own, which only the holders of its endpoints receive. They can
-//!   write all of it, and punch holes into it; they cannot reach any other object's. So an object is for processes
-//!   that trust each other, and a registry for processes of one user, which could interfere with each other anyhow:
-//!   its listener accepts nobody else but root, and [`Lease::take`] accepts only an owner of the caller's own user.
-//!   Between users that distrust each other use the protocols' `unsafe` constructors and their forms that copy.
+//!   write all of the file, and punch holes into it; they cannot reach the file of any other object. So an object is
+//!   for processes that trust each other, and a registry for processes of one user, which could interfere with each
+//!   other anyhow: the registry's listener accepts only that user and root, and [`Lease::take`] accepts only an owner
+//!   of the caller's own user. Between users that distrust each other use the protocols' `unsafe` constructors and
+//!   their forms that copy.
 //!
-//! An end cannot outlive its lease, and a lease has no second end beside the first:
+//! An end cannot outlive its lease, and a lease has one end at a time:
 //!
 //! ```compile_fail,E0505
 //! # use taut_segment::registry::{Lease, Sdrtw, Writer};
@@ -76,8 +77,8 @@
 //! # }
 //! ```
 //!
-//! A process that forks has its leases twice; only one of the two processes may go on using them. A child that drops
-//! them does not release its parent's leases.
+//! After a fork both processes have the leases; only one of the two may go on using them. A child that drops them does
+//! not release its parent's leases.
 //!
 //! # Which endpoints write
 //!
@@ -99,7 +100,7 @@
 //! Each endpoint is a client of the name `ENDPOINT-of-OBJECT`, as `reader-1-of-pose`, with one line in its directory.
 //! There `mechanism` is the kind; `writes` says that the endpoint needs to write to the memory, `reads` that it does
 //! not; `capacity` is the shape's, or 1. The layout is the shape, then ` of `, then the words of a value's layout, as
-//! `readers=2 spare=6 of f64*3`. The client `catalogue` reads all of them.
+//! `readers=2 spare=6 of f64*3`. The client `catalogue` reads all objects.
 
 mod kind;
 mod kinds;
@@ -129,7 +130,7 @@ const CATALOGUE: &str = "catalogue";
 pub struct Registry(Owner);
 
 impl Registry {
-    /// A registry in the default folder, with all its objects empty.
+    /// Makes a registry in the default folder; all its objects are empty.
     ///
     /// # Errors
     /// [`Error::Layout`] if a protocol does not accept its object's shape; [`Error::TooLarge`] if all objects
@@ -227,7 +228,7 @@ impl<K: Offers<P>, P> Lease<K, P> {
     /// at most two seconds; not for real-time threads.
     ///
     /// # Errors
-    /// - [`Error::EndpointTaken`] while another process holds it;
+    /// - [`Error::EndpointTaken`] while another process holds the endpoint;
     /// - [`Error::NoObject`], [`Error::NoEndpoint`], [`Error::ObjectDiffers`] if the owner's object does not match
     ///   the caller's;
     /// - [`Error::NotPermitted`] if the registry is another user's;
@@ -284,7 +285,7 @@ impl<K: Offers<P>, P> Lease<K, P> {
         }
         let entry = entry_of(attached.directory().entries(), object)?;
         ours.compare(entry)?;
-        // Check before a write faults, and so that an endpoint that only reads cannot write.
+        // Without this check a write could fault, or an endpoint that only reads could write.
         if (entry.role == Role::Writes) == (endpoint.terms().number == Number::Any) {
             return Err(Error::Inconsistent { what: "rights that the part needs" });
         }
@@ -292,7 +293,7 @@ impl<K: Offers<P>, P> Lease<K, P> {
         Ok(Self { attached, object: object.to_owned(), endpoint })
     }
 
-    /// The end, with the protocol's operations. After dropping it the caller can get another, which goes on as a
+    /// The end, with the protocol's operations. After dropping it the caller can get another end, which goes on as a
     /// successor does.
     ///
     /// # Errors
@@ -309,18 +310,18 @@ impl<K: Offers<P>, P> Lease<K, P> {
         let none = LayoutError::TooSmall { needed: 0, given: 0 };
         let region = self.attached.region(&self.object).map_err(|_| none)?;
         // SAFETY:
-        // - mapped until the lease is dropped, which the memory borrows, sealed in its size; for writing if the
-        //   endpoint needs it (`take_at`), and an end that needs none only loads (`Offers`);
+        // - mapped until the lease is dropped, which the memory borrows; its size is sealed; mapped for writing if the
+        //   endpoint needs to write (`take_at`), and the end of an endpoint that does not only loads (`Offers`);
         // - aligned to 128, as the directory proves of its regions;
         // - within this process, only ends of other endpoints of this object, and further ends of an endpoint that
-        //   only loads, touch these bytes, since regions are apart, over mappings of their own;
+        //   only loads, touch these bytes, over mappings of their own, since regions do not overlap;
         // - other processes are of the same user (module's documentation, Neighbours), and use this interface.
         let memory = unsafe { Memory::from_raw(region.cast(), region.len()) };
         // SAFETY:
-        // - the owner zeroed it, and placed this kind there, with this shape and type of values (`compare`);
-        // - this endpoint has one end at a time, unless it is one of [`Number::Any`], for which that is no duty: the
-        //   listener grants it to one connection, which this lease holds, and the end borrows the lease. A forgotten
-        //   end is never used again, as if its process had died.
+        // - the owner zeroed the memory, and placed this kind there, with this shape and type of values (`compare`);
+        // - this endpoint has one end at a time: the listener grants it to one connection, which this lease holds, and
+        //   the end borrows the lease. For an endpoint of [`Number::Any`] that is no duty: it may have several ends. A
+        //   forgotten end is never used again, as if its process had died.
         let end = unsafe { self.endpoint.kind.end(self.endpoint.which, memory) }?;
         Ok((end, &self.attached))
     }
