@@ -8,14 +8,14 @@
 //! clock, and its counts of switches stay. So one reading is enough for as long as the mark stands. When the mark is
 //! gone, [`Account::look`] reads again, and returns the difference from the reading before.
 //!
-//! A thread's own sleeps between its jobs are no events. [`Account::idle`] reads the processor time before the sleep,
-//! where the reading delays no job, and counts the sleep. [`Account::wait`], in the middle of a job, reads everything
-//! after the sleep.
+//! The account does not report a thread's own sleeps between its jobs. [`Account::idle`] reads the processor time
+//! before the sleep, where the reading delays no job, and counts the sleep. [`Account::wait`], in the middle of a job,
+//! reads everything after the sleep.
 //!
 //! [`Account::idle`] does not measure the processor time of going to sleep and waking. The account subtracts from the
 //! job half of the shortest such time in the first jobs. The rest, usually some microseconds, counts as the job's if
 //! the job is switched out: the account never reports less than the job used. Page faults do not clear the mark, so
-//! the account cannot assign them to a job: it counts them from its beginning.
+//! the account cannot assign them to a job: it counts all page faults since the account began.
 //!
 //! Without a mark, every look is a reading: two system calls.
 
@@ -35,10 +35,10 @@ const COUNTED_MAX: u64 = 64;
 /// How often a thread lost its processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switches {
-    /// Times that it slept or waited in a system call, other than by [`Account::idle`] and [`Account::wait`], or was
-    /// stopped.
+    /// How often the thread slept or waited in a system call, other than by [`Account::idle`] and [`Account::wait`],
+    /// or was stopped.
     pub blocked: u64,
-    /// Times that another thread preempted it.
+    /// How often another thread preempted this thread.
     pub preempted: u64,
 }
 
@@ -55,7 +55,7 @@ pub struct Account {
     /// Whether `cpu_ns` was read before a sleep, and is less than the processor time at `at_ns`.
     slept: Cell<bool>,
     usage: Cell<Usage>,
-    /// The thread's own sleeps since that reading, which are no events.
+    /// The thread's own sleeps since that reading, which the account does not report.
     sleeps: Cell<u64>,
     first: Cell<Usage>,
     /// Switches that the account has seen and [`Account::take`] has not returned yet.
@@ -63,7 +63,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// The account of the calling thread, from now on.
+    /// Opens the account of the calling thread, from now on.
     pub fn new(mark: SwitchMark) -> Self {
         mark.set();
         let (usage, cpu_ns) = read();
@@ -95,7 +95,7 @@ impl Account {
         cpu_ns
     }
 
-    /// Reads in advance what the next [`Account::look`] would read. *Real-time*: as that.
+    /// Reads in advance what the next [`Account::look`] would read. *Real-time*: as [`Account::look`].
     #[inline]
     pub fn catch_up(&self) {
         if !self.mark.is_set() {
@@ -149,7 +149,8 @@ impl Account {
         result
     }
 
-    /// Starts a new reading: switches until now are no events. Processor time includes the time until now.
+    /// Starts a new reading: the account does not report switches until now. Processor time includes the time until
+    /// now.
     fn begin_anew(&self) {
         self.mark.set();
         let (usage, cpu_ns) = read();

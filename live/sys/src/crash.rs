@@ -35,7 +35,7 @@ const ASKED: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 /// The thread that is notified of crashes; 0 if there is none.
 static GUARDIAN: AtomicI32 = AtomicI32::new(0);
-/// The guardian's process: a process that it forks handles its own crashes.
+/// The guardian's process. A child of `fork` handles its own crashes.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// The first crash: `who` above the signal, which has [`SENT_BIT`] if a process or the kernel sent it.
 static CRASH: AtomicU64 = AtomicU64::new(0);
@@ -106,7 +106,7 @@ fn sent() -> impl Iterator<Item = i32> {
     SENT.into_iter().chain(libc::SIGRTMIN()..=libc::SIGRTMAX())
 }
 
-/// Those of [`sent`] for which the application has set no action of its own.
+/// The signals of [`sent`] for which the application has set no action of its own.
 fn ours() -> Vec<i32> {
     let on_sent = ON_SENT.load(Ordering::Relaxed);
     sent().filter(|signal| action(*signal).is_ok_and(|action| action == on_sent)).collect()
@@ -176,7 +176,7 @@ pub fn catch_exits() {
     EXITS.store(true, Ordering::Release);
 }
 
-/// Ends all notifications: a crash then has its own action.
+/// Ends all notifications: after that, the signal of a crash takes its own action.
 pub fn dismiss_guardian() {
     EXITS.store(false, Ordering::Release);
     GUARDIAN.store(0, Ordering::Release);
@@ -196,7 +196,7 @@ pub fn release_crashed_thread() {
     let _ = futex::wake(&DONE, u32::MAX, false);
 }
 
-/// Ends the process by a signal's default action; with exit code `code` if that action does not end it.
+/// Ends the process by a signal's default action; with exit code `code` if that action does not end the process.
 pub fn end_by(signal: i32, code: i32) -> ! {
     by_default(signal, thread::tid());
     let _ = signals::unblock(&[signal]);
@@ -244,7 +244,8 @@ extern "C" fn on_crash(signal: i32, about: *mut libc::siginfo_t, context: *mut l
             interrupt::stay();
         }
         if tid == guardian {
-            // No other thread does this. Of the real-time threads, those that reach their handler in time park.
+            // No other thread does this: the guardian itself crashed. Of the real-time threads, those that reach their
+            // handler in time park.
             interrupt::park();
             let _ = safe_state::bring_to_rest();
         } else {
@@ -256,7 +257,7 @@ extern "C" fn on_crash(signal: i32, about: *mut libc::siginfo_t, context: *mut l
             wait_for_the_end();
         }
     }
-    // The signal arrives when this handler returns and its mask ends.
+    // The signal arrives when this handler returns and the handler's signal mask ends.
     by_default(signal, tid);
 }
 

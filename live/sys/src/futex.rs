@@ -49,7 +49,7 @@ pub fn wait(word: &AtomicU32, expected: u32, deadline: Option<u64>, shared: bool
     if result == 0 { Ok(Waited::Woken) } else { ended("futex") }
 }
 
-/// Most words that [`wait_any`] takes.
+/// The most words that [`wait_any`] takes.
 pub const WORDS_MAX: usize = libc::FUTEX_WAITV_MAX as usize;
 
 /// A word that a thread waits for together with others: see [`wait_any`].
@@ -99,7 +99,7 @@ pub fn wait_any(words: &[Awaited<'_>], deadline: Option<u64>) -> Result<Waited> 
     ended("futex_waitv")
 }
 
-/// Miri has no such call: this one checks the words once, and then returns after a short sleep.
+/// Miri has no such call: this function checks the words once, and then returns after a short sleep.
 #[cfg(miri)]
 pub fn wait_any(words: &[Awaited<'_>], deadline: Option<u64>) -> Result<Waited> {
     let has_changed = |Awaited(word, _): &Awaited<'_>| {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Waking a thread of this process out of a sleep, so that it notices that it should stop; and parking threads for
+//! Wakes a thread of this process from a sleep, so that the thread notices that it should stop; and parks threads for
 //! good, so that the process can end although one of its threads does not.
 //!
 //! An enrolled thread has a [`ThreadSlot`]. There it records which job it runs, and there the signal's handler
@@ -15,7 +15,7 @@ use crate::clock::timespec;
 use crate::error::check;
 use crate::{Result, futex, process, signals, thread};
 
-/// Ignored by default, so a signal that arrives before [`allow`] or after the end does no harm.
+/// Linux ignores this signal by default, so one that arrives before [`allow`] or after the end does no harm.
 pub(crate) const SIGNAL: i32 = libc::SIGURG;
 /// Places in one chunk.
 const PLACES: usize = 512;
@@ -23,9 +23,9 @@ const PLACES: usize = 512;
 const CHUNKS: usize = 64;
 /// Addresses of the program that the handler records from a thread's stack.
 const TRAIL: usize = 4;
-/// How far up the stack the handler searches for them, bytes.
+/// How far up the stack the handler searches for these addresses, bytes.
 const REACH: usize = 4096;
-/// The limit of a job that has none.
+/// The limit of a job that has no limit.
 pub const NEVER: u64 = u64::MAX;
 /// The bit of [`Place::resource`] that marks a resource as requested and not yet held.
 const AWAITED: u32 = 1 << 31;
@@ -35,8 +35,8 @@ const NUMBER_BITS: u32 = 48;
 /// The record of a thread that may be parked.
 struct Place {
     tid: AtomicI32,
-    /// The address of the thread's own `errno`. The kernel may give a thread id to another thread when this one has
-    /// ended; the ended thread may still have its place, and its stack is gone.
+    /// The address of the thread's own `errno`. The kernel may give the id of an ended thread to another thread; the
+    /// ended thread may still have its place, and its stack is gone.
     own: AtomicUsize,
     /// 0: no job; else the task above the number of the job, plus 1.
     job: AtomicU64,
@@ -47,7 +47,7 @@ struct Place {
     apart: AtomicBool,
     /// This thread is to be parked though others are not.
     alone: AtomicBool,
-    /// The readable range of its stack: from `low` to `high`.
+    /// The readable range of the thread's stack: from `low` to `high`.
     low: AtomicUsize,
     high: AtomicUsize,
     noted: AtomicBool,
@@ -64,7 +64,7 @@ struct Chunk {
 }
 
 static FIRST: Chunk = Chunk::new();
-/// Further chunks, made when the ones before have no room. They are never freed, because handlers read them.
+/// Further chunks, made when the chunks before have no room. They are never freed, because handlers read them.
 static MORE: [AtomicPtr<Chunk>; CHUNKS] = [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS];
 /// Places from this number on have never been used.
 static USED: AtomicUsize = AtomicUsize::new(0);
@@ -197,8 +197,9 @@ impl Drop for HandlerStack {
     fn drop(&mut self) {
         let mut now = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: 0, ss_size: 0 };
         let none = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
-        // SAFETY: the first call only queries. The second removes the memory, if it is this thread's, which is not in
-        // a handler here. A slot that is dropped on another thread leaves the memory to the thread that took it.
+        // SAFETY: the first call only queries. The second removes the memory if it is the stack of this thread, which
+        // is not in a handler here. A slot that is dropped on another thread leaves the memory to the thread that took
+        // it.
         let taken = unsafe {
             libc::sigaltstack(std::ptr::null(), &mut now) == 0
                 && now.ss_sp == self.0.as_mut_ptr().cast()
@@ -245,7 +246,7 @@ impl ThreadSlot {
         Self { held, _stack: HandlerStack::take() }
     }
 
-    /// A slot of no thread: it discards what is recorded about jobs.
+    /// A slot of no thread: it discards all records about jobs.
     pub const fn none() -> Self {
         Self { held: None, _stack: None }
     }
@@ -339,12 +340,12 @@ impl Running {
         Some((number, word & AWAITED == 0))
     }
 
-    /// Interrupts the system call that its thread is in, if it is in one.
+    /// Interrupts the system call that the job's thread is in, if the thread is in a call.
     pub fn interrupt(&self) {
         send(place(self.place).tid.load(Ordering::Acquire));
     }
 
-    /// Where its thread was when the last signal arrived.
+    /// Where the job's thread was when the last signal arrived.
     pub fn stood(&self) -> Option<Stood> {
         let place = place(self.place);
         let offset = |address: usize| {
@@ -362,11 +363,11 @@ impl Running {
 /// Where a thread was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stood {
-    /// Whether it waited in a call of the kernel.
+    /// Whether the thread waited in a call of the kernel.
     pub in_call: bool,
     /// The program counter, relative to the address that the program is loaded at; `None` in a library.
     pub offset: Option<usize>,
-    /// Addresses of the program near the top of its stack, the innermost first: mostly return addresses.
+    /// Addresses of the program near the top of the thread's stack, the innermost first: mostly return addresses.
     pub trail: [Option<usize>; TRAIL],
 }
 
@@ -385,8 +386,8 @@ pub fn over_limit(now_ns: u64) -> Option<Running> {
     })
 }
 
-/// Parks every enrolled thread except the one that is `apart`: it stays in the signal's handler for ever, since the
-/// process is about to end. Returns whether all are parked; the caller repeats the call until then.
+/// Parks every enrolled thread except the one that is `apart`: a parked thread stays in the signal's handler for ever,
+/// since the process is about to end. Returns whether all are parked; the caller repeats the call until then.
 pub fn park() -> bool {
     PARK.store(true, Ordering::SeqCst);
     let mut all = true;
@@ -401,7 +402,7 @@ pub fn park() -> bool {
     all
 }
 
-/// Parks one enrolled thread: it stays in the signal's handler for ever.
+/// Parks one enrolled thread, which stays in the signal's handler for ever.
 pub(crate) fn park_one(tid: i32) {
     if let Some(place) = places().find(|place| place.tid.load(Ordering::Acquire) == tid) {
         place.alone.store(true, Ordering::SeqCst);
@@ -529,8 +530,8 @@ pub fn allow() -> Result {
 }
 
 /// Ends the sleep or wait of a thread of this process, if it is in one; `tid` as in [`crate::thread::tid`]. A thread
-/// that is about to sleep misses the signal: send again until it has answered. Has no effect for 0 or a thread that
-/// has ended.
+/// that is about to sleep misses the signal: send again until the thread has reacted. Has no effect for 0 or a thread
+/// that has ended.
 pub fn send(tid: i32) {
     if tid > 0 {
         // SAFETY: plain integers; the thread group is this process, so no thread of another process receives it.
@@ -670,7 +671,7 @@ mod tests {
         allow().unwrap();
         let (place, reported) = (AtomicUsize::new(usize::MAX), AtomicBool::new(false));
         std::thread::scope(|scope| {
-            // Started before the other thread, so that it does not get that one's stack.
+            // Started before the other thread, so that this thread does not get the other thread's stack.
             let next = scope.spawn(|| {
                 while !reported.load(Ordering::Acquire) {
                     std::hint::spin_loop();

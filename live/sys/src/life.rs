@@ -97,8 +97,8 @@ impl Life {
         // Dropped before `life`, also if `claim` panics: the thread then ends and is joined, so that no list holds
         // the word any more.
         let go = go;
-        // The word is on the list already, so there is no moment at which this process holds it and the kernel does
-        // not know.
+        // The word is on the list already, so the kernel knows of the word at every moment at which this process holds
+        // it.
         let claimed = claim(id);
         let _ = go.send(claimed);
         Ok(claimed.then_some(life))
@@ -160,13 +160,13 @@ fn register(address: usize) -> Result {
 ///
 /// The kernel marks the word when it ends one thread of the process; another thread, which the kernel has ordered to
 /// stop, may still run user code on another processor. This call makes all processors that run such processes enter
-/// the kernel once; a thread of the dead process does not return from there. From then on the caller sees all that it
-/// has written.
+/// the kernel once; a thread of the dead process does not return from there. From then on the caller sees all that the
+/// dead process has written.
 ///
 /// *Real-time*: one system call, which waits for the other processors to take an interrupt.
 ///
 /// # Errors
-/// None is expected after [`Life::hold`], which registers for it.
+/// None is expected after [`Life::hold`], which registers this process for the call.
 pub fn left() -> Result {
     membarrier(GLOBAL_EXPEDITED)
 }

@@ -14,9 +14,9 @@ use crate::{Error, Result};
 /// Locks every page of the process, present and future, in memory: the kernel never reads one back from a disk, and
 /// populates later mappings at once. Thread stacks count in full.
 ///
-/// From then on the C library's heap has one arena. Otherwise it would make more of them for threads that allocate,
-/// up to eight for each processor, of 64 MiB of addresses each. These stay unused, but count as locked, also towards
-/// RLIMIT_MEMLOCK. Call it from the first thread of a process, before that starts others.
+/// From then on the C library's heap has one arena. Otherwise the C library would make more arenas for threads that
+/// allocate, up to eight for each processor, of 64 MiB of addresses each. These stay unused, but count as locked, also
+/// towards RLIMIT_MEMLOCK. Call this function from the first thread of a process, before that thread starts others.
 ///
 /// # Errors
 /// EPERM or ENOMEM without CAP_IPC_LOCK and beyond RLIMIT_MEMLOCK.
@@ -37,7 +37,7 @@ fn one_arena() {
 fn one_arena() {}
 
 /// As [`lock_all`], but locks a page when it is first touched: large stacks and mappings that are never used cost
-/// nothing. Touch the pages that real-time threads use before they start.
+/// nothing. Before real-time threads start, touch the pages that they use.
 ///
 /// # Errors
 /// As [`lock_all`].
@@ -68,7 +68,7 @@ pub fn lock(ptr: *const u8, len: usize) -> Result {
 /// A mapping, ended on drop.
 ///
 /// It gives only addresses: code that reads or writes through them must prove that nothing races, or use atomics.
-/// Holding a mapping proves that `len` bytes at `ptr` are mapped, page-aligned, and stay mapped while it lives.
+/// Holding a mapping proves that `len` bytes at `ptr` are mapped, page-aligned, and stay mapped while the value lives.
 /// Accesses cause no fault (SIGBUS) in anonymous mappings and in files sealed against shrinking.
 #[derive(Debug)]
 pub struct Mapping {
@@ -99,17 +99,17 @@ impl Mapping {
         self.len == 0
     }
 
-    /// Whether it was mapped for writing. Otherwise a write is a fault.
+    /// Whether the memory was mapped for writing. Otherwise a write is a fault.
     pub fn writable(&self) -> bool {
         self.writable
     }
 
-    /// Whether it is locked in memory; else the error.
+    /// `Ok` if the mapping is locked in memory, else the error of locking it.
     pub fn locked(&self) -> Result {
         self.locked
     }
 
-    /// Locks it in memory, which populates it; [`Mapping::locked`] keeps the result.
+    /// Locks the mapping in memory, which populates it; [`Mapping::locked`] keeps the result.
     ///
     /// # Errors
     /// EPERM or ENOMEM without CAP_IPC_LOCK and beyond RLIMIT_MEMLOCK.
@@ -140,8 +140,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the range is exactly what was mapped, and nothing refers to it: the addresses that it gave out are
-        // valid only while it lives, which is their user's duty.
+        // SAFETY: the range is exactly what was mapped, and nothing refers to it: the addresses that the mapping gave
+        // out are valid only while the mapping lives, which is the duty of the code that uses them.
         unsafe { libc::munmap(self.ptr().cast(), self.len) };
     }
 }
@@ -169,7 +169,7 @@ pub(crate) fn map_untouched(len: usize) -> Result<Mapping> {
 /// beyond its end is a fault.
 ///
 /// # Errors
-/// EACCES to write to a file that was opened for reading; EPERM to write to one that is sealed against it.
+/// EACCES to write to a file that was opened for reading; EPERM to write to a file that is sealed against writing.
 pub fn map_shared(fd: BorrowedFd<'_>, len: usize, writable: bool) -> Result<Mapping> {
     let map = Mapping::new(len, writable, libc::MAP_SHARED | libc::MAP_POPULATE, fd.as_raw_fd())?;
     map.populate();
@@ -190,7 +190,7 @@ impl Seals {
     /// Any writing.
     pub const WRITE: Self = Self(libc::F_SEAL_WRITE);
     /// Writing by any process, except through mappings for writing that exist already. A process that may write to a
-    /// file can also punch holes into it; under this seal none can. Since Linux 5.1.
+    /// file can also punch holes into it; under this seal no process can. Since Linux 5.1.
     pub const FUTURE_WRITE: Self = Self(libc::F_SEAL_FUTURE_WRITE);
     /// Further seals.
     pub const SEAL: Self = Self(libc::F_SEAL_SEAL);
@@ -257,7 +257,7 @@ pub fn secret_file(len: u64) -> Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Whether a file is a secret one.
+/// Whether a file is a secret memory file.
 ///
 /// # Errors
 /// None is expected.

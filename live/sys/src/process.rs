@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::error::{check, check_size};
 use crate::{Error, Result, signals};
 
-/// Whether this process is a child of `fork`, out of a process that has called [`notice_forks`].
+/// Whether this process is a child of `fork`, and its parent had called [`notice_forks`].
 static FORKED: AtomicBool = AtomicBool::new(false);
 
 /// Lets children of `fork` know from now on that they are children.
@@ -29,8 +29,9 @@ pub fn notice_forks() {
     });
 }
 
-/// Ends a child of `fork`. The runtime calls it where the application's code returns to it. The child has one thread
-/// of an application whose other threads stayed in its parent, and would write to memory that has one writer.
+/// Ends a child of `fork`. The runtime calls this where the application's code returns to the runtime. The child has
+/// one thread of an application whose other threads stayed in its parent, and would write to memory that has one
+/// writer.
 /// *Real-time*: a load.
 #[inline]
 pub fn end_if_forked() {
@@ -54,7 +55,7 @@ pub fn pid() -> u32 {
     std::process::id()
 }
 
-/// The process that started this one; once that has ended, process 1 or another one that adopts orphans.
+/// The process that started this one; once it has ended, process 1 or another process that adopts orphans.
 pub fn parent() -> u32 {
     std::os::unix::process::parent_id()
 }
@@ -152,8 +153,8 @@ pub fn capability(capability: Capability) -> bool {
         .is_some_and(|set| set & (1 << capability.bit()) != 0)
 }
 
-/// Whether a program that this process starts keeps a capability of it: always for root; for another user if the
-/// capability is ambient and does not come only from this program's file.
+/// Whether a program that this process starts keeps a capability of this process: always for root; for another user if
+/// the capability is ambient and does not come only from this program's file.
 pub fn inherits(capability: Capability) -> bool {
     let ambient = status_field("CapAmb:").and_then(|field| u64::from_str_radix(&field, 16).ok());
     let root = status_field("Uid:").and_then(|ids| Some(ids.split_ascii_whitespace().nth(1)? == "0"));

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! One thread of the process, the safe-state thread, brings outputs to rest before the process ends. Any thread may
-//! request this, also in a signal's handler. It runs once.
+//! One thread of the process, the safe-state thread, brings outputs to rest before the process ends, once. Any thread
+//! may request this, also in a signal's handler.
 //!
 //! ```text
 //! ABSENT -> READY -> ASKED -> RUNNING -> DONE, FAILED or CRASHED
 //!             \-> HOME   \-> MISSED
 //! ```
 //!
-//! A request that was not begun in time is MISSED: the thread does not begin it any more.
+//! If the thread does not begin in time after the request, the request is MISSED: the thread does not begin any more.
 //!
 //! Orderings: a thread that sees a state has acquired the stores before it: the budget with READY, the instants with
 //! the states that follow.
@@ -61,9 +61,9 @@ pub struct Rest {
     pub outcome: Outcome,
     /// The instant of the request, ns.
     pub asked_ns: u64,
-    /// Its first instruction, ns; 0 if it did not start.
+    /// The instant of the thread's first instruction, ns; 0 if it did not start.
     pub begun_ns: u64,
-    /// Its end, ns; if it has not ended, the instant of this report.
+    /// The instant of the thread's end, ns; if it has not ended, the instant of this report.
     pub ended_ns: u64,
 }
 
@@ -97,7 +97,7 @@ pub fn wait() -> bool {
     }
 }
 
-/// Called by the same thread when outputs are at rest; `well` is `false` if it panicked.
+/// The safe-state thread calls this when outputs are at rest; `well` is `false` if its code panicked.
 pub fn end(well: bool) {
     ENDED_NS.store(clock::monotonic_ns(), Ordering::Relaxed);
     over(if well { DONE } else { FAILED });
@@ -157,7 +157,7 @@ pub fn bring_to_rest() -> Option<Rest> {
             if state == ASKED
                 && STATE.compare_exchange(ASKED, MISSED, Ordering::AcqRel, Ordering::Acquire).is_err()
             {
-                // It has begun meanwhile.
+                // The thread has begun meanwhile.
                 continue;
             }
             interrupt::park_one(TID.load(Ordering::Relaxed));
@@ -178,7 +178,7 @@ pub fn seen() -> Option<Rest> {
         _ => return None,
     };
     let ended_ns = Some(ENDED_NS.load(Ordering::Relaxed)).filter(|ns| *ns != 0);
-    // One that comes too late has stored an instant, and does not begin.
+    // A thread that comes too late has stored an instant, and does not begin.
     let begun_ns = if outcome == Outcome::NotStarted { 0 } else { BEGUN_NS.load(Ordering::Relaxed) };
     let ended_ns = ended_ns.unwrap_or_else(clock::monotonic_ns);
     let late = ended_ns.saturating_sub(begun_ns) > BUDGET_NS.load(Ordering::Relaxed);
@@ -191,7 +191,7 @@ pub(crate) fn is_of(tid: i32) -> bool {
     TID.load(Ordering::Relaxed) == tid
 }
 
-/// Called in the handler of the safe-state thread's own crash.
+/// The handler of the safe-state thread's own crash calls this.
 pub(crate) fn crashed(signal: i32) {
     SIGNAL.store(signal, Ordering::Relaxed);
     ENDED_NS.store(clock::monotonic_ns(), Ordering::Relaxed);
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(runs.load(Ordering::Relaxed), 1);
         with(1_000_000_000, &|| {}, &send_home);
         assert_eq!((runs.load(Ordering::Relaxed), seen()), (1, None));
-        // It hangs until the test has seen that no thread waits for it any more.
+        // The safe-state thread hangs until the test has seen that no thread waits for it any more.
         let go_on = AtomicU32::new(0);
         let hangs = || {
             let until_ns = clock::monotonic_ns() + 60_000_000_000;

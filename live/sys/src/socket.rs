@@ -68,7 +68,7 @@ pub fn connect(path: &Path, patience: Duration) -> Result<OwnedFd> {
         // SAFETY: the address is ours, initialised, and `len` bytes long.
         check("connect", unsafe { libc::connect(fd.as_raw_fd(), std::ptr::from_ref(&address).cast(), len) })
     };
-    // Waits in the kernel's queue instead of polling: a client that only polls starves beside a flood of connections.
+    // The call waits in the kernel's queue: a client that polled instead would starve beside a flood of connections.
     let deadline =
         crate::clock::monotonic_ns().saturating_add(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
     let mut result = once();
@@ -212,7 +212,7 @@ fn option<T: Copy>(fd: BorrowedFd<'_>, name: i32, values: &mut [T]) -> Result<us
     Ok((len as usize / size_of::<T>()).min(values.len()))
 }
 
-/// Room for [`FD_LIMIT`] descriptors in a control message. As words, because headers in it must be aligned.
+/// Room for [`FD_LIMIT`] descriptors in a control message, in words, because headers in it must be aligned.
 const CONTROL_WORDS: usize = 18;
 const _: () = {
     // SAFETY: computes a number.
@@ -485,7 +485,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "calls sendmsg")]
     fn more_descriptors_than_there_is_room_for_are_closed() {
-        // Sent around this crate's own limit, as a hostile peer would.
+        // The test sends past this crate's own limit, as a hostile peer would.
         let (ours, theirs) = pair().unwrap();
         let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
         for _ in 0..200 {

@@ -18,7 +18,7 @@ pub enum Policy {
     Other,
     /// `SCHED_FIFO` at a priority from 1 to 99, larger = more urgent.
     Fifo(u8),
-    /// Another one, by Linux's number (`SCHED_RR` 2, `SCHED_BATCH` 3, `SCHED_IDLE` 5, `SCHED_DEADLINE` 6).
+    /// Another policy, by Linux's number (`SCHED_RR` 2, `SCHED_BATCH` 3, `SCHED_IDLE` 5, `SCHED_DEADLINE` 6).
     Unknown(i32),
 }
 
@@ -37,16 +37,16 @@ pub fn set_fifo(priority: u8) -> Result {
 /// EPERM where `SCHED_RESET_ON_FORK` is set and CAP_SYS_NICE has been dropped since: the flag is kept then, so
 /// this is not expected.
 pub fn set_other() -> Result {
-    // An unprivileged thread may not clear the flag; keep what is there.
+    // An unprivileged thread may not clear the flag, so the flag stays as it is.
     // SAFETY: no memory involved; 0 means the calling thread.
     let flag =
         check("sched_getscheduler", unsafe { libc::sched_getscheduler(0) })? & libc::SCHED_RESET_ON_FORK;
     set(libc::SCHED_OTHER | flag, 0)
 }
 
-/// As [`set_fifo`], for another thread of this process; `tid` as in [`tid`]. If the new priority is below that of
-/// another ready thread, that one preempts it at once; if it is above that of the running thread, it preempts that
-/// thread.
+/// As [`set_fifo`], for another thread of this process; `tid` as in [`tid`]. If the priority of another ready thread is
+/// above the new one, that thread preempts the changed thread at once; if the priority of the running thread is below
+/// the new one, the changed thread preempts the running thread.
 ///
 /// *Real-time*: one system call that does not block, about a microsecond.
 ///
@@ -138,7 +138,7 @@ pub fn set_affinity(cpus: &[u16]) -> Result {
 }
 
 /// As [`set_affinity`], for another thread of this process; `tid` as in [`tid`]. A ready thread moves to another
-/// allowed CPU at once, whichever thread runs on its own.
+/// allowed CPU at once, whichever thread runs on the CPU that it leaves.
 ///
 /// # Errors
 /// As [`set_affinity`], and ESRCH if there is no such thread.
@@ -178,7 +178,7 @@ pub fn online_cpus() -> Vec<u16> {
         .unwrap_or_default()
 }
 
-/// The CPUs of a list as in `/sys`: `0-3,8`. `None` if it is not one.
+/// The CPUs of a list as in `/sys`: `0-3,8`. `None` if the text is no such list.
 pub(crate) fn cpu_list(text: &str) -> Option<Vec<u16>> {
     let mut cpus = Vec::new();
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {
@@ -210,8 +210,8 @@ pub fn current_cpu() -> u16 {
     unsafe { libc::sched_getcpu() as u16 }
 }
 
-/// Sets how far past its time Linux may let a timer of the calling thread slip, in nanoseconds (50 µs for an ordinary
-/// thread; real-time policies have none). 0 restores the default.
+/// Sets by how many nanoseconds Linux may delay a timer of the calling thread (by default 50 µs for an ordinary thread;
+/// without effect under a real-time policy). 0 restores the default.
 ///
 /// # Errors
 /// None is expected.
