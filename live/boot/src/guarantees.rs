@@ -49,7 +49,7 @@ impl fmt::Display for Lost {
     }
 }
 
-/// The guarantees that the process has, found by trying.
+/// The guarantees that the process has, as the runtime found them by trying.
 #[derive(Clone, Debug, Default)]
 pub struct Guarantees {
     /// The missing guarantees, in the order in which they were tried.
@@ -93,8 +93,8 @@ impl Guarantees {
         self.lost.iter().all(|lost| lost.guarantee != guarantee)
     }
 
-    /// How much a throttle leaves and how much of it the plan needs; `None` without a throttle, and if it can stop
-    /// a thread.
+    /// How much a throttle leaves and how much of that the plan needs; `None` without a throttle, and if the throttle
+    /// can stop a thread.
     pub fn throttle_left(&self, plan: &Plan) -> Option<String> {
         let (runtime_us, period_us) = machine::rt_throttle().ok()??;
         let most = (0..plan.cores.len()).map(|core| most_us(plan, core, period_us)).max()?;
@@ -212,8 +212,8 @@ fn missing(list: &str, cpu: u16, online: &[u16]) -> String {
     format!("this machine has no CPU {cpu}, which platform.{list} names; it has {has}")
 }
 
-/// Why a throttle of some microseconds in each period can stop real-time threads, and on which core; `None` if it
-/// cannot.
+/// Why a throttle that leaves `runtime_us` of each `period_us` can stop real-time threads, and on which core; `None` if
+/// it cannot.
 fn stopped((runtime_us, period_us): (u64, u64), plan: Option<&Plan>) -> Option<String> {
     let leaves = format!(
         "real-time threads may use {runtime_us}us of every {period_us}us (kernel.sched_rt_runtime_us)"
@@ -240,9 +240,9 @@ fn most_us(plan: &Plan, core: usize, window_us: u64) -> u64 {
     most_of(core.utilisation_ppm, window_us, tasks.chain(servers))
 }
 
-/// The core's share of a window by its utilisation, which includes the machine's overheads, plus what jobs do
-/// beyond their share because they begin before the window or end after it. `jobs`: cost, period and response of
-/// each, in ns.
+/// The core's share of a window by its utilisation, which includes the machine's overheads, plus what jobs execute
+/// beyond their share because they begin before the window or end after it. `jobs`: cost, period and response time
+/// of each, in ns.
 fn most_of(utilisation_ppm: u64, window_us: u64, jobs: impl Iterator<Item = [u64; 3]>) -> u64 {
     let window = u128::from(window_us) * 1_000;
     let share = (window * u128::from(utilisation_ppm)).div_ceil(1_000_000);
@@ -268,7 +268,7 @@ mod tests {
         );
     }
 
-    /// A core that is half used, by jobs of which one can run for most of a second, or by short ones.
+    /// A core that is half used: by jobs of which one can run for most of a second, or by short jobs.
     #[test]
     fn long_jobs_need_all_of_a_window() {
         const MS: u64 = 1_000_000;
@@ -315,8 +315,8 @@ core = 1
         taut_planner::Planned::make(&model, Vec::new()).plan
     }
 
-    /// A task in a server counts within the server. Beyond the share comes one job of each task or server that runs
-    /// on the core.
+    /// A task in a server counts within the server. To the share the bound adds one job of each task or server that
+    /// runs on the core.
     #[test]
     #[cfg_attr(miri, ignore = "slow: a plan is made; nothing in it is unsafe")]
     fn a_throttle_stops_who_needs_more_than_it_leaves() {
@@ -366,8 +366,8 @@ core = 1
         let mut lost = Guarantees::default();
         lost.lose(Guarantee::Throttle, "taken away");
         assert_eq!(lost.throttle_left(&plan), None);
-        // A thread with a priority loses it when `find` tries a higher one; for a plan without real-time cores
-        // `find` tries none.
+        // A thread with a priority loses that priority when `find` tries a higher one; for a plan without real-time
+        // cores `find` tries no priority.
         let none = Plan { cores: Vec::new(), ..plan.clone() };
         assert!(Guarantees::find(&none).keeps(Guarantee::Priorities));
         // Where the system allows no priority, the lost guarantee was checked above.

@@ -67,7 +67,7 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Reads a regular file. Refuses anything else: a read might never end, or wait for a writer.
+/// Reads a regular file. Refuses anything else: reading it might never end, or wait for a writer.
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     match std::fs::metadata(path)?.is_file() {
         true => std::fs::read(path),

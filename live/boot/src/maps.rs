@@ -24,11 +24,11 @@ pub struct Maps {
 /// Why the planned memory is not available.
 #[derive(Debug)]
 pub enum MapError {
-    /// The system does not have that much.
+    /// The system does not have that much memory.
     System(taut_sys::Error),
     /// The segment cannot be made or published.
     Segment(taut_segment::Error),
-    /// A region lies outside of its map: it is not from the plan for which the maps were taken.
+    /// A region lies outside of its map: the region is not from the plan for which the maps were taken.
     Outside(String),
 }
 
@@ -107,7 +107,7 @@ impl Maps {
         Ok(unsafe { Memory::from_raw(base, size) })
     }
 
-    /// The start of a channel's region, and its size in bytes; the region is zero until somebody writes there.
+    /// The start of a channel's region, and the region's size in bytes; it holds zeros until somebody writes there.
     ///
     /// # Errors
     /// [`MapError::Outside`].

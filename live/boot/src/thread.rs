@@ -23,7 +23,7 @@ pub struct ThreadPlacement {
 
 /// Places the calling thread: pins it, sets its priority, and makes its stack present.
 ///
-/// It does not try again for guarantees that are already lost: those were reported once.
+/// Does not try again for guarantees that are already lost: boot has reported them once.
 ///
 /// # Errors
 /// The system's error, if the system refuses what a guarantee still promises.
