@@ -17,7 +17,7 @@ use crate::{Refused, Spread};
 const KIB: usize = 16;
 const WORDS: usize = KIB * 128;
 
-/// Generous upper bound on the time to write and copy all of it once.
+/// Generous upper bound on the time to write and copy all words once.
 const TAKES: Duration = Duration::from_micros(100);
 
 const WRITE: u8 = 0;
@@ -25,7 +25,7 @@ const COPY: u8 = 1;
 const DONE: u8 = 2;
 
 /// Measures, `count` times, how long one CPU takes to copy 1 KiB that another CPU wrote last. If `writer` is the same
-/// CPU, it copies what its own caches hold.
+/// CPU as `reader`, that CPU copies what its own caches hold.
 ///
 /// # Errors
 /// The system's, if a CPU does not exist or `SCHED_FIFO` is not permitted; [`Refused::Starved`] if others keep one of
@@ -71,8 +71,8 @@ pub fn copies(reader: u16, writer: u16, count: usize) -> Result<Spread, Refused>
             })
             .map_err(Refused::from)
             .and_then(|reads| {
-                // Otherwise the reader would wait for a writer that could not get to its CPU and priority, until its
-                // time is over.
+                // Without `DONE`, the reader would wait until the time of the measurement is over for a writer that
+                // could not get to its CPU and priority.
                 crew.wait_for(|| reads.has_ended() || writes.has_ended());
                 turn.store(DONE, Ordering::Release);
                 crew.joined(reads)

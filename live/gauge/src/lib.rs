@@ -10,15 +10,16 @@
 //! | [`switches`] | the wake of a more urgent thread of the core | its first instruction | `context-switch` |
 //! | [`copies`] | 1 KiB that another core wrote last | copied | `copy` |
 //!
-//! A bound must hold for the greatest of all delays, and no measurement finds that one: a machine that stalls once a
-//! day shows it once a day. So [`Spread`] keeps all samples, and a caller that takes a quantile of them as an
-//! overhead can see how many samples exceed it ([`Spread::above`]). A recorded run has a probe on every core, which
-//! distinguishes such stalls from delays that taut itself causes.
+//! A bound must hold for the greatest of all delays, and no measurement finds the greatest delay: a machine that stalls
+//! once a day shows the stall once a day. So [`Spread`] keeps all samples, and a caller that takes a quantile of them
+//! as an overhead can see how many samples exceed it ([`Spread::above`]). A recorded run has a probe on every core,
+//! which distinguishes such stalls from delays that taut itself causes.
 //!
 //! Every function leaves the CPUs and priority of the calling thread unchanged and starts threads of its own, pinned
-//! and under `SCHED_FIFO`. If other threads keep a CPU for themselves, these threads never take their samples. So a
-//! measurement that takes [`PATIENCE`] longer than it would undisturbed is given up, and its threads end on another
-//! CPU. A measurement therefore ends in bounded time as long as the calling thread gets some CPU time.
+//! and under `SCHED_FIFO`. If other threads keep a CPU for themselves, these threads never take their samples. So the
+//! calling thread gives up a measurement that takes [`PATIENCE`] longer than it would undisturbed, and the measuring
+//! threads end on another CPU. A measurement therefore ends in bounded time as long as the calling thread gets some
+//! CPU time.
 
 mod copies;
 mod releases;

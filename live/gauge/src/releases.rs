@@ -14,7 +14,7 @@ use crate::{Refused, Spread};
 /// Time between two releases: not a multiple of 1 ms, so that they drift against activity that recurs every
 /// millisecond.
 const PERIOD_NS: u64 = 1_030_000;
-/// Bytes that one system call maps and another unmaps: long calls, during which a kernel that cannot be preempted
+/// Bytes that one system call maps and another unmaps. The calls are long: meanwhile a kernel that cannot be preempted
 /// makes a more urgent thread wait.
 const MAP_BYTES: usize = 1 << 20;
 
@@ -44,7 +44,7 @@ pub fn releases_beside_calls(cpu: u16, count: usize) -> Result<Spread, Refused> 
     std::thread::scope(|scope| {
         let other = crew.post(scope, cpu, ORDINARY, || {
             while !done.load(Ordering::Relaxed) {
-                // Where memory is short, other calls are long; this one fails, and the loop makes it again.
+                // Where memory is short, other calls are long; this call fails, and the loop makes it again.
                 drop(memory::map_anonymous(MAP_BYTES));
                 if !called.swap(true, Ordering::Relaxed) {
                     crew.wake();
@@ -64,7 +64,7 @@ pub fn releases_beside_calls(cpu: u16, count: usize) -> Result<Spread, Refused> 
 }
 
 fn late(crew: &Crew, count: usize) -> Spread {
-    // Written once, so that no release pays for a page fault.
+    // The vector is written here, so that no release takes a page fault.
     let mut late = vec![1_u64; count.max(1)];
     let mut due_ns = clock::monotonic_ns() + 10 * PERIOD_NS;
     for late in &mut late {
@@ -74,7 +74,7 @@ fn late(crew: &Crew, count: usize) -> Spread {
         clock::sleep_until(due_ns);
         let now_ns = clock::monotonic_ns();
         *late = now_ns.saturating_sub(due_ns);
-        // A release that was missed entirely is part of this one's lateness, not a sample of its own.
+        // A release that was missed entirely is part of this release's lateness, not a sample of its own.
         due_ns += PERIOD_NS * (1 + *late / PERIOD_NS);
     }
     Spread::of(late).expect("at least one")

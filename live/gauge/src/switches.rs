@@ -52,7 +52,7 @@ pub fn switches(cpu: u16, count: usize) -> Result<Spread, Refused> {
             for _ in 0..count.max(1) {
                 wake(AWAKE);
                 // The urgent thread runs on this core before this thread continues. Where priorities do not take
-                // effect, that takes longer.
+                // effect, this thread waits longer.
                 while word.load(Ordering::Acquire) != ASLEEP && !crew.is_given_up() {
                     std::thread::yield_now();
                 }

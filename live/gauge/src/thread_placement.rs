@@ -19,13 +19,13 @@ pub(crate) const SERVES: Option<u8> = Some(10);
 /// all real-time threads.
 pub(crate) const ORDINARY: Option<u8> = None;
 
-/// How much longer than undisturbed a measurement may take before it is given up.
+/// How much longer than undisturbed a measurement may take before the calling thread gives it up.
 pub const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Why there is no figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// The system does not permit it, or the CPU does not exist.
+    /// The system does not permit the measurement, or the CPU does not exist.
     System(Error),
     /// The threads that measure did not get enough time on the CPU: other threads keep it.
     Starved,
@@ -48,7 +48,7 @@ impl From<Error> for Refused {
     }
 }
 
-/// The threads of one measurement, and the instant at which it is given up.
+/// The threads of one measurement, and the instant at which the calling thread gives it up.
 pub(crate) struct Crew {
     until: Instant,
     given_up: AtomicBool,
@@ -56,7 +56,7 @@ pub(crate) struct Crew {
     waits: Thread,
 }
 
-/// A thread at its CPU and priority, which ends with its result.
+/// A thread on its CPU and at its priority, which ends with a result.
 pub(crate) struct Posted<'s, T> {
     thread: ScopedJoinHandle<'s, Result<T, Error>>,
     ended: Arc<AtomicBool>,
@@ -83,7 +83,7 @@ impl Drop for Ending<'_> {
 }
 
 impl Crew {
-    /// For a measurement that takes `takes` if undisturbed.
+    /// The crew of a measurement that takes `takes` if undisturbed.
     pub(crate) fn new(takes: Duration) -> Self {
         let now = Instant::now();
         let until = now.checked_add(takes).and_then(|end| end.checked_add(PATIENCE));
@@ -120,14 +120,14 @@ impl Crew {
         let body = move || {
             let _ending = ending;
             self.tids().push(thread::tid());
-            // Sets the priority first: on that CPU, an ordinary thread may not get to run and ask for it.
+            // Sets the priority first: on that CPU, an ordinary thread may not get to run and ask for the priority.
             match priority {
                 Some(priority) => thread::set_fifo(priority)?,
                 None => thread::set_other()?,
             }
             thread::set_affinity(&[cpu])?;
             thread::prefault_stack(64 << 10);
-            // The thread exits with its priority. Without it, it might not get the CPU time that exiting takes.
+            // The thread keeps its priority until it exits: an ordinary thread might not get the CPU time to exit.
             Ok(work())
         };
         let thread = Builder::new().name("taut-gauge".into()).spawn_scoped(scope, body).map_err(|error| {
@@ -136,12 +136,12 @@ impl Crew {
         Ok(Posted { thread, ended })
     }
 
-    /// Waits for the result of a thread. When the patience is used up, gives the measurement up. Passes on the panic
+    /// Waits for the result of a thread. When [`PATIENCE`] is used up, gives the measurement up. Passes on the panic
     /// of a thread that panicked.
     pub(crate) fn joined<T>(&self, posted: Posted<'_, T>) -> Result<T, Refused> {
         self.wait_for(|| posted.has_ended());
-        // Only some instructions are left, if the thread gets to them. A thread that moves to its CPU after the crew
-        // was given up is moved away again.
+        // The thread has only some instructions left, if it gets to run them. If a thread moves to its CPU after the
+        // measurement was given up, this loop moves it away again.
         while !posted.thread.is_finished() {
             if self.is_over() {
                 self.give_up();
@@ -152,8 +152,8 @@ impl Crew {
         if self.is_given_up() { Err(Refused::Starved) } else { Ok(found) }
     }
 
-    /// Waits until `so` holds, of which [`Self::wake`] notifies, or until the patience is used up. It does not poll
-    /// in between: that would disturb the measurement.
+    /// Waits until `so` holds, or until [`PATIENCE`] is used up. Checks `so` when [`Self::wake`] is called, and does
+    /// not poll in between: polling would disturb the measurement.
     pub(crate) fn wait_for(&self, so: impl Fn() -> bool) {
         while !so() && !self.is_given_up() {
             let left = self.until.saturating_duration_since(Instant::now());
