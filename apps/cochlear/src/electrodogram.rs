@@ -3,9 +3,9 @@
 
 //! The electrodogram: which electrode was driven when, and how strongly. One self-contained SVG.
 //!
-//! Time runs right, electrode 1 (base, high tones) is on top, electrode 22 (apex) at the bottom, so it reads like
-//! a spectrogram. Colour is the level's place between threshold and comfort. Long recordings are drawn in
-//! at most [`COLUMNS`] columns, each showing the largest level in it; equal neighbours share one
+//! Time runs right, electrode 1 (base, high tones) is on top, electrode 22 (apex) at the bottom, so the picture reads
+//! like a spectrogram. Colour is the level's place between threshold and comfort. Long recordings are drawn in
+//! at most [`COLUMNS`] columns, each showing the largest level of its time; equal neighbours share one
 //! rectangle, so ten seconds of speech take about 200 KB.
 
 use std::fmt::Write as _;
@@ -35,8 +35,8 @@ const RAMP: [[u8; 3]; 7] = [
     [252, 253, 191],
 ];
 
-/// Draws the frames, one after the other as they come (a missing frame is not drawn as a pause: the
-/// [inspection](crate::inspection) counts those). `title` may hold any text.
+/// Draws the frames, one after the other as they come. A missing frame is not drawn as a pause; the
+/// [inspection](crate::inspection) counts missing frames. `title` may hold any text.
 pub fn render(frames: &[Stimulation], map: &Map, title: &str) -> String {
     let seconds = frames.len() as f64 * FRAME_SAMPLES as f64 / f64::from(SAMPLE_RATE);
     let mut svg = String::with_capacity(1 << 18);

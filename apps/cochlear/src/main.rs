@@ -30,7 +30,7 @@ use crate::output::Output;
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// Failure code: a frame could not be passed on because its reader is behind.
+/// Failure code: a task could not pass a frame on because the frame's reader is behind.
 const FRAME_LOST: u32 = 1;
 
 /// Takes the next frame of the source, as a microphone's driver would.
@@ -66,7 +66,7 @@ impl Task for Processing<'_> {
         let Some(sound) = self.audio.receive(job) else {
             return Ok(());
         };
-        // Any value that a client wrote comes out in range.
+        // `sanitised` brings any value that a client wrote into range.
         let settings = self.settings.latest(job).unwrap_or_default().sanitised();
         let mut stimulation = Stimulation::silent(self.frame);
         self.processor.process(&sound.0, settings, &mut stimulation.levels);

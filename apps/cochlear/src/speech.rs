@@ -3,7 +3,7 @@
 
 //! Sound from a WAV file, frame by frame.
 //!
-//! The file is read and checked whole before the first frame is asked for, so a defect is an error at the
+//! The whole file is read and checked before the caller asks for the first frame, so a defect is an error at the
 //! start and never a glitch in the middle. One minute takes 1.9 MB.
 
 use std::fmt;
@@ -50,7 +50,7 @@ impl Speech {
     fn read(source: impl Read, path: &Path) -> Result<Self, SpeechError> {
         let unreadable = |reason: String| SpeechError::Unreadable { path: path.to_owned(), reason };
         let mut reader = hound::WavReader::new(source).map_err(|error| match error {
-            // Not from the system, thus from hound: it ran out of bytes.
+            // An error without a number of the system is hound's own: the bytes ended too early.
             hound::Error::IoError(e) if e.raw_os_error().is_none() => {
                 unreadable("the header ends early".into())
             }
@@ -90,7 +90,7 @@ impl Speech {
         Self { samples, position: 0, repeat: false }
     }
 
-    /// Starts again at the end, without a gap, instead of ending. (No effect on a recording without samples.)
+    /// At its end the recording starts again, without a gap. (No effect on a recording without samples.)
     #[must_use]
     pub fn repeated(mut self) -> Self {
         self.repeat = true;
@@ -102,7 +102,7 @@ impl Speech {
         &self.samples
     }
 
-    /// RMS level where a full-scale sine is `full_scale_db` (dB SPL); −∞ for silence.
+    /// RMS level (dB SPL) if a full-scale sine has the level `full_scale_db` (dB SPL); −∞ for silence.
     pub fn level_db_spl(&self, full_scale_db: f64) -> f64 {
         let power: f64 = self.samples.iter().map(|&s| f64::from(s).powi(2)).sum();
         let mean = power / self.samples.len().max(1) as f64 / 32_768.0_f64.powi(2);

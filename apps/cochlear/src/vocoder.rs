@@ -12,8 +12,8 @@
 //! of 64 samples, so the result aligns with the original. It does not know the volume: a lower volume sounds softer,
 //! as it does for the wearer. It does not undo the gain control.
 //!
-//! The whole is scaled to a peak of −3 dB of full scale. What an implant's wearer hears is not known; this shows what
-//! information is left.
+//! The vocoder scales the whole to a peak of −3 dB of full scale. What an implant's wearer hears is not known; the
+//! sound shows what information is left.
 
 use std::path::Path;
 

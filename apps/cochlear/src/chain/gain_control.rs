@@ -8,13 +8,13 @@
 //! L[n] = L[n−1] + a (m[n] − L[n−1])                    a = attack if m > L, else release
 //! y[n] = x[n] · min(1, K / L[n])                       K knee: peak of speech at the comfort level
 //! ```
-//! Below the knee nothing changes; above it compression is infinite, because the knee already is the
-//! level that reaches comfort: anything louder would be clipped by the loudness growth anyway, band by
-//! band, which distorts the spectrum where the limiter keeps it.
+//! Below the knee nothing changes. Above it compression is infinite, because the knee already is the
+//! level that reaches comfort. The loudness growth would clip anything louder anyway, band by band: that
+//! distorts the spectrum, and the limiter keeps it.
 //!
 //! Times are those of IEC 60118-2 on a 25 dB step: attack from the step up until the output is within 2 dB
-//! of its steady level, release likewise on the step down. The step is taken between the knee and 25 dB
-//! above it, and τ solved from the exponential: with d = 10^(25/20) and e = 10^(2/20),
+//! of its steady level, release likewise on the step down. The step lies between the knee and 25 dB above
+//! it, and the exponential gives τ: with d = 10^(25/20) and e = 10^(2/20),
 //! ```text
 //! attack   d / (d − (d − 1) q) = e     q = exp(−t/τ)      t = 1.524 τ
 //! release  1 + (d − 1) q = e           (t less the 2 ms of peak hold)   t = 4.172 τ
@@ -72,7 +72,7 @@ impl GainControl {
         for (magnitude, sample) in m[HOLD - 1..].iter_mut().zip(samples.iter()) {
             *magnitude = sample.abs();
         }
-        // The maximum over 32 by five doublings; each pass reads the values that the one before it wrote.
+        // The maximum over 32 by five doublings; each pass reads the values that the previous pass wrote.
         let mut peaks = *m;
         let mut reach = 1;
         while reach < HOLD {

@@ -46,7 +46,7 @@ const FULL_SCALE: f32 = 32_768.0;
 
 /// The whole chain with its state and buffers (about 5 KiB and the FFT's tables).
 ///
-/// Holding one proves that its parameters are valid and that everything it needs is allocated.
+/// Holding a processor proves that its parameters are valid and that everything it needs is allocated.
 pub struct Processor {
     pre_emphasis: Option<PreEmphasis>,
     gain_control: GainControl,
@@ -64,7 +64,7 @@ pub struct Processor {
 }
 
 impl Processor {
-    /// A processor in the state after endless silence. Allocates; no later operation does.
+    /// Makes a processor in the state after endless silence. Allocates; no later operation allocates.
     pub fn new(params: &Params) -> Self {
         let map = params.map();
         Self {
@@ -90,7 +90,7 @@ impl Processor {
     /// is applied here).
     ///
     /// Progress: no allocation, no lock, no system call; the work is the same for every input up to branches of a few
-    /// instructions. 8 FFTs of 128 points, and 64 logarithms with 8 maxima; measured in `examples/frame_cost.rs`.
+    /// instructions: 8 FFTs of 128 points, and 64 logarithms with 8 maxima. `examples/frame_cost.rs` measures it.
     pub fn process(&mut self, sound: &[i16; FRAME_SAMPLES], settings: Settings, levels: &mut Levels) {
         let settings = settings.sanitised();
         self.convert(sound, settings.sensitivity);
@@ -216,7 +216,7 @@ mod tests {
         // Only the last analysis sees the last sample, at the window's edge where it weighs almost nothing.
         processor.process(&sound, Settings::default(), &mut levels);
         assert_eq!(levels, [0; 176]);
-        // Then it moves through the window, and leaves with the eighth.
+        // The sample then moves through the window, and leaves it with the eighth analysis.
         processor.process(&[0; 128], Settings::default(), &mut levels);
         let active: Vec<usize> = levels.chunks(22).map(|c| c.iter().filter(|&&l| l > 0).count()).collect();
         assert_eq!(active, [8, 8, 8, 8, 8, 8, 8, 0]);

@@ -57,7 +57,7 @@ pub fn pulse_current_ua(level: u8) -> f32 {
     if level == 0 { 0.0 } else { 17.5 * 100_f32.powf(f32::from(level) / 255.0) }
 }
 
-/// Maps sound pressure to sample values. A sine of amplitude ±1.0 (±32768 in the file) is `full_scale_db` loud.
+/// Maps sound pressure to sample values. A sine of amplitude ±1.0 (±32768 in the file) has the level `full_scale_db`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Calibration {
     /// Level of a full-scale sine (dB SPL).
@@ -79,7 +79,7 @@ impl Calibration {
         decibels(self.comfort_db - self.full_scale_db + self.crest_db) * std::f64::consts::FRAC_1_SQRT_2
     }
 
-    /// The same within one band: this envelope should reach comfort.
+    /// The peak amplitude of this speech within one band: this envelope should reach comfort.
     pub fn band_peak(&self) -> f64 {
         self.speech_peak() * decibels(-self.bandwidth_db)
     }
@@ -108,8 +108,8 @@ pub struct Params {
 }
 
 impl Params {
-    /// The wearer's map with everything else as in a clinic: the default calibration, a loudness growth from
-    /// it with Q = 20 %, 8 maxima, no pre-emphasis, gain control with 5 ms attack and 75 ms release.
+    /// The wearer's map with everything else as in a clinic: the default calibration, the loudness growth of that
+    /// calibration with Q = 20 %, 8 maxima, no pre-emphasis, gain control with 5 ms attack and 75 ms release.
     pub fn new(map: Map) -> Self {
         let calibration = Calibration::default();
         Self {
@@ -121,7 +121,7 @@ impl Params {
         }
     }
 
-    /// With another calibration, and loudness growth from its dynamic range: this replaces a growth that was set
+    /// With another calibration, and the loudness growth of its dynamic range, which replaces a growth that was set
     /// before.
     ///
     /// # Errors

@@ -123,7 +123,7 @@ fn bars(buffer: &mut Buffer, area: Rect, screen: &Screen, now: Duration) {
     buffer.set_string(x, y, text, Style::from(Color::DarkGray));
 }
 
-/// Colour of a bar by its height; height says the same, so colour is never alone.
+/// Colour of a bar by its height. The height shows the same, so no information is in the colour alone.
 fn shade(part: f32) -> Color {
     match part {
         p if p < 0.45 => Color::Blue,
@@ -185,7 +185,7 @@ mod tests {
         terminal.backend().to_string()
     }
 
-    /// Levels rise from electrode 1 to 22; one frame later only every third still sounds.
+    /// Levels rise from electrode 1 to 22; one frame later only every third electrode still sounds.
     fn speaking() -> Screen {
         let mut screen = Screen::new(Map::default(), None);
         for frame in [1233, 1239] {

@@ -12,7 +12,7 @@ use super::{Action, Connection, Failure, Link, Screen};
 
 /// The time of a loop; tests replace it.
 pub trait Clock {
-    /// Waits a moment, then gives the time since the start.
+    /// Waits a moment, then returns the time since the start.
     fn tick(&mut self) -> Duration;
 }
 
@@ -36,12 +36,12 @@ impl Clock for RealClock {
 
 /// Watches `link` for `length` (`None`: until the output closes) and writes lines such as
 /// `{"connection":"attached","frame":12,"levels":[0,…22 of them, electrode 1 first],"sensitivity":null,"skipped":0,
-/// "t_ms":104,"torn":0,"v":1,"volume":0.5}`; settings are null while none were given. Returns whether the link ever
-/// was attached.
+/// "t_ms":104,"torn":0,"v":1,"volume":0.5}`; settings are null until the screen has some. Returns whether the link
+/// ever was attached.
 ///
 /// # Errors
-/// An error of the output, but a closed pipe ends the watch in order. A refusal of the link, if looking again is of
-/// no use.
+/// An error of the output, except a closed pipe, which ends the watch in order. A refusal of the link, if looking
+/// again is of no use.
 pub fn headless(
     link: &mut impl Link,
     mut screen: Screen,

@@ -8,9 +8,9 @@ use std::time::Duration;
 use super::{Connection, Observation};
 use crate::{ELECTRODES, Map, Settings};
 
-/// How long a peak stands before it falls.
+/// How long a peak mark stands before it falls.
 const HOLD: Duration = Duration::from_millis(800);
-/// Current levels per second that it then falls.
+/// By how many current levels per second a peak falls after that.
 const FALL_PER_SECOND: f32 = 60.0;
 /// The volume step of one key press.
 const VOLUME_STEP: f32 = 0.05;
@@ -56,7 +56,7 @@ pub struct Screen {
     pub(super) torn: u64,
     pub(super) levels: [u8; ELECTRODES],
     pub(super) peaks: [Peak; ELECTRODES],
-    /// Set once the wearer chose something: a screen that only looks leaves the application's settings alone.
+    /// Set once the wearer has chosen settings: a screen that only looks leaves the application's settings alone.
     pub(super) chosen: Option<Settings>,
 }
 
@@ -144,7 +144,7 @@ impl Screen {
         if self.connection == Connection::Attached { Action::Send(settings) } else { Action::None }
     }
 
-    /// The settings shown: the wearer's, or the defaults while nothing was chosen.
+    /// The settings that the screen shows: the wearer's, or the defaults until the wearer chooses some.
     pub fn settings(&self) -> Settings {
         self.chosen.unwrap_or_default()
     }
