@@ -26,7 +26,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An output of a block, and the number of the job that gave it.
+/// An output of a block, and the number of the job that computed it.
 pub type Value = (u64, u64);
 
 /// A block of the model: a task of the manifest.
@@ -40,7 +40,7 @@ pub struct Block {
     pub reads: &'static [(&'static str, bool)],
     /// The signal that it writes, if any.
     pub gives: Option<&'static str>,
-    /// How long it executes on purpose, in µs. It reads its inputs before that, and again after.
+    /// How long a job executes on purpose, in µs. The job reads its inputs before that, and again after.
     pub takes_us: u64,
 }
 
@@ -84,7 +84,7 @@ pub const BLOCKS: &[Block] = &[
     },
 ];
 
-/// The output of a job: a hash of everything that it knows.
+/// The output of a job: a hash of everything that the job knows.
 pub fn compute(block: usize, job: u64, last: u64, read: impl Iterator<Item = Option<Value>>) -> u64 {
     let mixed = |hash: u64, word: u64| {
         let hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -104,9 +104,9 @@ pub struct Reads {
     pub block: usize,
     /// The job's number.
     pub job: u64,
-    /// By input, before it executed.
+    /// By input, before the job executed.
     pub before: Vec<Option<Value>>,
-    /// By input, after it executed.
+    /// By input, after the job executed.
     pub behind: Vec<Option<Value>>,
 }
 
@@ -191,7 +191,7 @@ pub struct Comparison {
     pub reads: u64,
     /// How many of these values differ from the model's.
     pub different: u64,
-    /// The first of them in order of time, in words.
+    /// The first different value in order of time, in words.
     pub first: Option<String>,
 }
 
@@ -270,7 +270,7 @@ mod tests {
         let blocks = [block("slow", 2, &[], "x"), block("direct", 1, &[("x", false)], "y")];
         let model = interpret(&blocks, 5, &gone(&[(0, 1), (1, 3)]));
         let job = |job: u64| model[&(1, job)][0].map(|(_, job)| job);
-        // `slow` never gave its second value.
+        // `slow` never wrote its second value.
         assert_eq!([0, 1, 2, 4].map(job), [Some(0), Some(0), Some(0), Some(2)]);
         assert!(!model.contains_key(&(1, 3)) && !model.contains_key(&(0, 1)));
         // A run with missing jobs is compared with the model without the same jobs.
@@ -284,7 +284,7 @@ mod tests {
         let run: Vec<Reads> = interpret(BLOCKS, 200, &dropped).iter().map(reads).collect();
         let same = compare(&run);
         assert_eq!((same.jobs, same.dropped, same.different), (89, 2, 0), "{same:?}");
-        // A run that behaved as if they had not been dropped is found.
+        // The comparison finds a run that behaved as if these jobs had not been dropped.
         let run: Vec<Reads> = interpret(BLOCKS, 200, &BTreeSet::new()).iter().map(reads).collect();
         let without: Vec<Reads> =
             run.into_iter().filter(|reads| !dropped.contains(&(reads.block, reads.job))).collect();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! The blocks of the model as tasks. When all have ended, the program compares every value that any of them read with
-//! the model's. It exits with 1 if one differs.
+//! The blocks of the model as tasks. When all tasks have ended, the program compares every value that a task read with
+//! the model's value. It exits with 1 if a value differs.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,17 +26,17 @@ taut::payload! {
     }
 }
 
-/// How much of a run is kept for the comparison, in ms. Later jobs are not compared.
+/// How much of a run the program keeps for the comparison, in ms. It does not compare later jobs.
 const KEPT_MS: u64 = 20_000;
 /// The most inputs that a block has.
 const INPUTS_MAX: usize = 6;
-/// Failure code: a value could not be published, which nothing explains.
+/// Failure code: a task could not publish a value. No cause of that is known.
 const NOT_PUBLISHED: u32 = 1;
 
 /// The signal that drives the machine.
 const ACTUATES: &str = "moment";
 
-/// What a job has read, as kept for the comparison: its number, and its inputs, read twice.
+/// What a job has read, as the program keeps it for the comparison: the job's number, and its inputs, read twice.
 #[derive(Clone, Copy)]
 struct Held {
     job: u64,
@@ -120,7 +120,7 @@ impl Task for Running<'_> {
 }
 
 fn set_up(app: &mut App<'_>) -> Result<(), Error> {
-    // Holds whatever ends the application, and needs nothing but the register.
+    // This works whatever ends the application, and needs nothing but the register.
     app.safe_state(|| SET_POINT.store(AT_REST, Ordering::Relaxed))?;
     for (at, block) in BLOCKS.iter().enumerate() {
         app.task(block.name, |create| Running::new(create, at))?;
