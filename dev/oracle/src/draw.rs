@@ -6,7 +6,7 @@
 //! ```text
 //! cores       1 to 4, with 1 to 6 tasks each
 //! load        30 to 95 % of each core, in one set of four 90 to 100 %; cut at uniform points, so that all ways to
-//!             share it are as likely
+//!             share it are equally likely
 //! T           log-uniform by octaves from 1 to 128 ms in whole microseconds, or one of 1, 2, 5, ... 100 ms
 //! D           T; or from half way between C and T up to T; without global resources also up to 3 T
 //! J           in one set of three up to a fifth of T for half of the tasks
@@ -84,7 +84,7 @@ pub(crate) struct Requirements {
     /// The load of a core, least and most, in percent.
     pub(crate) load: (u64, u64),
     pub(crate) shares: Shares,
-    /// Resources that all cores may use. The users of some may all happen to be on one core.
+    /// Resources that all cores may use. All users of such a resource may happen to be on one core.
     pub(crate) global: u64,
     /// The least and the most resources of each core alone; drawn only if there are global resources too.
     pub(crate) local: (u64, u64),
@@ -233,7 +233,7 @@ impl Shape {
     }
 }
 
-/// Gives priorities by deadline, or at random; one to each task, or to two.
+/// Gives priorities by deadline, or at random: each priority to one task, or each to two tasks.
 fn set_priorities(draw: &mut Draw, all: &mut [SetTask]) {
     let at_random = draw.chance(20);
     let mut order: Vec<(u64, usize)> = all
@@ -261,7 +261,7 @@ fn segments(draw: &mut Draw, rest: u64, requests: &[Request], own: u64) -> Vec<S
             sections.insert(place, (vec![request.resource], section));
         }
     }
-    // 2. Move some sections into the one that follows them.
+    // 2. Move some sections into the section that follows them.
     let mut at = 0;
     while at + 1 < sections.len() {
         let may = |held: &[usize]| held.iter().all(|&resource| resource as u64 >= own);

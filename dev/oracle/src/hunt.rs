@@ -3,9 +3,9 @@
 
 //! Searches for runs that exceed a claimed bound of a random set, by the search of the simulator.
 //!
-//! Each new set gets the same number of search steps under each rule. After that the hunt spends twice as many on the
-//! kept set whose run came nearest to a bound that no run has reached yet. Every rule has its own list of such sets,
-//! so that no rule takes all of the time.
+//! Each new set gets the same number of search steps under each rule. After that the hunt spends twice as many steps
+//! on the kept set whose run came nearest to a bound that no run has reached yet. Every rule has its own list of such
+//! sets, so that no rule takes all of the time.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write as _};
@@ -37,9 +37,9 @@ const STEPS_BACK: u32 = 16;
 const KEPT: usize = 24;
 /// By how much each return in vain lowers a set's rank, in thousandths.
 const IN_VAIN: u64 = 5;
-/// How many failures are printed; the rest are only counted.
+/// How many failures the hunt prints; it only counts the rest.
 const TOLD: usize = 20;
-/// How often progress is printed: on a terminal, and elsewhere.
+/// How often the hunt prints its progress: on a terminal, and elsewhere.
 const TELL: [Wall; 2] = [Wall::from_secs(2), Wall::from_secs(60)];
 
 /// A set under a rule, and the search for a run of it that exceeds a bound.
@@ -48,9 +48,9 @@ struct Quarry {
     set: TaskSet,
     protocol: Protocol,
     hunt: Hunt,
-    /// How often the hunt returned to it without coming nearer.
+    /// How often the hunt returned to this set without coming nearer.
     in_vain: u64,
-    /// How many witnesses have been printed, and whether a run that ended as none should has been printed.
+    /// How many witnesses the hunt has printed, and whether it has printed a run that ended as no run should.
     reported: (usize, bool),
 }
 
@@ -78,7 +78,7 @@ struct Party<'a> {
     failures: usize,
 }
 
-/// Hunts and prints the results. Returns whether no bound was exceeded or, with a canary, whether one was.
+/// Hunts and prints the results. Returns whether no bound was exceeded or, with a canary, whether a bound was exceeded.
 pub(crate) fn run(settings: &Settings<'_>) -> Result<bool, String> {
     let begin = Instant::now();
     let mut party = Party {
@@ -256,7 +256,7 @@ impl Party<'_> {
 }
 
 impl Quarry {
-    /// Hunts the least of all claimed bounds: a run that exceeds another one exceeds this one too.
+    /// Hunts the least of all claimed bounds: a run that exceeds any of them exceeds the least bound too.
     fn new(seed: u64, set: TaskSet, protocol: Protocol) -> Result<Self, String> {
         let least = |at: usize| protocol.claims.iter().filter_map(|claim| claim.limit(&set, at)).min();
         let limits: Vec<Option<Duration>> = (0..set.tasks().len()).map(least).collect();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Compares measured responses with their bounds, and decides whether the machine is to blame for those above.
+//! Compares measured responses with their bounds, and decides whether the machine is to blame for the responses above.
 //!
-//! Let S be how long the core has stalled in all since it last had nothing to do. Without these stalls a job would
-//! have completed at an instant f, at its bound at the latest. It completes later by S, and by the costs of the jobs
-//! that arrive from f until its completion and go before it. A job that completes above its bound is excused only if
-//! there is such an f: the bound, or the arrival of one of these jobs.
+//! Let S be the total time for which the core has stalled since it last had nothing to do. Without these stalls a job
+//! would have completed at an instant f, at its bound at the latest. The job completes later than f by S, and by the
+//! costs of the jobs that arrive from f until its completion and go before it. A job that completes above its bound is
+//! excused only if there is such an f: the bound, or the arrival of one of these jobs.
 //!
 //! Where cores wait for each other, a stall of any of them counts, and an arrival on any of them.
 
@@ -124,8 +124,8 @@ impl Run<'_> {
         }
     }
 
-    /// Arrival and cost of the jobs that arrive before a job completes, at its own cost after its arrival at the
-    /// earliest, and go before it.
+    /// Arrival and cost of the jobs that go before a job, and that arrive between its arrival plus its own cost and
+    /// its completion.
     fn more_urgent(&self, response: &Response) -> Vec<(u64, u64)> {
         let Proven { set, costs, .. } = self.proven;
         let Response { task, arrival_ns, end_ns, .. } = *response;
@@ -141,8 +141,8 @@ impl Run<'_> {
     }
 }
 
-/// The latest instant at which a job completes that would have completed by `bound_ns`, with the stalls and the jobs
-/// in `come` (arrival and cost) that come in between.
+/// The latest completion, with the stalls and the jobs in `come` (arrival and cost) that come in between, of a job that
+/// would otherwise have completed by `bound_ns`.
 fn latest(come: &[(u64, u64)], bound_ns: u64, stalled_ns: u64) -> u64 {
     let after = |first: usize, done: u64| {
         let mut end = done + stalled_ns;

@@ -75,7 +75,7 @@ pub(crate) struct Proven {
 /// How many sets are drawn until one is accepted. The overhead of each request of a global resource is long beside
 /// short periods, so few sets with such resources are accepted.
 const DRAWN_MAX: u64 = 400;
-/// How many accepted sets the best is chosen from, where cores share resources.
+/// Where cores share resources, the best of this many accepted sets is executed.
 const ACCEPTED: u64 = 8;
 /// The highest load of a core in the first set that is drawn, and in the last, in percent.
 const LOAD: (u64, u64) = (70, 30);
@@ -109,7 +109,7 @@ impl Kind {
     }
 
     /// Draws sets of this kind, with ever less load, until some are accepted with the machine's overheads. Returns
-    /// the one whose jobs wait most for resources that other cores hold; none if no set is accepted.
+    /// the set whose jobs wait most for resources that other cores hold; none if no set is accepted.
     pub(crate) fn proven(&self, draw: &mut Draw, add: &Overheads) -> Result<Option<Proven>, String> {
         let of = if self.has_global() { ACCEPTED } else { 1 };
         let (mut best, mut accepted): (Option<(u128, Proven)>, _) = (None, 0);

@@ -22,8 +22,8 @@ const PIECE: usize = 16 << 10;
 /// Rounds of copying between two system calls. A call takes half a millisecond, in which the thread cannot report
 /// that it has its core.
 const ROUNDS: usize = 16;
-/// An ordinary thread had its core all the time unless two of its clock reads are farther apart; it may have worked
-/// in between.
+/// If two clock reads of an ordinary thread are no farther apart than this, the thread had its core all the time in
+/// between; it may have worked there.
 const THERE_NS: u64 = 20_000;
 /// The longest stretch of time that is recorded at once.
 const STRETCH_NS: u64 = 100_000;

@@ -5,8 +5,8 @@
 //! on this machine in the same run; executes them on threads; and replays the records in the simulator.
 //!
 //! Each set contains what its kind is about: a resource of several tasks, or of several cores. Where cores share
-//! resources, the set is, of several accepted ones, the one whose jobs wait most for another core. Half of the sets
-//! begin with all their tasks at once.
+//! resources, the campaign draws several accepted sets and takes the set whose jobs wait most for another core. Half
+//! of the sets begin with all their tasks at once.
 //!
 //! A set fails if the recorded events are not those of the simulation, if a job is lost, if two jobs are in a section
 //! at once, or if a response is above its bound by more than the observed stalls of the machine explain
@@ -90,7 +90,7 @@ struct Row {
 }
 
 impl Row {
-    /// Adds a set that ran; `events` is how many of it were compared with the simulation.
+    /// Adds a set that ran; `events` is the number of its events that were compared with the simulation.
     fn add(&mut self, ran: &Ran, events: u64, judged: &Judged) {
         self.sets += 1;
         self.jobs += ran.completed;
@@ -119,12 +119,12 @@ struct Found {
     reported: Vec<String>,
 }
 
-/// How many seeds are tried for each set that is asked for.
+/// How many seeds the campaign tries for each set that the command line asks for.
 const DRAWN_EACH: u64 = 30;
 /// How a run of the campaign ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// It ran: whether nothing failed or, with a canary, whether the mistake was caught.
+    /// It executed sets; true if nothing failed or, with a canary, if the campaign caught the mistake.
     Ran(bool),
     /// It executed nothing: this user may not create real-time threads.
     NotExecuted,
@@ -157,18 +157,18 @@ enum What {
 type Failure = (What, String);
 
 /// The most responses above their bound that stalls of the machine may excuse, in thousandths of all judged
-/// responses. On a virtual machine with two processors it was 16 of 26,508. With more than this, the bounds are
-/// compared with a machine that hardly runs.
+/// responses. On a virtual machine with two processors, stalls excused 16 of 26,508. With more than this limit, the
+/// machine hardly runs, and a comparison with the bounds says nothing.
 const EXCUSED_MAX: u64 = 20;
 /// The most sets that may run beside real-time threads of other processes, in hundredths. Such a set is judged by its
 /// decisions alone.
 const DISTURBED_MAX: u64 = 50;
-/// The fewest sets that must be schedulable on this machine, in hundredths of those asked for.
+/// The fewest sets that must be schedulable on this machine, in hundredths of the sets asked for.
 const EXECUTED_MIN: u64 = 50;
 
-/// How many failures are printed; the rest are only counted.
+/// How many failures the campaign prints; it only counts the rest.
 const TOLD: usize = 40;
-/// How many of these may come from one set.
+/// How many of the printed failures may come from one set.
 const TOLD_OF_SET: usize = 2;
 
 /// Runs the campaign and prints the results.
@@ -207,7 +207,7 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<End, String> {
     Ok(End::Ran(campaign.concluded()))
 }
 
-/// Prints what was measured of this machine, and what it cannot run.
+/// Prints the overheads that were measured on this machine, and the kinds that the machine cannot run.
 fn print_circumstances(cores: usize, add: &Overheads) {
     let missing: Vec<&str> = KINDS.iter().filter(|kind| kind.cores() > cores).map(|kind| kind.name).collect();
     if !missing.is_empty() {
@@ -240,8 +240,8 @@ struct Campaign<'s> {
 }
 
 impl Campaign<'_> {
-    /// Draws a set from the next seed, and executes it if it is schedulable. Returns whether the seed concerns what
-    /// this campaign asks.
+    /// Draws a set from the next seed, and executes it if it is schedulable. Returns whether this campaign uses the
+    /// kind of set that the seed selects.
     fn next(&mut self, cores: usize) -> Result<bool, String> {
         let seed = self.found.next_seed;
         self.found.next_seed += 1;
@@ -392,7 +392,7 @@ fn wants(rows: &[Row], executed: u64, asked: u64) -> Vec<String> {
     wants
 }
 
-/// Whether a check that is meant to find this canary found it.
+/// Whether one of the checks that must find this canary found it.
 fn is_caught(canary: &str, failed: &[Failure]) -> bool {
     let finds: &[What] = match canary {
         "bounds" => &[What::Exceeded],
@@ -533,7 +533,7 @@ fn read(path: &Path) -> Result<Option<Found>, String> {
     }
 }
 
-/// Writes a new file first and renames it, so that the old one survives if the process is killed.
+/// Writes a new file first and renames it, so that the old file survives if the process is killed.
 fn keep(settings: &Settings<'_>, found: &Found) -> Result<(), String> {
     let Some(path) = settings.state else { return Ok(()) };
     let reported = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());

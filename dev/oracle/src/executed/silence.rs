@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Finds the times in which the machine ran nothing of ours, though there was something to run.
+//! Finds the times in which the machine ran none of our threads, though one of them had something to run.
 //!
 //! ```text
 //! jobs compute    ======|            |=====|   |==============|     |=======
@@ -13,17 +13,17 @@
 //! ```
 //!
 //! A **pause** is a time in which a core has something to run and none of its jobs computes. It may last as long as
-//! is charged for the events in it: each look of the probe, each recorded release, each change of jobs, each lock
-//! ([`Overheads`]). The time beyond that is a **stall**. So is the time by which the probe is later than is charged,
-//! even if a job computes: the machine did not respond.
+//! the charges for the events in it: each look of the probe, each recorded release, each change of jobs, each lock
+//! ([`Overheads`]). The time beyond that is a **stall**. The time by which the probe is later than its charge is a
+//! stall too, even if a job computes: the machine did not respond.
 //!
-//! A pause may also mean that a wake-up is missing, which is not the machine's fault. But then the ordinary thread
-//! runs that every core has and that is always ready. The time that it had of a pause does not count as stalled, from
-//! the instant at which a release would be recorded.
+//! A pause may also mean that a wake-up is missing, which is not the machine's fault. Then the ordinary thread runs,
+//! which every core has and which is always ready. The time of a pause in which this thread ran does not count as
+//! stalled, from the instant at which a release would be recorded.
 //!
-//! A core has something to run while it has an open job that is not suspended, waiting for another core; unless a job
-//! spins, waiting for another core. A job that gets its resource from another core has it from the hand-over on
-//! ([`handed`]).
+//! A core has something to run while one of its open jobs is not suspended to wait for another core, and none of its
+//! jobs spins to wait for another core. A job that gets its resource from another core has the resource from the
+//! hand-over on ([`handed`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,20 +32,20 @@ use taut_event::{Kind, Record};
 use super::charge::Overheads;
 use super::probe::Sign;
 
-/// From and to.
+/// Begin and end, ns.
 pub(crate) type Stall = (u64, u64);
 
 /// A task, and the number of its job.
 type JobOf = (u16, u64);
 
-/// When another core handed over the resource that a job of this core waited for, and that job.
+/// The instant at which another core handed over the resource that a job of this core waited for (ns), and that job.
 pub(crate) type Handed = (u64, JobOf);
 
 /// An event on the time axis. Arrivals sort first: they open a job, which can be late from then on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Occurrence {
     Arrival(JobOf),
-    /// A waiting job need wait no longer.
+    /// Another core has handed over the resource that this job waited for.
     Handed(JobOf),
     Look,
     Computes,
@@ -55,7 +55,7 @@ enum Occurrence {
 /// The effect of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Change {
-    /// None: the release is recorded.
+    /// The record changes nothing: it says that the dispatcher has seen the release.
     Known,
     Starts,
     Closes,
@@ -95,8 +95,8 @@ impl Occurrence {
     }
 }
 
-/// The hand-overs by other cores to jobs that are `here` and waited: for each, the last release of the resource
-/// before.
+/// The hand-overs by other cores to jobs of this core (`is_here`) that waited. The instant of a hand-over is that of
+/// the last release of the resource before the job got it.
 pub(crate) fn handed(records: &[Record], is_here: impl Fn(&Record) -> bool) -> Vec<Handed> {
     let mut ordered: Vec<&Record> = records.iter().collect();
     ordered.sort_by_key(|record| record.at);
@@ -206,7 +206,8 @@ pub(crate) fn stalls<'r>(
     found
 }
 
-/// What a record says, and when: that of a release says when the job arrived, too.
+/// The occurrences that a record reports, with their instants. The record of a release also reports when the job
+/// arrived.
 fn occurrences(record: &Record) -> impl Iterator<Item = (u64, Occurrence)> + use<> {
     let (at, job) = (record.at.as_ns(), (record.subject, record.job));
     let change = match record.kind {
@@ -237,7 +238,7 @@ impl Pause {
     /// The stall at the end of the pause, if there is one.
     fn stall(&self, end: u64, spare: &[Stall]) -> Option<Stall> {
         let from = self.since + self.latency;
-        // Their ends are in order as well: a core has one of them at a time.
+        // The spare times of a core do not overlap, so their ends are in order as well.
         let first = spare.partition_point(|(_, to)| *to <= from);
         let within = spare[first..].iter().take_while(|(begin, _)| *begin < end);
         let stalled = self.since + self.charged + covered(within, from, end);
@@ -317,7 +318,7 @@ mod tests {
             record(5400, Kind::Complete, 0),
         ];
         let signs = [alive(1021, 1500), alive(1800, 1999), look(5000, 5290), alive(5311, 5399)];
-        // 20 is the latency of any release, 4 a look, 6 the recording of a release; after that no job is open.
+        // In ns: 20 is the latency of any release, 4 a look, 6 the recording of a release. After that no job is open.
         assert_eq!(found(&run, &signs), [(1501, 1800), (5020, 5290), (5030, 5311)]);
     }
 
@@ -369,7 +370,7 @@ mod tests {
     fn a_job_that_nobody_wakes_is_no_stall() {
         let run =
             [record(1000, Kind::Release, 5), record(9990, Kind::Start, 0), record(9999, Kind::Complete, 0)];
-        // The ordinary thread still runs when the release is due, and may run for 20 more.
+        // The ordinary thread still runs when the release is due, and may run for 20 ns more.
         let with = |until| found(&run, &[spare(700, until), alive(9990, 9998)]);
         assert_eq!(with(9988), []);
         assert_eq!(with(5000), [(5006, 9990)]);
@@ -389,7 +390,7 @@ mod tests {
         }
     }
 
-    /// Handed over at 1100; the job knows it at 1800.
+    /// The other core hands the resource over at 1100 ns; the job has it at 1800 ns.
     #[test]
     fn a_wake_that_takes_long_is_a_stall() {
         let of = |subject, record: Record| Record { subject, ..record };

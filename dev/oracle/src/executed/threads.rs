@@ -164,7 +164,7 @@ fn program(draw: &mut Draw, body: &Body) -> Vec<Step> {
                     sections.insert(place, Step::Section(request.resource, vec![Step::Spin(length)]));
                 }
             }
-            // One gap comes before all sections and one after each, so the parts are no more than were charged.
+            // One gap comes before all sections and one after each, so a job has no more parts than were charged.
             let mut all = vec![Step::Spin(0); 1 + sections.len()];
             let mut gaps: Vec<u64> = draw.cut(rest, sections.len() + 1);
             // A gap of less than a microsecond would consist of clock reads alone.
@@ -237,7 +237,7 @@ pub(crate) fn run(
             // Jobs that have begun end meanwhile.
             std::thread::sleep(Time::from_millis(2));
             stop.store(true, Ordering::Relaxed);
-            // A probe that failed excuses nothing.
+            // The signs of a probe that failed excuse no response above its bound.
             probes.into_iter().for_each(|probe| drop(probe.join()));
         });
         exec.origin()
@@ -305,7 +305,7 @@ fn guards<'m>(
     Ok(guards)
 }
 
-/// Sets up the tasks. Returns the offset and the period of each, in ns, by core.
+/// Sets up the tasks. Returns the offset and the period of each task, in ns, by core.
 fn tasks<'m>(
     set: &TaskSet,
     guards: &[[Guard<'m>; 2]],
