@@ -27,7 +27,7 @@ const PAGE: &str = include_str!("../../pages/gutierrez13-appendix.md.in");
 const UNIT: Duration = Duration::from_ms(5);
 /// The units that all jobs take together.
 const UNITS: usize = 13;
-/// The most runs that are tried until the machine does not disturb one.
+/// The most runs of the example: it runs again as long as the machine disturbs it.
 const ATTEMPTS: u32 = 20;
 /// The task that runs in each unit; a star follows the holder of R1.
 pub(super) const EXPECTED: &str = "A A* A* A* A* A* A* B B* C C A A";
@@ -184,7 +184,7 @@ pub(super) fn unit_by_unit(spans: &[Span]) -> String {
 }
 
 /// Runs the example until the machine does not disturb a run, at most [`ATTEMPTS`] times. Returns the number of runs,
-/// and the last one.
+/// and the last run.
 fn attempts(cpu: u16, rule: LocalRule) -> Result<(u32, Recorded), String> {
     let mut count = 0;
     loop {

@@ -25,7 +25,7 @@ type Way = (fn(Looked<'_>) -> Finding, &'static [Unit]);
 
 /// All findings, in all units that have figures.
 pub(super) fn findings(measured: &Measured) -> Vec<Finding> {
-    // Instruction counts leave out the clock, which two statements are about.
+    // Two statements are about reading the clock, which instruction counts leave out.
     let (both, ns): (&'static [Unit], &'static [Unit]) = (&[Unit::Instructions, Unit::Ns], &[Unit::Ns]);
     let ways: [Way; 12] = [
         (linear, both),
@@ -90,8 +90,8 @@ impl Looked<'_> {
         }
     }
 
-    /// The number of others from which on `one` costs no more than `other` at every measured number; `None` if there
-    /// is none.
+    /// The number of other tasks from which on `one` costs no more than `other` at every measured number; `None` if
+    /// there is no such number.
     fn ahead_from(self, one: (Variant, Test), other: (Variant, Test)) -> Option<u32> {
         let behind = between(0, 100)
             .filter(|others| self.at(one.0, one.1, *others) > self.at(other.0, other.1, *others));
@@ -145,7 +145,7 @@ fn logarithmic(looked: Looked<'_>) -> Finding {
     )
 }
 
-/// With others + 1 tasks in the heap, a new level begins at 4 and at 8 tasks.
+/// The heap holds the others and one more task; a new level begins at 4 and at 8 tasks.
 fn steps(looked: Looked<'_>, test: Test, said: &'static str) -> Finding {
     let rise = |others: u32| looked.at(DfpHeap, test, others) - looked.at(DfpHeap, test, others - 1);
     let most = [2, 4, 5, 6, 8, 9, 10].map(rise).into_iter().fold(f64::MIN, f64::max);

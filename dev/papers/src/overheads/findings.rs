@@ -338,7 +338,7 @@ mod tests {
         let level =
             by(|_, _, _, _| Period { average_us: 1.0, largest_us: 1.0, activations_us: 1.0, events_us: 0.0 });
         let found: Vec<_> = findings(&level, None).iter().map(|finding| finding.found).collect();
-        // A level line is a line, and orders of equals are the same.
+        // A level line is a line too, and the order of equal values is the same in both modes.
         assert_eq!(found, [false, false, true, false, true, false, true, false, false, false]);
     }
 }

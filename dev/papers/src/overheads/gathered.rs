@@ -3,9 +3,9 @@
 
 //! The results of all runs together.
 //!
-//! - A call that copies the value contains the access, which cannot be timed apart from it. The median time of an
-//!   access of that size in a section of the same mode is subtracted.
-//! - A call that another job preempts, or that waits, takes as long as the preemption or the wait. In accumulated
+//! - A call that copies the value contains the access, which cannot be timed apart from the call. The overhead of such
+//!   a call is its time less the median time of an access of that size in a section of the same mode.
+//! - A call that another job preempts, or that waits, includes the time of the preemption or the wait. In accumulated
 //!   times, calls beyond the 99th percentile of their kind count as the 99th percentile.
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub(super) type Place = (u16, bool, bool);
 /// A place in Figures 6 to 13.
 pub(super) type Point = (Mode, Mechanism, Scheme, usize);
 
-/// What the calls of a system take together in a timer period.
+/// The time that the calls of a system take together in a timer period.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Period {
     pub(super) average_us: f64,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Objects under each mechanism without locks: their ends, as one access of each job.
+//! Objects under each mechanism without locks: their ends. Each job makes one access.
 
 use taut_atomic::{LINE_BYTES, Line, Memory};
 use taut_share::state::flow::Shape;
@@ -99,8 +99,8 @@ impl Seen<'_> {
         Touch { bytes, readers, write, across }
     }
 
-    /// The readers of a flow and its buffers. Their number depends on the readers under DBP, and on the longest
-    /// lifetimes of jobs under TCCP.
+    /// The readers of a flow and its buffers. The number of buffers depends on the readers under DBP, and on the
+    /// longest lifetimes of jobs under TCCP.
     fn shape(&self) -> Shape {
         let (readers, lower) = self.object.in_flow(self.tasks);
         let higher = readers.len() as u32 - lower;
