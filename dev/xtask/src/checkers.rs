@@ -170,23 +170,23 @@ const LEFT_OUT: &[(&str, &str)] = &[
 ];
 
 /// Searches for undefined behaviour in code that does not call Linux, or makes only system calls that Miri emulates.
-/// An interpreter keeps one processor busy, so two run at a time, with lists of about the same length. The `attack`
-/// tests, owned objects and examples in documentation run with both aliasing models. CI runs the rest with Stacked
-/// Borrows only; `cargo xtask miri` runs it with both models ([`LONG`]).
+/// An interpreter keeps one processor busy, so two interpreters run at a time, with lists of about the same length. The
+/// `attack` tests, owned objects and examples in documentation run with both aliasing models. CI runs the rest with
+/// Stacked Borrows only; `cargo xtask miri` runs the rest with both models ([`LONG`]).
 ///
 /// Whole targets are left out by name ([`LEFT_OUT`]); a target that is neither run nor named fails the step. A single
 /// test that is left out has an `ignore` attribute with the reason. [`DOCS`] leaves out the examples of exec and
 /// segment, which call `sched_setscheduler` and `memfd_create`, and those of run, which compile and do not run. Left
 /// out are
 ///
-/// - tests that call what Miri does not emulate of Linux: mappings of files and `memfd_create`, so all of an attached
-///   segment, a booted application and its plan's memory; Unix sockets; signals; `fork`, other processes and what
-///   happens between them, deaths and kills included; scheduling policies and affinities of threads, so strict runs;
-///   `getrusage`, `timerfd_create`, `prctl`; lists of robust mutexes; restartable sequences;
-/// - code in assembly: a loop over words replaces copies by assembly (`live/atomic/src/racy.rs`);
+/// - tests that call parts of Linux that Miri does not emulate: mappings of files and `memfd_create`, so all of an
+///   attached segment, a booted application and its plan's memory; Unix sockets; signals; `fork`, other processes and
+///   what happens between them, deaths and kills included; scheduling policies and affinities of threads, so strict
+///   runs; `getrusage`, `timerfd_create`, `prctl`; lists of robust mutexes; restartable sequences;
+/// - code in assembly: under Miri a loop over words does the copies (`live/atomic/src/racy.rs`);
 /// - tests without `unsafe` of their own that take long: random texts of directories and messages, files of recordings
 ///   (`taut-trace` forbids `unsafe`), replays;
-/// - most repetitions: seconds of stress become a few rounds, thousands of random cases a few.
+/// - most repetitions: seconds of stress become a few rounds, thousands of random cases become a few.
 fn miri<const N: usize>(
     name: &'static str,
     lanes: [&'static [(&'static str, &'static str)]; N],
@@ -220,7 +220,7 @@ fn miri<const N: usize>(
             lanes.map(|lane| lane.join().unwrap_or_else(|_| vec![Outcome::failed("a lane panicked", "")]))
         });
         let mut all: Vec<_> = all.into_iter().flatten().collect();
-        // Of a failed step the end of the log is printed: move failures there.
+        // The report of a failed step shows the end of the log: move failures there.
         all.sort_by_key(|one| one.tally.failed);
         let mut sum = Outcome::of_findings(&miri_findings(tree));
         for (target, why) in left_out(tree) {

@@ -24,9 +24,9 @@ pub struct Command {
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// By itself, with this code.
+    /// It exited, with this code.
     Code(i32),
-    /// By a signal that this tool did not send.
+    /// A signal that this tool did not send ended it.
     Signal,
     /// This tool killed it at its time limit.
     TimeOut,
@@ -106,7 +106,7 @@ impl Command {
         self
     }
 
-    /// Sets the time after which the program is killed, with every process that it started.
+    /// Sets the time after which this tool kills the program, with every process that the program started.
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
@@ -213,7 +213,7 @@ fn wait(child: &mut Child, begin: Instant, limit: Duration) -> End {
 }
 
 /// Kills a child and its descendants. The child stays in the process group of this tool, so that an interrupt from the
-/// terminal reaches all of them. So there is no group to kill: the descendants are read from /proc.
+/// terminal reaches all of them. So the child has no group to kill: /proc gives its descendants.
 fn kill_with_descendants(child: &mut Child) {
     let mut doomed = vec![child.id()];
     let mut next = 0;

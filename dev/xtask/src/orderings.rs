@@ -34,13 +34,13 @@ const HEAD: &[&str] = &["Use", "Callers", "Progress", "Orderings", "Crash", "Sou
 /// The headings of comments beside the code, or of the head.
 const BODY: &[&str] = &["State", "Invariants", "Proof", "Checked"];
 
-/// A head has at most so many lines.
+/// The most lines of a head.
 const HEAD_LINES: usize = 60;
 
 /// Orderings that are stronger than `Relaxed`.
 const STRONG: &[&str] = &["Acquire", "Release", "AcqRel", "SeqCst"];
 
-/// The access must stand within so many lines from its label, the line of the label included.
+/// The access must stand within this many lines from its label, the line of the label included.
 const REACH: usize = 4;
 
 /// A pair that a head declares.
@@ -129,7 +129,7 @@ fn check_protocol(path: &str, source: &str) -> Vec<Finding> {
     findings
 }
 
-/// Whether the head is short and has its headings in order, and comments have the others.
+/// Checks that the head is short and has its headings in order, and that comments have the other headings.
 fn check_headings(path: &str, source: &str) -> Vec<Finding> {
     let mut messages = Vec::new();
     let mut after = 0;

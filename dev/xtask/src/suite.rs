@@ -201,7 +201,8 @@ fn beside_others() -> Vec<Step> {
     ]
 }
 
-/// Tests of a crate that is built with `--cfg flag`, in a separate target folder: other flags rebuild everything.
+/// Tests of a crate that is built with `--cfg flag`. The target folder is a separate one, because other flags rebuild
+/// everything.
 fn built_with(flag: &'static str, package: &'static str, which: &'static str) -> Step {
     Step::new(format!("{flag} {package}"), move |tree| tested_with(tree, flag, package, which))
 }
@@ -232,8 +233,8 @@ fn explored(package: &'static str, which: &'static str) -> Step {
     })
 }
 
-/// Model checking of the real code: loom explores every interleaving of small configurations, shuttle random ones of
-/// longer runs.
+/// Model checking of the real code: loom explores every interleaving of small configurations, shuttle explores random
+/// interleavings of longer runs.
 fn interleavings() -> Vec<Step> {
     vec![
         explored("taut-share", "--test loom*"),
@@ -272,7 +273,7 @@ fn other_targets() -> Vec<Step> {
         with(&[toolchain::THUMB, toolchain::ANDROID], "other targets", move |tree| {
             Outcome::of(Command::line(check).dir(tree.root()).run())
         }),
-        // What users build; a separate folder, as another compiler rebuilds everything.
+        // The crates that users build, in a separate folder, because another compiler rebuilds everything.
         with(&[toolchain::OLDEST_TOOLCHAIN], "oldest compiler", |tree| {
             let check = Command::line("rustup run").args([toolchain::OLDEST]);
             let check = check.args(["cargo", "check", "--locked", "-p", "taut", "-p", "taut-cli"]);

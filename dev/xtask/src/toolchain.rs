@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! Tools that checks need beyond a Rust toolchain. A missing tool is installed, or the reason why not is reported.
+//! Tools that checks need beyond a Rust toolchain. This module installs a missing tool, or reports why it cannot.
 
 use std::path::Path;
 use std::time::Duration;
@@ -201,7 +201,7 @@ pub(crate) fn from_pypi(folder: &Path, package: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The last line of an output that is not empty: of one that failed, usually the reason.
+/// The last line that is not empty of a command's output: for a command that failed, usually the reason.
 pub(crate) fn last_line(text: &str) -> &str {
     text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no output").trim()
 }

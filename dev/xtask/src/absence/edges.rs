@@ -12,7 +12,7 @@ use crate::tree::{Finding, Tree};
 
 /// The folder of a crate, our crates that it may use, and the external crates that it may use outside of tests.
 ///
-/// With `others: None`, any external crate is allowed, and `ours` lists what is permitted but not required. The
+/// With `others: None`, any external crate is allowed, and `ours` lists crates that are permitted but not required. The
 /// crates of `edge/`, which face people and other languages, have such lines, and so have `apps/` and `dev/`.
 pub(super) struct Room {
     pub(super) folder: &'static str,
@@ -172,8 +172,8 @@ fn manifest_of(folder: &str) -> String {
     format!("{folder}/Cargo.toml")
 }
 
-/// Rule `edges`: the picture has every crate and every dependency outside of tests. In `pure/` and `live/`, every
-/// line of the picture must also be a dependency, so that the picture permits no more than the crates need.
+/// Rule `edges`: the picture has every crate and every dependency outside of tests. In `pure/` and `live/`, the crates
+/// must also have every dependency of the picture, so that the picture permits no more than the crates need.
 pub(super) fn edges(graph: &Graph) -> Vec<Finding> {
     let mut findings = Vec::new();
     for folder in graph.packages.keys().filter(|folder| ROOMS.iter().all(|room| room.folder != **folder)) {
