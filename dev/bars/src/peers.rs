@@ -116,7 +116,7 @@ pub(crate) fn measured_for_bars(tree: &Tree, rounds: usize, folder: &Path) -> Re
     measured(tree, &["--bars"], "peers.json", rounds, folder)
 }
 
-/// The same for the bars of locks and releases.
+/// As [`measured_for_bars`], for the bars of locks and releases.
 ///
 /// # Errors
 /// The output of the compiler or the program.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::spread::Spread;
 
-/// The least number of measurements for a median: with fewer, a single one that a stall has spoilt could decide.
+/// The least number of measurements for a median: with fewer, a single one that a stall has spoilt could decide it.
 pub(crate) const ENOUGH: usize = 5;
 
 /// Which of several measurements is compared with the goal.
@@ -30,8 +30,8 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// A bar: the one of `samples` that `held` selects must not exceed `goal`. `Err` has the reason why there is no
-    /// measurement; a bar without one is not met.
+    /// A bar: the value of `samples` that `held` selects must not exceed `goal`. `Err` has the reason why there is no
+    /// measurement; a bar without a measurement is not met.
     pub(crate) fn at_most(
         bar: impl Into<String>,
         goal: f64,
@@ -77,7 +77,7 @@ impl Row {
         })
     }
 
-    /// Goal and value of the same bar in the JSON of an earlier run.
+    /// The goal and the value of this bar in the JSON of an earlier run.
     fn before(&self, run: &Value) -> [String; 2] {
         let same = run.as_array().and_then(|rows| rows.iter().find(|row| row["bar"] == self.bar));
         let cell = |name: &str, sign: &str| {

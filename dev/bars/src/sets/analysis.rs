@@ -23,7 +23,7 @@ const LARGE: usize = 100;
 /// Rounds of the Python side.
 const ROUNDS: &str = "5";
 
-/// Measures all of them, in about two minutes after the build.
+/// Measures all bars of this set, in about two minutes after the build.
 pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     let folder = tree.target().join("bars/prove");
     let sets = folder.join("sets.jsonl");
@@ -65,7 +65,7 @@ pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     ]
 }
 
-/// The times of that name, all of them positive.
+/// The times under the name `name`, all of them positive.
 fn times(figures: &Value, name: &str) -> Result<Vec<f64>, String> {
     row::times(name, numbers(&figures[name])?)
 }

@@ -23,7 +23,7 @@ const RUN_S: u64 = 3;
 /// Runs of the check.
 const CHECKS: usize = 31;
 
-/// Measures all of them, in about two minutes after the build.
+/// Measures all bars of this set, in about two minutes after the build.
 pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     let built = build(tree);
     let mut rows = vec![check(tree, &built)];

@@ -26,7 +26,7 @@ const MUTEX_NS: f64 = 3.3;
 const PROTECT_NS: f64 = 1_700.0;
 const SECTION_NS: f64 = 5.0;
 
-/// Measures all of them, in less than ten minutes after the build.
+/// Measures all bars of this set, in less than ten minutes after the build.
 pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     let locks = peers::locks_for_bars(tree, ROUNDS, &tree.target().join("bars/execute"));
     let mut rows = match locks.and_then(|text| Locks::of(&text)) {
@@ -59,7 +59,7 @@ impl Locks {
         }
     }
 
-    /// A figure for each round, computed from the times of the rows in that round. Rounds that lack one are left out.
+    /// A figure for each round, computed from the times of the rows in that round. Leaves out rounds that lack a time.
     fn each<const N: usize>(
         &self,
         keys: [Key<'_>; N],
@@ -109,7 +109,7 @@ fn median(bar: String, goal: f64, unit: &'static str, samples: Result<Vec<f64>, 
     Row::at_most(bar, goal, unit, Held::Median, samples)
 }
 
-/// What sections cost: those of a dispatched job, and the locking rule alone, which is a part of them.
+/// What critical sections cost: sections of a dispatched job, and the locking rule alone, which is a part of them.
 fn sections(locks: &Locks) -> Vec<Row> {
     let mut rows = Vec::new();
     for (how, many) in [("dispatched", 89), ("rule alone", 100)] {
@@ -286,7 +286,7 @@ fn unexplained(points: &Chart) -> f64 {
     if xx == 0.0 || yy == 0.0 { 1.0 } else { 1.0 - xy * xy / (xx * yy) }
 }
 
-/// Release jitter of a thread per task that Linux schedules, compared with a bare loop: nothing may delay the thread.
+/// Release jitter where Linux schedules a thread per task, compared with a bare loop: nothing may delay the thread.
 fn native(tree: &Tree) -> Row {
     let measured = observed::build(tree).and_then(|()| release::measure(tree));
     if let Ok(measured) = &measured {

@@ -4,15 +4,15 @@
 //! The bars of selections: they are good, fast and proven least; and a sweep in Python costs little more than in Rust.
 //!
 //! `taut-papers speed` measures selections on random systems as \[Han14\] draws them and on a surrogate of its fuel
-//! injection system. The long form of Figure 15 there does not run: its time follows from the known number of its
-//! rows and the measured rate.
+//! injection system. It does not run the long form of Figure 15: the time of that form follows from the known number
+//! of its rows and the measured rate.
 
 use serde_json::Value;
 use xtask::{Command, Tree, beside_the_command};
 
 use crate::row::{Held, Row};
 
-/// Measures all of them, in less than ten minutes after the build.
+/// Measures all bars of this set, in less than ten minutes after the build.
 pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     let speed =
         Command::line("cargo run --quiet --locked --release -p taut-papers -- speed").dir(tree.root()).run();
@@ -52,7 +52,7 @@ pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     rows
 }
 
-/// The time for so many rows, in minutes, at each of these rates in rows per second.
+/// The time for this number of rows, in minutes, at each of these rates in rows per second.
 fn minutes_of(rows: &[f64], rates: &[f64]) -> Result<Vec<f64>, String> {
     match *rows {
         [rows] if rows > 0.0 => Ok(rates.iter().map(|rate| rows / rate / 60.0).collect()),
@@ -60,10 +60,10 @@ fn minutes_of(rows: &[f64], rates: &[f64]) -> Result<Vec<f64>, String> {
     }
 }
 
-/// The least number of systems with a selection: fewer say nothing about how good selections are.
+/// The least number of systems with a selection: fewer systems say nothing about how good selections are.
 const TWENTY: usize = 150;
-/// The same for the surrogate: nine of its ten loads, those up to 90 %. At 95 %, possibly no selection keeps the
-/// deadlines.
+/// The least number of surrogates with a selection: nine of ten loads, those up to 90 %. At 95 %, possibly no selection
+/// keeps the deadlines.
 const SURROGATES: usize = 9;
 /// A search is late if within this time, in ms, it proves neither that its selection is the least nor that there is
 /// none.
@@ -102,7 +102,7 @@ impl Systems {
     }
 
     /// The bars that enough systems have a selection, few searches are late, and our selection is never above the
-    /// published one. If only the published one finds a selection, ours counts as [`f64::MAX`] percent above.
+    /// published one. If only the published search finds a selection, ours counts as [`f64::MAX`] percent above it.
     fn bars(what: &str, least: usize, all: &Result<Self, String>) -> [Row; 3] {
         let of = |of: &dyn Fn(&[One]) -> Vec<f64>| all.as_ref().map(|all| of(&all.0)).map_err(Clone::clone);
         let lacking =

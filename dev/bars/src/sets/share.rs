@@ -52,7 +52,7 @@ const FAST: [(&str, &[&str]); 2] = [
 /// The least number of samples that must lie beyond a percentile: with fewer, its value is chance.
 const BEYOND: f64 = 10.0;
 
-/// Measures all of them, in less than 10 minutes after the build.
+/// Measures all bars of this set, in less than 10 minutes after the build.
 pub(super) fn measure(tree: &Tree) -> Vec<Row> {
     let folder = tree.target().join("bars/share");
     match peers::measured_for_bars(tree, ROUNDS, &folder).and_then(|text| Figures::of(&text)) {
@@ -78,8 +78,8 @@ pub(crate) fn page(text: &str) -> Result<String, String> {
     ))
 }
 
-/// The measurements that one run must have, one per line: those that bars ask for. The tests of `dev/peers` read the same
-/// file and check that one run has all of them.
+/// The measurements that bars ask for, one per line; one run must have all of them. The tests of `dev/peers` read the
+/// same file and check that.
 const NEEDED: &str = include_str!("../../../peers/needed.txt");
 
 /// The figures of a trial's rounds that bars read.
@@ -128,7 +128,7 @@ fn is_rate_of_another(row: &Value, trial: &str) -> bool {
     row["trial"] == trial && row["ours"] == false && row["kind"] != "state"
 }
 
-/// A row with a list per figure, of those that bars read.
+/// A row with a list for each figure that bars read.
 fn in_lists(row: &Value) -> Value {
     let rounds = rounds_of(&row["rounds"]).unwrap_or_default();
     let list = |name: &&str| {
@@ -253,7 +253,8 @@ impl Figures {
             let distances = (number(one, "raw"), number(other, "raw"));
             matches!(distances, (Some(one), Some(other)) if one.max(other) < ALIKE * one.min(other))
         });
-        // Our operations that were given up count as the longest time. Those of the other took at least their limit.
+        // Our operations that were given up count as the longest time. The other's operations that were given up count
+        // as their limit: they took at least that long.
         let own = |round| number(round, one.1).map(|ns| if is_capped(round, one.1) { f64::MAX } else { ns });
         enough(alike.filter_map(|(a, b)| Some(figure(own(a)?, number(b, other.1)?))).collect())
     }
@@ -423,21 +424,23 @@ fn rate(figures: &Figures, queue: &str, trial: &str, bytes: u64) -> Row {
 }
 
 /// Rounds a goal down to whole steps of the timer: no time that the timer measures lies between the result and the
-/// goal. The step is known to within a hundredth, and this error must not decide.
+/// goal. The step is known to within a hundredth; this error must not decide whether a bar is met.
 fn whole_steps(goal: f64, step: f64) -> f64 {
     (goal / step + 0.01).floor() * step
 }
 
 fn one_reader(figures: &Figures) -> Vec<Row> {
     // The goals 40, 60 and 250 ns include 20 ns for the timer of the machine where they were set. A slower timer does
-    // not change a goal. A faster timer lowers it: the time beyond the timer's cost may be no more than there.
+    // not change a goal. A faster timer lowers it: the time beyond the timer's cost may be no more than on that
+    // machine.
     let write = |bytes, readers, percentile: &'static str, goal: f64| {
         let many = if readers == 1 { String::new() } else { format!(", {readers} readers") };
         let bar = format!("SDrtW write {}, {bytes} B{many}", shown(percentile));
         let goal = whole_steps(goal.min(goal - 20.0 + figures.timer), figures.step);
         let samples = figures.each(At { readers, ..at("SDrtW", "write", bytes) }, figure(percentile));
         let samples = samples.and_then(|all| row::times("a write", all));
-        // The timer advances in whole steps: round to them, so that the error in the length of a step does not decide.
+        // The timer advances in whole steps. Round to them, so that the error in the length of a step does not decide
+        // whether the bar is met.
         let whole = |ns: f64| (ns / figures.step).round() * figures.step;
         median(bar, goal, "ns", samples.map(|all| all.into_iter().map(whole).collect()))
     };
@@ -606,7 +609,7 @@ mod tests {
         assert_eq!(page.matches("| yes |").count(), rows.len() - 1);
     }
 
-    /// What is recorded of a run gives the same bars, and is its own record.
+    /// The record of a run gives the same bars as the run, and to record it again changes nothing.
     #[test]
     fn a_record_has_what_bars_read_and_no_more() {
         let mut rows = made(good);
