@@ -5,23 +5,23 @@
 //! when it finds no value.
 //!
 //! # Use
-//! Beside an object of `taut-share`, on a line of its own, where a thread wants to sleep until the other side has
-//! done something. One notifier notifies (the real-time side, often), any number of listeners wait, in this process
-//! or others. A notifier that must not make a system call at all has no event count, and its readers poll.
+//! Beside an object of `taut-share`, on a line of its own, for a thread that sleeps until the other side has done
+//! something. One notifier notifies (the real-time side, often), any number of listeners wait, in this process or
+//! others. A writer that must not make a system call at all has no event count, and its readers poll.
 //!
 //! # Callers
 //! `-` may run at the same time, `X` may not (the types and the duty of [`EventCount::notifier`] see to it).
 //!
 //! |                   | `notify` | `notify_from_any` | `epoch`, `wait` |
 //! |-------------------|--------|-------------------|-----------------|
-//! | `notify`            | X      | X, ever           | -               |
+//! | `notify`            | X      | X, even in turn   | -               |
 //! | `notify_from_any` |        | -                 | -               |
 //! | `epoch`, `wait`   |        |                   | -               |
 //!
 //! # Progress
 //! | operation | bound |
 //! |---|---|
-//! | `notify` | wait-free: 1 exchange; 1 futex wake, which does not block, if a listener went to sleep since the last |
+//! | `notify` | wait-free: 1 exchange; 1 futex wake (does not block) if a listener has slept since the last `notify` |
 //! | `notify_from_any` | wait-free: 1 addition and 1 futex wake, each time |
 //! | `epoch` | 1 load |
 //! | `wait` | 1 exchange; blocks until notified, the deadline, or a signal |
@@ -37,12 +37,13 @@
 //! | notifier, between swap and wake | sleepers sleep on, bit 0 clear | next notifier's first `notify`, or the deadline |
 //! | listener, anywhere | at most one wake in vain: it clears bit 0 | all others |
 //!
-//! The first `notify` of a notifier wakes in any case. A hostile party on the word can wake in vain or keep others
-//! asleep, up to their deadlines; the notifier takes no more steps than before.
+//! The first `notify` of a notifier wakes in any case. A hostile process that writes the word can wake listeners in
+//! vain or keep them asleep, up to their deadlines; the notifier takes no more steps than before.
 //!
 //! # Source
-//! The event count of Linux futexes [Drepper 2011, section 6], with the number of sleepers reduced to one bit that
-//! the notifier's exchange clears. So a listener that was killed in its sleep costs one wake, not one for ever.
+//! The event count of Linux futexes [Drepper 2011, section 6], with the number of sleepers reduced to one bit that the
+//! notifier's exchange clears. So a listener that was killed in its sleep costs one wake in vain, and not one at every
+//! notification.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -59,7 +60,8 @@ use taut_sys::futex;
 //
 // - I1 Only the notifier changes bits 1..=31, and each time clears bit 0; only listeners set bit 0. Where any thread
 //   may notify, each notification adds to the epoch and leaves bit 0 as it is.
-// - I2 A listener that sleeps went to sleep on a word whose bit 0 was set and whose epoch is the one that it named.
+// - I2 A listener that sleeps went to sleep on a word whose bit 0 was set and whose epoch is the one that it passed to
+//   `wait`.
 
 const ASLEEP: u32 = 1;
 
@@ -78,11 +80,11 @@ impl EventCount {
 
     /// The end that notifies. After the death of one notifier, the next continues its epoch.
     ///
-    /// At most one notifier may exist at a time. Otherwise one takes back a notification of the other, and a
+    /// At most one notifier may exist at a time. Otherwise one notifier undoes a notification of the other, and a
     /// listener may sleep through it. No memory is at risk, so this is not `unsafe`.
     pub fn notifier(&self) -> Notifier<'_> {
-        // As if a listener slept: an earlier notifier may have died between its swap and its wake, and our first
-        // `notify` then wakes in its place.
+        // Sets bit 0 as if a listener slept: an earlier notifier may have died between its swap and its wake, and our
+        // first `notify` then wakes in its place.
         let word = self.word.fetch_or(ASLEEP, Ordering::Relaxed);
         Notifier { word: &self.word, count: word & !ASLEEP }
     }
@@ -94,7 +96,7 @@ impl EventCount {
 
     /// Wakes all sleeping listeners, as [`Notifier::notify`] does. For values that change seldom and that any thread
     /// may change: it makes a system call each time. An event count that is notified in this way has no
-    /// [`EventCount::notifier`], which would take notifications back.
+    /// [`EventCount::notifier`], which would undo notifications.
     pub fn notify_from_any(&self) {
         self.word.fetch_add(2, Ordering::Release); // O1 ring
         wake(&self.word);
@@ -115,8 +117,8 @@ pub struct Notifier<'m> {
 }
 
 impl Notifier<'_> {
-    /// Wakes all sleeping listeners. To be called after the value was written. Wait-free; returns whether it woke
-    /// any.
+    /// Wakes all sleeping listeners. Call it after the value was written. Wait-free; returns whether it made the
+    /// system call, as it does if a listener may sleep.
     #[inline]
     pub fn notify(&mut self) -> bool {
         self.count = self.count.wrapping_add(2);
@@ -164,7 +166,7 @@ impl Listener<'_> {
         std::ptr::eq(self.word, other.word)
     }
 
-    /// The notifications so far. To be taken before the caller looks for a value. 1 load.
+    /// The notifications so far. Call it before looking for a value. 1 load.
     #[inline]
     pub fn epoch(&self) -> Epoch {
         Epoch(self.word.load(Ordering::Acquire) & !ASLEEP) // O1 ring

@@ -4,8 +4,8 @@
 //! A mutex without a guard: threads may pass the ownership on by other means.
 //!
 //! # Use
-//! For threads of one process without priorities: an executor that may not use priorities keeps its state behind
-//! it. There is no priority inheritance, and no order among the waiters. Where priorities count see
+//! For threads of one process without priorities: an executor that may not use priorities keeps its state behind such a
+//! mutex. There is no priority inheritance, and no order among the waiters. Where priorities count see
 //! [`crate::Serial`], [`crate::preemption_control`] and [`crate::queued`].
 //!
 //! # Callers
@@ -39,7 +39,7 @@ use crate::sleep::Futex;
 //
 // # Invariants
 //
-// - I1 Of the threads that found the word free, by an exchange, at most one at a time has not unlocked yet.
+// - I1 At any time, at most one of the threads whose exchange found the word free has not unlocked yet.
 // - I2 While a thread sleeps and no wake is on its way to it, the word is 2, or a thread that was woken is about to
 //   make it 2.
 

@@ -63,9 +63,9 @@ pub type Queued<'m, T> = Guarded<'m, Asking<'m>, T>;
 
 /// A value, and a party of the lock that protects it.
 ///
-/// A section that does not come to its end, because of a panic or, between processes, a death, poisons the value,
-/// which may be half changed. From then on every party gets [`Poisoned`], with the number of the party that left it
-/// so, until one has repaired the value:
+/// A section that ends by a panic or, between processes, by a death poisons the value, which may be half changed. From
+/// then on every party gets [`Poisoned`], with the number of the party whose section that was, until a party has
+/// repaired the value:
 ///
 /// ```
 /// # use taut_lock::{Line, Memory, Patience, Poisoned, spin};
@@ -101,7 +101,7 @@ pub type Queued<'m, T> = Guarded<'m, Asking<'m>, T>;
 /// end.with(|list| kept = Some(list)).unwrap();
 /// ```
 ///
-/// an end goes to another thread only if its value may:
+/// An end goes to another thread only if its value may:
 ///
 /// ```compile_fail,E0277
 /// # use taut_lock::{Line, Memory, spin};
@@ -111,7 +111,7 @@ pub type Queued<'m, T> = Guarded<'m, Asking<'m>, T>;
 /// std::thread::scope(|scope| scope.spawn(move || end.with(|shared| drop(shared.clone()))).join().unwrap()).unwrap();
 /// ```
 ///
-/// and the value stays where it is as long as it has ends:
+/// The value stays where it is as long as it has ends:
 ///
 /// ```compile_fail,E0505
 /// # use taut_lock::{Line, Memory, spin};
@@ -126,8 +126,8 @@ pub struct Guarded<'m, P, T> {
     value: Value<'m, T>,
 }
 
-/// A section did not come to its end, because of a panic or a death, and no party has repaired the value since: see
-/// [`Guarded::recover`]. Nothing has happened to the value.
+/// A panic or a death ended a section, and no party has repaired the value since: see [`Guarded::recover`]. This call
+/// has not touched the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Poisoned {
     /// The party whose section it was.
@@ -255,7 +255,7 @@ impl<P: Turns> Drop for Inside<'_, P> {
     #[inline]
     fn drop(&mut self) {
         if self.changes {
-            // A panic goes through the section.
+            // A panic unwinds through the section.
             self.poison.put(self.party.which());
         }
         self.party.leave();
@@ -268,7 +268,7 @@ impl<P: Turns> Inside<'_, P> {
         self.poison.by().map_or(Ok(()), |by| Err(Poisoned { by }))
     }
 
-    /// Gives `work` access to the value, which is that of this party's lock.
+    /// Gives `work` access to `value`, which this party's lock protects.
     #[inline]
     fn run<T, R>(mut self, value: &Value<'_, T>, work: impl FnOnce(&mut T) -> R) -> R {
         self.changes = true;

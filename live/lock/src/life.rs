@@ -13,8 +13,8 @@
 //! of locks between cores require a processor of its own for each process; two processes find out here if they use
 //! the same one.
 //!
-//! Beside the words of each party of a lock lies its *party slot*, which names the process of the party. So a party
-//! is free again when its process has died, and its successor in the slot is distinguishable from it.
+//! Beside the words of each party of a lock lies its *party slot*, which names the process of the party. So the slot is
+//! free again when that process has died, and others can distinguish the party's successor in the slot from it.
 //!
 //! # Callers
 //! Any thread, at any time. A place belongs to one process until that process ends or gives it up, a slot to one
@@ -43,9 +43,9 @@
 //! | before its claim       | a place without a keeper    | the next process claims it      |
 //! | after it               | the mark, set by the kernel | the same, under the next number |
 //!
-//! A hostile process can mark any process dead, or a dead one alive. The first admits two parties to a lock;
-//! [`Patience`](crate::Patience) limits the wait that the second causes. A process that writes to its own place
-//! only can lie about itself only.
+//! A hostile process can mark any process dead, or a dead one alive. The first lets two parties into a lock;
+//! [`Patience`](crate::Patience) limits the wait that the second causes. A process that writes only to its own place
+//! can lie only about itself.
 //!
 //! # Source
 //! Robust futexes: the kernel's `Documentation/locking/robust-futexes.rst` and `robust-futex-ABI.rst`. We differ:
@@ -99,7 +99,7 @@ pub struct Lives<'m> {
 }
 
 impl<'m> Lives<'m> {
-    /// Over memory that is zero, or that earlier `Lives` with the same number of places have used. All processes
+    /// Places on memory that is zero, or that earlier `Lives` with the same number of places have used. All processes
     /// give the same number.
     ///
     /// # Errors
@@ -224,8 +224,8 @@ impl<'m> PartySlots<'m> {
         Self { shared: Some((slots, lives)) }
     }
 
-    /// The slots of a lock with this number of parties, each in its party's line; of parties of several processes
-    /// if there are `lives`, else of this process alone.
+    /// The slots of a lock with this number of parties, each in its party's line. With `lives` the parties are of
+    /// several processes, otherwise of this process alone.
     pub(crate) fn of(
         memory: &Claimed<'m>,
         parties: u32,
@@ -267,8 +267,8 @@ impl<'m> PartySlots<'m> {
         self.shared.is_some()
     }
 
-    /// Whether this party has no living owner. If so, no thread of its last owner runs any more, and the caller
-    /// sees all that it wrote.
+    /// Whether this party has no living owner. If it has none, no thread of its last owner runs any more, and the
+    /// caller sees all that this owner wrote.
     pub(crate) fn is_empty(&self, which: u32) -> bool {
         let Some((slots, lives)) = &self.shared else { return false };
         let Some(slot) = slots.get(which as usize) else { return false };
@@ -276,8 +276,8 @@ impl<'m> PartySlots<'m> {
         incarnation.is_nobody() || lives.is_dead(incarnation)
     }
 
-    /// Whether the party that wrote a word with this generation is gone. The caller has read the word before. If
-    /// so, no thread of that party runs any more, and the caller sees all that it wrote.
+    /// Whether the party that wrote a word with this generation is gone. The caller has read the word before this call.
+    /// If the party is gone, none of its threads runs any more, and the caller sees all that it wrote.
     #[cold]
     pub(crate) fn is_gone(&self, which: u32, wrote: Generation) -> bool {
         // Proof: A party tags each word that it writes for others with the generation of its slot. A party that reads
@@ -335,8 +335,8 @@ impl Alive {
         self.incarnation
     }
 
-    /// Declares that a processor is the caller's own, among all processes that share `lives`, in which this process
-    /// has its place. Two callers that ask at the same instant may both be refused.
+    /// Declares that a processor is the caller's own, among all processes that share `lives`; this process has its
+    /// place there. Two callers that ask at the same instant may both be refused.
     ///
     /// # Errors
     ///
@@ -381,7 +381,7 @@ impl Alive {
     }
 }
 
-/// A processor is this process's own, among those that share lives, until this value is dropped or the process
+/// A processor is this process's own, among the processes that share lives, until this value is dropped or the process
 /// ends.
 #[derive(Debug)]
 pub struct Cpu<'m>(&'m AtomicU64);
@@ -396,7 +396,8 @@ impl Drop for Cpu<'_> {
 fn take(word: &AtomicU64, id: u32) -> Option<u32> {
     // Proof: I1: an exchange that finds no keeper enters the keeper's id. The kernel removes the id when that thread
     // ends; the word is on the thread's robust list before the exchange ([`taut_sys::life`]). The thread ends with its
-    // process. I2: the same exchange increments the number of claims. I3 likewise.
+    // process. I2: the same exchange increments the number of claims. The exchange that takes a slot proves I3
+    // likewise.
     let old = word.load(Relaxed);
     if keeper(old) != 0 {
         return None;
@@ -412,7 +413,7 @@ fn take(word: &AtomicU64, id: u32) -> Option<u32> {
 pub enum NotClaimed {
     /// [`LayoutError::Places`], [`LayoutError::Taken`].
     Layout(LayoutError),
-    /// The kernel does not support it, or no thread could be started.
+    /// The kernel does not support what a claim needs, or no thread could be started.
     System(taut_sys::Error),
 }
 

@@ -10,8 +10,8 @@
 //! costs two stores and three loads, and no exchange and no processor fence, because one processor runs one thread
 //! at a time.
 //!
-//! The thread that is inside can say which job's thread **owns the fast path**. That thread learns it from the load
-//! that it needs anyway when it enters, and need not look at anything else that says so.
+//! The thread that is inside can say which job's thread **owns the fast path**. That thread learns it from a load that
+//! it needs anyway when it enters, and need not look at anything else for it.
 //!
 //! # Callers
 //! `-` may run at the same time, `X` may not. The threads of the jobs (the job side) are all on one processor, and
@@ -44,9 +44,9 @@
 //! - O2 up: Release of `dispatcher` in `dispatcher_leave` and `transfer_to` ↔ Acquire of `dispatcher` in
 //!   `enter_section`; an exchange in `set_fast_path_owner` between them continues the release sequence.
 //! - O3 both: a SeqCst fence between the store of a thread's own word and its load of the other side's word: a
-//!   processor fence in `dispatcher_enter`, a fence of the compiler alone in `enter_section` and `leave_section`.
-//!   On one processor, where a thread sees all that ran there before it, the latter is as good as the former. In a
-//!   model, whose threads are on as many processors, it is a processor fence.
+//!   processor fence in `dispatcher_enter`, a fence of the compiler alone in `enter_section` and `leave_section`. On
+//!   one processor, where a thread sees all that ran there before it, the compiler fence is as good as a processor
+//!   fence. A model runs each thread on its own processor; there it is a processor fence.
 //!
 //! # Crash
 //! The threads are of one process and die together. A thread that ends or panics between `enter_section` and
@@ -54,8 +54,7 @@
 //! ever. An executor ends the process there.
 //!
 //! # Source
-//! Ours. The two words are the entry protocol of Dekker's algorithm; new is that there cannot be a loser on the job
-//! side.
+//! Ours. The two words are the entry protocol of Dekker's algorithm; new is that the job side cannot lose.
 
 use taut_atomic::AtomicU32;
 use taut_atomic::Ordering::{Acquire, Relaxed, Release};
@@ -133,12 +132,13 @@ impl PreemptionControl {
     pub fn enter_section(&self) -> Result<(), WrongProcessor> {
         // Proof: *A thread that is migrated.* Let a job find itself on processor c after its `enter_section`. At that
         // instant it runs there, so no other thread of c runs. No other thread is inside: each thread on c would have
-        // left before it let this job run, except one that slept inside, and the job sees the `section` of that one.
-        // If the kernel migrates the job from then on, it switches the job out, which orders the job's store of
+        // left before it let this job run, except a thread that slept inside, and then the job sees that `section` is
+        // set. If the kernel migrates the job from then on, it switches the job out, which orders the job's store of
         // `section` before whatever runs on c next: that thread finds `section` set. The same holds for the dispatcher
-        // and its INSIDE. So there is no instant at which a migration lets two threads be inside: the second finds the
-        // first, or finds itself elsewhere. `membarrier` would prove this without the check of the processor. It was
-        // measured at 0.5 µs per visit, and it interrupts the processors of other cores, which no analysis charges.
+        // and its INSIDE. So there is no instant at which a migration lets two threads be inside: the second thread
+        // finds the first inside, or finds itself on another processor. `membarrier` would prove this without the check
+        // of the processor. It was measured at 0.5 µs per visit, and it interrupts the processors of other cores, which
+        // no analysis charges.
         self.enter_section_as(NOBODY).map(drop)
     }
 
@@ -149,12 +149,12 @@ impl PreemptionControl {
     /// [`WrongProcessor`].
     #[inline(always)]
     pub fn enter_section_as(&self, thread: u32) -> Result<bool, WrongProcessor> {
-        // Proof: *Two owners.* By O3, of "`section` is 1; is the dispatcher inside?" and "the dispatcher is inside; is
-        // `section` set?" one sees the other. If the dispatcher sees `section` set, it goes away. If `enter_section`
-        // sees the dispatcher inside, it returns an error, and its caller has touched nothing. If the dispatcher was
-        // inside and has left, `enter_section` has seen what it did (O2); if the job has left, `dispatcher_enter` has
-        // seen what the job did (O1). On one processor no thread preempts the dispatcher, so `enter_section` never
-        // finds it inside.
+        // Proof: *Two owners.* A job stores `section` and then loads `dispatcher`; the dispatcher stores INSIDE and
+        // then loads `section`. By O3 one of the two sees the other's store. If the dispatcher sees `section` set, it
+        // goes away. If `enter_section` sees the dispatcher inside, it returns an error, and its caller has touched
+        // nothing. If the dispatcher was inside and has left, `enter_section` has seen what it did (O2); if the job has
+        // left, `dispatcher_enter` has seen what the job did (O1). On one processor no thread preempts the dispatcher,
+        // so `enter_section` never finds it inside.
 
         // O1 down (Acquire): what the last section did.
         if self.section.load(Acquire) != 0 {
@@ -218,8 +218,9 @@ impl PreemptionControl {
 
     /// As [`PreemptionControl::enter_section`], for a thread that only the dispatcher preempts, and that may have
     /// preempted another job in the middle of a section. If `section` is set, the call returns `Ok(false)` and
-    /// preemption is pending: the job that ends the section must call the dispatcher. The exchange ensures that the
-    /// caller does not mistake a `section` that is set at the same time for a started thread for its own.
+    /// preemption is pending: the job that ends the section must call the dispatcher. The call sets `section` by an
+    /// exchange. So if the dispatcher sets `section` at the same time for a thread that it starts, the caller does not
+    /// take that section for its own.
     ///
     /// # Errors
     /// [`WrongProcessor`].
@@ -247,17 +248,17 @@ impl PreemptionControl {
         self.section.load(Relaxed) != 0
     }
 
-    /// Begins a visit of the dispatcher and returns true, unless a section is in progress. Then preemption is
-    /// pending, and the `leave_section` that ends the section returns true. `look` runs once the dispatcher has
-    /// declared itself inside, to check which processor this is.
+    /// Begins a visit of the dispatcher and returns true. If a section is in progress, it returns false and preemption
+    /// is pending: the `leave_section` that ends the section returns true. `look` runs once the dispatcher has declared
+    /// itself inside, to check which processor this is.
     #[inline]
     pub fn dispatcher_enter(&self, look: impl FnOnce()) -> bool {
         // Proof: Only the dispatcher clears PREEMPT_PENDING, the next time it enters. So a caller of `leave_section`
         // that is preempted before it loads `dispatcher` may call the dispatcher once in vain, and never erases a
         // pending preemption.
 
-        // An exchange, so that a model too orders it after the exchange of `set_fast_path_owner`; that exchange
-        // alone does not make the model do so.
+        // An exchange and not a store, so that a model too orders it after the exchange of `set_fast_path_owner`; that
+        // exchange alone does not give this order in a model.
         self.dispatcher.swap(INSIDE, Relaxed);
         self.heavy_barrier();
         look();
@@ -280,8 +281,8 @@ impl PreemptionControl {
     /// next. The first act of that thread is to look at the state, and to call
     /// [`PreemptionControl::leave_section`]. From now on `thread` owns the fast path.
     pub fn transfer_to(&self, thread: u32) {
-        // Proof: A thread that passes the section on wakes the new owner. That wake-up is the caller's edge, as good
-        // as O1.
+        // Proof: A thread that passes the section on wakes the new owner. That wake-up, which is the caller's duty,
+        // orders the two threads as O1 does.
         self.section.store(1, Relaxed);
         self.dispatcher.store(thread, Release); // O2 up
     }

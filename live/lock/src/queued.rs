@@ -5,16 +5,15 @@
 //! go first come, first served.
 //!
 //! # Use
-//! For MPCP; with one priority for all, for the long resources of FMLP. A party is a task, or any thread: it
-//! requests the lock for itself alone, one request at a time. Request, wait and release are separate steps, so that
-//! an executor can do its own work between them: raise the waiter before it sleeps, raise the holder to its
-//! ceiling, and ask the rule of its core before the task goes on. Plain threads do without. For short sections:
-//! [`spin`](crate::spin).
+//! For MPCP; with one priority for all, for the long resources of FMLP. A party is a task, or any thread: it requests
+//! the lock for itself alone, one request at a time. Request, wait and release are separate steps, so that an executor
+//! can do its own work between them: raise the waiter before it sleeps, raise the holder to its ceiling, and ask the
+//! rule of its core before the task goes on. Plain threads do none of this. For short sections: [`spin`](crate::spin).
 //!
 //! Together with the value that it protects: [`Queued`](crate::Queued).
 //!
 //! # Callers
-//! Each party by itself, all parties at any time.
+//! One thread at a time for each party; different parties at any time.
 //!
 //! # Progress
 //! N parties.
@@ -22,13 +21,13 @@
 //! | operation | bound |
 //! |---|---|
 //! | `request` | 1 load, 1 exchange if the lock is free; else 3 to 6 exchanges, 2 stores and what `granted` takes |
-//! | `granted` | 1 load; 1 store more if granted; if nobody or a dead party holds the lock, what `release` takes more |
+//! | `granted` | 1 load; 1 store more if granted; if no living party holds the lock, also the steps of `release` |
 //! | `wait` | sleeps until granted or out of patience; between processes wakes after each [`TICK_NS`] and checks |
 //! | `release` | 1 load, 1 exchange if no party waits; else 2 N + 1 loads, 3 or 4 exchanges, and one futex wake if the next party sleeps; again for each party that withdraws meanwhile. Between processes 2 loads more for each waiter |
 //! | `withdraw` | 1 load, 1 exchange |
 //!
-//! A waiter waits for no sections but those of more urgent parties, of equals that came before it, and of the
-//! holder: each exchange hands the lock over directly, and no party overtakes.
+//! A waiter waits only for the sections of more urgent parties, of equals that came before it, and of the holder: each
+//! exchange hands the lock over directly, and no party overtakes.
 //!
 //! If the holder dies, or the party to which the lock is being handed over, a waiter takes over within one
 //! [`TICK_NS`], plus the time that the kernel takes to end the process.
@@ -52,8 +51,8 @@
 //! | having handed over, before it notifies | nothing: the next party sleeps | between processes that party checks within a [`TICK_NS`] |
 //! | taking a dead party's place | a dead holder, which waits | the next waiter |
 //!
-//! If a successor dies while it hands over what its predecessor left, this may be reported as if the party had been
-//! inside.
+//! If a successor dies while it hands over the lock of its predecessor, the lock may report this death as if the
+//! successor had been inside.
 //!
 //! # Source
 //! MPCP [Rajkumar 1990], suspended [Lakshmanan 2009]; FMLP [Block 2007]. The word with an others bit is that of
@@ -110,7 +109,7 @@ pub const fn bytes(parties: u32) -> usize {
     lines(parties)
 }
 
-/// All parties of a lock of this process. Earlier contents of the memory are forgotten.
+/// All parties of a lock of this process. The call ignores the earlier contents of the memory.
 ///
 /// ```
 /// use taut_lock::{Entry, Line, Memory, Patience, queued};
@@ -139,9 +138,9 @@ pub fn group(memory: Memory<'_>, parties: u32) -> Result<Parties<'_>, LayoutErro
     Ok(Parties { object, poison, next: 0 })
 }
 
-/// Party `which` of a lock between processes. The party must be free, or its last owner dead; the call hands over
-/// what that owner held. The memory is zero, or has been used for this lock before; `alive` is this process among
-/// these `lives`.
+/// Party `which` of a lock between processes. The party must be free, or its last owner dead; if that owner died with
+/// the lock, the call hands the lock over. The memory is zero, or has been used for this lock before; `alive` is this
+/// process among these `lives`.
 ///
 /// # Errors
 ///

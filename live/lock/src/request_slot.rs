@@ -4,14 +4,14 @@
 //! A request to a thread that does not wait, and its reply.
 //!
 //! # Use
-//! Threads outside ask something of a thread that does its own work and looks here now and then: an executor's
-//! dispatcher, at each visit of its core. One requester asks at a time, and sleeps until the responder has answered
-//! or no longer answers. How a requester calls the responder is up to the caller.
+//! Other threads ask something of a thread that does its own work and looks here now and then: an executor's
+//! dispatcher, at each visit of its core. One requester asks at a time, and sleeps until the responder has answered or
+//! no longer answers. The requester's caller decides how to call the responder.
 //!
 //! There are two ends: any number of copies of a [`Requester`], and one [`Responder`], which is not copied.
 //!
 //! # Callers
-//! `-` may run at the same time, `X` may not, which the type of the end sees to.
+//! `-` may run at the same time, `X` may not (the types of the ends ensure it).
 //!
 //! |                             | `Requester`: ask | `Responder`: answer, `wake`, drop |
 //! |-----------------------------|------------------|-----------------------------------|
@@ -180,7 +180,7 @@ impl<Q: Send, A: Send> RequestSlot<Q, A> {
         Requester(self)
     }
 
-    /// The end that answers, at the first call; then `None`, for ever.
+    /// The end that answers, at the first call; `None` at all later calls.
     pub fn responder(&self) -> Option<Responder<'_, Q, A>> {
         // Relaxed: only one exchange finds 0, and it publishes nothing else.
         (self.responds.swap(1, Relaxed) == 0).then_some(Responder(self))
@@ -199,8 +199,8 @@ impl<Q: Send, A: Send> RequestSlot<Q, A> {
 
     /// Closes the slot: no question is answered any more.
     fn close(&self) {
-        // An exchange, because a requester may be on its way from ASKERS to ASKED; so what `answer` released stays
-        // released.
+        // An exchange and not a store: it continues the release sequence of `answer`, even if a requester changes
+        // ASKERS to ASKED in between.
         self.futex.word.swap(CLOSED, Relaxed);
         self.wake();
     }

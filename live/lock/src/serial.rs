@@ -15,18 +15,17 @@
 //!
 //! # Progress
 //! `with`: 1 exchange without contention. Otherwise it blocks for the rest of the owner's critical section, and the
-//! owner runs at the highest priority of the waiters. The time is bounded by the longest section times the number
-//! of parties, which the analysis contains as a blocking term. Unlocking: 1 exchange, and a system call if a thread
-//! waits.
+//! owner runs at the highest priority of the waiters. The time is bounded by the longest section times the number of
+//! parties, which the analysis adds as a blocking term. Unlocking: 1 exchange, and a system call if a thread waits.
 //!
 //! # Orderings
 //! Those of the system's mutex: what an owner did happens before what the next owner does.
 //!
 //! # Crash
-//! A panic inside, or a thread that ends there, poisons the end. The end may have been left in the middle of an
-//! operation, which the file of every object describes as the death of its party at that step: call `recover`, and
-//! make a new end in its place. Processes that share a side do not share an end, because ends keep counters of
-//! their own: each process attaches anew under a [`PiMutex`] of their segment.
+//! A panic inside, or a thread that ends there, poisons the end, which may be in the middle of an operation. The file
+//! of every object describes this as the death of its party at that step: call `recover`, and make a new end in its
+//! place. Processes that share a side do not share an end, because ends keep counters of their own: each process
+//! attaches anew under a [`PiMutex`] of their segment.
 //!
 //! # Source
 //! [Perez Ruiz 2020, Figure 1]; [Sha 1990] for the inheritance; the mutex is the C library's, on FUTEX_LOCK_PI.
@@ -57,7 +56,7 @@ use taut_sys::mutex::{Had, PiMutex};
 /// serial.with(|end| kept = Some(end)).unwrap();
 /// ```
 ///
-/// nor is a `Serial` dropped while a thread is inside:
+/// Nor is a `Serial` dropped while a thread is inside:
 ///
 /// ```compile_fail,E0505
 /// let serial = taut_lock::Serial::new(1).unwrap();
@@ -71,7 +70,7 @@ pub struct Serial<E> {
 
 struct Guarded<E> {
     end: E,
-    /// A thread is in the middle of a change, or was and did not finish it.
+    /// Whether a thread is in the middle of a change, or has left a change unfinished.
     poisoned: bool,
 }
 
@@ -127,7 +126,7 @@ impl<E> Serial<E> {
         Ok(Self { mutex, guarded: UnsafeCell::new(Guarded { end, poisoned: false }) })
     }
 
-    /// Waits for its turn, and gives `work` access to the end. A panic of `work` poisons the end.
+    /// Waits for the caller's turn, and gives `work` access to the end. A panic of `work` poisons the end.
     ///
     /// # Errors
     /// [`Refused::Poisoned`]; [`Refused::System`] with EDEADLK if this thread is inside already.
@@ -173,7 +172,7 @@ impl<E> Serial<E> {
         // SAFETY: this thread has the mutex until `_turn` is dropped, which is after the last use of the borrow. It
         // has the mutex once, because the mutex refuses a second lock (I1).
         let Guarded { end, poisoned } = unsafe { &mut *self.guarded.get() };
-        // Set while `work` runs, so that a panic leaves it so (I3).
+        // Set while `work` runs, so that a panic leaves the end poisoned (I3).
         let was = std::mem::replace(poisoned, true) || had == Had::OwnerDied;
         let result = work(end, was);
         *poisoned = matches!(result, Err(Refused::Poisoned));

@@ -12,7 +12,7 @@
 //! Together with the value that it protects: [`Spin`](crate::Spin).
 //!
 //! # Callers
-//! Each party by itself, all parties at any time.
+//! One thread at a time for each party; different parties at any time.
 //!
 //! # Progress
 //! N parties.
@@ -21,8 +21,8 @@
 //! |---|---|
 //! | `request` | 2 stores, 1 exchange |
 //! | `granted` | N − 1 loads, the first time; later 1 for each party that goes before; 1 store if granted |
-//! | `is_undecided` | N − 1 loads |
 //! | `enter` | both; waits for at most 1 section of each other party; then 1 transfer of the releaser's line, and 1 store |
+//! | `is_undecided` | N − 1 loads |
 //! | `leave`, `withdraw` | 1 store |
 //! | all | the first time after the party's last owner died inside: exchanges instead of stores |
 //!
@@ -46,9 +46,9 @@
 //! | inside, before it has reported another's death to its caller | the same | the next party reports both, under one number |
 //! | taking the slot of a dead party | the word of the dead party | the same |
 //!
-//! A hostile party can, with its own line, make others wait for as long as their patience lasts, and make them
-//! report a death that did not happen. With the others' lines, or the tickets, it can let two parties in. In any
-//! case the others access nothing outside the memory.
+//! A hostile party that writes only its own line can make others wait for as long as their patience lasts, and make
+//! them report a death that did not happen. If it writes the lines of others, or the tickets, it can let two parties
+//! in. In any case the others access nothing outside the memory.
 //!
 //! # Source
 //! The bakery of [Lamport 1974], with tickets that are drawn from a counter instead of searched for, so that no two
@@ -83,10 +83,11 @@ pub use party::Party;
 //
 // # Invariants
 //
-// - I1 Only a party itself writes its word; but others clear the wreck, and the word of a party that is gone.
+// - I1 Only the party itself writes its word, except that others clear its wreck, and clear the word of a party that is
+//   gone.
 // - I2 A party draws a ticket once, after the parties that draw later can all see it choosing.
-// - I3 A party that is inside has found each other party without a smaller ticket, and not choosing, after it drew its
-//   own.
+// - I3 After a party that is inside had drawn its own ticket, it found each other party not choosing and without a
+//   smaller ticket.
 // - I4 The word of a party that died inside says so, or the wreck in its successor's word does, until a party inside
 //   has reported it.
 
@@ -217,7 +218,7 @@ impl<'m> Iterator for Parties<'m> {
 // `tests/loom_spin.rs`: 2 parties once each, without preemption bound, 14 812 executions; 2 + 1 times with bound 2,
 // 6 882; 3 parties with bound 2, 32 391, where a patience of 1 look ends their spinning; a death at each of four
 // places with a successor, bound 2, 3 551 to 4 757; a successor that requests while the dead party's word is cleared,
-// bound 3, 1 077. If any of the five annotations of O1 and O2 is weakened, AcqRel by halves, it fails there. O3
+// bound 3, 1 077. The tests fail if any of the five annotations of O1 and O2 is weakened, an AcqRel in either half. O3
 // matters for a processor that stops in the middle; the deaths at each step stand for that.
 //
 // Not covered: 2⁵³ tickets; three parties that spin without end in one model.

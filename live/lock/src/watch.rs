@@ -68,7 +68,7 @@ impl<B: Deref<Target = EventCount> + Send + Sync + 'static> Watch<B> {
         Ok(Self { shared, thread: Some(thread), process: std::process::id(), waits: 0 })
     }
 
-    /// The notifications so far. To be taken before the caller looks for a value.
+    /// The notifications so far. Call it before looking for a value.
     pub fn epoch(&self) -> Epoch {
         self.shared.events.listener().epoch()
     }
@@ -107,7 +107,7 @@ impl<B: Deref<Target = EventCount> + Send + Sync + 'static> Drop for Watch<B> {
             }
             self.shared.state().stop = true;
             self.shared.changed.notify_one();
-            // If that thread itself drops this watch, with a waker that owned it, it ends by itself.
+            // If that thread itself drops this watch, because a waker owned the watch, the thread ends by itself.
             if thread.thread().id() == std::thread::current().id() {
                 return;
             }
@@ -187,8 +187,7 @@ impl<B: Deref<Target = EventCount> + Send + Sync + 'static> Future for Notified<
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        // A waker is cloned and dropped without the lock, for the same reason as it is called without it: see
-        // `wake`.
+        // A waker is cloned and dropped without the lock, for the reason for which `wake` calls it without the lock.
         let waker = context.waker().clone();
         let mut state = self.watch.shared.state();
         if let Some((number, woken)) = state.ended.take()

@@ -53,7 +53,7 @@ impl<'m> Party<'m> {
         Self { object, which, generation: Generation::ONLY, phase: Phase::Out }
     }
 
-    /// Takes the party's slot, and hands over what its last owner left.
+    /// Takes the party's slot, and hands over the lock if the slot's last owner left it held.
     pub(super) fn take_slot(object: Object<'m>, which: u32, alive: &Alive) -> Result<Self, LayoutError> {
         let generation = object.slots.take(which, alive)?;
         let mut party = Self { object, which, generation, phase: Phase::Out };
@@ -99,8 +99,8 @@ impl<'m> Party<'m> {
         object.priority(self.which).store(priority.into(), Relaxed);
         object.state(self.which).store(State::waits(self.generation, ticket).0, Release); // O2 wait
         self.phase = Phase::Waits;
-        // Repeat if a party that had scanned before cleared the bit. Bounded, because a hostile party could clear
-        // it for ever.
+        // Repeats if a party that had scanned before cleared the bit. Bounded, because a hostile party could clear it
+        // for ever.
         for _ in 0..8 {
             // Relaxed: a party that releases between this step and the next finds that the word has changed, or the
             // next step sees that the bit is gone.
@@ -117,8 +117,8 @@ impl<'m> Party<'m> {
     #[inline]
     pub fn granted(&mut self) -> Option<Entry> {
         // Proof: A dead holder: any waiter takes the holder's place by an exchange of the word that it read before it
-        // found the party dead. So one of several waiters succeeds, and none succeeds after another owner has come
-        // back as that party, because that counts a change. The state of the dead party says whether it was inside
+        // found the party dead. So one of several waiters succeeds. None succeeds after a new owner has taken the dead
+        // party's slot, because that owner counts a change. The state of the dead party says whether it was inside
         // (I4).
         match self.phase {
             Phase::Out => return None,
@@ -135,7 +135,7 @@ impl<'m> Party<'m> {
             let mine = Holder(old?.given_to(self.which).0 | OTHERS);
             // O1 hold
             if self.object.holder.compare_exchange(word.0, mine.0, AcqRel, Relaxed).is_ok() {
-                // On behalf of all waiters, of which this party is one.
+                // This party has taken the lock on behalf of all waiters, of which it is one.
                 return match self.object.next() {
                     Some(next) if next != self.which => {
                         self.hand_over(next);
@@ -158,7 +158,7 @@ impl<'m> Party<'m> {
         self.take_entry(word)
     }
 
-    /// For the party inside: clears and reports the party that died inside.
+    /// For the party inside: clears and reports the party that died inside, if any.
     #[inline]
     fn take_entry(&self, word: Holder) -> Entry {
         match word.torn() {
@@ -175,7 +175,7 @@ impl<'m> Party<'m> {
     /// # Errors
     ///
     /// [`Stuck`] when the patience ends; at once if the party has not requested. Between processes: if the party is
-    /// next and the hand-over does not come, it still waits, and should be dropped.
+    /// next and the hand-over does not come, the party still waits after this error, and should be dropped.
     pub fn wait(&mut self, patience: Patience) -> Result<Entry, Stuck> {
         /// How often a party that is next looks after its patience is over: enough for the last two steps of the
         /// releasing party.
@@ -236,8 +236,8 @@ impl<'m> Party<'m> {
         Withdrawn::Left
     }
 
-    /// Releases the lock. Returns the party that has it now, if any waited. Does nothing if the party does not have
-    /// the lock.
+    /// Releases the lock. Returns the party that has it now, if any party waited. Does nothing if this party does not
+    /// have the lock.
     #[inline]
     pub fn release(&mut self) -> Option<u32> {
         if self.phase != Phase::Holds {
@@ -277,8 +277,9 @@ impl<'m> Party<'m> {
             if holder.compare_exchange(word.0, word.free().0, Release, Relaxed).is_ok() {
                 return None;
             }
-            // In each round some party has come and gone. Between processes a hostile party could change the word
-            // for ever; after this number of rounds the lock is left to the waiters, which look by themselves.
+            // In each round some party has requested and gone. Between processes a hostile party could change the word
+            // for ever; after this number of rounds this party leaves the lock to the waiters, which look by
+            // themselves.
             rounds += 1;
             if self.object.slots.are_mortal() && rounds > 2 * PARTIES_LIMIT {
                 holder.swap(OTHERS, Release); // O1 hold

@@ -175,8 +175,8 @@ impl<'m> Party<'m> {
     /// Whether the party that wrote this word is gone, and has written nothing after it.
     #[cold]
     fn is_gone(&self, party: u32, word: u64) -> bool {
-        // O3 mark: the word is read again, because the party may have gone on before it died. Relaxed: the check
-        // that it is gone makes all that it did visible.
+        // O3 mark: the word is read again, because the party may have gone on before it died. Relaxed: the check that
+        // the party is gone makes all that it did visible.
         self.object.slots.is_gone(party, Generation::of(word))
             && self.object.word(party).load(Relaxed) == word
     }
@@ -185,9 +185,9 @@ impl<'m> Party<'m> {
     #[cold]
     fn clear(&mut self) -> Entry {
         // Proof: A party that is gone (`life`) writes nothing any more. If it had not entered, the others pass it. If
-        // it was inside, they pass it too, and the next party that enters finds that in its word, and reports it. Only
-        // that next party can clear the word meanwhile, because it is inside. A successor writes its own generation by
-        // an exchange, and keeps the wreck.
+        // it was inside, they pass it too, and the next party that enters finds in the word that it was inside, and
+        // reports it. Only that next party can clear the word meanwhile, because it is inside. A successor writes its
+        // own generation by an exchange, and keeps the wreck.
         let mut entry = Entry::Clean;
         for party in self.wrecks.with(self.which).iter() {
             let place = self.object.word(party);
@@ -199,7 +199,7 @@ impl<'m> Party<'m> {
                 if word & WRECK != 0 {
                     entry = Entry::OwnerDied(party);
                     // Relaxed, here and below: a party that enters later has passed our own word, and an exchange
-                    // keeps what this word had released to others.
+                    // continues the release sequence of this word.
                     place.fetch_and(!WRECK, Relaxed);
                 } else if party == self.which
                     || word & WHAT == 0
@@ -233,8 +233,8 @@ impl<'m> Party<'m> {
     /// Writes the party's word if the wreck is still in it.
     #[cold]
     fn write_beside(&mut self, new: u64) -> bool {
-        // Relaxed: the party was not inside since it took the word over, and the exchange keeps what the word had
-        // released to others.
+        // Relaxed: the party was not inside since it took the word over, and the exchange continues the release
+        // sequence of the word.
         let kept = self.word.compare_exchange(self.written, new, Relaxed, Relaxed).is_ok();
         if kept {
             self.written = new;
