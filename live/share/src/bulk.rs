@@ -41,7 +41,8 @@
 //! - O3 take: Release of the receiver's exchange ↔ Acquire of the sender's failed exchange.
 //!
 //! # Crash
-//! Only its word says where a block is; so no block is lost or in two places, whichever side dies at whatever step.
+//! Only the word of a block says where the block is; so no block is lost or in two places, whichever side dies at
+//! whatever step.
 //!
 //! | crash of                             | the block is             | recovery                                       |
 //! |--------------------------------------|--------------------------|------------------------------------------------|
@@ -100,17 +101,17 @@ use crate::{LayoutError, Plain};
 //   that has the right to make it (see the figure). Only the sender's user accesses a block of `Sender`, only the
 //   receiver's user a block of `Receiver`, and nobody a block of `Sent`.
 // - I2 The sendings on the way are a range of numbers a ..= k, with k the last sending: both sides take the smallest
-//   one.
-// - I3 When the sender writes sending k into the order, sending k - N is not on the way: otherwise, by I2, all N
-//   blocks would be, but the one that it sends is not. So the order names every block that is on the way.
+//   number first.
+// - I3 When the sender writes sending k into the order, sending k - N is not on the way: otherwise, by I2, all N blocks
+//   would be on the way, but the block that it sends is not. So the order names every block that is on the way.
 // - I4 Numbers below the receiver's expected one are not on the way, and never will be again.
 // - I5 Each side refuses to take a block that it holds, whatever shared memory says.
 
 // Why one word per block: we considered two index queues, for sent and for free blocks, and a list per side of the
-// blocks that it holds. Then a block that changes its owner is for some steps in two of the three lists or in none, a
-// successor must find out which, and a recall takes from a queue while the other side takes from it. One word per
-// block has no such state. Its price: the sender looks at N words for blocks that were given back, which are one or
-// two lines for up to 32 blocks, once per emptied stock.
+// blocks that it holds. Then a block that changes its owner is for some steps in two of these lists or in none, a
+// successor must find out which, and a recall takes from a queue while the other side takes from it. One word per block
+// has no such state. Its price: once per emptied stock, the sender looks at N words for blocks that were given back;
+// for up to 32 blocks these are one or two lines.
 
 /// Both ends on one memory, for `blocks` blocks.
 ///
@@ -204,7 +205,7 @@ impl core::error::Error for NotReceived {}
 
 /// The end that fills blocks and sends them.
 ///
-/// The types forbid to copy an end, or to share one between threads:
+/// The types forbid copying an end, or sharing one between threads:
 ///
 /// ```compile_fail,E0599
 /// # use taut_share::{Line, Memory, bulk};
@@ -244,13 +245,13 @@ pub struct Sender<'m, T> {
     pool: Pool<'m, T>,
     /// The number of the next sending.
     next: Cell<u64>,
-    /// No smaller number than this is on the way.
+    /// No sending with a smaller number than this is on the way.
     oldest: Cell<u64>,
     /// At k mod count, the block that was sent as number k: our own copy of the shared order.
     order: [Cell<Block>; BLOCKS_MAX as usize],
     /// Blocks that this end has and has not lent.
     stock: Cell<Blocks>,
-    /// Blocks that are lent to our user.
+    /// Blocks that are lent to the sender's user.
     loans: Cell<Blocks>,
 }
 
@@ -325,7 +326,7 @@ impl<'m, T: Plain> Sender<'m, T> {
         for number in self.oldest.get().max(next.saturating_sub(self.pool.count()))..next {
             self.oldest.set(number + 1);
             let block = self.order[self.pool.place(number)].get();
-            // Sent, taken, and lent again since: not on the way (I5).
+            // The block was sent, taken, and lent again since: sending `number` is not on the way (I5).
             if self.loans.get().has(block) {
                 continue;
             }
@@ -365,7 +366,7 @@ impl<'m, T: Plain> Sender<'m, T> {
 
 /// A block lent to the sender's user, who writes it and then sends it. If dropped, it goes back to the stock.
 ///
-/// The types forbid to write a block after it was sent, or a block that was received:
+/// The types forbid writing a block after it was sent, or a block that was received:
 ///
 /// ```compile_fail,E0382
 /// # use taut_share::{Line, Memory, bulk};
@@ -383,7 +384,7 @@ impl<'m, T: Plain> Sender<'m, T> {
 /// received[0] = 1;
 /// ```
 ///
-/// to keep a block longer than the end that it came from, or to move it to another thread:
+/// They also forbid keeping a block longer than the end that it came from, and moving it to another thread:
 ///
 /// ```compile_fail,E0505
 /// # use taut_share::{Line, Memory, bulk};
@@ -480,7 +481,7 @@ pub struct Receiver<'m, T> {
     pool: Pool<'m, T>,
     /// The number of the sending to look for next (I4).
     expected: Cell<u64>,
-    /// Blocks that our user has.
+    /// Blocks that the receiver's user has.
     held: Cell<Blocks>,
     /// Blocks that the previous receiver had.
     inherited: Cell<Blocks>,
@@ -556,12 +557,13 @@ impl<'m, T: Plain> Receiver<'m, T> {
             let in_place = (number - expected).is_multiple_of(self.pool.count());
             let block = block.filter(|_| in_place).ok_or(NotReceived::Corrupt)?;
             if number > expected {
-                // At least count more than expected. Sendings below the new expected number are not on the way (I3).
+                // `number` is at least `count` above `expected`. Sendings below the new expected number are not on the
+                // way (I3).
                 self.expected.set(number - self.pool.count() + 1);
                 continue;
             }
             self.expected.set(number + 1);
-            // The previous receiver received it, and we again (I5).
+            // The previous receiver received this block, and this receiver has received it again (I5).
             if self.held.get().has(block) {
                 continue;
             }

@@ -71,8 +71,8 @@
 //! once at a time, and so makes the `unsafe` constructors of single ends safe.
 //!
 //! A process that can write the mapping can break the protocol. Then the ends keep their step bounds, stay inside the
-//! memory, and at worst get wrong bits. But no protocol can keep two ends of *one* process apart on memory that a
-//! third party corrupts: an object between threads belongs in memory of the process.
+//! memory, and at worst get wrong bits. But no protocol can keep two ends of *one* process apart on memory that a third
+//! party corrupts: an object between threads belongs in private memory of the process.
 //!
 //! # The newest value
 //!
@@ -231,9 +231,9 @@
 //!
 //! # How it is checked
 //!
-//! Each protocol's file ends with what checks it, how far, and what is not covered. Most checks are programs that run
-//! all protocols, each through an adapter (`tests/objects`); the folders beside (`tests/queues`) have what is only for
-//! a family of protocols, a file for each of these programs. The commands, in addition to `cargo test -p taut-share`:
+//! Each protocol's file ends with a list of its checks, how far they go, and what they do not cover. Most checks are
+//! programs that run all protocols, each protocol through an adapter (`tests/objects`). The folders beside
+//! (`tests/queues`) have the checks that are only for a family of protocols, with a file for each of these programs.
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom"    cargo test -p taut-share --release --test 'loom*'      every execution of small runs

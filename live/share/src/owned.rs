@@ -28,10 +28,10 @@
 //! # Ok::<(), taut_share::LayoutError>(())
 //! ```
 //!
-//! An [`Owned`] end has the operations of its kind in [`ends`](crate::ends); [`Owned::with`] gives access to
-//! everything else that its protocol has. The functions here allocate, and the last end of an object frees its memory
-//! when it is dropped: a real-time thread should do neither, and rather give its end back (`JoinHandle::join`). No
-//! operation in between allocates. Processes share objects in a segment instead. [`dbp`](crate::state::dbp) and
+//! An [`Owned`] end has the operations of its kind in [`ends`](crate::ends); [`Owned::with`] gives access to all other
+//! operations of its protocol. The functions here allocate, and the last end of an object frees its memory when it is
+//! dropped. A real-time thread should do neither; it should give its end back (`JoinHandle::join`). No operation in
+//! between allocates. Processes share objects in a segment instead. [`dbp`](crate::state::dbp) and
 //! [`tccp`](crate::state::tccp) are not here: a dispatcher owns their ends.
 
 extern crate alloc;
@@ -195,8 +195,8 @@ impl<E: End> Owned<E> {
         Self { end, block: Arc::clone(block) }
     }
 
-    /// Calls `using` with the end, for everything that its protocol has. Nothing that is on the object's memory
-    /// leaves `using`.
+    /// Calls `using` with the end, for all operations of its protocol. Nothing that is on the object's memory leaves
+    /// `using`.
     ///
     /// ```
     /// let (mut writer, mut reader) = taut_share::owned::qrtr::<u64>(8)?;
@@ -216,7 +216,7 @@ impl<E: End> Owned<E> {
     /// means that all operations of the others are visible: a reader that now pops until nothing waits has received
     /// everything.
     pub fn is_abandoned(&mut self) -> bool {
-        // Not the count, which does not make the others' operations visible.
+        // Not the count of the `Arc`, which does not make the others' operations visible.
         Arc::get_mut(&mut self.block).is_some()
     }
 }

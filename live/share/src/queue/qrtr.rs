@@ -50,7 +50,7 @@
 //! # Source
 //! [Perez Ruiz 2020, Listing 5]. We differ: counters never wrap, so that every slot is used and n mod capacity is its
 //! index; each side keeps its own counter privately, and remembers the other's counter, which only saves loads (as in
-//! the crate rtrb). On a full queue the printed prose waits and the printed code refuses; we refuse.
+//! the crate rtrb). On a full queue the paper's text waits and its listing refuses; we refuse.
 
 use core::fmt;
 use core::mem::MaybeUninit;

@@ -32,8 +32,8 @@
 //! | `len`           | 1 load                                                                                 |
 //!
 //! A pop is overtaken only if the writer pushes more than B + S values during its copy. A writer that has stopped, at
-//! whatever step, overtakes nobody. So one of the two always makes progress, and a thread that repeats pops waits for
-//! no other.
+//! whatever step, overtakes no reader. So one of the two always makes progress, and a thread that repeats pops waits
+//! for no other.
 //!
 //! # Orderings
 //! - O1 overwrite: Release fence before the words of a batch ↔ Acquire fence before the reader's second load.
@@ -197,7 +197,7 @@ impl sealed::Sealed for Published<'_> {}
 impl Trace for Published<'_> {
     #[inline(always)]
     fn leave(&self, head: u64) {
-        // Relaxed: a successor attaches after this end's last operation; the writer uses it only as a number.
+        // Relaxed: a successor attaches after this end's last operation; the writer uses the head only as a number.
         self.0.store(head, Relaxed);
     }
 }
@@ -278,16 +278,16 @@ pub(super) unsafe fn follower<T: Plain, P: Policy>(
 pub struct Popped<T> {
     /// The value.
     pub value: T,
-    /// Values that were discarded between this reader's last one and this one.
+    /// Number of values that were discarded between this reader's last value and this one.
     pub lost: u64,
 }
 
 /// What [`Reader::pop_slice`] took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoppedSlice {
-    /// Values, in the first places of the slice.
+    /// Number of values, which are in the first places of the slice.
     pub count: usize,
-    /// Values that were discarded between this reader's last one and the first of these.
+    /// Number of values that were discarded between this reader's last value and the first of these.
     pub lost: u64,
 }
 
@@ -329,8 +329,8 @@ impl<'m, T: Plain, P: Policy> Writer<'m, T, P> {
         }
     }
 
-    /// Appends `value`; if the queue is full, it discards what the policy says. Wait-free: one copy, 1 store, no
-    /// load.
+    /// Appends `value`; if the queue is full, it discards the values that the policy says. Wait-free: one copy, 1
+    /// store, no load.
     #[inline]
     pub fn push(&mut self, value: &T) {
         self.push_batch(core::slice::from_ref(value));
@@ -511,12 +511,12 @@ impl<T: Plain, P: Policy> View<'_, T, P> {
     /// Copies the oldest value; `None` if there is none.
     #[inline(always)]
     fn copy_one(&self, value: &mut MaybeUninit<T>) -> Result<Option<Run>, Overtaken> {
-        // Proof: b depends only on the tail at the first load and on the reader's own head ([`Policy::oldest`]), so
-        // that load is the linearization point of a pop, for order and for loss. "Empty" is exact: at that instant the
-        // tail equals the head. The pops that return the values of a copied line all linearize at the load before its
-        // copy, as a slice does: the reader still returns values that the writer discards after that load, and does
-        // not count them as lost. So it returns at most min(B, capacity) - 1 values that the policy has already
-        // discarded; they are as old as its last copy.
+        // Proof: b, the number of the oldest value, depends only on the tail at the first load and on the reader's own
+        // head ([`Policy::oldest`]), so that load is the linearization point of a pop, for order and for loss. "Empty"
+        // is exact: at that instant the tail equals the head. The pops that return the values of a copied line all
+        // linearize at the load before its copy, as a slice does: the reader still returns values that the writer
+        // discards after that load, and does not count them as lost. So it returns at most min(B, capacity) - 1 values
+        // that the policy has already discarded; they are as old as its last copy.
         let tail = self.shared_tail.load(Relaxed);
         let waiting = tail.wrapping_sub(self.head.counter);
         if waiting == 0 {
@@ -799,8 +799,8 @@ impl<'m, T: Plain, P: Policy, H: Trace> Reader<'m, T, P, H> {
     }
 
     /// Number of values that wait at this instant, by the policy, and of those that this end has copied and not
-    /// returned. If it is not 0, it stays so until the next pop; but it may fall as well as rise, since the writer
-    /// discards values.
+    /// returned. If it is not 0, it does not become 0 before the next pop; but it may fall as well as rise, since the
+    /// writer discards values.
     #[inline]
     pub fn len(&self) -> usize {
         let View { shared_tail, head, capacity, .. } = self.view;

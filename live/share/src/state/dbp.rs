@@ -30,22 +30,22 @@
 //!
 //! # Orderings
 //! - O1 assign: Release of the store of `activated` ↔ Acquire of the writer's load.
-//! - Publish, announce and leave are those of [`super::flow`], whose code this is.
+//! - Publish, announce and leave are those of [`super::flow`], whose code this protocol uses.
 //!
 //! # Crash
 //! As [`super::flow`]. A reader that dies in a job keeps one buffer held, which the buffer count allows for.
 //!
-//! A job that completes without writing keeps the value before: the writer copies it over. If a writer dies in a job
-//! that has the same buffer as the value before it (possible only without readers of higher priority), that value is
-//! lost: there is no value until the next job writes. A hostile process can make any job read any bits, or keep any
-//! job from starting; buffer numbers are limited to the number of buffers.
+//! A job that completes without writing keeps the previous value: the writer copies that value into the job's buffer.
+//! If a writer dies in a job that has the same buffer as the previous value (possible only without readers of higher
+//! priority), that value is lost: there is no value until the next job writes. A hostile process can make any job read
+//! any bits, or keep any job from starting; buffer numbers are limited to the number of buffers.
 //!
 //! # Source
 //! [Han14, II-C, Algorithms 3 and 4], of which we know only the description. We differ: one dispatcher makes all
-//! activations, so neither compare-exchanges nor the order of PREVIOUS, GetBuf and LATEST matter (in the order of the
-//! form at run time, GetBuf first, a reader of higher priority that has loaded PREVIOUS is unprotected on a
-//! multiprocessor: `tests/flow/printed.rs`); jobs are numbered, which detects a task that has two at once, and makes
-//! completion a word to load instead of an event to wait for; we derive the number of buffers anew, because the
+//! activations, so we need no compare-exchanges, and the order of PREVIOUS, GetBuf and LATEST does not matter (in the
+//! order of the form at run time, GetBuf first, a reader of higher priority that has loaded PREVIOUS is unprotected on
+//! a multiprocessor: `tests/flow/printed.rs`); jobs are numbered, which detects a task that has two jobs at once, and
+//! makes completion a word to load instead of an event to wait for; we derive the number of buffers anew, because the
 //! text's counts are unreadable.
 
 use core::cell::Cell;
@@ -186,7 +186,7 @@ pub fn group<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Group<'_, T>,
     Ok((dispatcher, writer, Readers { memory, shape, readers, next: 0, values: PhantomData }))
 }
 
-/// The dispatcher alone. After the death of one, at any step, this call makes its successor; the successor does not
+/// The dispatcher alone. After the death of a dispatcher, at any step, this call makes its successor, which does not
 /// know the instant of the last activation.
 ///
 /// # Errors
@@ -203,8 +203,8 @@ pub unsafe fn dispatcher<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<D
     Ok(Dispatcher::attach(&memory, shape, readers))
 }
 
-/// The writer's end alone. After the death of a writer, at any step, this call makes its successor: it is in the job
-/// that the dead writer had begun, as if that job had not written.
+/// The writer's end alone. After the death of a writer, at any step, this call makes its successor. The successor is in
+/// the job that the dead writer had begun, as if that job had not written.
 ///
 /// # Errors
 ///
@@ -220,8 +220,8 @@ pub unsafe fn writer<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Write
     Ok(Writer::attach(&memory, shape, readers))
 }
 
-/// The end of reader `which` alone. After the death of that reader, at any step, this call makes its successor: it is
-/// in the job that the dead reader had begun.
+/// The end of reader `which` alone. After the death of that reader, at any step, this call makes its successor. The
+/// successor is in the job that the dead reader had begun.
 ///
 /// # Errors
 ///

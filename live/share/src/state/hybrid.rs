@@ -4,18 +4,17 @@
 //! Hybrid: newest value; one writer, many registered readers, wait-free on both sides; a read does not write.
 //!
 //! # Use
-//! The first choice for a newest value, with one reader or many, real-time on either side or both. A reader copies
-//! the newest slot, and the slot's stamp shows it whether the writer reused the slot during the copy; more spare
-//! slots make this rarer. If it did, the reader reads a second time, with a claim as in [`super::chen`], which always
+//! The first choice for a newest value, with one reader or many, real-time on either side or both. A reader copies the
+//! newest slot, and the slot's stamp shows whether the writer reused the slot during the copy; more spare slots make
+//! this rarer. If the writer did, the reader reads a second time, with a claim as in [`super::chen`], which always
 //! succeeds. Any number of [`Observer`]s may read beside the readers: they leave no trace, and an observer that was
 //! overtaken gets [`Overrun`].
 //!
-//! If values are used in place and not copied, see [`super::chen`]. If the speed of some readers is known,
+//! If callers use values in place and do not copy them, see [`super::chen`]. If the speed of some readers is known,
 //! [`super::improved_chen`] saves their slots. If memory must be smallest and readers may get `Retry`, see
 //! [`super::sdrtw`].
 //!
-//! To read a value of more than a few cache lines, prefer [`Reader::read_into`]: a value that is returned is moved
-//! once more.
+//! To read a value of more than a few cache lines, prefer [`Reader::read_into`]: returning a value moves it once more.
 //!
 //! # Callers
 //! `-` may run at the same time, `X` may not (the types and the duties of [`writer`] and [`reader`] ensure it).
@@ -98,8 +97,8 @@ pub const fn spare<T: Plain>() -> u32 {
 // - I4 While a slot's stamp is s, its words are those of write s, of which some may not be stored yet; once s is or
 //   was in latest, all of them are stored.
 // - I5 A slot that write n filled is filled again by write n + X + 2 at the earliest: the writer fills X + 2 slots in
-//   turn. If a reader has claimed one of these, the writer takes one of the other P slots instead, which have rested
-//   longer, and of which at least one is free.
+//   turn. If a reader has claimed one of these, the writer takes one of the other P slots instead, which were filled
+//   longer ago, and of which at least one is free.
 
 /// Bytes from one slot to the next: the value and its stamp, in whole cache lines.
 const fn stride<T: Plain>() -> usize {
@@ -135,10 +134,10 @@ pub const fn observed_spare<T: Plain>() -> u32 {
 }
 
 /// The writer, and an observer that the caller may clone, on one memory without registered readers: [`bytes`] of 0
-/// readers. Writer and observers have the guarantees of [`super::sdrtw`], for one slot and one line more: the writer
-/// only stores, as there, and an observer that was overtaken gets [`Overrun`]. But only the second write after the
-/// one that it copies overtakes it (with spare slots, write `spare` + 2 after it), while with one slot every write
-/// disturbs it. (Under a writer that never pauses a reader of one slot must retry for milliseconds.)
+/// readers. For one slot and one line more, writer and observers have the guarantees of [`super::sdrtw`]: the writer
+/// only stores, as there, and an observer that was overtaken gets [`Overrun`]. But here only the second write after the
+/// copied one overtakes an observer (with spare slots, write `spare` + 2 after it), while with one slot every write
+/// disturbs a reader. (Under a writer that never pauses a reader of one slot must retry for milliseconds.)
 ///
 /// ```
 /// use taut_share::{Line, Memory, state::hybrid};

@@ -33,7 +33,7 @@
 //!
 //! # Orderings
 //! - O1 publish: Release of the latest store ↔ Acquire of the load of latest after which a slow reader copies, and an
-//!   Acquire fence after that of a fast one.
+//!   Acquire fence after a fast reader's load of latest.
 //! - O2 leave: Release of the stand store by which a slow reader leaves ↔ Acquire of the writer's load of stand.
 //! - O3 look: SeqCst fence between a publish and the writer's next loads of stand ↔ SeqCst fence between a slow
 //!   reader's stand store and its loads of cl and latest.

@@ -23,7 +23,7 @@
 //!
 //! | operation            | bound                                                                                   |
 //! |----------------------|-----------------------------------------------------------------------------------------|
-//! | `write`              | W words + 1 store + 1 exchange if no reader entered the previous value; otherwise 1 exchange more and a store for each reader that did, and 1 of both for each that enters meanwhile: at most P + 1 of both. No load |
+//! | `write`              | W words + 1 store + 1 exchange if no reader entered the previous value; otherwise 1 exchange more, a store for each reader that entered it, and 1 of both for each that enters meanwhile: at most P + 1 of both. No load |
 //! | `write_with`         | the same                                                                                |
 //! | `read`, `read_with`  | 1 load + W words if this reader already has the value; otherwise 1 exchange more; without the words if nothing was written |
 //! | `read_sample`        | `read` + 1 load                                                                         |
@@ -44,8 +44,8 @@
 //! | writer, after it                 | the new value         | a new [`writer`] continues after it                   |
 //! | reader, anywhere                 | nothing               | its slot stays reserved; a new [`reader`] of that number begins in it |
 //!
-//! There is no gap: `cur` or `at` records at every moment what a reader holds, and each new end reads all that it
-//! knows from them. However many readers and writers die, P + 2 slots are enough, and nothing needs repair.
+//! At every moment `cur` or `at` records what a reader holds, without a gap, and each new end reads all that it knows
+//! from these two. However many readers and writers die, P + 2 slots are enough, and nothing needs repair.
 //!
 //! # Source
 //! Readers' bits beside the slot, and the writer's record of where it saw them, are from the readers field of

@@ -4,16 +4,16 @@
 //! TCCP: the value of the right job of the writer, protected by time alone; one writer, up to 62 readers.
 //!
 //! # Use
-//! As [`super::dbp`], if it is known how long readers' jobs last. Then the writer uses the buffers in turn,
-//! overwrites one without checking its readers, and an activation costs the same for any number of readers. A job
-//! that lasts longer gets `Overrun`.
+//! As [`super::dbp`], if it is known how long readers' jobs last. Then the writer uses the buffers in turn, overwrites
+//! a buffer without checking its readers, and an activation costs the same for any number of readers. A job that lasts
+//! longer gets `Overrun`.
 //!
 //! The form at run time, [`newest`], has no dispatcher: its readers get the newest value at the moment of reading.
-//! Readers of the other form can read in this way too. [`super::nbw_temporal`] is the same with one word of the
-//! writer instead of two.
+//! Readers of the other form can read in this way too. [`super::nbw_temporal`] is the same protocol with one word of
+//! the writer instead of two.
 //!
 //! # Callers
-//! As [`super::flow`]; `Publisher::write` as the writer's `job`, `read_newest…` as a reader's.
+//! As [`super::flow`]; `Publisher::write` counts as the writer's `job`, `read_newest…` as a reader's `job`.
 //!
 //! # Progress
 //! All wait-free. W = ⌈size of a value / 8⌉ words.
@@ -36,23 +36,23 @@
 //! # Orderings
 //! - O1 begin: Release fence after the writer's load of `activated` ↔ Acquire fence between the reader's words and
 //!   its last load.
-//! - Publish, announce and leave are those of [`super::flow`], whose code this is.
+//! - Publish, announce and leave are those of [`super::flow`], whose code this protocol uses.
 //!
 //! # Crash
 //! As [`super::flow`].
 //!
-//! A job that completes without writing keeps the value before: the writer copies it over. If a writer dies in a job
-//! that has the same buffer as the value before it (possible only with one buffer), that value is lost: there is no
-//! value until the next job writes. A hostile process can make any job read any bits, or keep any job from starting;
-//! buffer numbers are taken modulo the number of buffers.
+//! A job that completes without writing keeps the previous value: the writer copies that value into the job's buffer.
+//! If a writer dies in a job that has the same buffer as the previous value (possible only with one buffer), that value
+//! is lost: there is no value until the next job writes. A hostile process can make any job read any bits, or keep any
+//! job from starting; buffer numbers are taken modulo the number of buffers.
 //!
 //! # Source
 //! The temporal concurrency control protocol as in [Han14, II-B and II-C], after [Kopetz 1993]. We differ: the check,
-//! without which a broken timing assumption yields a torn value; relaxed atomic words, because a plain copy that
-//! races is undefined behaviour; the number of buffers, because the text's formula is unreadable: by the proof above
-//! for values fixed at activation, and N + 1 by [Huang 2002] for values at the moment of reading. The mechanism is
-//! that of `nbw_temporal`, where one word says both which write has begun and which is complete, at the price of one
-//! more buffer. Here the dispatcher's word says which job has begun, and another thread than the writer stores it;
+//! without which a broken timing assumption yields a torn value; relaxed atomic words, because a plain copy that races
+//! is undefined behaviour; the number of buffers, because the text's formula is unreadable: by the proof in [`buffers`]
+//! for values fixed at activation, and N + 1 by [Huang 2002] for values at the moment of reading. The mechanism is that
+//! of `nbw_temporal`, where one word says both which write has begun and which is complete, at the price of one more
+//! buffer. Here the dispatcher's word says which job has begun, and another thread than the writer stores it;
 //! [`Publisher`] keeps this word too, so that readers are the same.
 
 use core::cell::Cell;
@@ -104,7 +104,8 @@ pub const fn buffers(longest_ns: u64, between_ns: u64, higher: bool) -> Option<u
     more(longest_ns.div_ceil(between_ns), if higher { 2 } else { 1 })
 }
 
-/// The number of buffers for [`Reader::read_newest`]; take the larger of the two numbers if readers do both.
+/// The number of buffers for [`Reader::read_newest`]; if readers do both, take the larger of this number and
+/// [`buffers`].
 ///
 /// `longest_ns`: the longest time that one such read takes. `deadline_ns`: the longest time from an activation of the
 /// writer to the end of its job. `between_ns`: the shortest time between two activations of the writer. `None` if
@@ -207,7 +208,7 @@ pub unsafe fn publisher<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Pu
     Ok(Publisher { writer: Writer::attach(&memory, shape, readers) })
 }
 
-/// The dispatcher alone. After the death of one, at any step, this call makes its successor; the successor does not
+/// The dispatcher alone. After the death of a dispatcher, at any step, this call makes its successor, which does not
 /// know the instant of the last activation.
 ///
 /// # Errors
@@ -224,8 +225,8 @@ pub unsafe fn dispatcher<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<D
     Ok(Dispatcher::attach(&memory, shape, readers))
 }
 
-/// The writer's end alone. After the death of a writer, at any step, this call makes its successor: it is in the job
-/// that the dead writer had begun, as if that job had not written.
+/// The writer's end alone. After the death of a writer, at any step, this call makes its successor. The successor is in
+/// the job that the dead writer had begun, as if that job had not written.
 ///
 /// # Errors
 ///
@@ -241,8 +242,8 @@ pub unsafe fn writer<T: Plain>(memory: Memory<'_>, shape: Shape) -> Result<Write
     Ok(Writer::attach(&memory, shape, readers))
 }
 
-/// The end of reader `which` alone. After the death of that reader, at any step, this call makes its successor: it is
-/// in the job that the dead reader had begun.
+/// The end of reader `which` alone. After the death of that reader, at any step, this call makes its successor. The
+/// successor is in the job that the dead reader had begun.
 ///
 /// # Errors
 ///
@@ -295,7 +296,8 @@ impl<T: Plain> ExactSizeIterator for Readers<'_, T> {}
 /// Why a value was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotRead {
-    /// The writer's job whose value this job reads is not complete. A reader on another processor waits for it.
+    /// The job of the writer whose value this job reads is not complete. A reader on another processor waits for that
+    /// job.
     NotYet,
     /// The value may have been overwritten: the job lasts longer, or the writer is activated more often, than the
     /// number of buffers allows for. The value is lost.
