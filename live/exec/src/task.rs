@@ -46,8 +46,8 @@ pub struct TaskSetup {
 }
 
 impl TaskSetup {
-    /// A task without resources, at priority 1. Its jobs are due one period after their arrival; if it is polled or
-    /// released by hand, never.
+    /// A task without resources, at priority 1. Its jobs are due one period after their arrival; jobs of a task that is
+    /// polled or released by hand are never due.
     pub fn new(name: &str, release: Release) -> Self {
         let name = name.to_owned();
         let (overrun, uses, recorded_as) = (Overrun::RunOn, Vec::new(), None);
@@ -94,17 +94,16 @@ impl TaskSetup {
         self
     }
 
-    /// How many released jobs may wait behind one that is not complete; at least 1,
-    /// [`BACKLOG_MAX`](crate::BACKLOG_MAX) by default. Further releases are dropped and counted. The memory of the
-    /// waiting jobs does not depend on this. Of releases that do not follow one another by the calendar at most eight
-    /// wait, whatever the limit.
+    /// How many released jobs may wait behind one that is not complete; at least 1, [`BACKLOG_MAX`](crate::BACKLOG_MAX)
+    /// by default. The executor drops and counts further releases. The memory of the waiting jobs does not depend on
+    /// this limit. Whatever the limit, at most eight releases wait that do not follow one another by the calendar.
     #[must_use]
     pub fn backlog(mut self, jobs: u32) -> Self {
         self.backlog = Some(jobs);
         self
     }
 
-    /// How long each job may have its core, from the decision to run it: waking its thread counts, and so does
+    /// How long each job may have its core, counted from the decision to run it: waking its thread counts, and so does
     /// spinning. The dispatcher checks when the budget is used up.
     #[must_use]
     pub fn budget(mut self, budget: Duration) -> Self {
@@ -112,16 +111,16 @@ impl TaskSetup {
         self
     }
 
-    /// By when each job must have ended, from its arrival. [`taut_sys::interrupt::over_limit`] finds a job that has
-    /// not. The dispatcher does not act on it.
+    /// The time from its arrival by which each job must have ended. [`taut_sys::interrupt::over_limit`] finds a job
+    /// that has not ended by then. The dispatcher does not act on it.
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = Some(limit);
         self
     }
 
-    /// The server in which the task's jobs run, at the server's priority and within its budget. They lock nothing and
-    /// have no budget of their own, and late ones are not demoted.
+    /// The server in which the task's jobs run, at the server's priority and within its budget. These jobs lock
+    /// nothing, have no budget of their own, and are not demoted when they are late.
     #[must_use]
     pub fn served_by(mut self, server: ServerId) -> Self {
         self.server = Some(server);
@@ -150,10 +149,10 @@ impl TaskSetup {
         self
     }
 
-    /// Makes this a task in a server that has a job whenever the server has a budget, after the requests that wait
-    /// before it. The first job arrives at release 0. The next one arrives when the server has a budget again, or,
-    /// after a job that left some of the budget, one period of the server after that job's arrival. For
-    /// [`Job::donate`](crate::Job::donate). The task is [`Release::Polled`], and its work is not asked.
+    /// Makes this a task that has a job whenever its server has a budget; the job comes after the requests that wait
+    /// already. The first job arrives at release 0. The next one arrives when the server has a budget again, or, after
+    /// a job that left some of the budget, one period of the server after that job's arrival. For
+    /// [`Job::donate`](crate::Job::donate). The task is [`Release::Polled`], and the dispatcher does not ask its work.
     #[must_use]
     pub fn donates(mut self) -> Self {
         self.donates = true;

@@ -10,7 +10,7 @@ use taut_atomic::{Claimed, LINE_BYTES};
 /// The maximum number of parties of a global lock.
 pub const PARTIES_LIMIT: u32 = 64;
 
-/// How long to wait for a lock before the wait ends with [`Stuck`], which names a party that is waited for.
+/// How long to wait for a lock before the wait ends with [`Stuck`], which names a party that the caller waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
     /// As long as it takes. For memory that no process spoils: a hostile party that writes there can make the wait
@@ -55,12 +55,13 @@ pub(crate) fn now() -> u64 {
 pub enum Entry {
     /// The last holder released it.
     Clean,
-    /// This party died while it held the lock, and no party has got this report before: what the lock protects may
-    /// be half changed. The lock itself is intact, and the caller holds it.
+    /// This party died while it held the lock, and no party has got this report before: the value that the lock
+    /// protects may be half changed. The lock itself is intact, and the caller holds it.
     OwnerDied(u32),
 }
 
-/// The patience is over. The caller does not have the lock, and no longer waits for it.
+/// The patience is over. The caller does not have the lock, and no longer waits for it, unless the lock says otherwise:
+/// [`queued::Party::wait`](crate::queued::Party::wait).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stuck {
     /// A party that was before the caller at the last look: it is alive, and holds the lock or is about to.

@@ -15,7 +15,7 @@
 //! | park   | X    | -      |
 //! | unpark | -    | X      |
 //!
-//! No memory is at risk if they do: one `unpark` may then have no effect.
+//! No memory is at risk if two threads unpark at the same time: one `unpark` may then have no effect.
 //!
 //! # Progress
 //! | operation | bound                                                                                        |
@@ -44,7 +44,7 @@ use crate::sleep::Futex;
 //
 // # Invariants
 //
-// - I1 Only the thread that parks makes the word EMPTY, when it has found it NOTIFIED.
+// - I1 Only the thread that parks makes the word EMPTY, after it has found the word NOTIFIED.
 
 const EMPTY: u32 = 0;
 const NOTIFIED: u32 = 1;
@@ -59,13 +59,14 @@ pub struct Parker {
 }
 
 impl Parker {
-    /// Sleeps until notified, and clears the notification. Returns how often the thread went to sleep. What was
-    /// done before `unpark` is visible then.
+    /// Sleeps until notified, and clears the notification. Returns how often the thread went to sleep. All that
+    /// happened before `unpark` is then visible to this thread.
     #[inline]
     pub fn park(&self) -> u32 {
-        // Proof: What was done before `unpark` is visible after the `park` that it ends, because that `park` read its
-        // 1 (O1). *A lost wake-up.* The thread that parks sleeps only if the kernel finds 0. If `unpark` stores before
-        // that, the kernel finds 1 (I1); if after, the wake comes after the store, and finds the thread asleep.
+        // Proof: All that happened before `unpark` is visible after the `park` that it ends, because that `park` read
+        // the 1 that `unpark` stored (O1). *A lost wake-up.* The thread that parks sleeps only if the kernel finds 0.
+        // If `unpark` stores before that, the kernel finds 1 (I1); if after, the wake comes after the store, and finds
+        // the thread asleep.
         let mut sleeps = 0;
         // O1 open (Acquire)
         while self.futex.word.compare_exchange(NOTIFIED, EMPTY, Acquire, Relaxed).is_err() {

@@ -6,15 +6,15 @@
 //!
 //! ```text
 //! G1  A job that waits asleep is suspended in its core's rule, and its thread has the priority above all levels. The
-//!     thread has that priority before it gives the core away, so that nothing keeps it from going to sleep, and from
-//!     coming back.
+//!     thread has that priority before it gives up the core, so that no other thread keeps it from going to sleep, and
+//!     from coming back.
 //! G2  A job that comes back sets its `back` flag and tries to enter the state by an exchange. If it enters, it
 //!     reports to the rule itself. If the preemption control is set, it leaves a request there; the thread that
 //!     leaves that section calls the dispatcher, which reports to the rule. Exactly one of the two reports, because
 //!     the flag is taken by an exchange.
-//! G3  A party of a core is borrowed by the job that is pinned there, between its `pin` and its `unpin`, both inside
-//!     the core's state: no other job of the core runs meanwhile. A party of a task is borrowed by the task's job, of
-//!     which there is one.
+//! G3  Only the job that is pinned on a core borrows the core's party, between its `pin` and its `unpin`, both inside
+//!     the core's state: no other job of the core runs meanwhile. Only the task's job, of which there is one, borrows a
+//!     party of a task.
 //! ```
 
 use std::sync::atomic::Ordering;
@@ -37,7 +37,7 @@ pub(crate) struct Request {
     /// The number by which the resource is recorded.
     pub(crate) number: u32,
     pub(crate) urgency: u32,
-    /// `None`: the rank is the time of the request.
+    /// The rank of the holder; `None`: the rank is the time of the request.
     pub(crate) rank: Option<u64>,
 }
 
@@ -77,7 +77,7 @@ impl Shared {
         Ok(entry)
     }
 
-    /// Releases it.
+    /// Releases a resource for which jobs spin.
     ///
     /// # Safety
     /// As [`Shared::acquire_spinning`], by which the caller got the lock.
@@ -138,7 +138,7 @@ impl Shared {
         Ok(entry)
     }
 
-    /// Releases it.
+    /// Releases a resource for which jobs sleep.
     ///
     /// # Safety
     /// As [`Shared::acquire_suspending`], by which the caller got the lock.
@@ -156,14 +156,14 @@ impl Shared {
         self.decided(inside, worker);
     }
 
-    /// The job has been granted the resource that it slept for. It goes on when it is chosen.
+    /// Reports that the job has been granted the resource for which it slept. The job goes on when it is chosen.
     fn come_back(&self, worker: u32, task: u32) {
         let back = &self.back[worker as usize];
         back.store(true, Ordering::Release);
         self.any_back.store(true, Ordering::Release);
         let Some(mut inside) = self.enter_returning(task) else { return self.park(worker) };
         if !back.swap(false, Ordering::Acquire) {
-            // The dispatcher was quicker.
+            // The dispatcher has already reported it.
             inside.leave();
             return self.park(worker);
         }

@@ -26,8 +26,8 @@ pub(crate) struct Works<'w> {
     panic: Mutex<Option<ManuallyDrop<Box<dyn Any + Send>>>>,
 }
 
-// SAFETY: a task's work is touched by the thread that has the task's job, and there is one such thread at a time.
-// Each thread gets its job, and completes it, inside the core's state, so the accesses of the last one come before.
+// SAFETY: only the thread that has the task's job touches the task's work, and there is one such thread at a time. Each
+// thread gets its job, and completes it, inside the core's state, so the accesses of the last thread come before.
 unsafe impl Sync for Works<'_> {}
 
 impl<'w> Works<'w> {
@@ -53,9 +53,9 @@ impl<'w> Works<'w> {
         self.panic.lock().unwrap_or_else(PoisonError::into_inner).take().map(ManuallyDrop::into_inner)
     }
 
-    /// Asks a task's work whether there is something to do, if the task is to be asked, and reports the release to
-    /// the rule. Returns whether it put a release into the calendar. `above`: the caller is the dispatcher, which has
-    /// reported all that was due at `now_ns`.
+    /// Asks a task's work whether there is something to do, if the state allows the question, and reports the release
+    /// to the rule. Returns whether it put a release into the calendar. `above`: the caller is the dispatcher, which
+    /// has reported all that was due at `now_ns`.
     pub(crate) fn poll(
         &self,
         inside: &mut Inside<'_>,
@@ -104,8 +104,8 @@ pub(crate) fn work(
     }
 }
 
-/// Runs the job that this thread was given, and completes it. If the thread has been given another job, returns the
-/// right to the state, and the time.
+/// Runs the job that the dispatcher or a worker gave to this thread, and completes it. If the thread then gets another
+/// job, returns the right to the state, and the instant, ns.
 fn run<'c>(
     shared: &'c Shared,
     works: &Works<'_>,
