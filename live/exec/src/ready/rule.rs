@@ -13,9 +13,10 @@
 //! Let N be that instant when a job locks a resource of floor F.
 //!
 //! 1. Every release that the dispatcher reports later has an arrival a ≥ N. It reports timed releases in the order of
-//!    the calendar, and N is the first of them. The others (by an event, by hand, by a job) arrive at the clock's
-//!    value when they are reported, and the clock has not gone back since the last report. Where a core has such
-//!    tasks, N is the instant of the last report if that comes before the calendar's first release.
+//!    the calendar, and N is the first of them. A release by hand or by a job arrives at the clock's value when it is
+//!    reported, and the clock has not gone back since the last scan. A release by an event arrives when its work found
+//!    the event, but not before the last scan on which locks have relied (`Calendar::earliest_arrival`). Where a core
+//!    has such tasks, N is the instant of the last scan if that comes before the calendar's first release.
 //! 2. A user of the resource that arrives at a is due at a + D ≥ N + F. The holder is due at N + F at the latest. So
 //!    the user is not due before the holder. Preemption is strict, so the user does not run beside the holder, even
 //!    if both are due at the same instant.
