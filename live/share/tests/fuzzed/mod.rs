@@ -69,13 +69,6 @@ pub(crate) fn all() -> Vec<(&'static str, Build)> {
     all
 }
 
-/// Plays `bytes`; the first one selects the object. Returns the number of actions.
-pub(crate) fn play(bytes: &[u8]) -> u64 {
-    let Some((first, rest)) = bytes.split_first() else { return 0 };
-    let all = all();
-    play_on(all[usize::from(*first) % all.len()].1, rest)
-}
-
 /// Plays `bytes` on an object; the first one selects its kind of memory, and whether there is a stranger.
 pub(crate) fn play_on(build: Build, bytes: &[u8]) -> u64 {
     let mut input = Input::new(bytes);
