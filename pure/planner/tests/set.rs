@@ -7,10 +7,11 @@ mod drafts;
 
 use drafts::{Edit, empty, hold, model, periodic, run, time};
 use taut_model::{
-    ArrivalDraft, ArrivalPattern, BestEffort, Body, ClassDraft, Segment, ServerDraft, ServerPolicy, Shared,
-    TaskDraft,
+    ArrivalDraft, ArrivalPattern, BestEffort, Body, ClassDraft, Segment, ServerDraft, ServerPolicy, SetFault,
+    Shared, TaskDraft, Wrong,
 };
 use taut_planner::Planned;
+use taut_time::Duration;
 
 #[test]
 fn segments_keep_their_order_and_their_nesting() {
@@ -29,6 +30,16 @@ fn segments_keep_their_order_and_their_nesting() {
     // 15 ms with the margin, less 1.5, 3, 0.6 and 1.2 ms.
     let segments = vec![normal("20us"), normal("1500us"), outer, normal("1200us"), normal("8700us")];
     assert_eq!(set.tasks()[0].body, Body::Segments(segments));
+}
+
+/// A charge that does not fit in 64 bits is a fault of its task; it is not left out.
+#[test]
+fn a_charge_that_does_not_fit_is_a_fault() {
+    let mut draft = empty(&[0]);
+    draft.tasks = vec![periodic("own", "10ms", "10ms", "1ms")];
+    draft.platform.overheads.context_switch = Duration::MAX;
+    let faults = taut_planner::task_set(&model(&draft)).expect_err("two switches do not fit");
+    assert_eq!(faults, [SetFault { task: 0, what: Wrong::Overflow }]);
 }
 
 /// The phase of a task is its offset within a period; a server, whose releases have no known instants, has none.

@@ -82,3 +82,44 @@ impl Slowdown {
         self.slower(real)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use taut_model::{OverheadSources, Overheads};
+
+    use super::*;
+
+    fn charges(release: Duration, context_switch: Duration) -> Charges {
+        let zero = Duration::ZERO;
+        let sources = OverheadSources::NONE;
+        Charges::of(&Overheads {
+            release,
+            context_switch,
+            kernel_blocking: zero,
+            lock: zero,
+            copy: zero,
+            sources,
+        })
+    }
+
+    /// Work of a length, run beside a probe that takes all that it may in every window, is over in time.
+    #[test]
+    fn slowed_work_has_room_for_the_probe() {
+        for (release_us, switch_us) in [(0, 0), (60, 5), (999, 100), (2_500, 480)] {
+            let charges = charges(Duration::from_us(release_us), Duration::from_us(switch_us));
+            let slowdown = Slowdown::of(&charges).unwrap();
+            let cost = charges.job(COST).unwrap().as_ns();
+            for work in [1, 999, 10_000, 989_999, 990_001, 1_000_000, 7_777_777, 123_456_789] {
+                let most = |window: u64| work + cost * (window + release_us * 1_000).div_ceil(PERIOD.as_ns());
+                let mut window = work;
+                while most(window) > window {
+                    window = most(window);
+                }
+                let bound =
+                    slowdown.slower(Duration::from_ns(work)).unwrap().as_ns() + slowdown.once().as_ns();
+                assert!(window <= bound, "{work}: {window} needed, {bound} bound");
+            }
+        }
+        assert_eq!(Slowdown::of(&charges(Duration::ZERO, Duration::from_us(495))), Err(Overflow));
+    }
+}
