@@ -4,25 +4,30 @@
 //! The content of `taut.lock`: cores, priorities, mechanisms, capacities and the memory map, with the bounds that prove
 //! them.
 //!
-//! [`Plan`] holds everything that booting and reporting need, so that neither reads a manifest. `taut-planner` makes it.
+//! [`Plan`] holds everything that booting and reporting need, so that neither reads a manifest. `taut-planner` makes it,
+//! and turns on the feature `write`: the text of a plan, and the differences between two plans. An application reads one
+//! text and needs neither.
 #![forbid(unsafe_code)]
 
 mod basis;
 mod channel;
 mod core;
+#[cfg(feature = "write")]
 mod difference;
 mod explain;
+mod inputs;
 pub mod layout;
 mod lock;
 mod overrides;
 mod server;
 mod shape;
+#[cfg(feature = "write")]
 mod text;
 mod valid;
 
 pub use basis::{Basis, OverheadBasis, OverheadPlan, TimeBasis};
-pub use difference::InputChange;
 pub use explain::{explain_chain, explain_channel, explain_task};
+pub use inputs::InputChange;
 pub use lock::{LockError, NotExecuted, digest};
 pub use overrides::{Overrides, Pin};
 pub use server::ServerPlan;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use taut_policy::{LockingProtocol, SchedulingPolicy};
 
-use crate::{ClassPlan, CorePlan, Invalid, Plan, ResourcePlan, TaskPlan, ValidPlan, text};
+use crate::{ClassPlan, CorePlan, Invalid, Plan, ResourcePlan, TaskPlan, ValidPlan};
 
 /// The digest of a text, as [`crate::Input::hash`] holds it.
 pub fn digest(bytes: &[u8]) -> String {
@@ -69,6 +69,7 @@ pub struct NotExecuted {
     pub help: String,
 }
 
+#[cfg(feature = "write")]
 const HEAD: &str = "\
 # Written by `taut plan` from taut.toml; `taut plan --check` says whether it is up to date.
 # Edit the manifest, not this file: it is refused if it does not fit its digest.
@@ -78,22 +79,21 @@ const HEAD: &str = "\
 /// The key of the digest, which covers everything else.
 const DIGEST: &str = "digest";
 
-/// The key of [`Plan::overrides`], and the key that plans of November 2026 and before had for it.
-const OVERRIDES: [&str; 2] = ["overrides", "wish"];
-
-/// The plan as TOML. The digest is that of this text, so comments and spaces of the file may change. `overrides` is the
-/// key of the overrides.
-fn body(plan: &Plan, overrides: &str) -> Result<String, LockError> {
-    let table = toml::Table::try_from(plan).map_err(|e| LockError::Malformed(e.to_string()))?;
-    let named = |key: String| if key == OVERRIDES[0] { overrides.to_owned() } else { key };
-    Ok(text::write(&table.into_iter().map(|(key, value)| (named(key), value)).collect()))
-}
-
-/// Whether a digest is that of a plan, written with today's key of the overrides or with the earlier key.
-fn fits(plan: &Plan, claimed: &str) -> Result<bool, LockError> {
-    let [now, before] = OVERRIDES;
-    let is_of = |key| Ok(digest(body(plan, key)?.as_bytes()) == claimed);
-    Ok(is_of(now)? || (!plan.overrides.is_empty() && is_of(before)?))
+/// The text below the digest, in the form in which the digest covers it: `\n` ends a line; no line is a comment or ends
+/// with a space; a blank line stands above each section, and nowhere else. The writer writes this form.
+fn canonical(body: &str) -> String {
+    let mut text = String::with_capacity(body.len());
+    for line in body.lines().map(str::trim_end) {
+        if line.is_empty() || line.trim_start().starts_with('#') {
+            continue;
+        }
+        if line.starts_with('[') {
+            text.push('\n');
+        }
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
 }
 
 /// Takes the digest out of the text of a `taut.lock` and leaves spaces, so that the parser's columns are those of the
@@ -171,8 +171,11 @@ impl Plan {
     ///
     /// # Errors
     /// [`LockError::Malformed`] if a value cannot be written as TOML.
+    #[cfg(feature = "write")]
     pub fn to_lock(&self) -> Result<String, LockError> {
-        let body = body(self, OVERRIDES[0])?;
+        let table = toml::Table::try_from(self).map_err(|e| LockError::Malformed(e.to_string()))?;
+        let body = crate::text::write(&table);
+        debug_assert_eq!(body, canonical(&body), "the writer's form is the canonical one");
         Ok(format!("{HEAD}{DIGEST} = \"{}\"\n{body}", digest(body.as_bytes())))
     }
 
@@ -184,36 +187,36 @@ impl Plan {
         ValidPlan::from_lock(text).map(ValidPlan::into_plan)
     }
 
-    /// Parses a text, whatever its source, without checks: the plan, and the digest that the text claims.
-    fn read(text: &str) -> Result<(Self, Option<String>), LockError> {
+    /// Parses a text without its digest, whatever its source. Checks the version of its format alone.
+    fn read(text: &str) -> Result<Self, LockError> {
         #[derive(serde::Deserialize)]
         struct Version {
             lock: u32,
         }
-        let (rest, digest) = without_digest(text);
-        let read = toml::from_str::<Self>(&rest);
+        let read = toml::from_str::<Self>(text);
         // A text of another version may parse or not; either way its key `lock` says which version it is.
         let version = match &read {
             Ok(plan) => Some(plan.lock),
-            Err(_) => toml::from_str::<Version>(&rest).ok().map(|v| v.lock),
+            Err(_) => toml::from_str::<Version>(text).ok().map(|v| v.lock),
         };
         match version {
             Some(version) if version != Self::FORMAT => Err(LockError::Version(version)),
-            _ => Ok((read.map_err(|e| LockError::Malformed(e.to_string()))?, digest)),
+            _ => read.map_err(|e| LockError::Malformed(e.to_string())),
         }
     }
 }
 
 impl ValidPlan {
-    /// Reads the text of a `taut.lock`. A digest that fits shows that nobody changed the text by mistake. Anyone who
+    /// Reads the text of a `taut.lock`. The digest covers all of the text but comments, blank lines, spaces at the end of
+    /// a line and the way lines end. A digest that fits shows that nobody changed the text by mistake. Anyone who
     /// changes it on purpose can compute another digest, so the rules of a valid plan are checked as well.
     ///
     /// # Errors
     /// [`LockError`] if it is of another format, damaged, changed, or invalid.
     pub fn from_lock(text: &str) -> Result<Self, LockError> {
-        let (plan, claimed) = Plan::read(text)?;
-        let fits = claimed.map_or(Ok(false), |claimed| fits(&plan, &claimed))?;
-        if !fits {
+        let (rest, claimed) = without_digest(text);
+        let plan = Plan::read(&rest)?;
+        if claimed.is_none_or(|claimed| claimed != digest(canonical(&rest).as_bytes())) {
             return Err(LockError::Edited(Box::new(plan)));
         }
         Self::new(plan).map_err(LockError::Invalid)

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-//! `docs/dependencies.md` gives a reason for each external crate and for no other; and sources name each crate that
-//! their crate depends on.
+//! `docs/dependencies.md` gives a reason for each external crate and for no other, and lists what an application compiles;
+//! and sources name each crate that their crate depends on.
 
 use std::collections::BTreeSet;
 
 use crate::absence::source::{Texts, code, lines_with, shipped};
 use crate::absence::{Edge, Graph, PEERS};
+use crate::command::Command;
 use crate::tree::{Finding, Tree, has_extension};
 
 const LIST: &str = "docs/dependencies.md";
 const ROOT: &str = "Cargo.toml";
+/// The section of the list that names the crates of an application.
+const APPLICATION: &str = "## What an application compiles";
 
 /// The rule: the same external crates are declared in the workspace, used by our crates and explained in the list.
 /// The peers have a separate workspace, which declares what it uses; the list explains those crates too.
@@ -22,8 +25,46 @@ pub(crate) fn check(tree: &Tree) -> Result<Vec<Finding>, String> {
     let (peers, ours): (Vec<Edge>, Vec<Edge>) = others.partition(|edge| edge.from == PEERS);
     let names = |edges: Vec<Edge>| edges.into_iter().map(|edge| edge.to).collect::<BTreeSet<_>>();
     let (peers, used) = (names(peers), names(ours));
-    findings.extend(compare(&declared(&tree.read(ROOT)), &used, &peers, &explained(&tree.read(LIST))));
+    let list = tree.read(LIST);
+    findings.extend(compare(&declared(&tree.read(ROOT)), &used, &peers, &explained(&list)));
+    findings.extend(application(&list, &compiled(tree)?));
     Ok(findings)
+}
+
+/// The crates that an application compiles: `taut` and all that it depends on, each version as one entry, sorted.
+fn compiled(tree: &Tree) -> Result<Vec<String>, String> {
+    let ask = Command::line("cargo tree -p taut --edges normal,build --prefix none --locked --format {p}");
+    let output = ask.dir(tree.root()).run();
+    if !output.success() {
+        return Err(format!("cargo tree {}: {}", output.reason(), output.text));
+    }
+    Ok(packages(&output.stdout))
+}
+
+/// The names of the packages in the lines of `cargo tree`: `name v1.2.3`, and what stands behind.
+fn packages(lines: &str) -> Vec<String> {
+    let versions = lines.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        Some((words.next()?, words.next()?))
+    });
+    let versions: BTreeSet<_> = versions.collect();
+    versions.into_iter().map(|(name, _)| name.to_owned()).collect()
+}
+
+/// Compares the list's section about applications with the crates that an application compiles.
+fn application(list: &str, compiled: &[String]) -> Option<Finding> {
+    let section = list.lines().skip_while(|line| *line != APPLICATION).skip(1);
+    let section: Vec<_> = section.take_while(|line| !line.starts_with("## ")).collect();
+    let text = section.join(" ");
+    let mut listed: Vec<_> = text.split('`').skip(1).step_by(2).collect();
+    listed.sort_unstable();
+    let count = format!("compiles {} crates", compiled.len());
+    if listed == compiled && text.contains(&count) {
+        return None;
+    }
+    let line = list.lines().position(|line| line == APPLICATION).map_or(0, |at| at + 1);
+    let wanted: Vec<_> = compiled.iter().map(|name| format!("`{name}`")).collect();
+    Some(Finding::at(LIST, line, format!("the section must say: {count}: {}", wanted.join(", "))))
 }
 
 /// The dependencies that no source names. Only shipped code counts for a shipped dependency; for a development
@@ -101,6 +142,24 @@ mod tests {
         assert!(!names(test, &edge(false)), "tests alone need it");
         assert!(names(test, &edge(true)));
         assert!(!names("use taut_models::Model; // taut_model", &edge(true)));
+    }
+
+    #[test]
+    fn the_list_names_what_an_application_compiles() {
+        let lines = "taut v0.1.0 (/x)\nsyn v3.0.9\nserde v1.0.0\nsyn v2.0.1\nserde v1.0.0 (*)\n\n";
+        let compiled = packages(lines);
+        assert_eq!(compiled, ["serde", "syn", "syn", "taut"]);
+        let list = |text: &str| format!("`a`\n{APPLICATION}\n\n{text}\n\n## Other\n`b`\n");
+        let right = list("It compiles 4 crates: `taut`;\n`serde`, `syn`, `syn`.");
+        assert_eq!(application(&right, &compiled), None);
+        for wrong in
+            ["compiles 5 crates: `taut`, `serde`, `syn`, `syn`", "compiles 4 crates: `taut`, `serde`, `syn`"]
+        {
+            let found = application(&list(wrong), &compiled).expect("another list").to_string();
+            let wanted = "docs/dependencies.md:2: the section must say: compiles 4 crates: `serde`, `syn`, `syn`, `taut`";
+            assert_eq!(found, wanted);
+        }
+        assert!(application("", &compiled).is_some());
     }
 
     #[test]
