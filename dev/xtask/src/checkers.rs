@@ -34,8 +34,7 @@ const EXEC_LONG: &str =
     "-p taut-exec --lib -- --ignored a_backlog_is_a_queue two_hundred_tasks looks_are_recorded";
 const ATTACK: &str = "-p taut-exec --test attack";
 const LOCK: &str = "-p taut-lock --lib";
-const PARTS: &str =
-    "-p taut-time -p taut-event -p taut-atomic -p taut-scope -p taut-trace --lib --test attack";
+const PARTS: &str = "-p taut-atomic -p taut-scope -p taut-trace --lib --test attack";
 const LINUX: &str = "-p taut-sys -p taut-segment -p taut-run --lib";
 // With `HOST`, time is that of the machine. With `VIRTUAL`, time is virtual: sleeping costs nothing, and time
 // advances with the steps of the program.
@@ -65,12 +64,12 @@ const LANES: [&[(&str, &str)]; 2] = [
         (SMALL, TREE),
         (DOCS, HOST),
         (DOCS, TREE),
+        (LOCK, LEAKS),
     ],
     &[
         (PARTS, HOST),
         (LINUX, HOST),
         ("-p taut-lock --test conformance --test stress* --test attack", HOST),
-        (LOCK, LEAKS),
         (EXEC, VIRTUAL),
         (ATTACK, VIRTUAL),
         (ATTACK, VIRTUAL_TREE),

@@ -53,7 +53,7 @@ impl Printed {
 
 #[test]
 fn with_one_slot_fewer_the_search_never_ends() {
-    for readers in 1..6 {
+    for readers in if cfg!(miri) { 1..3 } else { 1..6 } {
         // Every reader holds a different slot, and latest is one more.
         let story = |slots: usize| {
             let mut printed = Printed::new(slots, readers);
@@ -76,8 +76,9 @@ fn with_one_slot_fewer_the_search_never_ends() {
             writer.write(&n);
             assert_eq!(reader.read(), Some(n));
         }
-        (100..1100).for_each(|n| writer.write(&n));
-        assert!(held.iter_mut().all(|reader| reader.read() == Some(1099)));
+        let last = if cfg!(miri) { 199 } else { 1099 };
+        (100..=last).for_each(|n| writer.write(&n));
+        assert!(held.iter_mut().all(|reader| reader.read() == Some(last)));
     }
 }
 

@@ -13,6 +13,7 @@ use taut_share::{LayoutError, Line, Memory};
 use crate::place::Place;
 
 #[test]
+#[cfg_attr(miri, ignore = "slow: thousands of sizes; nothing in it is unsafe")]
 fn sizes_are_the_models() {
     fn check<const N: usize>() {
         let n = u32::try_from(N).unwrap();
