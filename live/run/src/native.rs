@@ -108,7 +108,7 @@ impl<'s> TaskThread<'s> {
                 false
             }
             // The next job starts at once. The last two exist on dispatched cores only.
-            Remedy::Tell | Remedy::Wait | Remedy::End | Remedy::Demote => true,
+            Remedy::Report | Remedy::Wait | Remedy::End | Remedy::Demote => true,
         }
     }
 

@@ -46,7 +46,7 @@ pub enum Trouble {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
     /// The job continues; the fault is reported.
-    Tell,
+    Report,
     /// The release waits until the job is complete.
     Wait,
     /// The release is dropped.
@@ -71,7 +71,7 @@ impl Overrun {
     /// What to do about a job with a fault. O(1).
     pub const fn remedy(self, trouble: Trouble) -> Remedy {
         match (self, trouble) {
-            (Self::RunOn | Self::SkipNext, Trouble::UsedUp) => Remedy::Tell,
+            (Self::RunOn | Self::SkipNext, Trouble::UsedUp) => Remedy::Report,
             (Self::RunOn, Trouble::Due) => Remedy::Wait,
             (Self::SkipNext, Trouble::Due) => Remedy::Drop,
             (Self::KillJob, _) => Remedy::End,
@@ -195,8 +195,8 @@ mod tests {
         let table = [RunOn, SkipNext, KillJob, StopApp, Demote]
             .map(|policy| [Trouble::UsedUp, Trouble::Due].map(|trouble| policy.remedy(trouble)));
         let expected = [
-            [Remedy::Tell, Remedy::Wait],
-            [Remedy::Tell, Remedy::Drop],
+            [Remedy::Report, Remedy::Wait],
+            [Remedy::Report, Remedy::Drop],
             [Remedy::End, Remedy::End],
             [Remedy::Stop, Remedy::Stop],
             [Remedy::Demote, Remedy::Demote],

@@ -122,7 +122,7 @@ impl State {
         slot.exhausted = true;
         slot.outcome.exhausted += 1;
         match slot.overrun.remedy(Trouble::UsedUp) {
-            Remedy::Tell | Remedy::Wait | Remedy::Drop => {}
+            Remedy::Report | Remedy::Wait | Remedy::Drop => {}
             Remedy::End => (slot.killed, slot.sinks) = (true, true),
             Remedy::Demote => slot.sinks = true,
             Remedy::Stop => self.dispatcher.stopped_by = self.running.task,

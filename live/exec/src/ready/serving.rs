@@ -177,7 +177,7 @@ impl Serving {
 
     /// The task whose job runs in the background, if the rule chooses nothing.
     pub(crate) fn spare(&self) -> Option<usize> {
-        self.servers.spare().and_then(|server| self.task(self.tasks + server))
+        self.servers.first_in_background().and_then(|server| self.task(self.tasks + server))
     }
 
     /// When the server has a budget again, if it has none now; and its period. In ns.

@@ -207,7 +207,7 @@ impl State {
             let policy = slot.overrun;
             self.log.job(now_ns, Kind::Overrun, task, running, policy as u64);
             match policy.remedy(Trouble::Due) {
-                Remedy::Tell | Remedy::Wait => {}
+                Remedy::Report | Remedy::Wait => {}
                 Remedy::Drop => skip = true,
                 Remedy::End => slot.killed = true,
                 Remedy::Demote => (slot.sinks, skip) = (true, true),

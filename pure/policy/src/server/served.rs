@@ -275,7 +275,7 @@ impl<B: Server, V: Store<ServerEntry<B>>> Servers<B, V> {
 
     /// The first server that has requests, with or without a budget: for a dispatcher that gives an otherwise idle
     /// core to requests. When such a request is done, the dispatcher calls [`Servers::withdraw`]. O(servers).
-    pub fn spare(&self) -> Option<usize> {
+    pub fn first_in_background(&self) -> Option<usize> {
         self.entries.as_ref().iter().position(|entry| entry.backlog > 0)
     }
 

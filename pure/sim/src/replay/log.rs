@@ -118,7 +118,7 @@ pub(super) enum What {
 impl Item {
     /// Whether the core has looked at its calendar for this. It need not for tasks outside the calendar; `timed` says
     /// which tasks are in it.
-    pub(super) fn looks(&self, timed: &[bool]) -> bool {
+    pub(super) fn checks_calendar(&self, timed: &[bool]) -> bool {
         match self.what {
             What::Looked | What::Late(true) => true,
             What::Delivered(_) => timed[self.task],

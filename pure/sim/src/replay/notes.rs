@@ -46,7 +46,7 @@ impl Log {
         unseen.retain(|core| untimed[*core]);
         for (place, &(core, at)) in order.iter().enumerate() {
             let item = self.items[core][at];
-            if item.looks(&self.timed) && unseen.remove(&core) {
+            if item.checks_calendar(&self.timed) && unseen.remove(&core) {
                 orphan = place + 1;
             }
             match item.what {
@@ -94,7 +94,7 @@ impl Log {
                 if matches!(item.what, What::Delivered(_) | What::Skip(_)) {
                     self.arrived[item.task] += 1;
                 }
-                if item.looks(&self.timed) {
+                if item.checks_calendar(&self.timed) {
                     self.looked[core] = item.at;
                 }
             }

@@ -13,7 +13,7 @@ enum Before {
     /// Another item, and all items of its core before it.
     Goes(usize, usize),
     /// The request of another item; the record that its job holds the resource comes in its own turn.
-    LinesUp(usize, usize),
+    QueuesRequest(usize, usize),
 }
 
 impl<S: Sink> Replayer<'_, S> {
@@ -35,7 +35,7 @@ impl<S: Sink> Replayer<'_, S> {
                     self.first.push((other, place));
                     core = other;
                 }
-                Before::LinesUp(other, place) => self.line_up_early(other, place),
+                Before::QueuesRequest(other, place) => self.queue_request_early(other, place),
             }
         }
         Some(core)
@@ -92,7 +92,7 @@ impl<S: Sink> Replayer<'_, S> {
             } else if asks.what.waits() {
                 Some(Before::Goes(other, place))
             } else {
-                (self.cursors[other].next == place).then_some(Before::LinesUp(other, place))
+                (self.cursors[other].next == place).then_some(Before::QueuesRequest(other, place))
             }
         })
     }
@@ -108,7 +108,7 @@ impl<S: Sink> Replayer<'_, S> {
 
     fn has_asked(&self, (core, place): &(usize, usize)) -> bool {
         let cursor = &self.cursors[*core];
-        cursor.next > *place || cursor.lined_up == Some(*place)
+        cursor.next > *place || cursor.queued_early == Some(*place)
     }
 
     fn is_busy(&self, core: usize) -> bool {
@@ -137,7 +137,7 @@ impl<S: Sink> Replayer<'_, S> {
     }
 
     /// Whether the next item of a core may be the request for which a resource is reserved.
-    pub(super) fn is_heir(&self, core: usize, resource: usize) -> bool {
+    pub(super) fn is_next_holder(&self, core: usize, resource: usize) -> bool {
         let turn = self.turn(resource);
         let next = self.log.holds[resource].get(turn);
         turn >= self.log.sure[resource] || next == Some(&(core, self.cursors[core].next))

@@ -77,7 +77,7 @@ impl<S: Sink> Replayer<'_, S> {
                 self.deliver(core, item, resource)
             }
             What::Locked(resource) => self.lock(core, item, resource),
-            What::Spin(resource) | What::Suspend(resource) => self.line_up(core, item, resource),
+            What::Spin(resource) | What::Suspend(resource) => self.request_and_wait(core, item, resource),
             What::Unlock(resource) => self.unlock(core, item, resource),
             What::Complete => self.act(core, item, Act::Complete),
             What::Start | What::Preempt | What::Resume => Err(Refused::By(None)),
@@ -89,7 +89,7 @@ impl<S: Sink> Replayer<'_, S> {
         let Item { at, task, job, .. } = item;
         self.arrived[task] += 1;
         self.foresee(task);
-        if item.looks(&self.log.timed) {
+        if item.checks_calendar(&self.log.timed) {
             self.look(core, at);
         }
         self.run(core, at, |run, sink| run.release_delivered(at, task, (job, arrival), sink))?;
@@ -117,8 +117,8 @@ impl<S: Sink> Replayer<'_, S> {
             return self.deliver(core, item, resource);
         }
         let cursor = &mut self.cursors[core];
-        let act = if cursor.lined_up.take() == Some(cursor.next) {
-            Act::Look(resource)
+        let act = if cursor.queued_early.take() == Some(cursor.next) {
+            Act::CheckGrant(resource)
         } else {
             match self.reserved[resource] {
                 Reservation::No => Act::Request(resource),
@@ -157,18 +157,18 @@ impl<S: Sink> Replayer<'_, S> {
     }
 
     /// A job requests a resource that another job holds, and will get the resource before it looks.
-    pub(super) fn line_up_early(&mut self, core: usize, place: usize) {
+    pub(super) fn queue_request_early(&mut self, core: usize, place: usize) {
         let Some(Item { at, task, what: What::Locked(resource), .. }) =
             self.log.items[core].get(place).copied()
         else {
             return;
         };
-        self.cursors[core].lined_up = Some(place);
-        self.simulation.line_up(at, task, resource);
+        self.cursors[core].queued_early = Some(place);
+        self.simulation.queue_request(at, task, resource);
     }
 
     /// A job requests a resource, and waits.
-    fn line_up(&mut self, core: usize, item: Item, resource: usize) -> Result<bool, Refused> {
+    fn request_and_wait(&mut self, core: usize, item: Item, resource: usize) -> Result<bool, Refused> {
         let reserved = self.reserved[resource];
         let waits = reserved == Reservation::No || self.may_find_it_reserved(core, resource, reserved);
         if !waits {
@@ -177,7 +177,7 @@ impl<S: Sink> Replayer<'_, S> {
         self.act(core, item, Act::Request(resource))?;
         if waits && reserved != Reservation::No {
             self.reordered += 1;
-            if self.is_heir(core, resource) {
+            if self.is_next_holder(core, resource) {
                 self.release_reservation(core, resource, item.at)?;
             }
         }

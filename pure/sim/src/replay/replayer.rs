@@ -66,7 +66,7 @@ pub(super) struct CoreCursor {
     pub(super) found: CoreReplay,
     pub(super) next: usize,
     /// The position of a request that was made ahead of its turn.
-    pub(super) lined_up: Option<usize>,
+    pub(super) queued_early: Option<usize>,
     /// Events that are simulated and not yet recorded.
     pub(super) expected: VecDeque<Event>,
     /// The core received something at this instant, and has not decided yet.

@@ -6,7 +6,7 @@
 use taut_policy::{Answer, Grant, Locking, Party, Request, Scheduler};
 use taut_time::Instant;
 
-use super::{Halt, KEEPER, Moment, NONE, Simulation, State, refused};
+use super::{Halt, Moment, NONE, RESERVER, Simulation, State, refused};
 use crate::calendar::NEVER;
 use crate::program::{Guard, What};
 use crate::{End, Kind, Sink};
@@ -55,8 +55,8 @@ impl<L: Locking + Clone> Simulation<L> {
             }
             if guard != Guard::Local {
                 let party = self.party(task);
-                if self.state.keeps == Some(resource) {
-                    refused(self.state.globals[resource].pass(party, KEEPER), task)?;
+                if self.state.reserves == Some(resource) {
+                    refused(self.state.globals[resource].pass(party, RESERVER), task)?;
                 } else {
                     self.release_reservation((task, party), resource, guard, moment)?;
                 }
@@ -269,20 +269,20 @@ impl<L: Locking + Clone> Simulation<L> {
         at: Instant,
     ) -> Result<(Request, Option<Grant>), Halt> {
         let party = self.party(task);
-        let State { cores, globals, keeps, looks, on_the_way, .. } = &mut self.state;
+        let State { cores, globals, reserves, is_queued, on_the_way, .. } = &mut self.state;
         if guard == Guard::Spin {
             refused(cores[core].pin(), task)?;
         }
         let global = &mut globals[resource];
-        let mut answer = if *looks {
+        let mut answer = if *is_queued {
             let came = on_the_way[task].take_if(|(_, of, _)| *of == resource);
             came.map_or(Request::Waits, |(grant, ..)| Request::Granted(grant))
         } else {
             refused(global.request(at, party, self.fixed[task].priority), task)?
         };
         let mut other = None;
-        if *keeps == Some(resource) {
-            other = refused(global.release(KEEPER), task)?;
+        if *reserves == Some(resource) {
+            other = refused(global.release(RESERVER), task)?;
             if let Some(grant) = other.take_if(|next| next.party == party) {
                 answer = Request::Granted(grant);
             }

@@ -13,7 +13,7 @@ use taut_model::TaskSet;
 use taut_policy::Attribute;
 use taut_time::{Duration, Instant};
 
-use super::{Arrived, Fixed, Guard, Halt, KEEPER, Moment, Simulation, State};
+use super::{Arrived, Fixed, Guard, Halt, Moment, RESERVER, Simulation, State};
 use crate::calendar::NEVER;
 use crate::event::Watched;
 use crate::program::{Op, What};
@@ -24,7 +24,7 @@ use crate::{End, Fault, Rules, Scenario, Sink, Start};
 pub(crate) enum Act {
     Request(usize),
     /// Looks whether the task's queued request was granted: the task has the resource by now, or waits.
-    Look(usize),
+    CheckGrant(usize),
     /// Requests a reserved global resource, and ends the reservation: the next waiter may have it.
     RequestAndRelease(usize),
     Unlock(usize),
@@ -117,7 +117,7 @@ impl Simulation {
         let begin = self.fixed[task].begin;
         let guard = |resource: usize| self.guards.get(resource).copied().ok_or(End::Misuse { task });
         let (what, resource) = match act {
-            Act::Request(resource) | Act::RequestAndRelease(resource) | Act::Look(resource) => {
+            Act::Request(resource) | Act::RequestAndRelease(resource) | Act::CheckGrant(resource) => {
                 (What::Lock(guard(resource)?), resource)
             }
             Act::Unlock(resource) | Act::UnlockAndReserve(resource) => {
@@ -127,8 +127,8 @@ impl Simulation {
         };
         self.ops[begin as usize + 1] = Op { what, resource: resource as u32, time: 0 };
         self.state.live[task].at = begin;
-        self.state.looks = matches!(act, Act::Look(_));
-        self.state.keeps = match act {
+        self.state.is_queued = matches!(act, Act::CheckGrant(_));
+        self.state.reserves = match act {
             Act::UnlockAndReserve(resource) | Act::RequestAndRelease(resource) => Some(resource),
             _ => None,
         };
@@ -143,7 +143,7 @@ impl Simulation {
                 _ => Ok(()),
             }
         });
-        (self.state.keeps, self.state.looks) = (None, false);
+        (self.state.reserves, self.state.is_queued) = (None, false);
         done
     }
 
@@ -181,7 +181,7 @@ impl Simulation {
     /// [`Act::RequestAndRelease`].
     pub(crate) fn keep(&mut self, resource: usize) {
         // It is free, so this is granted.
-        let _ = self.state.globals[resource].request(Instant::from_ns(0), KEEPER, 0);
+        let _ = self.state.globals[resource].request(Instant::from_ns(0), RESERVER, 0);
     }
 
     /// Ends the reservation of a resource: the next waiter may have it.
@@ -195,13 +195,14 @@ impl Simulation {
         sink: &mut impl Sink,
     ) -> Result<(), Halt> {
         let guard = self.guards.get(resource).copied().ok_or(End::Misuse { task: 0 })?;
-        self.at(now, sink, |run, moment| run.release_reservation((0, KEEPER), resource, guard, moment))
+        self.at(now, sink, |run, moment| run.release_reservation((0, RESERVER), resource, guard, moment))
     }
 
-    /// Queues a task's request for a global resource that another task holds. Its core looks with [`Act::Look`].
-    pub(crate) fn line_up(&mut self, now: u64, task: usize, resource: usize) {
+    /// Queues a task's request for a global resource that another task holds. Its core checks for the grant with
+    /// [`Act::CheckGrant`].
+    pub(crate) fn queue_request(&mut self, now: u64, task: usize, resource: usize) {
         let (party, priority) = (self.party(task), self.fixed[task].priority);
-        // If the rule refuses, the task waits for ever when it looks, and no such wait was recorded.
+        // If the rule refuses, the task waits for ever when it checks, and no such wait was recorded.
         let _ = self.state.globals[resource].request(Instant::from_ns(now), party, priority);
     }
 

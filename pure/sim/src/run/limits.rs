@@ -105,7 +105,7 @@ impl<L: Locking + Clone> Simulation<L> {
         let Some(limited) = self.limit_mut(task) else { return Ok(false) };
         let remedy = limited.limit.overrun.remedy(Trouble::Due);
         match remedy {
-            Remedy::Tell | Remedy::Wait | Remedy::Drop => {}
+            Remedy::Report | Remedy::Wait | Remedy::Drop => {}
             Remedy::Stop => return Err(End::Stopped { task }),
             Remedy::End | Remedy::Demote => {
                 limited.due = Some(remedy);

@@ -107,9 +107,9 @@ struct State<L> {
     /// Per task, by how many ns its job exceeds C, at its end.
     excess: Vec<u64>,
     /// A resource that the driver's present unlock reserves, or whose reservation its present request ends.
-    keeps: Option<usize>,
+    reserves: Option<usize>,
     /// Whether the driver's present request is queued already.
-    looks: bool,
+    is_queued: bool,
     /// Per task, a grant that its core has not received yet; empty where cores receive grants at once.
     on_the_way: Vec<Option<(Grant, usize, Guard)>>,
     outcome: Outcome,
@@ -161,7 +161,7 @@ impl<S: Sink> Moment<'_, S> {
 }
 
 /// The party that holds every reserved resource.
-const KEEPER: Party = Party { core: usize::MAX, task: usize::MAX };
+const RESERVER: Party = Party { core: usize::MAX, task: usize::MAX };
 
 /// Why a run ends early.
 type Halt = End;
@@ -228,8 +228,8 @@ impl<L> State<L> {
             random: Random::new(0),
             open: 0,
             excess: vec![0; tasks],
-            keeps: None,
-            looks: false,
+            reserves: None,
+            is_queued: false,
             on_the_way: Vec::new(),
             outcome: Outcome {
                 tasks: vec![TaskOutcome::default(); tasks],

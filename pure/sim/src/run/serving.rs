@@ -138,7 +138,7 @@ impl<L: Locking + Clone> Simulation<L> {
         loop {
             of_core.servers.decide(rule, Instant::from_ns(now))?;
             let Some(chosen) = background.decide(rule) else {
-                return Ok(of_core.servers.spare().and_then(local));
+                return Ok(of_core.servers.first_in_background().and_then(local));
             };
             if let Some(server) = chosen.checked_sub(of_core.tasks) {
                 return Ok(local(server));

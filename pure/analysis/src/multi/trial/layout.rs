@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // SPDX-FileCopyrightText: The taut authors
 
-use super::{Ask, PLAIN, Parameters, Period, Rival, Row, SHORT, Solution, Stale, Trial, Users};
+use super::{GlobalRequests, PLAIN, Parameters, Period, Rival, Row, SHORT, Solution, Stale, Trial, Users};
 use crate::multi::contention::{Contention, Use};
 use crate::multi::guarded::{Guard, Guarded};
 use crate::multi::mpcp_blocking::ceilings;
@@ -18,11 +18,11 @@ impl Trial {
             let core = &mut cores[contention.tasks[task].core];
             *core = if core.end == 0 { at..at + 1 } else { core.start..at + 1 };
         }
-        let asks = asks(contention, &place);
+        let requests = global_requests(contention, &place);
         let rows = rows(contention, guarded);
         let mut of_resource = vec![Users::default(); contention.resources];
-        for (at, ask) in asks.iter().enumerate() {
-            of_resource[ask.resource].asks.push(at);
+        for (at, request) in requests.iter().enumerate() {
+            of_resource[request.resource].requests.push(at);
         }
         for section in &contention.local {
             of_resource[section.resource].core = Some(contention.tasks[section.task].core);
@@ -31,14 +31,14 @@ impl Trial {
             users.longer = guarded.longer(resource);
         }
         let mut by_ceiling = vec![Vec::new(); contention.cores];
-        for (at, ask) in asks.iter().enumerate() {
-            by_ceiling[rows[ask.place].core].push(at);
+        for (at, request) in requests.iter().enumerate() {
+            by_ceiling[rows[request.place].core].push(at);
         }
         for of_core in &mut by_ceiling {
-            of_core.sort_by_key(|&at| core::cmp::Reverse(asks[at].ceiling));
+            of_core.sort_by_key(|&at| core::cmp::Reverse(requests[at].ceiling));
         }
         let times = rows.iter().map(|row| u128::from(row.period) + u128::from(row.jitter));
-        let weights = asks.iter().map(Ask::weight);
+        let weights = requests.iter().map(GlobalRequests::weight);
         let limits = rows.iter().map(|row| row.limit.unwrap_or(0).into());
         let total = times.chain(weights).chain(limits).sum::<u128>();
         let zeros = vec![0; tasks];
@@ -62,8 +62,8 @@ impl Trial {
                 longest: zeros.clone(),
                 local: zeros.clone(),
                 remote: zeros,
-                held: vec![0; asks.len()],
-                wait: vec![0; asks.len()],
+                held: vec![0; requests.len()],
+                wait: vec![0; requests.len()],
             },
             stale: Stale {
                 local: vec![true; contention.cores],
@@ -74,13 +74,13 @@ impl Trial {
             suspect: 0,
             solution: Solution::default(),
             rows,
-            asks,
+            requests,
             of_resource,
             guarded: guarded.clone(),
         };
         if trial.plain {
-            for ask in 0..trial.asks.len() {
-                trial.set(ask, guarded.guards()[trial.asks[ask].resource]);
+            for request in 0..trial.requests.len() {
+                trial.set(request, guarded.guards()[trial.requests[request].resource]);
             }
         }
         trial
@@ -97,7 +97,7 @@ fn rows(contention: &Contention, guarded: &Guarded) -> Vec<Row> {
             limit: row.deadline.checked_sub(row.jitter).filter(|limit| *limit > 0),
             priority: row.priority,
             core: row.core,
-            asks: 0..0,
+            requests: 0..0,
             higher: row.higher.clone(),
             local: contention.local[row.local.clone()].iter().map(section).collect(),
         }
@@ -105,20 +105,20 @@ fn rows(contention: &Contention, guarded: &Guarded) -> Vec<Row> {
     let mut rows: Vec<Row> = contention.order.iter().map(row).collect();
     let mut from = 0;
     for (row, &task) in rows.iter_mut().zip(&contention.order) {
-        row.asks = from..from + contention.tasks[task].global.len();
-        from = row.asks.end;
+        row.requests = from..from + contention.tasks[task].global.len();
+        from = row.requests.end;
     }
     rows
 }
 
-/// The asks, in the order of places.
-fn asks(contention: &Contention, place: &[usize]) -> Vec<Ask> {
+/// The requests of each task for each global resource, in the order of places.
+fn global_requests(contention: &Contention, place: &[usize]) -> Vec<GlobalRequests> {
     let ceilings = ceilings(contention);
     let mut of_request = vec![0; contention.global.len()];
-    let requests = contention.order.iter().flat_map(|&task| contention.tasks[task].global.clone());
-    let requests: Vec<usize> = requests.collect();
-    requests.iter().enumerate().for_each(|(at, &request)| of_request[request] = at);
-    let ask = |&request: &usize| {
+    let order = contention.order.iter().flat_map(|&task| contention.tasks[task].global.clone());
+    let order: Vec<usize> = order.collect();
+    order.iter().enumerate().for_each(|(at, &request)| of_request[request] = at);
+    let requests_of = |&request: &usize| {
         let Use { task, resource, count, length, .. } = contention.global[request];
         let row = &contention.tasks[task];
         let (mut rivals, mut spin) = (Vec::new(), Some(0u64));
@@ -139,7 +139,7 @@ fn asks(contention: &Contention, place: &[usize]) -> Vec<Ask> {
         let urgent = |user: &&Use| contention.tasks[user.task].priority >= row.priority;
         let (higher, lower): (Vec<&Use>, Vec<&Use>) = others.partition(urgent);
         let at = |users: Vec<&Use>| users.into_iter().map(|user| of_request[user.request]).collect();
-        Ask {
+        GlobalRequests {
             place: place[task],
             resource,
             count,
@@ -153,5 +153,5 @@ fn asks(contention: &Contention, place: &[usize]) -> Vec<Ask> {
             higher: at(higher),
         }
     };
-    requests.iter().map(ask).collect()
+    order.iter().map(requests_of).collect()
 }

@@ -59,16 +59,16 @@ pub struct Trial {
     /// The places of each core.
     cores: Vec<Range<usize>>,
     /// Requests by task, the longest first.
-    asks: Vec<Ask>,
-    /// Per resource, its asks, and its core if it is local.
+    requests: Vec<GlobalRequests>,
+    /// Per resource, its requests, and its core if it is local.
     of_resource: Vec<Users>,
-    /// Per core, its asks by ceiling, the most urgent first.
+    /// Per core, its requests by ceiling, the most urgent first.
     by_ceiling: Vec<Vec<usize>>,
     /// Whether some tasks of a core are equally urgent.
     equals: bool,
-    /// How many asks spin for a time that depends on windows.
+    /// How many requests spin for a time that depends on windows.
     moving: usize,
-    /// How many asks suspend.
+    /// How many requests suspend.
     suspending: usize,
     now: Parameters,
     stale: Stale,
@@ -86,13 +86,13 @@ pub struct Solution {
     deferred: Vec<u64>,
 }
 
-/// What does not depend on windows; by place, except `held` and `wait`, which are by ask.
+/// What does not depend on windows; by place, except `held` and `wait`, which are by request.
 #[derive(Clone, Debug)]
 struct Parameters {
     cost: Vec<u64>,
-    /// S, without asks whose spinning depends on windows.
+    /// S, without requests whose spinning depends on windows.
     spin: Vec<u64>,
-    /// N over asks that suspend.
+    /// N over requests that suspend.
     requests: Vec<u64>,
     /// p.
     span: Vec<u64>,
@@ -130,7 +130,7 @@ struct Row {
     limit: Option<u64>,
     priority: u32,
     core: usize,
-    asks: Range<usize>,
+    requests: Range<usize>,
     /// Places of its core that are at least as urgent, itself included.
     higher: Range<usize>,
     /// Sections on local resources: resource, length, ceiling.
@@ -146,7 +146,7 @@ struct Period {
 
 /// Requests of a task for a global resource.
 #[derive(Clone, Debug)]
-struct Ask {
+struct GlobalRequests {
     place: usize,
     resource: usize,
     count: u64,
@@ -160,7 +160,7 @@ struct Ask {
     spin: Option<u64>,
     /// Requests for the same resource from other cores, those of a core together, the longest first.
     rivals: Vec<Rival>,
-    /// Asks of others for the same resource: of less urgent tasks, and of tasks that are at least as urgent.
+    /// Requests of others for the same resource: of less urgent tasks, and of tasks that are at least as urgent.
     lower: Vec<usize>,
     higher: Vec<usize>,
 }
@@ -175,7 +175,7 @@ struct Rival {
 
 #[derive(Clone, Debug, Default)]
 struct Users {
-    asks: Vec<usize>,
+    requests: Vec<usize>,
     /// Its core, if it is local.
     core: Option<usize>,
     /// By how much its sections are longer than in the set.
@@ -200,9 +200,9 @@ impl Trial {
         if !self.plain {
             return;
         }
-        for at in 0..self.of_resource[resource].asks.len() {
-            let ask = self.of_resource[resource].asks[at];
-            self.set(ask, by);
+        for at in 0..self.of_resource[resource].requests.len() {
+            let request = self.of_resource[resource].requests[at];
+            self.set(request, by);
         }
         self.stale.wait[resource] = true;
     }
@@ -227,19 +227,19 @@ impl Trial {
                 sections.for_each(|section| section.1 = section.1 - before + now);
             }
         }
-        for at in 0..self.of_resource[resource].asks.len() {
-            let ask = self.of_resource[resource].asks[at];
-            self.total -= self.asks[ask].weight();
-            let guard = self.asks[ask].guard;
+        for at in 0..self.of_resource[resource].requests.len() {
+            let request = self.of_resource[resource].requests[at];
+            self.total -= self.requests[request].weight();
+            let guard = self.requests[request].guard;
             if self.plain {
-                self.set(ask, Guard::Absent);
+                self.set(request, Guard::Absent);
             }
-            self.asks[ask].lengthen(before, now);
-            self.total += self.asks[ask].weight();
+            self.requests[request].lengthen(before, now);
+            self.total += self.requests[request].weight();
             self.plain &= self.total < PLAIN;
             self.short &= self.total < SHORT;
             if self.plain {
-                self.set(ask, guard);
+                self.set(request, guard);
             }
         }
         self.stale.wait[resource] = true;
@@ -264,10 +264,10 @@ impl Trial {
         &self.solution
     }
 
-    fn set(&mut self, ask: usize, by: Guard) {
-        let Ask { place, count, spin, .. } = self.asks[ask];
+    fn set(&mut self, request: usize, by: Guard) {
+        let GlobalRequests { place, count, spin, .. } = self.requests[request];
         let core = self.rows[place].core;
-        match self.asks[ask].guard {
+        match self.requests[request].guard {
             Guard::Absent => {}
             Guard::Spinning => match spin {
                 Some(spin) => self.now.spin[place] -= spin,
@@ -289,17 +289,17 @@ impl Trial {
                 self.suspending += 1;
             }
         }
-        let changes = self.asks[ask].guard == Guard::Suspending || by == Guard::Suspending;
-        self.asks[ask].guard = by;
+        let changes = self.requests[request].guard == Guard::Suspending || by == Guard::Suspending;
+        self.requests[request].guard = by;
         self.stale.remote |= changes;
         self.stale.held[core] |= changes;
         self.stale.local[core] |= changes;
         let (mut span, mut longest) = (0, 0);
-        for ask in &self.asks[self.rows[place].asks.clone()] {
-            match ask.guard {
+        for request in &self.requests[self.rows[place].requests.clone()] {
+            match request.guard {
                 Guard::Absent => {}
-                Guard::Spinning => span = ask.stretch.max(span),
-                Guard::Suspending => longest = ask.length.max(longest),
+                Guard::Spinning => span = request.stretch.max(span),
+                Guard::Suspending => longest = request.length.max(longest),
             }
         }
         if span != self.now.span[place] {
@@ -311,7 +311,7 @@ impl Trial {
     }
 }
 
-impl Ask {
+impl GlobalRequests {
     /// The most that these requests can add to any sum, in ns.
     fn weight(&self) -> u128 {
         u128::from(self.stretch) * (u128::from(self.count) + 1)

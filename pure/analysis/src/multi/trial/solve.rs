@@ -4,7 +4,7 @@
 use taut_time::Duration;
 
 use super::waits::Fresh;
-use super::{Ask, Period, SHARE, Solution, Trial};
+use super::{GlobalRequests, Period, SHARE, Solution, Trial};
 use crate::multi::guarded::Guard;
 use crate::multi::mixed;
 use crate::{Overflow, Verdict};
@@ -229,12 +229,12 @@ impl Trial {
     fn spin(&self, place: usize, solution: &mut Solution) -> bool {
         let row = &self.rows[place];
         let mut spin = self.now.spin[place];
-        let moving = |ask: &&Ask| ask.guard == Guard::Spinning && ask.spin.is_none();
-        for ask in self.asks[row.asks.clone()].iter().filter(moving) {
+        let moving = |request: &&GlobalRequests| request.guard == Guard::Spinning && request.spin.is_none();
+        for request in self.requests[row.requests.clone()].iter().filter(moving) {
             let (mut core, mut left) = (usize::MAX, 0);
-            for rival in &ask.rivals {
+            for rival in &request.rivals {
                 if rival.core != core {
-                    (core, left) = (rival.core, ask.count);
+                    (core, left) = (rival.core, request.count);
                 }
                 if left > 0 {
                     let theirs = &self.rows[rival.place];

@@ -41,8 +41,9 @@ impl Trial {
             for (place, row) in self.rows.iter().enumerate() {
                 let mut sum = 0u64;
                 if self.now.requests[place] > 0 {
-                    for at in row.asks.clone().filter(|&at| self.asks[at].guard == Guard::Suspending) {
-                        sum = sum.checked_add(self.asks[at].count.checked_mul(self.now.wait[at])?)?;
+                    for at in row.requests.clone().filter(|&at| self.requests[at].guard == Guard::Suspending)
+                    {
+                        sum = sum.checked_add(self.requests[at].count.checked_mul(self.now.wait[at])?)?;
                     }
                 }
                 self.now.remote[place] = sum;
@@ -57,7 +58,7 @@ impl Trial {
         Some(Fresh::All)
     }
 
-    /// W of the asks of a core.
+    /// W of the requests of a core.
     fn hold(&mut self, core: usize) -> Option<()> {
         let places = self.cores[core].clone();
         let first = places.start;
@@ -65,21 +66,21 @@ impl Trial {
         let mut sections = 0u64;
         let spans = &self.now.span[places];
         let spins = spans.iter().any(|span| *span > 0);
-        let asks = &self.by_ceiling[core];
+        let requests = &self.by_ceiling[core];
         let mut from = 0;
-        while from < asks.len() {
-            let ceiling = self.asks[asks[from]].ceiling;
-            let group = asks[from..].partition_point(|&at| self.asks[at].ceiling == ceiling);
+        while from < requests.len() {
+            let ceiling = self.requests[requests[from]].ceiling;
+            let group = requests[from..].partition_point(|&at| self.requests[at].ceiling == ceiling);
             let group = from..from + group;
             from = group.end;
-            let suspends = |at: &&usize| self.asks[**at].guard == Guard::Suspending;
+            let suspends = |at: &&usize| self.requests[**at].guard == Guard::Suspending;
             let mut any = false;
             // 1. g, and their sum.
-            for &at in asks[group.clone()].iter().filter(suspends) {
-                let ask = &self.asks[at];
-                let longest = &mut longest[ask.place - first];
-                sections = sections.checked_add(ask.length.saturating_sub(*longest))?;
-                *longest = ask.length.max(*longest);
+            for &at in requests[group.clone()].iter().filter(suspends) {
+                let request = &self.requests[at];
+                let longest = &mut longest[request.place - first];
+                sections = sections.checked_add(request.length.saturating_sub(*longest))?;
+                *longest = request.length.max(*longest);
                 any = true;
             }
             if !any {
@@ -99,32 +100,32 @@ impl Trial {
                 }
             }
             // 3. W.
-            for &at in asks[group].iter().filter(suspends) {
-                let ask = &self.asks[at];
-                let own = ask.place - first;
+            for &at in requests[group].iter().filter(suspends) {
+                let request = &self.requests[at];
+                let own = request.place - first;
                 let span = if most.1 == own { second } else { most.0 };
-                let held = ask.length.checked_add(sections - longest[own])?.checked_add(span)?;
+                let held = request.length.checked_add(sections - longest[own])?.checked_add(span)?;
                 if self.now.held[at] != held {
                     self.now.held[at] = held;
-                    self.stale.wait[ask.resource] = true;
+                    self.stale.wait[request.resource] = true;
                 }
             }
         }
         Some(())
     }
 
-    /// b of the asks for a resource. Returns whether one is past its task's period.
+    /// b of the requests for a resource. Returns whether one is past its task's period.
     fn wait_for(&mut self, resource: usize) -> Option<bool> {
-        for &at in &self.of_resource[resource].asks {
-            let ask = &self.asks[at];
-            let period = self.rows[ask.place].period;
-            let first = ask.lower.iter().map(|&other| self.now.held[other]).max().unwrap_or(0);
+        for &at in &self.of_resource[resource].requests {
+            let request = &self.requests[at];
+            let period = self.rows[request.place].period;
+            let first = request.lower.iter().map(|&other| self.now.held[other]).max().unwrap_or(0);
             let mut wait = 1u64;
             let mut steps = 0;
             wait = loop {
                 let mut next = first;
-                for &other in &ask.higher {
-                    let theirs = &self.asks[other];
+                for &other in &request.higher {
+                    let theirs = &self.requests[other];
                     let jobs = wait.div_ceil(self.rows[theirs.place].period) + 1;
                     let time = jobs.checked_mul(theirs.count)?.checked_mul(self.now.held[other])?;
                     next = next.checked_add(time)?;

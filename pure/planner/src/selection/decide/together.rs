@@ -106,15 +106,15 @@ fn laid_out(
         Who::Server(_) => None,
     };
     let tasks: Tasks = Arc::new(placements.placements.iter().filter_map(task).collect());
-    let laid = Laid { open, model, placements, layout: &layout, tasks: tasks.clone() };
+    let inputs = OfferInputs { open, model, placements, layout: &layout, tasks: tasks.clone() };
     let (mut objects, mut stands) = (Vec::new(), Vec::new());
     for (at, resource) in model.resources().iter().enumerate() {
         let found = match model.guarding(at) {
             Some(id) => {
                 let candidate = candidates.iter().find(|candidate| candidate.id == id);
-                laid.state(at, id, candidate)?
+                inputs.state(at, id, candidate)?
             }
-            None => laid.resource(at)?,
+            None => inputs.resource(at)?,
         };
         let (offers, of): (Vec<Offer>, Vec<Stands>) = found.into_iter().unzip();
         objects.push(Object { name: resource.name.clone(), resource: at, offers });
@@ -126,7 +126,7 @@ fn laid_out(
 }
 
 /// What offers are made from.
-struct Laid<'l> {
+struct OfferInputs<'l> {
     open: &'l Model,
     model: &'l Arc<Model>,
     placements: &'l Placements<'l>,
@@ -135,7 +135,7 @@ struct Laid<'l> {
     tasks: Tasks,
 }
 
-impl Laid<'_> {
+impl OfferInputs<'_> {
     /// The offers of a resource of the manifest.
     fn resource(&self, at: usize) -> Result<Vec<(Offer, Stands)>, Overflow> {
         let protocols = match (self.open.protocol(at), self.layout.guards[at].global) {

@@ -22,7 +22,7 @@ impl Problem {
         let most: Vec<Duration> =
             self.deadlines.iter().map(|deadline| Duration::from_ns(*deadline)).collect();
         let mut undominated = Vec::with_capacity(self.objects.len());
-        for (object, meets) in self.objects.iter().zip(&self.meets) {
+        for (object, loads) in self.objects.iter().zip(&self.loads) {
             let mut ranges = Vec::with_capacity(object.offers.len());
             for offer in &object.offers {
                 ranges
@@ -35,7 +35,7 @@ impl Problem {
                     // Where bytes do not matter, the better offer must at least be available.
                     let had = aim != Aim::Memory && ranges[better].end != u64::MAX;
                     let no_dearer = had || is_no_dearer(one, other);
-                    better != worse && no_dearer && meets[better].is_within(&meets[worse])
+                    better != worse && no_dearer && loads[better].is_within(&loads[worse])
                 };
                 if offers(bits).any(|other| better(&other)) {
                     bits &= !(1 << worse);

@@ -97,7 +97,7 @@ impl Problem {
     }
 
     fn keeps(&mut self, bits: &[u64], above: Option<&Solution>, exact: bool) -> Result<bool, Overflow> {
-        self.lay(bits)?;
+        self.apply(bits)?;
         match self.equations {
             Equations::Sound => {
                 let above = Some(above.unwrap_or(&self.open));
@@ -131,7 +131,7 @@ impl Problem {
     /// [`Overflow`] if times do not fit in 64 bits.
     pub fn outcome(&mut self, selection: &[usize]) -> Result<Outcome, Overflow> {
         let bits: Vec<u64> = selection.iter().map(|offer| 1 << offer).collect();
-        self.lay(&bits)?;
+        self.apply(&bits)?;
         let late = |responses: &mut dyn Iterator<Item = (usize, Duration)>| {
             let part = |(task, response): &(usize, Duration)| ppm(response.as_ns(), self.deadlines[*task]);
             let mut most: Option<(u64, usize, Duration)> = None;
@@ -181,28 +181,28 @@ impl Problem {
     }
 
     /// Applies to the set what these offers of each object have in common.
-    fn lay(&mut self, bits: &[u64]) -> Result<(), Overflow> {
+    fn apply(&mut self, bits: &[u64]) -> Result<(), Overflow> {
         self.judged += 1;
         for (at, &bits) in bits.iter().enumerate() {
-            if self.laid.offers[at] == bits {
+            if self.applied.offers[at] == bits {
                 continue;
             }
-            let mut all = offers(bits).map(|offer| &self.meets[at][offer]);
+            let mut all = offers(bits).map(|offer| &self.loads[at][offer]);
             let Some(first) = all.next() else { continue };
-            let meet = all.fold(first.clone(), |meet, offer| meet.and(offer));
+            let load = all.fold(first.clone(), |load, offer| load.and(offer));
             let resource = self.objects[at].resource;
-            self.trial.guard(resource, meet.guard);
-            self.trial.lengthen(resource, meet.held)?;
-            for (task, time) in &self.laid.meets[at].added {
-                self.laid.costs[*task] -= u128::from(*time);
+            self.trial.guard(resource, load.guard);
+            self.trial.lengthen(resource, load.held)?;
+            for (task, time) in &self.applied.loads[at].added {
+                self.applied.costs[*task] -= u128::from(*time);
             }
-            for (task, time) in &meet.added {
-                self.laid.costs[*task] += u128::from(*time);
+            for (task, time) in &load.added {
+                self.applied.costs[*task] += u128::from(*time);
             }
-            self.laid.offers[at] = bits;
-            self.laid.meets[at] = meet;
+            self.applied.offers[at] = bits;
+            self.applied.loads[at] = load;
         }
-        for (task, cost) in self.laid.costs.iter().enumerate() {
+        for (task, cost) in self.applied.costs.iter().enumerate() {
             self.trial.cost(task, Duration::from_ns(u64::try_from(*cost).map_err(|_| Overflow)?));
         }
         Ok(())

@@ -82,14 +82,14 @@ pub enum Count {
 
 /// What a set carries for an object while any of some offers may still be taken: no more than each of them.
 #[derive(Clone, Debug)]
-pub(super) struct Meet {
+pub(super) struct LeastLoad {
     pub(super) guard: Guard,
     pub(super) held: Duration,
     /// What is added to the costs of tasks, in ns.
     pub(super) added: Vec<(usize, u64)>,
 }
 
-impl Meet {
+impl LeastLoad {
     /// `requests` are those for the object: the task, and how many per job.
     pub(super) fn of(offer: &Offer, requests: &[(usize, u64)]) -> Self {
         let mut added: Vec<(usize, u64)> =

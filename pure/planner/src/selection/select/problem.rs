@@ -10,7 +10,7 @@ use taut_time::Duration;
 
 use super::aim::Constraint;
 use super::judge::all;
-use super::offer::{Meet, Memory, Object, Offer};
+use super::offer::{LeastLoad, Memory, Object, Offer};
 use taut_model::Aim;
 
 /// The equations that judge deadlines.
@@ -43,8 +43,8 @@ pub struct Problem {
     /// By object: the tasks that request it, and how often a job does.
     users: Vec<Vec<(usize, u64)>>,
     /// By object and offer, what the set carries for the offer.
-    pub(super) meets: Vec<Vec<Meet>>,
-    pub(super) laid: Laid,
+    pub(super) loads: Vec<Vec<LeastLoad>>,
+    pub(super) applied: AppliedOffers,
     /// The solution with all objects open, if there is one: no other solution is below it.
     pub(super) open: Solution,
     /// R by task, from the last judgement by which all tasks fit.
@@ -62,10 +62,10 @@ pub(super) struct Charge {
 
 /// What the set carries for the offers that may be taken.
 #[derive(Clone, Debug)]
-pub(super) struct Laid {
+pub(super) struct AppliedOffers {
     /// By object, a bit for each offer that may be taken.
     pub(super) offers: Vec<u64>,
-    pub(super) meets: Vec<Meet>,
+    pub(super) loads: Vec<LeastLoad>,
     /// By task, in ns; a cost that does not fit in 64 bits is an error when the set is judged.
     pub(super) costs: Vec<u128>,
 }
@@ -159,19 +159,19 @@ impl Problem {
                 same
             });
         }
-        let meets = |object: &Object| {
-            object.offers.iter().map(|offer| Meet::of(offer, &requests[object.resource])).collect()
+        let loads = |object: &Object| {
+            object.offers.iter().map(|offer| LeastLoad::of(offer, &requests[object.resource])).collect()
         };
         let costs: Vec<u64> = (0..tasks).map(|task| set.cost(task).as_ns()).collect();
-        let nothing = Meet { guard: Guard::Absent, held: Duration::ZERO, added: Vec::new() };
+        let nothing = LeastLoad { guard: Guard::Absent, held: Duration::ZERO, added: Vec::new() };
         let mut problem = Self {
             trial: Trial::new(&guarded),
             users: objects.iter().map(|object| requests[object.resource].clone()).collect(),
             longest: objects.iter().map(|object| longest[object.resource]).collect(),
-            meets: objects.iter().map(meets).collect(),
-            laid: Laid {
+            loads: objects.iter().map(loads).collect(),
+            applied: AppliedOffers {
                 offers: vec![0; objects.len()],
-                meets: vec![nothing; objects.len()],
+                loads: vec![nothing; objects.len()],
                 costs: costs.iter().copied().map(u128::from).collect(),
             },
             objects,

@@ -460,7 +460,7 @@ fn longer_sections_are_counted_by_requests() {
     let added = Offer { added: vec![(1, Duration::from_ns(2))], ..held.clone() };
     system.objects[0].offers = vec![held, added];
     let problem = system.problem(Equations::Sound);
-    let added = problem.meets[0].iter().map(|meet| meet.added.clone());
+    let added = problem.loads[0].iter().map(|load| load.added.clone());
     assert_eq!(added.collect::<Vec<_>>(), [[(0, 9), (1, 3)], [(0, 9), (1, 5)]]);
     assert_eq!(problem.longest(0), 4);
 }
