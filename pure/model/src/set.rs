@@ -143,7 +143,7 @@ impl fmt::Display for Wrong {
             Self::Offset => "an offset of a period or more",
             Self::Resource => "there is no such resource",
             Self::Sections => "critical sections longer than the cost that includes them",
-            Self::Section => "a critical section of no length, or none of them",
+            Self::Section => "a critical section of length zero, or a count of zero",
             Self::Again => "a resource locked while it is held",
             Self::Nested => "a section of a resource of several cores inside or around another",
             Self::Overflow => "a sum that does not fit in 64 bits",

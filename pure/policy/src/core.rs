@@ -202,14 +202,14 @@ impl<L: Locking, Q: ReadyQueue, S: Store<Slot>> Locking for Core<L, Q, S> {
     fn check_state(&self) -> Result<(), &'static str> {
         // A task that is granted a resource meanwhile waits until the pinned task is unpinned.
         if self.pinned {
-            return if self.running.is_some() { Ok(()) } else { Err("nothing runs and it is pinned") };
+            return if self.running.is_some() { Ok(()) } else { Err("the core is pinned, but no task runs") };
         }
         self.boosted.check()?;
         if self.boosted.running().is_some() {
             return Ok(());
         }
         if self.running != self.local.running() {
-            return Err("what runs is not what the local rule chose");
+            return Err("the running task is not the one that the local rule chose");
         }
         self.local.check_state()
     }

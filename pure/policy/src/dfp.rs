@@ -116,7 +116,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Locking for Dfp<Q, 
         for place in self.ranked.sections.held() {
             let Some(holder) = place.holder() else { continue };
             if self.ranked.rank(holder) > place.before() {
-                return Err("a lock has made a deadline later");
+                return Err("a lock has postponed a deadline");
             }
         }
         Ok(())

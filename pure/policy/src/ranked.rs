@@ -182,10 +182,10 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Ranked<Q, S, R> {
         let first = self.ready.first().map(|(_, rank)| rank);
         self.sections.check_next(first)?;
         match (self.running(), first) {
-            (None, Some(_)) => Err("a task is ready and none runs"),
-            (Some(running), _) if !ready(running) => Err("what runs is not ready"),
+            (None, Some(_)) => Err("a task is ready, but no task runs"),
+            (Some(running), _) if !ready(running) => Err("the running task is not ready"),
             (Some(_), Some(rank)) if rank < self.sections.ceiling() => {
-                Err("a task is ready before what runs")
+                Err("a ready task precedes the running one")
             }
             _ => Ok(()),
         }

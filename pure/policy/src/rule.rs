@@ -28,10 +28,10 @@ impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Task => "no such task, or no place for it",
-            Self::Resource => "no such resource, or no place for who waits for it",
-            Self::State => "not possible in the state that the task is in",
+            Self::Resource => "no such resource, or no place for another waiter",
+            Self::State => "the task's state does not allow this call",
             Self::Holding => "the task holds a resource",
-            Self::NotHolder => "the task does not hold the resource, or took another later",
+            Self::NotHolder => "the task does not hold the resource, or has locked another one since",
             Self::Again => "the task holds the resource already",
             Self::Rank => "the ready queue has no such level",
         })

@@ -414,16 +414,16 @@ impl<R: Store<LocalResource>> Sections<R> {
         if self.last == FREE || self.uncontended().is_some() {
             let holders = self.resources().iter().filter(|place| place.holder != NONE);
             if holders.count() > 0 || !self.goes_on() {
-                return Err("the short way is open, and must not be");
+                return Err("the fast path is open although a resource is held or a ready task may preempt");
             }
         }
         if self.runner != NONE && (self.ceiling > self.outer || !self.holds() && self.ceiling < self.outer) {
-            return Err("a lock has raised the bar, or an unlock has not");
+            return Err("a lock has relaxed the ceiling, or an unlock has not restored it");
         }
         match key {
-            Some(key) if self.runner != NONE && self.next > key => {
-                Err("what is ready may go before what runs, and nobody would look")
-            }
+            Some(key) if self.runner != NONE && self.next > key => Err(
+                "the bound on the keys of ready tasks is above the first key, so a preemption would be missed",
+            ),
             _ => Ok(()),
         }
     }

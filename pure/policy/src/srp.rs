@@ -259,20 +259,20 @@ impl<Q: ReadyQueue, S: Store<SrpTask>, R: Store<LocalResource>> Locking for Srp<
     fn check_state(&self) -> Result<(), &'static str> {
         let held = self.sections.held();
         if held.clone().map(|place| place.limit).min().unwrap_or(u64::MAX) != self.sections.ceiling() {
-            return Err("the system ceiling is not that of what is held");
+            return Err("the system ceiling is not the highest ceiling of the held resources");
         }
         for place in held {
             let above = self.started().take_while(|task| Some(*task) != place.holder());
             if above.map(|task| self.task(task).relative).any(|relative| relative >= place.limit) {
-                return Err("a job has started that the ceiling should keep out");
+                return Err("a job has started although its level does not exceed the ceiling");
             }
         }
         let stack = self.started().map(|task| self.task(task).absolute);
         if stack.clone().zip(stack.skip(1)).any(|(above, below)| above >= below) {
-            return Err("the stack is not in order of deadlines");
+            return Err("the stack is not in deadline order");
         }
         if self.sections.running() != self.top() {
-            return Err("what runs is not the top of the stack");
+            return Err("the running job is not the top of the stack");
         }
         self.sections.check_next(self.sooner().map(|task| self.task(task).relative))
     }

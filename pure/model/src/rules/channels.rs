@@ -118,7 +118,7 @@ impl Link {
             faults.push(
                 Fault::error(codes::PARTY_TWICE, message, place, "reads")
                     .also(at(channel, "from"), "writes")
-                    .help("what a task keeps for itself belongs into its persistent scope"),
+                    .help("keep a task's own data in its persistent scope"),
             );
         }
         !writes
@@ -130,7 +130,7 @@ impl Link {
         match (channel.from.as_slice(), self.writers.as_slice()) {
             ([], _) => {
                 let message = format!("channel `{name}` has no writer");
-                let fault = Fault::error(codes::NO_WRITER, message, whole(channel), "nobody writes")
+                let fault = Fault::error(codes::NO_WRITER, message, whole(channel), "no writer")
                     .help("name the task or client that writes: `from = \"…\"`");
                 faults.push_resting_on(fault, &[&path(channel, "from")]);
                 false
@@ -143,8 +143,8 @@ impl Link {
             (names, _) if distinct(names) > 1 => {
                 let message = format!("channel `{name}` has {} writers", distinct(names));
                 faults.push(
-                    Fault::error(codes::MANY_WRITERS, message, at(channel, "from"), "one may write")
-                        .note("wait-free writing is bounded because nobody else writes")
+                    Fault::error(codes::MANY_WRITERS, message, at(channel, "from"), "one writer at most")
+                        .note("a wait-free write is bounded because the channel has one writer")
                         .help("give each writer a channel of its own"),
                 );
                 false
@@ -163,15 +163,15 @@ fn resolved(party: &str, place: &Place, names: &Names<'_>, faults: &mut Faults<'
 }
 
 fn named_twice(channel: &ChannelDraft, party: &str, key: &str, place: Place) -> Fault {
-    let message = format!("`{party}` stands twice in `{key}` of channel `{}`", channel.name);
+    let message = format!("`{party}` appears twice in `{key}` of channel `{}`", channel.name);
     Fault::error(codes::PARTY_TWICE, message, place, "again").help("name each party once")
 }
 
 fn has_reader(channel: &ChannelDraft, faults: &mut Faults<'_>) -> bool {
     if channel.to.is_empty() {
         let message = format!("channel `{}` has no reader", channel.name);
-        let fault = Fault::error(codes::NO_READER, message, whole(channel), "nobody reads")
-            .help("name who reads: `to = \"…\"`, or a list; or remove the channel");
+        let fault = Fault::error(codes::NO_READER, message, whole(channel), "no reader")
+            .help("name the reader: `to = \"…\"`, or a list of readers; or remove the channel");
         faults.push_resting_on(fault, &[&path(channel, "to")]);
     }
     !channel.to.is_empty()
@@ -182,8 +182,8 @@ fn readers_fit(channel: &ChannelDraft, faults: &mut Faults<'_>) -> bool {
     let fit = channel.kind != ChannelKind::Queue || distinct(&channel.to) <= 1;
     if !fit {
         let message = format!("queue `{}` has {} readers", channel.name, distinct(&channel.to));
-        let fault = Fault::error(codes::MANY_READERS, message, at(channel, "to"), "one may read")
-            .note("each value of a queue is taken once")
+        let fault = Fault::error(codes::MANY_READERS, message, at(channel, "to"), "one reader at most")
+            .note("a queue delivers each value once")
             .help("give each reader a queue of its own");
         faults.push_resting_on(fault, &[&path(channel, "kind")]);
     }
@@ -270,28 +270,29 @@ fn of_parties(mut fault: Fault, draft: &Draft, channel: &ChannelDraft, link: &Li
 fn serves(mechanism: Mechanism) -> &'static str {
     match mechanism {
         Mechanism::Sdrtr => "is for the state of a writer that is not real-time and one real-time reader",
-        Mechanism::Sdrtw => "is for the state of a real-time writer and readers that are not",
+        Mechanism::Sdrtw => "is for the state of a real-time writer and readers that are not real-time",
         Mechanism::Qrtr => "is for a queue to one real-time reader",
         Mechanism::Chen | Mechanism::Peterson => {
-            "is for a state with a real-time reader, all readers being tasks, 250 at most; clients map what they read \
-             for reading alone, and its readers store a word"
+            "is for a state with a real-time reader and at most 250 readers, all of them tasks: a reader stores a \
+             word, but a client has only read access to the states that it reads"
         }
         Mechanism::DoubleBuffer => {
-            "is for a state with a real-time reader, all readers being tasks, 63 at most; clients map what they read \
-             for reading alone, and its readers store a word"
+            "is for a state with a real-time reader and at most 63 readers, all of them tasks: a reader stores a \
+             word, but a client has only read access to the states that it reads"
         }
         Mechanism::Presence => {
-            "is for a state with a real-time reader, all readers being tasks, 58 at most; clients map what they read \
-             for reading alone, and its readers store a word"
+            "is for a state with a real-time reader and at most 58 readers, all of them tasks: a reader stores a \
+             word, but a client has only read access to the states that it reads"
         }
         Mechanism::Hybrid => {
-            "is for a state with a real-time reader, 250 of them at most, or of a real-time writer with readers that are not"
+            "is for a state with 1 to 250 real-time readers, or for the state of a real-time writer with other readers"
         }
         Mechanism::ImprovedChen | Mechanism::Nbw => {
-            "is for the state of a real-time writer with a real-time reader: it rests on how seldom is written"
+            "is for the state of a real-time writer with a real-time reader: it relies on the least time between two \
+             writes"
         }
         Mechanism::Srp | Mechanism::Msrp | Mechanism::Mpcp => {
-            "is a lock, for a state of real-time tasks only: they wait for nobody else"
+            "is a lock, for a state of real-time tasks only: a real-time task never waits for another party"
         }
         Mechanism::Dbp | Mechanism::Tccp => "is for a synchronous flow: write `flow = \"synchronous\"`",
     }
@@ -306,12 +307,12 @@ fn uncovered(draft: &Draft, channel: &ChannelDraft, link: &Link, parties: &Parti
             "divide the readers among several state channels",
         ),
         (ChannelKind::Queue, true, 0) => (
-            "a queue from a real-time writer to a reader that is not",
+            "a queue from a real-time writer to a reader that is not real-time",
             "make it a state channel, which keeps the latest value: `kind = \"state\"`",
         ),
         (_, false, 0) => (
             "parties of which none is real-time",
-            "let them talk as ordinary threads and processes do; nothing real-time depends on it",
+            "let them communicate as ordinary threads and processes do; no real-time task depends on it",
         ),
     };
     let name = &channel.name;
@@ -337,14 +338,14 @@ fn capacity(channel: &ChannelDraft, faults: &mut Faults<'_>) {
         let message = format!("queue `{name}` has a capacity of {capacity}");
         faults.push(
             Fault::error(codes::BAD_CAPACITY, message, place, format!("not in 1 to {CAPACITY_MAX}"))
-                .help("write \"auto\" to have it sized by the analysis"),
+                .help("write \"auto\": the analysis sizes the queue"),
         );
     } else if capacity < burst {
-        let message = format!("queue `{name}` cannot hold what one release of its writer sends");
+        let message = format!("queue `{name}` cannot hold the values that one release of its writer sends");
         faults.push(
             Fault::error(codes::BAD_CAPACITY, message, place, format!("holds {capacity}"))
                 .also(at(channel, "sends-per-release"), format!("{burst} at once"))
-                .help("write \"auto\" to have it sized by the analysis"),
+                .help("write \"auto\": the analysis sizes the queue"),
         );
     }
 }
@@ -368,7 +369,7 @@ fn counts(channel: &ChannelDraft, faults: &mut Faults<'_>) {
         [("sends-per-release", channel.sends_per_release), ("takes-per-release", channel.takes_per_release)];
     for (key, count) in counts {
         if count == 0 {
-            let message = format!("channel `{}` moves nothing", channel.name);
+            let message = format!("channel `{}` transfers no value", channel.name);
             faults.push(
                 Fault::error(codes::OUT_OF_RANGE, message, at(channel, key), "zero").help("use at least 1"),
             );

@@ -51,9 +51,9 @@ fn undelayed(channel: &ChannelDraft, faults: &mut Faults<'_>) {
     if channel.delayed.is_empty() {
         return;
     }
-    let message = format!("channel `{}` has unit delays, and no flow that they belong to", channel.name);
-    let fault = Fault::error(codes::BAD_FLOW, message, at(channel, "delayed"), "delays of nothing")
-        .note("without a flow every job reads what is newest when it looks")
+    let message = format!("channel `{}` has unit delays but no synchronous flow", channel.name);
+    let fault = Fault::error(codes::BAD_FLOW, message, at(channel, "delayed"), "unit delays")
+        .note("without a synchronous flow, a job reads the value that is newest when it reads")
         .help("add `flow = \"synchronous\"`, or remove `delayed`");
     faults.push_resting_on(fault, &[&format!("channels.{}.flow", channel.name)]);
 }
@@ -64,8 +64,8 @@ fn kind(channel: &ChannelDraft, faults: &mut Faults<'_>) {
     }
     let message = format!("queue `{}` has a synchronous flow", channel.name);
     faults.push(
-        Fault::error(codes::BAD_FLOW, message, at(channel, "flow"), "for a state")
-            .also(at(channel, "kind"), "every value arrives, in order, whenever its reader takes it")
+        Fault::error(codes::BAD_FLOW, message, at(channel, "flow"), "only for a state")
+            .also(at(channel, "kind"), "a queue delivers every value in order, whenever its reader takes it")
             .help("remove `flow`, or make the channel a state"),
     );
 }
@@ -78,7 +78,7 @@ fn count(channel: &ChannelDraft, link: &Link, faults: &mut Faults<'_>) {
         faults.push(
             Fault::error(codes::BAD_FLOW, message, at(channel, "to"), text)
                 .also(at(channel, "flow"), "synchronous")
-                .help("let one of them pass the value on"),
+                .help("let one reader pass the value on to others"),
         );
     }
 }
@@ -93,19 +93,19 @@ fn real_time(draft: &Draft, party: Party) -> Option<&RealTimeDraft> {
 
 /// Why a party cannot take part in a synchronous flow, and the key of its task that says so.
 fn unfit(draft: &Draft, party: Party) -> Option<(&'static str, &'static str)> {
-    let Party::Task(_) = party else { return Some(("is a client, which runs when it likes", "")) };
+    let Party::Task(_) = party else {
+        return Some(("is a client, and a client runs at unknown instants", ""));
+    };
     let Some(task) = real_time(draft, party) else {
-        return Some(("is not real-time: nothing says when its jobs are", "class"));
+        return Some(("is not real-time, so it runs at unknown instants", "class"));
     };
     match task.arrival {
-        ArrivalDraft::Sporadic { .. } => {
-            Some(("is released by a queue: nothing says at which instants", "arrival"))
-        }
+        ArrivalDraft::Sporadic { .. } => Some(("is released by a queue, at unknown instants", "arrival")),
         ArrivalDraft::Periodic { period, .. } if task.deadline > period => {
             Some(("may have several jobs at once: its deadline is longer than its period", "deadline"))
         }
         ArrivalDraft::Periodic { .. } if task.server.is_some() => {
-            Some(("runs in a server, which may be out of budget while others wait for it", "server"))
+            Some(("runs in a server, whose budget may end while other tasks wait for the task", "server"))
         }
         ArrivalDraft::Periodic { .. } => None,
     }
@@ -122,8 +122,8 @@ fn parties(draft: &Draft, channel: &ChannelDraft, link: &Link, faults: &mut Faul
         };
         let fault = Fault::error(codes::BAD_FLOW, message, at(channel, "flow"), format!("`{name}` {why}"))
             .also(place, format!("`{name}`"))
-            .note("a synchronous model computes its blocks at instants that are known beforehand")
-            .help("write `flow = \"newest\"`, or give the others a channel of their own");
+            .note("a synchronous model computes its blocks at instants that are known in advance")
+            .help("write `flow = \"newest\"`, or give the other parties a channel of their own");
         let class = format!("tasks.{name}.class");
         let rests: &[&str] = if matches!(party, Party::Task(_)) { &[&class] } else { &[] };
         faults.push_resting_on(fault, rests);
@@ -136,17 +136,17 @@ fn names(channel: &ChannelDraft, faults: &mut Faults<'_>) {
         let place = || at(channel, &format!("delayed.{i}"));
         if !channel.to.contains(name) {
             let message =
-                format!("`{name}` is delayed at channel `{}`, which it does not read", channel.name);
+                format!("`{name}` has a unit delay in channel `{}`, which it does not read", channel.name);
             let help = match nearest(name, channel.to.iter().map(String::as_str)) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("name readers of it: {}", channel.to.join(", ")),
+                None => format!("the readers are {}", channel.to.join(", ")),
             };
             let fault = Fault::error(codes::BAD_FLOW, message, place(), "does not read it")
                 .also(at(channel, "to"), "its readers")
                 .help(help);
             faults.push_resting_on(fault, &[&format!("channels.{}.to", channel.name)]);
         } else if channel.delayed[..i].contains(name) {
-            let message = format!("`{name}` stands twice in `delayed` of channel `{}`", channel.name);
+            let message = format!("`{name}` appears twice in `delayed` of channel `{}`", channel.name);
             faults.push(
                 Fault::error(codes::PARTY_TWICE, message, place(), "again").help("name each reader once"),
             );
@@ -192,14 +192,16 @@ fn order(draft: &Draft, edge: &Direct<'_>, faults: &mut Faults<'_>) {
         return;
     }
     let channel = &edge.channel.name;
-    let message = format!("`{to}` is more urgent than `{from}`, for which it waits at channel `{channel}`");
+    let message =
+        format!("`{to}` is more urgent than `{from}`, whose value it waits for at channel `{channel}`");
     let place = Place::value(format!("tasks.{to}.priority"));
     faults.push(
         Fault::error(codes::FLOW_ORDER, message, place, format!("priority {high}"))
             .also(Place::value(format!("tasks.{from}.priority")), format!("priority {low}"))
-            .also(at(edge.channel, "flow"), "what it reads is written at the same instant")
+            .also(at(edge.channel, "flow"), "the reader waits for the value of the same instant")
             .help(format!(
-                "exchange the priorities, or let it read what was written an instant before: `delayed = [\"{to}\"]`"
+                "exchange the priorities, or let the reader have the value of the previous instant: `delayed = \
+                 [\"{to}\"]`"
             )),
     );
 }
@@ -266,8 +268,8 @@ fn circle_fault(draft: &Draft, circle: &[&Direct<'_>]) -> Fault {
     let shown = circle.iter().map(|edge| edge.writer).chain([circle[0].writer]);
     let shown = shown.map(|task| format!("`{}`", name(task))).collect::<Vec<_>>().join(" -> ");
     let last = circle[circle.len() - 1];
-    fault.note(format!("{shown}: at one instant none of them could be computed first")).help(format!(
-        "put a unit delay somewhere: in channel `{}`, `delayed = [\"{}\"]`",
+    fault.note(format!("{shown}: none of these tasks could run first at an instant")).help(format!(
+        "add a unit delay, for example in channel `{}`: `delayed = [\"{}\"]`",
         last.channel.name,
         name(last.reader)
     ))

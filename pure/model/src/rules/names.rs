@@ -113,7 +113,7 @@ impl<'d> Names<'d> {
                 if known.len() > 8 {
                     list.push_str(", …");
                 }
-                fault.help(format!("defined are {list}"))
+                fault.help(format!("the defined names are {list}"))
             }
         }
     }
@@ -364,7 +364,7 @@ fn duplicates<'n>(table: &str, names: impl Iterator<Item = &'n str>, faults: &mu
     for name in names {
         if !seen.insert(name) {
             let place = Place::key(format!("{table}.{name}"));
-            let message = format!("`{name}` stands twice in `{table}`");
+            let message = format!("`{name}` appears twice in `{table}`");
             faults.push(
                 Fault::error(codes::DUPLICATE_NAME, message, place, "defined twice")
                     .help("rename one of them"),

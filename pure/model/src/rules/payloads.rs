@@ -91,7 +91,7 @@ fn check_field_name<'p>(
 ) {
     let (name, place) = (&field.name, Place::key(place(payload, field).path()));
     if !seen.insert(name) {
-        let message = format!("field `{name}` stands twice in payload `{}`", payload.name);
+        let message = format!("field `{name}` appears twice in payload `{}`", payload.name);
         faults.push(
             Fault::error(codes::DUPLICATE_NAME, message, place, "defined twice").help("rename one of them"),
         );

@@ -38,13 +38,18 @@ fn executor(draft: &Draft, faults: &mut Faults<'_>) {
         return;
     }
     let misfit = |place: Place, why: &str| {
-        let message = "Linux alone cannot do what is asked of the cores";
-        Fault::error(codes::EXECUTOR_MISFIT, message, Place::value("platform.executor"), "Linux decides")
-            .also(place, why)
-            .help("use `executor = \"auto\"`, which takes a dispatcher of taut where one is needed")
+        let message = "the native executor cannot enforce what the manifest asks of the cores";
+        Fault::error(
+            codes::EXECUTOR_MISFIT,
+            message,
+            Place::value("platform.executor"),
+            "Linux schedules the jobs",
+        )
+        .also(place, why)
+        .help("use `executor = \"auto\"`, which uses taut's dispatcher where a core needs it")
     };
     if draft.platform.scheduler == SchedulingPolicy::Edf {
-        faults.push(misfit(Place::value("platform.scheduler"), "goes by deadlines"));
+        faults.push(misfit(Place::value("platform.scheduler"), "schedules by deadline"));
     }
     for resource in &draft.resources {
         faults.push(misfit(Place::key(format!("resources.{}", resource.name)), "needs a lock"));
@@ -121,7 +126,7 @@ fn owned(draft: &Draft, faults: &mut Faults<'_>) {
     }
     for (name, task) in real_time(draft) {
         let Some(core) = task.core.filter(|core| !platform.cores.contains(core)) else { continue };
-        let message = format!("task `{name}` runs on core {core}, which is not the application's");
+        let message = format!("task `{name}` runs on core {core}, which does not belong to the application");
         let place = Place::value(format!("tasks.{name}.core"));
         let fault = Fault::error(codes::CORE_NOT_OWNED, message, place, "not in `platform.cores`");
         let cores = platform.cores.iter().take(16).map(u16::to_string).collect::<Vec<_>>().join(", ");
@@ -138,7 +143,7 @@ fn owned(draft: &Draft, faults: &mut Faults<'_>) {
                 .push(fault.also(Place::value(format!("platform.housekeeping.{at}")), "a housekeeping core")),
             None => {
                 let own = Place::value("platform.cores");
-                faults.push_resting_on(fault.also(own, "these are the application's"), &["platform.cores"]);
+                faults.push_resting_on(fault.also(own, "the application's cores"), &["platform.cores"]);
             }
         }
     }
@@ -173,7 +178,8 @@ fn priorities(draft: &Draft, faults: &mut Faults<'_>) {
             faults.push(
                 Fault::error(codes::PRIORITY_SHARED, message, place, format!("`{name}`"))
                     .also(Place::value(format!("tasks.{first}.priority")), format!("`{first}`"))
-                    .note("which of the two would wait is not defined, so neither could be bounded")
+                    .note("the order of two tasks of equal priority is not defined, so neither response time has a \
+                           bound")
                     .help("give the one with the shorter deadline the larger priority, or write \"auto\""),
             );
         }
@@ -188,12 +194,12 @@ fn priorities(draft: &Draft, faults: &mut Faults<'_>) {
 /// Warns about priorities of tasks whose cores schedule by deadlines.
 fn idle_priorities(draft: &Draft, faults: &mut Faults<'_>) {
     for (name, _) in real_time(draft).filter(|(_, task)| task.priority.is_some()) {
-        let message = format!("the priority of task `{name}` means nothing");
+        let message = format!("the priority of task `{name}` has no effect");
         let place = Place::value(format!("tasks.{name}.priority"));
         faults.push(
-            Fault::error(codes::IDLE_PRIORITY, message, place, "not looked at")
+            Fault::error(codes::IDLE_PRIORITY, message, place, "ignored under EDF")
                 .warning()
-                .also(Place::value("platform.scheduler"), "jobs go by their deadlines")
+                .also(Place::value("platform.scheduler"), "jobs are scheduled by deadline")
                 .help("leave `priority` out, or use `scheduler = \"fp\"`"),
         );
     }
@@ -203,7 +209,7 @@ fn out_of_range(name: &str, priority: i64, place: Place) -> Fault {
     let message = format!("task `{name}` has priority {priority}");
     let fault = Fault::error(codes::PRIORITY_RANGE, message, place, format!("not in 1 to {PRIORITY_MAX}"));
     let fault = match priority {
-        99 => fault.note("99 is the platform probe's, which must be above every task"),
+        99 => fault.note("99 belongs to the platform probe, which must preempt every task"),
         _ => fault,
     };
     fault.help(format!("use 1 to {PRIORITY_MAX}, larger = more urgent, or \"auto\""))

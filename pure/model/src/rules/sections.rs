@@ -30,11 +30,11 @@ fn sections(name: &str, task: &RealTimeDraft, names: &Names<'_>, faults: &mut Fa
             faults.push(
                 Fault::error(codes::BAD_SECTION, message, at(index, "resource"), "again here")
                     .also(at(first, "resource"), "first here")
-                    .help("write one entry: `longest` of all, and `count` in all"),
+                    .help("write one entry, with the longest `longest` and the sum of `count`"),
             );
         }
         if section.longest.is_zero() {
-            let message = format!("task `{name}` holds `{resource}` for no time at all");
+            let message = format!("task `{name}` holds `{resource}` for a time of zero");
             faults.push(
                 Fault::error(codes::BAD_SECTION, message, at(index, "longest"), "zero")
                     .help("measure it, or write a guess that is too long"),
@@ -47,11 +47,12 @@ fn sections(name: &str, task: &RealTimeDraft, names: &Names<'_>, faults: &mut Fa
     if total.is_some_and(|total| total <= task.wcet.value) || task.wcet.value.is_zero() {
         return;
     }
-    let message = format!("task `{name}` is in critical sections for longer than it runs");
-    let text = total.map_or("too long".to_owned(), |total| format!("{total} in all, with the others"));
+    let message = format!("the critical sections of task `{name}` are longer than its execution time");
+    let text =
+        total.map_or("too long".to_owned(), |total| format!("{total} in all, with the other sections"));
     let fault = Fault::error(codes::BAD_SECTION, message, at(longest, "longest"), text)
         .also(Place::value(format!("tasks.{name}.wcet.value")), format!("runs for {}", task.wcet.value))
         .note("an execution time includes its critical sections: `count` of each, `longest` each")
-        .help("let the sections be shorter, or the execution time longer");
+        .help("shorten the sections, or raise the execution time");
     faults.push_resting_on(fault, &[&format!("tasks.{name}.sections")]);
 }

@@ -28,8 +28,8 @@ fn whole(name: &str, task: &RealTimeDraft, path: &str, faults: &mut Faults<'_>) 
     if !task.sections.is_empty() {
         let message = format!("task `{name}` has `sections` and `segments`");
         faults.push(
-            Fault::error(codes::BAD_SECTION, message, Place::key(path.to_owned()), "say it in order")
-                .also(Place::key(format!("tasks.{name}.sections")), "or at any place")
+            Fault::error(codes::BAD_SECTION, message, Place::key(path.to_owned()), "sections in order")
+                .also(Place::key(format!("tasks.{name}.sections")), "sections at any place")
                 .help("write one of them: segments hold resources, too"),
         );
     }
@@ -37,8 +37,8 @@ fn whole(name: &str, task: &RealTimeDraft, path: &str, faults: &mut Faults<'_>) 
         let message = format!("task `{name}` has segments and a non-preemptive stretch");
         let place = Place::value(format!("tasks.{name}.non-preemptive"));
         faults.push(
-            Fault::error(codes::BAD_NON_PREEMPTIVE, message, place, "somewhere in a job")
-                .also(Place::key(path.to_owned()), "say what is where")
+            Fault::error(codes::BAD_NON_PREEMPTIVE, message, place, "at an unknown place in a job")
+                .also(Place::key(path.to_owned()), "segments have known places")
                 .help("let a segment hold a resource that all tasks of its core use, or use `sections`"),
         );
     }
@@ -46,12 +46,12 @@ fn whole(name: &str, task: &RealTimeDraft, path: &str, faults: &mut Faults<'_>) 
     if task.wcet.value.is_zero() || total.is_some_and(|total| total <= task.wcet.value) {
         return;
     }
-    let message = format!("the segments of task `{name}` are longer than it runs");
+    let message = format!("the segments of task `{name}` are longer than its execution time");
     let text = total.map_or("too long".to_owned(), |total| format!("{total} in all"));
     let fault = Fault::error(codes::BAD_SECTION, message, Place::value(path.to_owned()), text)
         .also(Place::value(format!("tasks.{name}.wcet.value")), format!("runs for {}", task.wcet.value))
-        .note("what of an execution time its segments leave comes after them")
-        .help("let the segments be shorter, or the execution time longer");
+        .note("the execution time that the segments leave comes after the last one")
+        .help("shorten the segments, or raise the execution time");
     faults.push_resting_on(fault, &[path]);
 }
 
@@ -93,23 +93,23 @@ impl<'w> Walk<'w, '_, '_> {
             (Some(_), [_, ..]) => refuse(
                 format!("a segment of task `{task}` has `run` and `segments`"),
                 at("run"),
-                "how long, or what",
-                "write one of them: the segments say how long they are",
+                "a length beside `segments`",
+                "write one of them: the inner segments give the length",
             ),
             (None, []) => refuse(
-                format!("a segment of task `{task}` does nothing"),
+                format!("a segment of task `{task}` has no length"),
                 Place::value(path.to_owned()),
                 "no `run`",
-                "say how long it lasts: `run = \"200us\"`",
+                "give its length: `run = \"200us\"`",
             ),
             (None, [_, ..]) if segment.hold.is_none() => refuse(
-                format!("segments of task `{task}` are in one that holds nothing"),
+                format!("a segment of task `{task}` has `segments` but no `hold`"),
                 at("segments"),
                 "no `hold` around these",
-                "write them where this stands, or say what it holds",
+                "replace the outer segment by these, or name its resource: `hold = \"…\"`",
             ),
             (Some(run), []) if run.is_zero() => refuse(
-                format!("a segment of task `{task}` takes no time at all"),
+                format!("a segment of task `{task}` has an execution time of zero"),
                 at("run"),
                 "zero",
                 "measure it, or write a guess that is too long",
@@ -125,7 +125,7 @@ impl<'w> Walk<'w, '_, '_> {
                 self.faults.push(
                     Fault::error(codes::BAD_SECTION, message, at("hold"), "again here")
                         .also(first.clone(), "held from here on")
-                        .help("do without the inner one"),
+                        .help("remove the inner section"),
                 );
             }
             self.held.push((resource, at("hold")));

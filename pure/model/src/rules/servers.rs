@@ -43,12 +43,17 @@ fn alone(draft: &Draft, name: &str, task: &RealTimeDraft, faults: &mut Faults<'_
     for (key, _) in given.into_iter().filter(|(_, is)| *is) {
         let message = format!("task `{name}` runs in a server and has `{key}`");
         let help = match key {
-            "core" | "priority" => "leave it out: the server says it",
-            "budget" => "leave it out: others are charged the server's budget, whatever a job takes",
-            "on-overrun" => {
-                "use another word: a job for which the server has no budget runs behind all others as it is"
+            "core" | "priority" => "leave it out: the server has it",
+            "budget" => {
+                "leave it out: the analysis charges other tasks the server's budget, whatever a job takes"
             }
-            _ => "let the task run outside of servers: a budget may end while others wait for it",
+            "on-overrun" => {
+                "use another word: a job whose server has no budget runs behind all others already"
+            }
+            _ => {
+                "let the task run outside of servers: a server may exhaust its budget while other tasks wait for \
+                  this one"
+            }
         };
         faults.push(
             Fault::error(codes::BAD_SERVER, message, at(key), "not in a server")
@@ -61,8 +66,8 @@ fn alone(draft: &Draft, name: &str, task: &RealTimeDraft, faults: &mut Faults<'_
     let message = format!("task `{name}` is not alone in server `{server}`");
     faults.push(
         Fault::error(codes::BAD_SERVER, message, at("server"), "has a deadline")
-            .also(Place::value(format!("tasks.{}.server", other.name)), "is in it, too")
-            .note("how long a job waits is bounded only if nothing else uses its server's budget")
+            .also(Place::value(format!("tasks.{}.server", other.name)), "runs in the same server")
+            .note("the wait of a job has a bound only if no other task uses its server's budget")
             .help("give it a server of its own"),
     );
 }
@@ -74,20 +79,21 @@ fn figures(server: &ServerDraft, faults: &mut Faults<'_>) {
         let message = format!("server `{name}` has a period of zero");
         faults.push(
             Fault::error(codes::ZERO_PERIOD, message, at("period"), "zero")
-                .help("its budget comes back once per period, which is longer than zero"),
+                .help("the budget is replenished once per period, which must be longer than zero"),
         );
     } else if server.budget.is_zero() {
         let message = format!("server `{name}` has no budget");
         faults.push(
             Fault::error(codes::BAD_SERVER, message, at("budget"), "zero")
-                .help("give it some of its core, or remove it"),
+                .help("give it a budget, or remove it"),
         );
     } else if server.budget > server.period {
         let message = format!("server `{name}` has a budget longer than its period");
         faults.push(
             Fault::error(codes::BAD_SERVER, message, at("budget"), format!("budget {}", server.budget))
                 .also(at("period"), format!("period {}", server.period))
-                .help("a core gives at most all of its time: use a shorter budget, or a longer period"),
+                .help("a server cannot receive more than all of its core's time: use a shorter budget, or a longer \
+                       period"),
         );
     }
 }
@@ -100,13 +106,14 @@ fn place(draft: &Draft, server: &ServerDraft, faults: &mut Faults<'_>) {
         let message = format!("server `{name}` has no core to run on");
         faults.push(
             Fault::error(codes::NO_CORES, message, Place::value("platform.cores"), "no core is named")
-                .also(Place::key(format!("servers.{name}")), "needs one")
+                .also(Place::key(format!("servers.{name}")), "needs a core")
                 .help("give the application a core: `cores = [1]` in `[platform]`"),
         );
         return;
     }
     if let Some(core) = server.core.filter(|core| !cores.contains(core)) {
-        let message = format!("server `{name}` runs on core {core}, which is not the application's");
+        let message =
+            format!("server `{name}` runs on core {core}, which does not belong to the application");
         let fault = Fault::error(codes::CORE_NOT_OWNED, message, at("core"), "not in `platform.cores`")
             .help("use a core of `platform.cores`, or \"auto\"");
         faults.push_resting_on(fault, &["platform.cores"]);

@@ -31,10 +31,10 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, faults: &mut Faults<'_>) {
 
 fn min_gap(gap: Option<Duration>, path: String, faults: &mut Faults<'_>) {
     if gap.is_some_and(Duration::is_zero) {
-        let message = "a least gap of zero promises nothing";
+        let message = "a `min-gap` of zero limits nothing";
         faults.push(
             Fault::error(codes::ZERO_PERIOD, message, Place::value(path), "zero")
-                .help("leave `min-gap` out if there is no promise"),
+                .help("leave `min-gap` out if there is no least gap"),
         );
     }
 }
@@ -103,7 +103,7 @@ fn deadline(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
         let label = format!("deadline {}", task.deadline);
         let fault = Fault::error(codes::BAD_DEADLINE, message, place(name, "deadline"), label)
             .also(period_of(name, task).1, format!("period {period}"))
-            .note("a job that may still run when the next is released must be allowed to: `run-on`")
+            .note("only `run-on` lets a job still run when the next one is released")
             .help(format!("use at most \"{period}\", or `on-overrun = \"run-on\"`"));
         faults.push_resting_on(fault, &[&format!("tasks.{name}.on-overrun")]);
     }
@@ -159,7 +159,7 @@ fn offset(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
         && *offset >= period
         && !period.is_zero()
     {
-        let message = format!("task `{name}` starts a period late or more");
+        let message = format!("the offset of task `{name}` is a period or more");
         let label = format!("offset {offset}");
         faults.push(
             Fault::error(codes::LATE_OFFSET, message, place(name, "arrival.offset"), label)
@@ -177,7 +177,7 @@ fn budget(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
     if budget >= bound || faults.wrong(&wcet) || faults.wrong(&format!("{wcet}.value")) {
         return;
     }
-    let message = format!("task `{name}` may use up its budget before it is done");
+    let message = format!("task `{name}` may exhaust its budget before its job completes");
     let fault = Fault::error(
         codes::BAD_BUDGET,
         message,
@@ -185,7 +185,7 @@ fn budget(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
         format!("budget {budget}"),
     )
     .also(Place::value(format!("{wcet}.value")), format!("{bound} with its margin"))
-    .note("a budget catches jobs that execute for longer than was proven; it must not catch others")
+    .note("a budget limits jobs that exceed the stated execution time; it must cover that time")
     .help(format!("use at least \"{bound}\""));
     // If the value alone exceeds the budget, the margin does not matter.
     if budget < task.wcet.value {
@@ -198,7 +198,7 @@ fn budget(name: &str, task: &RealTimeDraft, faults: &mut Faults<'_>) {
 fn cost(name: &str, task: &RealTimeDraft, limit: Option<&Limit>, faults: &mut Faults<'_>) {
     let at = |key: &str| place(name, key);
     if task.wcet.value.is_zero() {
-        let message = format!("task `{name}` takes no time at all");
+        let message = format!("task `{name}` has an execution time of zero");
         faults.push(
             Fault::error(codes::BAD_WCET, message, at("wcet.value"), "zero")
                 .help("measure it, or write a guess that is too large and `source = \"guess\"`"),
@@ -206,7 +206,7 @@ fn cost(name: &str, task: &RealTimeDraft, limit: Option<&Limit>, faults: &mut Fa
         return;
     }
     let Some(bound) = task.wcet.bound() else {
-        let message = format!("the execution time of task `{name}` with its margin cannot be told");
+        let message = format!("the execution time of task `{name}` with its margin does not fit in 64 bits");
         faults.push(
             Fault::error(codes::BAD_WCET, message, at("wcet.value"), "too long")
                 .help("is the unit right? This is centuries"),
@@ -216,7 +216,7 @@ fn cost(name: &str, task: &RealTimeDraft, limit: Option<&Limit>, faults: &mut Fa
     if let Some((limit, what, place)) = limit
         && bound > *limit
     {
-        let message = format!("task `{name}` cannot be done by its {what}, even alone");
+        let message = format!("task `{name}` cannot complete by its {what}, even alone");
         let text = match task.wcet.margin_permille {
             0 => format!("takes up to {bound}"),
             _ => format!("takes up to {} with its margin", bound.rounded()),
@@ -239,7 +239,8 @@ fn cost(name: &str, task: &RealTimeDraft, limit: Option<&Limit>, faults: &mut Fa
         );
     }
     if task.non_preemptive > bound {
-        let message = format!("task `{name}` holds the core for longer than it runs");
+        let message =
+            format!("the non-preemptive stretch of task `{name}` is longer than its execution time");
         let text = format!("not preemptible for {}", task.non_preemptive);
         let fault = Fault::error(codes::BAD_NON_PREEMPTIVE, message, at("non-preemptive"), text)
             .also(at("wcet.value"), format!("runs for at most {bound}"))

@@ -81,7 +81,7 @@ pub(super) fn check(draft: &Draft, links: &[Link], faults: &mut Faults<'_>) {
             (None, None) => "let the writer send less".to_owned(),
             (faster, more) => [faster, more].into_iter().flatten().collect::<Vec<_>>().join(", or "),
         };
-        let message = format!("queue `{}` is sent more than is taken from it", channel.name);
+        let message = format!("queue `{}` receives more values than its reader takes", channel.name);
         let text = format!("`{}` takes {takes} per {taken_every}", party_name(draft, *reader));
         let also = format!("`{}` sends {sends} per {sent_every}", party_name(draft, writer));
         let fault = Fault::error(codes::RATE_OVERFLOW, message, taken, text)

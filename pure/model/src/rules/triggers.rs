@@ -24,8 +24,8 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, links: &[Link], faults: &m
         if channel.kind != ChannelKind::Queue {
             let kind = Place::value(format!("channels.{trigger}.kind"));
             faults.push(
-                Fault::error(codes::BAD_TRIGGER, message, place, "a state releases nobody")
-                    .also(kind, "only a queue wakes its reader")
+                Fault::error(codes::BAD_TRIGGER, message, place, "a state releases no task")
+                    .also(kind, "only a queue releases its reader")
                     .help("make the channel a queue, or the task periodic"),
             );
         } else if !link.readers.contains(&Party::Task(id)) {
@@ -33,7 +33,7 @@ pub(super) fn check(draft: &Draft, names: &Names<'_>, links: &[Link], faults: &m
                 faults.push(
                     Fault::error(codes::BAD_TRIGGER, message, place, "the task does not read it")
                         .also(Place::value(format!("channels.{trigger}.to")), "its reader")
-                        .help(format!("let the channel lead to it: `to = \"{}\"`", task.name)),
+                        .help(format!("make the task its reader: `to = \"{}\"`", task.name)),
                 );
             }
         } else {

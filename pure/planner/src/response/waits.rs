@@ -132,12 +132,13 @@ pub(crate) fn order(model: &Model, placements: &Placements<'_>, faults: &mut Vec
         let channel = &model.channel(link.channel).name;
         let (from, to) = (writer.name, reader.name);
         let message =
-            format!("`{to}` is more urgent than `{from}`, for which it waits at channel `{channel}`");
+            format!("`{to}` is more urgent than `{from}`, whose value it waits for at channel `{channel}`");
         let at = |name: &str| Place::value(format!("tasks.{name}.priority"));
         faults.push(
             Fault::error(codes::FLOW_ORDER, message, at(to), format!("priority {}", reader.priority))
                 .also(at(from), format!("priority {}", writer.priority))
-                .also(Place::value(format!("channels.{channel}.flow")), "what it reads is written at the same instant")
+                .also(Place::value(format!("channels.{channel}.flow")), "the reader waits for the value of the same \
+                                            instant")
                 .help(format!("leave more priorities to the plan, or let it read what was written an instant before: `delayed = [\"{to}\"]`")),
         );
     }

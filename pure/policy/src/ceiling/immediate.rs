@@ -92,7 +92,7 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Locking for Immedia
                 .running()
                 .is_some_and(|task| task != holder && self.ranked.rank(task) >= place.limit)
             {
-                return Err("a task runs that the ceiling should keep out");
+                return Err("a task runs although its priority does not exceed the ceiling");
             }
         }
         Ok(())

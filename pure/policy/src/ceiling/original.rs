@@ -169,9 +169,9 @@ impl<Q: ReadyQueue, S: Store<Slot>, R: Store<LocalResource>> Locking for Origina
         let slots = self.ranked.slots.as_ref();
         for (task, slot) in slots.iter().enumerate().filter(|(_, slot)| slot.state == State::Blocked) {
             match self.obstacle(task) {
-                None => return Err("a task waits that nothing is in the way of"),
+                None => return Err("a task waits although no holder blocks it"),
                 Some(holder) if self.ranked.rank(holder) > slot.rank => {
-                    return Err("a holder is below one that waits for it");
+                    return Err("a holder has a lower priority than a task that waits for it");
                 }
                 Some(_) => {}
             }

@@ -70,7 +70,7 @@ impl fmt::Display for Unfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Budget => "a budget must be more than 0 and no more than its period",
-            Self::Replenishments => "there is no place for a part of the budget",
+            Self::Replenishments => "the server has no place for a replenishment",
         })
     }
 }

@@ -228,7 +228,7 @@ impl<Q: ReadyQueue, S: Store<DfpQueueTask>, R: Store<DfpQueueResource>> Locking 
         for place in self.resources.as_ref() {
             let Some(holder) = place.holder() else { continue };
             if self.tasks.as_ref()[holder].absolute > place.before {
-                return Err("a lock has made a deadline later");
+                return Err("a lock has postponed a deadline");
             }
         }
         Ok(())

@@ -220,7 +220,7 @@ impl<N: Store<Node>, S: Store<SrpListTask>, R: Store<SrpListResource>> Locking f
                 place.holder() != Some(task) && self.tasks.as_ref()[task].relative >= place.ceiling
             };
             if place.holder != NONE && self.running.is_some_and(kept_out) {
-                return Err("a task runs that the ceiling should keep out");
+                return Err("a task runs although its priority does not exceed the ceiling");
             }
         }
         Ok(())
