@@ -15,17 +15,17 @@ pub(crate) fn key(noun: &str, name: &str) -> Option<&'static str> {
             "write the period, as in `arrival = { periodic = \"10ms\" }` for 100 a second"
         }
         ("real-time task", "sporadic" | "trigger" | "event" | "min-gap" | "min_gap") => {
-            "write `arrival = { sporadic = \"10ms\", trigger = \"…\" }`: the queue whose values release it"
+            "write `arrival = { sporadic = \"10ms\", trigger = \"…\" }`: the queue whose values release the task"
         }
         ("real-time task", "offset" | "phase") => {
             "write `arrival = { periodic = \"10ms\", offset = \"2ms\" }`"
         }
         ("real-time task" | "best-effort task", "name") => {
-            "remove it: the name stands in the header, `[tasks.…]`"
+            "remove it: the header gives the name, `[tasks.…]`"
         }
-        ("channel", "name") => "remove it: the name stands in the header, `[channels.…]`",
+        ("channel", "name") => "remove it: the header gives the name, `[channels.…]`",
         ("client", "path" | "command" | "program" | "exec" | "executable") => {
-            "remove it: a client is a process that somebody else starts, and that attaches by its name"
+            "remove it: taut does not start a client; the client attaches by its name"
         }
         ("payload of one array" | "payload of fields", "size" | "bytes") => {
             "write `{ type = \"u8\", len = 24 }` for 24 bytes"
@@ -37,7 +37,8 @@ pub(crate) fn key(noun: &str, name: &str) -> Option<&'static str> {
             "exec" | "execution" | "execution-time" | "execution_time" | "cost" | "runtime" | "C",
         ) => "write `wcet = { value = \"1ms\", source = \"guess\" }`",
         ("periodic arrival" | "sporadic arrival", "aperiodic" | "event") => {
-            "write `{ sporadic = \"10ms\", trigger = \"…\" }`: a least time between two, and the queue whose values release it"
+            "write `{ sporadic = \"10ms\", trigger = \"…\" }`: the least time between two releases, and the queue \
+             whose values release the task"
         }
         ("periodic arrival" | "sporadic arrival", "interval" | "every" | "rate" | "frequency") => {
             "write `{ periodic = \"10ms\" }`"

@@ -55,7 +55,7 @@ pub(crate) static ROOT: Table = Table {
             "servers",
             Type::Map("server", &Type::Table(&SERVER)),
             Need::Optional,
-            "Shares of cores: for tasks that promise nothing, or for one that does.",
+            "Shares of cores: for tasks without a deadline, or for one task with a deadline.",
         ),
         key(
             "tasks",
@@ -127,18 +127,23 @@ pub(crate) static PLATFORM: Table = Table {
             Need::Default("degrade"),
             "What to do without the privilege to be real-time.",
         ),
-        key("group", Type::Text, Need::Optional, "The group that clients of another user may belong to."),
+        key(
+            "group",
+            Type::Text,
+            Need::Optional,
+            "A group: clients of another user may attach if they belong to it.",
+        ),
         key(
             "minimise",
             Type::Words(AIMS),
             Need::Default("memory"),
-            "What mechanisms of states are chosen for, among those that keep every deadline and chain.",
+            "The objective in choosing mechanisms of states, among those that keep every deadline and chain.",
         ),
         key(
             "executor",
             Type::Words(EXECUTORS),
             Need::Default("auto"),
-            "Who decides which job of a core runs.",
+            "What decides which job of a core runs: Linux or a dispatcher.",
         ),
         key("overheads", Type::Table(&OVERHEADS), Need::Optional, "What the machine adds to every job."),
     ],
@@ -164,26 +169,27 @@ pub(crate) static OVERHEADS: Table = Table {
             "kernel-blocking",
             Type::Duration,
             Need::Default("100us"),
-            "The longest that the kernel keeps a core from its most urgent thread; adds to blocking.",
+            "The longest time for which the kernel keeps a core from its most urgent thread; adds to blocking.",
         ),
         key(
             "lock",
             Type::Duration,
             Need::Default("2us"),
-            "Taking a lock and giving it back, when nobody waits; every critical section is charged it. If you state it, \
+            "Acquiring and releasing an uncontended lock; charged to every critical section. If you state it, \
              states between real-time tasks may get locks: `\"auto\"` never trusts a guess.",
         ),
         key(
             "copy",
             Type::Duration,
             Need::Default("500ns"),
-            "Copying 1 KiB of a value, from a cache of another core; says how long a state is locked.",
+            "Copying 1 KiB of a value, from a cache of another core; gives the time for which a state is locked.",
         ),
         key(
             "source",
             Type::Words(EVIDENCE),
             Need::Default("guess"),
-            "Where those that are stated here come from. Those that are left out are guesses, whatever it says.",
+            "The source of the values that are stated here. Values that are left out are guesses, whatever this key \
+             says.",
         ),
     ],
 };
@@ -191,13 +197,17 @@ pub(crate) static OVERHEADS: Table = Table {
 static AIMS: &[Word] = &[
     word("memory", "Least memory."),
     word("response", "The least sum of response times, each as a part of its deadline."),
-    word("slack", "The most room for the task that has least, as a part of its deadline."),
+    word("slack", "The most slack for the task that has the least, as a part of its deadline."),
 ];
 
 static EXECUTORS: &[Word] = &[
-    word("auto", "Linux where it can do all that is proven of a core, and a dispatcher of taut elsewhere."),
+    word(
+        "auto",
+        "Linux where it can enforce all that the analysis assumes of a core, and taut's dispatcher \
+          elsewhere.",
+    ),
     word("native", "Linux: a thread per task. For fixed priorities without locks, servers and budgets."),
-    word("dispatched", "A dispatcher of taut, which runs the rule that was analysed."),
+    word("dispatched", "The dispatcher of taut, which runs the scheduling policy that was analysed."),
 ];
 
 static SCHEDULERS: &[Word] = &[
@@ -255,12 +265,12 @@ static SERVICE: Table = Table {
 
 static RESOURCE: Table = Table {
     noun: "resource",
-    doc: "Something that one job at a time may use: a bus, a device, a table in memory.",
+    doc: "A resource that one job at a time may use: a bus, a device, a table in memory.",
     keys: &[key(
         "protocol",
         Type::Words(PROTOCOLS),
         Need::Default("auto"),
-        "Who waits for it, how, and for how long.",
+        "The locking protocol: which jobs wait, how, and for how long.",
     )],
 };
 
@@ -268,28 +278,39 @@ static SERVER: Table = Table {
     noun: "server",
     doc: "A share of a real-time core: a budget per period, at a priority.",
     keys: &[
-        key("policy", Type::Words(POLICIES), Need::Required, "How the budget is lost and comes back."),
-        key("budget", Type::Duration, Need::Required, "How long its tasks run at most per period."),
-        key("period", Type::Duration, Need::Required, "How often the budget comes back."),
+        key(
+            "policy",
+            Type::Words(POLICIES),
+            Need::Required,
+            "How the server loses its budget and gets it back.",
+        ),
+        key("budget", Type::Duration, Need::Required, "The longest time for which its tasks run per period."),
+        key("period", Type::Duration, Need::Required, "How often the server gets its budget back."),
         key("core", CORE, Need::Default("auto"), "The CPU's number."),
         key("priority", PRIORITY, Need::Default("auto"), "1 to 98, larger = more urgent."),
     ],
 };
 
 static POLICIES: &[Word] = &[
-    word("polling", "Looks for work when its period begins, and gives up what it does not use then."),
-    word("deferrable", "Keeps its budget until its period ends; costs less urgent tasks more."),
-    word("sporadic", "Gets back what it used, a period after."),
+    word("polling", "Gets its budget when its period begins, and loses it as soon as no request is pending."),
+    word("deferrable", "Keeps its budget until its period ends; delays less urgent tasks by more."),
+    word("sporadic", "Gets each used part of its budget back one period later."),
 ];
 
 static PROTOCOLS: &[Word] = &[
     word("auto", "The plan chooses and says why."),
-    word("srp", "The ceiling is taken at once; tasks of one core."),
+    word("srp", "A lock raises the system ceiling at once; tasks of one core."),
     word("dfp", "The deadline floor protocol; tasks of one core, under EDF."),
-    word("msrp", "Spinning in the order of arrival; tasks of several cores."),
-    word("mpcp", "Suspending in the order of priority; tasks of several cores, under fixed priority."),
-    word("fmlp-plus", "Suspending in the order of arrival; tasks of several cores, under fixed priority."),
-    later("fmlp", "As in 2007: short requests spin, long ones suspend."),
+    word("msrp", "Waiters spin, in order of arrival; tasks of several cores."),
+    word(
+        "mpcp",
+        "Waiters are suspended, in order of priority; tasks of several cores, under fixed priority.",
+    ),
+    word(
+        "fmlp-plus",
+        "Waiters are suspended, in order of arrival; tasks of several cores, under fixed priority.",
+    ),
+    later("fmlp", "FMLP of 2007: short requests spin, long ones suspend."),
 ];
 
 static TASK: Choice = Choice {
@@ -309,7 +330,7 @@ static REAL_TIME: Table = Table {
     noun: "real-time task",
     doc: "A task whose deadline is proven.",
     keys: &[
-        key("class", Type::Words(CLASSES), Need::Default("real-time"), "What is promised about it."),
+        key("class", Type::Words(CLASSES), Need::Default("real-time"), "Whether the task has a deadline."),
         key("service", Type::Text, Need::Optional, "The service that it starts, pauses and stops with."),
         key("arrival", Type::Choice(&ARRIVAL), Need::Required, "When jobs arrive."),
         key(
@@ -326,13 +347,16 @@ static REAL_TIME: Table = Table {
             "on-overrun",
             Type::Words(OVERRUNS),
             Need::Default("skip-next"),
-            "What happens when a release falls due while the previous job still runs, or its budget is used up.",
+            "What happens when a release falls due while the previous job still runs, or when a job exhausts its \
+             budget.",
         ),
         key(
             "budget",
             Type::Duration,
             Need::Optional,
-            "How long a job may have its core before it overruns, overheads included; at least its execution time with its margin. Where `on-overrun` is `kill-job`, `demote` or `stop-app`, others are charged this and one section, not the execution time.",
+            "How long a job may have its core before it overruns, overheads included; at least its execution time \
+             with its margin. Where `on-overrun` is `kill-job`, `demote` or `stop-app`, the analysis charges other \
+             tasks this budget and one section, not the execution time.",
         ),
         key(
             "jitter",
@@ -344,7 +368,7 @@ static REAL_TIME: Table = Table {
             "non-preemptive",
             Type::Duration,
             Need::Default("0ns"),
-            "The longest stretch that a more urgent task must wait for.",
+            "The longest time for which a more urgent task must wait for this one.",
         ),
         key(
             "sections",
@@ -356,7 +380,7 @@ static REAL_TIME: Table = Table {
             "segments",
             Type::List(&Type::Nested(&SEGMENT)),
             Need::Default("[]"),
-            "Instead of `sections`: what a job does, in order. What of its execution time is left comes last.",
+            "Instead of `sections`: the segments of a job, in order. The rest of its execution time comes last.",
         ),
         key(
             "server",
@@ -369,25 +393,35 @@ static REAL_TIME: Table = Table {
 
 static SECTION: Table = Table {
     noun: "critical section",
-    doc: "What a job does while it holds a resource; at any place of the job, none inside another.",
+    doc: "The part of a job that holds a resource; at any place of the job, none inside another.",
     keys: &[
-        key("resource", Type::Text, Need::Required, "What is held: a name of `[resources]`."),
+        key(
+            "resource",
+            Type::Text,
+            Need::Required,
+            "The resource that the job holds: a name of `[resources]`.",
+        ),
         key(
             "longest",
             Type::Duration,
             Need::Required,
             "How long the longest lasts; the margin of the execution time comes on top.",
         ),
-        key("count", COUNT, Need::Default("1"), "How many a job has at most."),
+        key("count", COUNT, Need::Default("1"), "The most sections of a job."),
     ],
 };
 
 /// A table that may contain tables of the same kind.
 pub(crate) static SEGMENT: Table = Table {
     noun: "segment",
-    doc: "A part of a job: a stretch, or a critical section, which may have parts of its own.",
+    doc: "A part of a job: plain execution, or a critical section, which may have segments of its own.",
     keys: &[
-        key("hold", Type::Text, Need::Optional, "What is held meanwhile: a name of `[resources]`."),
+        key(
+            "hold",
+            Type::Text,
+            Need::Optional,
+            "The resource that the job holds meanwhile: a name of `[resources]`.",
+        ),
         key(
             "run",
             Type::Duration,
@@ -398,7 +432,7 @@ pub(crate) static SEGMENT: Table = Table {
             "segments",
             Type::List(&Type::Nested(&SEGMENT)),
             Need::Default("[]"),
-            "Instead of `run`: what is done while it is held.",
+            "Instead of `run`: the segments inside the critical section.",
         ),
     ],
 };
@@ -410,18 +444,19 @@ static BEST_EFFORT: Table = Table {
     noun: "best-effort task",
     doc: "An ordinary thread; it may allocate and block.",
     keys: &[
-        key("class", Type::Words(CLASSES), Need::Required, "What is promised about it."),
+        key("class", Type::Words(CLASSES), Need::Required, "Whether the task has a deadline."),
         key(
             "min-gap",
             Type::Duration,
             Need::Optional,
-            "The least time between two activations, if it promises one.",
+            "The least time between two activations, if the task guarantees one.",
         ),
         key(
             "server",
             Type::Text,
             Need::Optional,
-            "The server whose turns it has, on a real-time core: a name of `[servers]`. Otherwise it runs when nothing of that core does.",
+            "The server in which the task runs, on a real-time core: a name of `[servers]`. While the server has no \
+             budget, the task runs only when no other job of that core runs.",
         ),
     ],
 };
@@ -445,7 +480,7 @@ static PERIODIC: Table = Table {
 
 static SPORADIC: Table = Table {
     noun: "sporadic arrival",
-    doc: "By values of a channel; a receiver.",
+    doc: "With each value of a channel; the task is a receiver.",
     keys: &[
         key(
             "sporadic",
@@ -462,15 +497,15 @@ static WCET: Table = Table {
     doc: "An execution time with its evidence.",
     keys: &[
         key("value", Type::Duration, Need::Required, "As measured, analysed or guessed."),
-        key("source", Type::Words(EVIDENCE), Need::Required, "Where it comes from."),
+        key("source", Type::Words(EVIDENCE), Need::Required, "The source of the value."),
         key("margin", Type::Percent, Need::Default("0%"), "A safety margin on top of the value."),
     ],
 };
 
 static EVIDENCE: &[Word] = &[
-    word("measured", "The largest of many runs."),
+    word("measured", "The largest of many measured runs."),
     word("static", "A static analysis."),
-    word("guess", "Nobody measured it."),
+    word("guess", "Not measured."),
 ];
 
 static MEMORY: Table = Table {
@@ -488,10 +523,14 @@ static OVERRUNS: &[Word] = &[
         "The late job goes on; the next starts right after it. A deadline may be longer than the period.",
     ),
     word("skip-next", "The late job goes on; releases that fell due meanwhile are dropped."),
-    word("kill-job", "The late job is ended at a safe point: where it locks or asks whether it should end."),
+    word(
+        "kill-job",
+        "The late job ends at a safe point: where it locks, or where its code checks whether it should \
+          end.",
+    ),
     word(
         "demote",
-        "The late job goes on when nothing else of its core does; releases meanwhile are dropped.",
+        "The late job runs in the background, when no other job of its core runs; releases meanwhile are dropped.",
     ),
     word("stop-app", "The application stops."),
 ];
@@ -505,7 +544,7 @@ static CLIENT: Table = Table {
             "min-gap",
             Type::Duration,
             Need::Optional,
-            "The least time between two sends, if it promises one.",
+            "The least time between two sends, if the client guarantees one.",
         ),
     ],
 };
@@ -515,9 +554,15 @@ static CLIENT_KINDS: &[Word] =
 
 static CHANNEL: Table = Table {
     noun: "channel",
-    doc: "A flow of data from one writer to its readers; its protocol follows from who they are.",
+    doc: "A flow of data from one writer to its readers; the classes of the writer and the readers determine its \
+          protocol.",
     keys: &[
-        key("kind", Type::Words(KINDS), Need::Required, "Which values arrive."),
+        key(
+            "kind",
+            Type::Words(KINDS),
+            Need::Required,
+            "Whether readers get the latest value or every value.",
+        ),
         key("from", PARTIES, Need::Ruled, "The task or client that writes."),
         key("to", PARTIES, Need::Ruled, "The tasks or clients that read."),
         key("payload", Type::Text, Need::Required, "The type of a value: a name of `[payloads]`."),
@@ -538,9 +583,9 @@ static CHANNEL: Table = Table {
             "delayed",
             PARTIES,
             Need::Optional,
-            "Readers with a unit delay, in a synchronous flow: they read what was there before the instant's.",
+            "Readers with a unit delay, in a synchronous flow: they read the value of the previous instant.",
         ),
-        key("mechanism", Type::Words(MECHANISMS), Need::Default("auto"), "How it is realised."),
+        key("mechanism", Type::Words(MECHANISMS), Need::Default("auto"), "The mechanism that implements it."),
         key(
             "sends-per-release",
             COUNT,
@@ -575,30 +620,37 @@ static OVERFLOWS: &[Word] = &[
 ];
 
 static FLOWS: &[Word] = &[
-    word("newest", "What is newest when the job looks."),
+    word("newest", "The value that is newest when the job reads."),
     word(
         "synchronous",
-        "What the synchronous model reads: its writer's value of the same instant, whatever runs when.",
+        "The value of the synchronous model: its writer's value of the same instant, in whatever order jobs run.",
     ),
 ];
 
 static MECHANISMS: &[Word] = &[
     word("auto", "The plan chooses and says why."),
     word("sdrtr", "SDrtR: the state of a writer that is not real-time, one real-time reader."),
-    word("sdrtw", "SDrtW: the same in one buffer, where readers that are not real-time may try for long."),
+    word(
+        "sdrtw",
+        "SDrtW: the state of a real-time writer, in one buffer; readers that are not real-time may retry \
+          for long.",
+    ),
     word("qrtr", "QrtR: a queue that refuses when full, one real-time reader."),
     word("chen", "Chen: a state with a real-time reader; readers, all tasks, claim a buffer each."),
     word("double-buffer", "Double Buffer: as Chen; two buffers for each, no exchanges by readers."),
     word("presence", "Presence: as Chen; readers are counted into the newest buffer, no fences."),
-    word("peterson", "Peterson: as Chen; the writer copies for readers that it meets."),
-    word("hybrid", "Hybrid: a state with a real-time reader, or a real-time writer; clients may look on."),
+    word("peterson", "Peterson: as Chen; the writer copies for each reader that is reading."),
+    word(
+        "hybrid",
+        "Hybrid: a state with a real-time reader, or a real-time writer; clients may read without a claim.",
+    ),
     word("improved-chen", "Improved Chen: a real-time writer; some readers claim, others are fast enough."),
     word("nbw", "NBW: a real-time writer; all real-time readers are fast enough."),
     word("srp", "SRP: a state of tasks of one core, one copy under a ceiling."),
-    word("msrp", "MSRP: a state of tasks of several cores, one copy; who waits spins."),
-    word("mpcp", "MPCP: a state of tasks of several cores, one copy; who waits is suspended."),
-    word("dbp", "DBP: a synchronous flow; who reads which buffer is remembered."),
-    word("tccp", "TCCP: a synchronous flow; buffers in turn, as many as the times ask for."),
+    word("msrp", "MSRP: a state of tasks of several cores, one copy; a waiting job spins."),
+    word("mpcp", "MPCP: a state of tasks of several cores, one copy; a waiting job is suspended."),
+    word("dbp", "DBP: a synchronous flow; the object records which buffer each reader reads."),
+    word("tccp", "TCCP: a synchronous flow; buffers in turn, as many as the periods and bounds require."),
     later("qrtwo", "QrtWo: a queue that drops the oldest."),
     later("qrtwc", "QrtWc: a queue that is cleared."),
     later("fmlp", "A lock with queues."),
@@ -606,7 +658,8 @@ static MECHANISMS: &[Word] = &[
 
 static CHAIN: Table = Table {
     noun: "chain",
-    doc: "A path of data with bounds on their age at its end and on the reaction to what begins it.",
+    doc: "A path of data, with a bound on the age of data at its end and one on the reaction to an event at its \
+          beginning.",
     keys: &[
         key("name", Type::Text, Need::Required, "For people and reports."),
         key("path", Type::List(&Type::Text), Need::Required, "task, channel, task, …, task."),
@@ -620,7 +673,7 @@ static CHAIN: Table = Table {
             "max-reaction",
             Type::Duration,
             Need::Optional,
-            "The longest from an event outside until an output of the last task shows it or something newer.",
+            "The longest time from an external event until an output of the last task reflects it or a newer one.",
         ),
     ],
 };

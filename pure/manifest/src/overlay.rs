@@ -18,7 +18,7 @@ pub(crate) fn apply<'t>(base: &mut Node<'t>, over: &Node<'t>, tasks_known: bool)
         match name.as_ref() {
             "manifest" => {
                 if !matches!(node.value, Value::Integer(Some(n)) if n == i128::from(FORMAT)) {
-                    let message = "the overlay has another format than the manifest";
+                    let message = "the format of the overlay differs from the manifest's";
                     let fault = Fault::error(codes::FORMAT_VERSION, message, Place::value(""), "not 1");
                     diagnostics.push(at_value(node, fault.help("write `manifest = 1`, or leave it out")));
                 }
@@ -131,12 +131,14 @@ fn forbidden(name: &str, node: &Node<'_>, under: Option<&Node<'_>>) -> Diagnosti
     let message = format!("an overlay may not change `{name}`");
     let keys = OVERLAY_TASK_KEYS.map(|key| format!("`{key}`")).join(", ");
     let fault =
-        Fault::error(codes::OVERLAY_FORBIDDEN, message, Place::value(""), "only the manifest may say this")
-            .note(format!("an overlay tells another machine: `platform`, and of tasks {keys}"))
+        Fault::error(codes::OVERLAY_FORBIDDEN, message, Place::value(""), "only the manifest may set this")
+            .note(format!(
+                "an overlay describes another machine: it may change `platform`, and of tasks {keys}"
+            ))
             .help("change it in the manifest");
     let mut diagnostic = at_key(node, fault);
     if let Some(under) = under {
-        let text = "the manifest says it here".to_owned();
+        let text = "the manifest sets it here".to_owned();
         diagnostic.secondary.push(Span { file: under.file, range: under.key.clone(), text });
     }
     diagnostic

@@ -51,7 +51,7 @@ pub(crate) fn duration(text: &str, place: Place) -> Result<Duration, Fault> {
             }
             ParseDurationError::Fraction => fault.help("the smallest unit is 1ns"),
             ParseDurationError::NoNumber => fault.help("as in \"250us\", \"8ms\" or \"1.5s\""),
-            ParseDurationError::TooLong => fault.help("584 years are the longest there is"),
+            ParseDurationError::TooLong => fault.help("the longest duration is 584 years"),
         }
     })
 }
@@ -114,7 +114,7 @@ pub(crate) fn percent(text: &str, place: Place) -> Result<u32, Fault> {
     let permille = permille.and_then(|n| n.checked_add(tenths.parse().ok()?));
     match permille.filter(|permille| *permille <= MARGIN_MAX_PERMILLE) {
         Some(permille) => Ok(permille),
-        None => wrong("at most 10000%", "a margin is what is added on top of the value".into()),
+        None => wrong("at most 10000%", "a margin is the part that is added to the value".into()),
     }
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn scalar(text: &str, place: Place) -> Result<(Scalar, u32), Fault> {
     };
     match len {
         Some(len) => Ok((element, len)),
-        None => Err(fault(codes::BAD_SCALAR, text, "a number type", place, "how many must be 1 or more")
+        None => Err(fault(codes::BAD_SCALAR, text, "a number type", place, "the count must be 1 or more")
             .help(format!("as in \"{name}*8\""))),
     }
 }

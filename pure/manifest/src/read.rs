@@ -288,7 +288,7 @@ impl<'d> Reader<'d> {
         let (code, message, label) = if path.is_empty() && name == "manifest" {
             (
                 codes::FORMAT_VERSION,
-                "the manifest does not say its format".to_owned(),
+                "the manifest does not state its format".to_owned(),
                 "starts without `manifest = 1`",
             )
         } else {
@@ -349,7 +349,7 @@ impl<'d> Reader<'d> {
             Some(near) => fault.help(format!("did you mean `{near}`?")),
             None => {
                 let list = keys.map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
-                fault.help(format!("known are {list}"))
+                fault.help(format!("the known keys are {list}"))
             }
         });
         table.keys.iter().find(|key| Some(key.name) == near)
@@ -460,7 +460,7 @@ impl<'d> Reader<'d> {
             false => stray.iter().find_map(|name| homes::header_of(name)),
         };
         let header = header.unwrap_or_default();
-        let message = format!("`{}` stands where a {noun} with its name belongs", first.escape_debug());
+        let message = format!("`{}` is in the place of a {noun} with a name", first.escape_debug());
         let label = format!("`{header}` is missing above");
         self.faults.push(
             Fault::error(codes::UNKNOWN_KEY, message, Place::key(join(path, first)), label)
@@ -619,7 +619,7 @@ fn plain<'t>(path: &str, node: &'t Node<'_>, name: &str, kind: &'static Type) ->
 fn unknown_format(place: Place) -> Fault {
     let message = "the manifest has a format that this version does not know";
     Fault::error(codes::FORMAT_VERSION, message, place, "not 1")
-        .help("write `manifest = 1`, or use the version of taut that it was written for")
+        .help("write `manifest = 1`, or use the version of taut for which the manifest was written")
 }
 
 fn out_of_range(name: &str, min: i64, max: i64, place: Place) -> Fault {
@@ -636,7 +636,7 @@ fn unnamed_entries(node: &Node<'_>, items: &[Node<'_>], name: &str, kind: &Type,
     };
     let first = items.first().and_then(named).unwrap_or_else(|| "…".to_owned());
     wrong_type(name, node, kind, place).help(format!(
-        "write a table with its name in the header for each: `[{name}.{first}]`, without `name`"
+        "write one table for each entry, with the name in its header: `[{name}.{first}]`, without `name`"
     ))
 }
 

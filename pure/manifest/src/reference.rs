@@ -15,9 +15,9 @@ const HEAD: &str = "\
 
 <!-- Made from the table that drives reading: `SCHEMA_UPDATE=1 cargo test -p taut-manifest` writes it. -->
 
-What is not here is refused. Editors know the same from [taut.schema.json](taut.schema.json). A whole manifest:
-[apps/cochlear/taut.toml](../apps/cochlear/taut.toml). What rules say beyond types and ranges is told by
-[the errors](errors), each with an example; `taut explain TAUT0212` prints one.
+taut refuses every other key. [taut.schema.json](taut.schema.json) is the same table for editors. A whole manifest:
+[apps/cochlear/taut.toml](../apps/cochlear/taut.toml). [The errors](errors) give the rules beyond types and ranges, each
+with an example; `taut explain TAUT0212` prints one.
 
 ## Values
 
@@ -28,7 +28,7 @@ What is not here is refused. Editors know the same from [taut.schema.json](taut.
 | percentage | quoted, at most one decimal, at most 10000: `\"12.5%\"` |
 | number type | SCALARS; of a field also how many, as in `\"u8*176\"` |
 | name | lower-case letters, digits and single `-` between them, a letter first, at most 63; of a payload letters, digits, `-` and `_`, a letter first |
-| `\"auto\"` | the plan chooses; `taut.lock` says what and why |
+| `\"auto\"` | the plan chooses; `taut.lock` has the choice and its reason |
 ";
 
 /// The page of all keys, as Markdown.
@@ -46,14 +46,14 @@ pub fn reference() -> String {
 }
 
 /// A table, its place, and the key and word that choose it.
-type Told = (&'static Table, String, Option<(&'static str, &'static str)>);
+type TableSection = (&'static Table, String, Option<(&'static str, &'static str)>);
 
 struct Page {
     text: String,
     /// Nouns of tables that have a section, or will have one.
     reported: Vec<&'static str>,
     /// Tables that still need a section.
-    left: Vec<Told>,
+    left: Vec<TableSection>,
 }
 
 impl Page {
@@ -148,8 +148,8 @@ impl Page {
     fn overlay(&mut self) {
         let keys = OVERLAY_TASK_KEYS.map(|key| format!("`{key}`")).join(", ");
         self.line(format_args!(
-            "\n## What an overlay may change\n\n`--overlay board.toml` says what differs on another machine: \
-             `[platform]`, and of `[tasks.NAME]`\n{keys}. What it does not name stays."
+            "\n## What an overlay may change\n\n`--overlay board.toml` sets what differs on another machine: \
+             `[platform]`, and of `[tasks.NAME]`\n{keys}. All else stays as the manifest has it."
         ));
     }
 }

@@ -104,7 +104,7 @@ fn close(blanked: &mut Blanked) {
             let after = blanked.text.get(next..).unwrap_or_default().trim_start();
             let goes_on = ",{[".contains(last) || after.starts_with([',', '}', ']']);
             if open > 0 && !goes_on {
-                let message = "something is opened here and never closed".to_owned();
+                let message = "a bracket is opened here and never closed".to_owned();
                 let at = start + value;
                 blanked.complaints.push(Complaint { at: at..at + 1, message });
                 let quoted = format!("\"{}\"", " ".repeat(line.len() - value - 2));
@@ -328,7 +328,7 @@ fn within_values(root: &Node<'_>, text: &str, complaints: &mut Vec<Complaint>) -
             let further_down =
                 |first: &Complaint| text.get(start..first.at.start).is_some_and(|t| t.contains('\n'));
             if let Some(first) = kept.last_mut().filter(|first| further_down(first)) {
-                let message = "something is opened here and never closed".to_owned();
+                let message = "a bracket is opened here and never closed".to_owned();
                 *first = Complaint { at: start..start + 1, message };
             }
         }
