@@ -117,7 +117,10 @@ fn more_users_than_a_lock_can_have() {
     let (code, said) = taut(folder.path(), "run --dry-run");
     let reported = "many is proven, and not run: this version does not execute MSRP for resource `bus` with 65 users, more than 64";
     assert!(code == Some(1) && said.contains(reported), "{said}");
-    assert!(said.contains("help: let 64 tasks at most use `bus`, or all of one core"), "{said}");
+    assert!(
+        said.contains("help: let at most 64 tasks use `bus`, or let all of its users run on one core"),
+        "{said}"
+    );
 }
 
 /// Simulated runs of a plan with a locked state use that lock.

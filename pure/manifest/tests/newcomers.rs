@@ -97,8 +97,8 @@ const MISTAKES: &[(&str, &str, &str, &str)] = &[
     ("[tasks.control]\n", "", "13:1", "write the header `[tasks.…]`, with a name, above this line"),
     ("[channels.setpoint]", "[channels]", "21:1", "write the header `[channels.…]`, with a name, above"),
     ("[platform]\n", "", "6:1", "it is a key of `[platform]`: write that header above it"),
-    ("[tasks.control]", "[tasks.control]\nname = \"control\"", "14:1", "the name stands in the header"),
-    ("[clients.ui]", "[clients.ui]\npath = \"/usr/bin/ui\"", "19:1", "a process that somebody else starts"),
+    ("[tasks.control]", "[tasks.control]\nname = \"control\"", "14:1", "the header gives the name"),
+    ("[clients.ui]", "[clients.ui]\npath = \"/usr/bin/ui\"", "19:1", "taut does not start a client"),
     // Words and names.
     ("\"state\"", "\"fifo\"", "21:8", "did you mean \"queue\"?"),
     ("cores = [0]", "cores = [0]\nscheduler = \"FIFO\"", "8:13", "did you mean \"fp\"?"),

@@ -65,7 +65,7 @@ pub fn explain_task(plan: &Plan, name: &str) -> Option<String> {
 
 fn best_effort(plan: &Plan, name: &str) -> String {
     let Some(server) = plan.server_of(name) else {
-        return format!("{name} is best-effort: it has no deadline, and nothing bounds its response\n");
+        return format!("{name} is best-effort: it has no deadline, and its response time has no bound\n");
     };
     let (cpu, priority) = (server.cpu, server.priority);
     let mut text = format!("{name}: in server `{}`, CPU {cpu}, priority {priority}\n", server.name);
@@ -141,10 +141,9 @@ pub fn explain_channel(plan: &Plan, name: &str) -> Option<String> {
     let _ = writeln!(text, "{}: {}", channel.mechanism.paper_name(), channel.reason);
     for other in channel.choice.iter().flat_map(|choice| &choice.cheaper) {
         let bytes = other.bytes.map_or_else(String::new, |bytes| format!(" with {bytes} bytes"));
-        let why = other
-            .refused
-            .as_deref()
-            .unwrap_or("possible by itself, but not beside the mechanisms of the other channels");
+        let why = other.refused.as_deref().unwrap_or(
+            "possible for this channel alone, but not together with the mechanisms of the other channels",
+        );
         let _ = writeln!(text, "not {}{bytes}: {why}", other.mechanism.paper_name());
     }
     let _ = writeln!(text, "holds {}", holds(channel));

@@ -20,9 +20,9 @@ impl std::fmt::Display for InputChange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Changed(path) => write!(f, "{path} has changed"),
-            Self::Missing(path) => write!(f, "{path} was part of it and is not given now"),
-            Self::Added(path) => write!(f, "{path} is given now and was not part of it"),
-            Self::Reordered => f.write_str("the overlays come in another order"),
+            Self::Missing(path) => write!(f, "the plan was made from {path}, which is not given now"),
+            Self::Added(path) => write!(f, "{path} is given now, but the plan was not made from it"),
+            Self::Reordered => f.write_str("the overlays are given in another order"),
         }
     }
 }

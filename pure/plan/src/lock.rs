@@ -136,7 +136,8 @@ impl Plan {
         if let Some((what, name, protocol, users)) = locks.chain(states).find(many) {
             let (most, protocol) = (Self::LOCK_USERS_MAX, protocol.paper_name());
             let what = format!("{protocol} for {what} `{name}` with {users} users, more than {most}");
-            let help = format!("let {most} tasks at most use `{name}`, or all of one core");
+            let help =
+                format!("let at most {most} tasks use `{name}`, or let all of its users run on one core");
             return Some(NotExecuted { what, help });
         }
         self.cores.iter().filter(|core| core.dispatched.is_some()).find_map(|core| self.not_dispatched(core))
@@ -162,7 +163,7 @@ impl Plan {
         }
         let (begun, most) = (self.begun_at_once(core), Self::BEGUN_MAX);
         (begun > most).then(|| NotExecuted {
-            what: format!("{begun} jobs of core {} begun at once, more than {most}", core.cpu),
+            what: format!("{begun} jobs of core {} in progress at once, more than {most}", core.cpu),
             help: "move tasks to another core".to_owned(),
         })
     }

@@ -140,7 +140,7 @@ impl<'p> Known<'p> {
         let services = names("service", plan.services.iter().map(|service| service.name.as_str()).collect())?;
         let clients = names("client", plan.clients.iter().map(String::as_str).collect())?;
         require!(plan.cores.len() <= usize::from(u16::MAX), "there are too many cores");
-        unique(plan.cores.iter().map(|core| core.cpu), |cpu| format!("CPU {cpu} has two cores"))?;
+        unique(plan.cores.iter().map(|core| core.cpu), |cpu| format!("two cores have CPU {cpu}"))?;
         // Records number resources first, and then states under locks.
         let numbered = plan.resources.len() + plan.channels.len();
         require!(numbered <= usize::from(u16::MAX), "there are too many resources and channels");
@@ -230,7 +230,7 @@ fn files(plan: &Plan) -> Result<(), Invalid> {
     for pair in files.windows(2) {
         let ((_, end, first), (start, _, second)) = (pair[0], pair[1]);
         let apart = end.div_ceil(PAGE_BYTES) <= start / PAGE_BYTES;
-        require!(apart, "`{first}` and `{second}` have pages in common, and not one client writes both");
+        require!(apart, "`{first}` and `{second}` share a page, but are not written by the same client");
     }
     Ok(())
 }
@@ -242,7 +242,11 @@ fn apart(map: &mut [(Region, &str, &str)], (start, unit): (u64, u64), bytes: u64
     let (mut end, mut before) = (start, None);
     for (region, what, name) in map.iter() {
         let Region { offset, size } = *region;
-        require!(offset % LINE_BYTES == 0, "{what} `{name}` begins at {offset}, no multiple of {LINE_BYTES}");
+        require!(
+            offset % LINE_BYTES == 0,
+            "{what} `{name}` begins at {offset}, which is not a multiple of \
+                                            {LINE_BYTES}"
+        );
         if offset < end {
             let Some((other, its)) = before else {
                 return Err(Invalid(format!("{what} `{name}` lies in the segment's header")));
@@ -251,12 +255,12 @@ fn apart(map: &mut [(Region, &str, &str)], (start, unit): (u64, u64), bytes: u64
         }
         end = match offset.checked_add(size) {
             Some(last) if last <= bytes => last,
-            _ => return Err(Invalid(format!("{what} `{name}` ends behind its memory map"))),
+            _ => return Err(Invalid(format!("{what} `{name}` ends beyond its memory map"))),
         };
         before = Some((what, name));
     }
     let end = end.checked_next_multiple_of(unit);
-    require!(end == Some(bytes), "a memory map of {bytes} bytes is longer than what is in it");
+    require!(end == Some(bytes), "a memory map of {bytes} bytes does not end with its last region");
     Ok(())
 }
 
@@ -264,9 +268,9 @@ fn apart(map: &mut [(Region, &str, &str)], (start, unit): (u64, u64), bytes: u64
 fn core_of(plan: &Plan, core: &CorePlan) -> Result<(), Invalid> {
     let cpu = core.cpu;
     let needs = core.scheduler == SchedulingPolicy::Edf;
-    require!(!needs || core.dispatched.is_some(), "core {cpu} is under EDF, and nothing dispatches it");
+    require!(!needs || core.dispatched.is_some(), "core {cpu} is under EDF, but has no dispatcher");
     let shared = plan.housekeeping.contains(&cpu);
-    require!(!shared, "CPU {cpu} is a core and for housekeeping");
+    require!(!shared, "CPU {cpu} is both a real-time core and a housekeeping core");
     Ok(())
 }
 
@@ -274,14 +278,18 @@ fn core_of(plan: &Plan, core: &CorePlan) -> Result<(), Invalid> {
 fn task_of(plan: &Plan, known: &Known<'_>, task: &TaskPlan) -> Result<(), Invalid> {
     let name = &task.name;
     if let Some(service) = &task.service {
-        require!(known.services.contains(service.as_str()), "task `{name}` is of no service `{service}`");
+        require!(
+            known.services.contains(service.as_str()),
+            "task `{name}` belongs to service `{service}`, which does \
+                                                             not exist"
+        );
     }
     let ClassPlan::RealTime { cpu, priority, arrival, deadline, wcet, on_overrun, budget, .. } = &task.class
     else {
         return Ok(());
     };
     let Some(core) = known.cores.get(cpu) else {
-        return Err(Invalid(format!("task `{name}` is on CPU {cpu}, which is no core")));
+        return Err(Invalid(format!("task `{name}` is on CPU {cpu}, which is not a real-time core")));
     };
     let priorities = match core.scheduler {
         SchedulingPolicy::Edf => 0..=0,
@@ -307,14 +315,14 @@ fn task_of(plan: &Plan, known: &Known<'_>, task: &TaskPlan) -> Result<(), Invali
     }
     require!(
         deadline <= period || *on_overrun == Overrun::RunOn,
-        "task `{name}` has a deadline behind its period"
+        "task `{name}` has a deadline longer than its period"
     );
     require!(*budget != Some(Duration::ZERO), "the budget of task `{name}` is zero");
     let enforced = budget.is_some() || matches!(on_overrun, Overrun::KillJob | Overrun::Demote);
     let served = plan.server_of(name).is_some();
     require!(
         !(enforced || served) || core.dispatched.is_some(),
-        "task `{name}` asks for what nothing does on core {cpu}, which is not dispatched"
+        "task `{name}` needs a dispatcher, which core {cpu} does not have"
     );
     Ok(())
 }
@@ -340,19 +348,26 @@ fn channel_of(plan: &Plan, known: &Known<'_>, channel: &ChannelPlan) -> Result<(
             matches!(class, Some(ClassPlan::RealTime { arrival: Arrival::Periodic { .. }, .. }))
         };
         let all = all_parties(channel).all(|(party, _)| periodic(party));
-        require!(all, "channel `{name}` is a synchronous flow, and a task of it is not periodic");
+        require!(
+            all,
+            "channel `{name}` is a synchronous flow, but one of its parties is not a periodic task"
+        );
     }
     let capacities = if channel.kind == ChannelKind::State { 1..=1 } else { 1..=CAPACITY_MAX };
-    require!(capacities.contains(&channel.capacity), "channel `{name}` cannot hold {}", channel.capacity);
+    require!(
+        capacities.contains(&channel.capacity),
+        "channel `{name}` cannot have a capacity of {}",
+        channel.capacity
+    );
     let counted = mechanism.has_ways() || mechanism.preserves_flow() || mechanism.locking().is_some();
     require!(
         channel.buffers.is_some() == counted,
-        "channel `{name}` has buffers that {paper} does not count"
+        "channel `{name}` has a number of buffers where {paper} has none, or none where {paper} needs one"
     );
     let room = object_bytes(channel);
     require!(
         room == Some(channel.region.size) || plan.memory.total.as_bytes() == 0,
-        "channel `{name}` has {} bytes of memory, which {paper} does not take",
+        "channel `{name}` has {} bytes of memory, but {paper} needs another size",
         channel.region.size
     );
     Ok(())
@@ -371,7 +386,7 @@ fn parties_of(known: &Known<'_>, channel: &ChannelPlan) -> Result<Parties, Inval
         let is = if client { known.clients.contains(party) } else { known.tasks.contains_key(party) };
         require!(is, "channel `{name}` has a party `{party}`, which does not exist");
     }
-    unique(all_parties(channel), |(party, _)| format!("`{party}` is twice a party of channel `{name}`"))?;
+    unique(all_parties(channel), |(party, _)| format!("channel `{name}` names `{party}` twice"))?;
     let readers = || all_parties(channel).skip(1);
     Ok(Parties {
         real_time_writer: known.is_real_time(&channel.writer.name, channel.writer.client),
@@ -401,10 +416,10 @@ fn reader_of(
     let fits = fits && (reader.way.is_none() || mechanism.has_ways() || mechanism == Mechanism::Mpcp);
     let fits = fits && (!claims_only || reader.way == Some(Way::Claims));
     let paper = mechanism.paper_name();
-    require!(fits, "`{reads}` cannot read channel `{name}` so: {paper} has no such reader");
+    require!(fits, "`{reads}` cannot read channel `{name}` in the given way: {paper} has no such readers");
     require!(
         !reader.delayed || parties.synchronous,
-        "`{reads}` delays channel `{name}`, no synchronous flow"
+        "`{reads}` reads channel `{name}` with a unit delay, but the channel is not a synchronous flow"
     );
     if reader.triggered {
         let by = known.tasks.get(reads.as_str()).map(|task| &task.class);
@@ -412,7 +427,7 @@ fn reader_of(
             arrival: Arrival::Sporadic { trigger, .. }, ..
         }) if trigger == name);
         require!(waits && !reader.client, "channel `{name}` releases `{reads}`, which does not wait for it");
-        require!(channel.kind == ChannelKind::Queue, "channel `{name}` is a state, which releases nobody");
+        require!(channel.kind == ChannelKind::Queue, "channel `{name}` releases a task, but is a state");
     }
     Ok(())
 }
@@ -432,7 +447,7 @@ fn servers(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
     unique(served, |task| format!("task `{task}` is in two servers"))?;
     for server in &plan.servers {
         let (name, cpu) = (&server.name, server.cpu);
-        require!(known.is_dispatched(cpu), "server `{name}` is on CPU {cpu}, which is no dispatched core");
+        require!(known.is_dispatched(cpu), "server `{name}` is on CPU {cpu}, which is not a dispatched core");
         let priority = server.priority;
         require!((1..=PRIORITY_MAX).contains(&priority), "server `{name}` cannot have priority {priority}");
         let fits = !server.budget.is_zero() && server.budget <= server.period;
@@ -440,7 +455,7 @@ fn servers(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
         for task in &server.tasks {
             let here =
                 known.tasks.contains_key(task.as_str()) && known.cpu(task).is_none_or(|own| own == cpu);
-            require!(here, "server `{name}` serves `{task}`, which is no task of its core");
+            require!(here, "server `{name}` serves `{task}`, which is not a task of its core");
         }
     }
     Ok(())
@@ -463,13 +478,18 @@ fn resources(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
         for user in users {
             let cpu = known.cpu(user).filter(|cpu| known.is_dispatched(*cpu));
             let Some(cpu) = cpu else {
-                return Err(Invalid(format!("`{user}` uses `{name}`, and no dispatcher decides on it")));
+                return Err(Invalid(format!(
+                    "`{user}` uses `{name}`, but is not a task of a dispatched core"
+                )));
             };
             cpus.insert(cpu);
         }
         let local = matches!(protocol, LockingProtocol::Srp | LockingProtocol::Dfp);
         let paper = protocol.paper_name();
-        require!(!local || cpus.len() <= 1, "`{name}` is used on several cores, which {paper} is not for");
+        require!(
+            !local || cpus.len() <= 1,
+            "tasks of several cores use `{name}`, but {paper} is for one core"
+        );
     }
     Ok(())
 }
@@ -479,7 +499,7 @@ fn memory(plan: &Plan) -> Result<(), Invalid> {
     let memory = &plan.memory;
     let parts = [memory.process, memory.segment, memory.runtime];
     let sum = parts.iter().try_fold(0u64, |sum, part| sum.checked_add(part.as_bytes()));
-    require!(sum == Some(memory.total.as_bytes()), "the memory's parts are not its total");
+    require!(sum == Some(memory.total.as_bytes()), "the total of the memory is not the sum of its parts");
     Ok(())
 }
 
@@ -489,28 +509,43 @@ fn proof(plan: &Plan, known: &Known<'_>) -> Result<(), Invalid> {
         let ClassPlan::RealTime { deadline, response, terms, .. } = &task.class else { continue };
         let name = &task.name;
         let Some(response) = response else {
-            return Err(Invalid(format!("it is proven, and task `{name}` has no bound")));
+            return Err(Invalid(format!("the plan is proven, but task `{name}` has no bound")));
         };
-        require!(response <= deadline, "it is proven, and task `{name}` may respond behind its deadline");
+        require!(
+            response <= deadline,
+            "the plan is proven, but task `{name}` has a bound longer than its deadline"
+        );
         let sum = terms.iter().try_fold(Duration::ZERO, |sum, term| sum.checked_add(term.time));
         require!(sum == Some(*response), "the bound of task `{name}` is not the sum of its terms");
     }
     for server in &plan.servers {
         let kept = server.response.is_some_and(|response| response <= server.period);
-        require!(kept, "it is proven, and server `{}` is not shown to have its budget", server.name);
+        require!(kept, "the plan is proven, but server `{}` has no bound within its period", server.name);
     }
     for core in &plan.cores {
-        require!(core.utilisation_ppm <= 1_000_000, "it is proven, and core {} is overloaded", core.cpu);
+        require!(
+            core.utilisation_ppm <= 1_000_000,
+            "the plan is proven, but core {} is overloaded",
+            core.cpu
+        );
     }
     for chain in &plan.chains {
-        require!(chain.kept(), "it is proven, and chain `{}` may be too old", chain.name);
+        require!(chain.kept(), "the plan is proven, but chain `{}` may exceed its bound", chain.name);
         let unknown = chain
             .path
             .iter()
             .map(|step| step.name.as_str())
             .find(|step| !known.tasks.contains_key(step) && !known.channels.contains_key(step));
-        require!(unknown.is_none(), "chain `{}` goes through `{}`", chain.name, unknown.unwrap_or(""));
+        require!(
+            unknown.is_none(),
+            "chain `{}` goes through `{}`, which does not exist",
+            chain.name,
+            unknown.unwrap_or("")
+        );
     }
-    require!(plan.memory.total <= plan.memory.limit, "it is proven, and takes more memory than it may");
+    require!(
+        plan.memory.total <= plan.memory.limit,
+        "the plan is proven, but needs more memory than its limit"
+    );
     Ok(())
 }

@@ -167,10 +167,11 @@ fn which_input_changed() {
     );
     assert_eq!(
         changes(&[("taut.toml", "a"), ("lab.toml", "c"), ("board.toml", "b")]),
-        "the overlays come in another order"
+        "the overlays are given in another order"
     );
     assert_eq!(
         changes(&[("taut.toml", "a"), ("board.toml", "b"), ("home.toml", "c")]),
-        "lab.toml was part of it and is not given now; home.toml is given now and was not part of it"
+        "the plan was made from lab.toml, which is not given now; home.toml is given now, but the plan was not made \
+         from it"
     );
 }

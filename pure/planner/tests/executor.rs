@@ -104,7 +104,7 @@ fn locks_between_cores() {
     let reported = with(None, 65).1;
     let reported = reported.map(|not| [not.what, not.help]).unwrap_or_default();
     assert_eq!(reported[0], "MSRP for resource `bus` with 65 users, more than 64");
-    assert_eq!(reported[1], "let 64 tasks at most use `bus`, or all of one core");
+    assert_eq!(reported[1], "let at most 64 tasks use `bus`, or let all of its users run on one core");
 }
 
 /// The readers and the writer of a state count as users, and a lock of one core has no limit.
@@ -180,7 +180,7 @@ fn more_tasks_than_threads() {
         plan.not_executed()
     };
     let refused = |n: usize| {
-        let what = format!("{n} jobs of core 0 begun at once, more than 90");
+        let what = format!("{n} jobs of core 0 in progress at once, more than 90");
         Some(NotExecuted { what, help: "move tasks to another core".to_owned() })
     };
     assert_eq!(reported(200, 10, |_| ()), None);
@@ -211,7 +211,7 @@ fn a_thread_of_its_own() {
         assert!(planned.plan.proven, "{}", shown(&planned.faults));
         planned.plan.not_executed().map(|not| not.what)
     };
-    let refused = || Some("91 jobs of core 0 begun at once, more than 90".to_owned());
+    let refused = || Some("91 jobs of core 0 in progress at once, more than 90".to_owned());
     assert_eq!(begun(&|_| ()), None);
 
     let locks = |draft: &mut Draft, users: [&str; 2], protocol| {

@@ -409,13 +409,13 @@ fn rules_of_cores_servers_and_sums() {
     }
     let [cochlear, locked, _, flow, served] = &plans[..] else { panic!("five plans") };
     let reported = refusal(cochlear, |plan| plan.housekeeping.push(0));
-    assert_eq!(reported, "CPU 0 is a core and for housekeeping");
+    assert_eq!(reported, "CPU 0 is both a real-time core and a housekeeping core");
     let reported = refusal(cochlear, |plan| plan.cores[0].scheduler = SchedulingPolicy::Edf);
-    assert_eq!(reported, "core 0 is under EDF, and nothing dispatches it");
+    assert_eq!(reported, "core 0 is under EDF, but has no dispatcher");
     let reported = refusal(cochlear, |plan| plan.cores.push(plan.cores[0].clone()));
-    assert_eq!(reported, "CPU 0 has two cores");
+    assert_eq!(reported, "two cores have CPU 0");
     // A task asks in either way for what nothing does on its core.
-    let nothing = "task `recording` asks for what nothing does on core 0, which is not dispatched";
+    let nothing = "task `recording` needs a dispatcher, which core 0 does not have";
     let reported = refusal(cochlear, |plan| {
         real_time(plan, "recording", |class| {
             let ClassPlan::RealTime { budget, .. } = class else { panic!("real-time") };
@@ -433,7 +433,7 @@ fn rules_of_cores_servers_and_sums() {
         assert_eq!(reported, nothing);
     }
     let reported = refusal(locked, |plan| plan.cores[0].dispatched = None);
-    assert_eq!(reported, "`a` uses `bus`, and no dispatcher decides on it");
+    assert_eq!(reported, "`a` uses `bus`, but is not a task of a dispatched core");
     // Servers: one without time, one that gets it late, and one that serves a task that it cannot serve.
     let reported = refusal(served, |plan| plan.servers[0].budget = taut_time::Duration::ZERO);
     assert_eq!(reported, "server `s` has a budget that is zero or longer than its period");
@@ -441,9 +441,9 @@ fn rules_of_cores_servers_and_sums() {
     late.servers[0].response = Some(late.servers[0].period);
     assert!(ValidPlan::new(late).is_ok());
     let reported = refusal(served, |plan| plan.servers[0].response = Some(time("20000001ns")));
-    assert_eq!(reported, "it is proven, and server `s` is not shown to have its budget");
+    assert_eq!(reported, "the plan is proven, but server `s` has no bound within its period");
     let reported = refusal(served, |plan| plan.servers[0].tasks.push("nobody".into()));
-    assert_eq!(reported, "server `s` serves `nobody`, which is no task of its core");
+    assert_eq!(reported, "server `s` serves `nobody`, which is not a task of its core");
     let reported = refusal(served, |plan| {
         let other = taut_plan::CorePlan { cpu: 1, ..plan.cores[0].clone() };
         plan.cores.push(other);
@@ -452,16 +452,16 @@ fn rules_of_cores_servers_and_sums() {
             *cpu = 1;
         });
     });
-    assert_eq!(reported, "server `s` serves `d`, which is no task of its core");
+    assert_eq!(reported, "server `s` serves `d`, which is not a task of its core");
     let reported = refusal(served, |plan| plan.cores[0].dispatched = None);
-    assert_eq!(reported, "task `d` asks for what nothing does on core 0, which is not dispatched");
+    assert_eq!(reported, "task `d` needs a dispatcher, which core 0 does not have");
     // A map that is too short for its content.
     let reported = refusal(cochlear, |plan| plan.memory.process = drafts::size("128B"));
-    assert!(reported.ends_with("ends behind its memory map"), "{reported}");
+    assert!(reported.ends_with("ends beyond its memory map"), "{reported}");
     let reported = refusal(cochlear, |plan| {
         plan.memory.total = taut_model::Size::from_bytes(plan.memory.total.as_bytes() + 1);
     });
-    assert_eq!(reported, "the memory's parts are not its total");
+    assert_eq!(reported, "the total of the memory is not the sum of its parts");
     // As many resources and channels as a record can number, and one more.
     let crowd = |plan: &mut Plan| {
         let resource = locked.resources[0].clone();
@@ -527,7 +527,7 @@ fn ways_of_readers() {
                 if reported.ends_with("does not serve channel `x`") {
                     continue;
                 }
-                let is_refused = reported.ends_with("has no such reader");
+                let is_refused = reported.ends_with("has no such readers");
                 assert_eq!(is_refused, !has, "{mechanism:?} {way:?} {writer} {reader}: {reported}");
                 if has { passed += 1 } else { refused += 1 }
             }
