@@ -88,7 +88,7 @@ fn only_an_end_of_its_own_is_kept() {
         (none, 0, "kill -ABRT $$", 4, 1, "killed", "ended by SIGABRT (signal 6)"),
         (none, 0, "kill -KILL $$", 4, 1, "killed", "ended by SIGKILL (signal 9)"),
         (none, 0, "kill -XFSZ $$", 4, 1, "killed", "ended by SIGXFSZ (signal 25)"),
-        (none, 0, "exit 0", 1, 1, "exited", "ended by itself (exit code 0) before its run did"),
+        (none, 0, "exit 0", 1, 1, "exited", "exited (exit code 0) before the end of its run"),
         // As the runtime exits when a limit on file size stops the recording.
         (none, 0, "exit 5", 5, 1, "unwritten", "the rest of the recording could not be written"),
         (Ending::Done, 0, "exit 5", 5, 1, "exited", "did not end in order: exit code 5"),

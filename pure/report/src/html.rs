@@ -30,8 +30,8 @@ const SCHEDULE_JOBS: usize = 6_000;
 /// The schedule's resolution.
 const TICK_NS: u64 = 100;
 const CURVE_POINTS: u32 = 80;
-const ITEMS_TOLD: usize = 24;
-const STALLS_TOLD: usize = 400;
+const ITEMS_SHOWN: usize = 24;
+const STALLS_SHOWN: usize = 400;
 
 #[derive(Serialize)]
 struct Data<'a> {
@@ -129,14 +129,14 @@ fn data<'a>(report: &'a Report, about: &About<'a>) -> Data<'a> {
         .map(|&(cpu, at, lateness)| (cpu, at.saturating_sub(report.begin), lateness))
         .collect();
     stalls.sort_by_key(|stall| std::cmp::Reverse(stall.2));
-    stalls.truncate(STALLS_TOLD);
+    stalls.truncate(STALLS_SHOWN);
     Data {
         app: &plan.app,
         description: &plan.description,
         verdict: report.verdict.word(),
         late_machine: report.late_machine(),
-        breaches: breaches.iter().take(ITEMS_TOLD).map(breach_text).collect(),
-        breaches_more: breaches.len().saturating_sub(ITEMS_TOLD),
+        breaches: breaches.iter().take(ITEMS_SHOWN).map(breach_text).collect(),
+        breaches_more: breaches.len().saturating_sub(ITEMS_SHOWN),
         warnings: report.warnings.iter().map(warning_text).collect(),
         signal: match report.ending {
             Ending::Signal(signal) => Some(signal),

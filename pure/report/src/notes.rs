@@ -126,12 +126,12 @@ fn of_event(plan: &Plan, event: Event) -> Option<Content> {
         Event::Skip { task, job, .. } => trouble(task, "release dropped", ("job", job)),
         Event::Failed { task, code, .. } => trouble(task, "job failed", ("code", code)),
         Event::ScopeExceeded { task, bytes, .. } => {
-            trouble(task, "release scope used up", ("asked_bytes", bytes))
+            trouble(task, "release scope exhausted", ("asked_bytes", bytes))
         }
         Event::Exhausted { task, budget, .. } => {
-            trouble(task, &format!("budget of {budget} used up"), ("budget_ns", budget.as_ns()))
+            trouble(task, &format!("budget of {budget} exhausted"), ("budget_ns", budget.as_ns()))
         }
-        Event::Slept { task, times, .. } => trouble(task, "slept with a resource", ("times", times)),
+        Event::Slept { task, times, .. } => trouble(task, "slept while it held a resource", ("times", times)),
         Event::Stood { task, job, place, resource } => {
             let text = end::stood_text(plan, &Stood { task, job, at: place, resource });
             trouble(task, &text, ("job", job))
@@ -180,7 +180,7 @@ fn ended(plan: &Plan, ending: Ending) -> Content {
     let text = match (Ended::of(ending, plan), ending) {
         (Some(ended), _) => ended_text(&ended),
         (None, Ending::Signal(signal)) => format!("ended by signal {signal}, orderly"),
-        (None, _) => "ended by itself".to_owned(),
+        (None, _) => "ended as planned".to_owned(),
     };
     let signal = if let Ending::Signal(signal) | Ending::Killed(signal) = ending { signal.into() } else { 0 };
     (Subject::Application, text, RUN, ("signal", signal))
@@ -197,7 +197,7 @@ fn at_rest(result: Option<Rest>, took: Duration) -> Content {
 fn interfered(interference: Interference) -> Content {
     match interference {
         Interference::Stopped => {
-            let text = "all threads continue: something had stopped them".to_owned();
+            let text = "all threads continue after a stop from outside".to_owned();
             (Subject::Application, text, OUTSIDE, ("pid", 0))
         }
         Interference::Traced { pid } => {
@@ -225,7 +225,7 @@ fn of_foreign(thread: &Foreign) -> Content {
 fn looked(plan: &Plan, task: u16) -> Option<Content> {
     let cpu = plan.cpu_of(plan.tasks.get(usize::from(task))?)?;
     let core = plan.cores.iter().position(|core| core.cpu == cpu)?;
-    Some((Subject::Core(core), "calendar looked at".to_owned(), RUN, ("task", task.into())))
+    Some((Subject::Core(core), "checked its calendar".to_owned(), RUN, ("task", task.into())))
 }
 
 fn follows(plan: &Plan, service: u16, task: u16, state: u64) -> Content {
@@ -248,7 +248,7 @@ fn budgeted(server: u16, budget: Duration) -> Content {
 }
 
 fn not_charged(server: u16, others: Duration) -> Content {
-    let text = format!("not charged for {others}, in which threads from outside ran");
+    let text = format!("not charged for {others}, during which foreign threads ran");
     (Subject::Server(server.into()), text, OUTSIDE, ("others_ns", others.as_ns()))
 }
 

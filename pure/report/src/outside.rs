@@ -29,7 +29,7 @@ const TRACED_APART_NS: u64 = 200_000_000;
 /// The time that the probes may take to wake after the process continues.
 const AWAKE_NS: u64 = 20_000_000;
 /// Foreign threads that used less than this of a core are not reported, if no job was late because of them.
-const TOLD_NS: u64 = 1_000_000;
+const REPORTED_NS: u64 = 1_000_000;
 
 /// A span in which all threads were stopped or traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,7 +181,7 @@ impl Outside {
     /// Foreign threads that used a core for long without making a job late.
     pub(crate) fn warnings(&self) -> Vec<Warning> {
         let others = self.others.iter();
-        let others = others.filter(|(_, other)| other.late == 0 && other.total() >= TOLD_NS);
+        let others = others.filter(|(_, other)| other.late == 0 && other.total() >= REPORTED_NS);
         let warning = |((cpu, tid), other): (&(u16, u32), &Other)| Warning::ForeignThread {
             thread: other.thread.name(),
             tid: *tid,

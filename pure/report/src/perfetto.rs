@@ -197,7 +197,7 @@ impl Trace {
             self.deadline(at, task, (job.number, job.release), Some(job.complete), end_of_run);
         }
         for (job, release) in &task.open {
-            let event = number(begin(track, "job", &format!("{name} {job} goes on")), "job", *job);
+            let event = number(begin(track, "job", &format!("{name} {job} resumes")), "job", *job);
             self.event((*release).max(free), &number(event, "release_ns", *release));
             self.deadline(at, task, (*job, *release), None, end_of_run);
         }

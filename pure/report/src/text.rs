@@ -17,7 +17,7 @@ const BOLD: &str = "1";
 const DIM: &str = "2";
 
 /// The most breaches listed one by one; the rest is only counted.
-const BREACHES_TOLD: usize = 8;
+const BREACHES_SHOWN: usize = 8;
 
 struct Page {
     text: String,
@@ -129,10 +129,10 @@ impl Page {
         self.line(&format!("{mark}  {app}"));
         self.line(&format!("  {claim}; {} in {seconds}", plural(jobs, "job", "jobs")));
         if let Verdict::Broken(breaches) = &report.verdict {
-            for breach in breaches.iter().take(BREACHES_TOLD) {
+            for breach in breaches.iter().take(BREACHES_SHOWN) {
                 self.item(RED, "✘", &breach_text(breach));
             }
-            if let Some(more) = breaches.len().checked_sub(BREACHES_TOLD).filter(|more| *more > 0) {
+            if let Some(more) = breaches.len().checked_sub(BREACHES_SHOWN).filter(|more| *more > 0) {
                 self.item(RED, "✘", &format!("and {more} more, in report.json"));
             }
         }
@@ -341,7 +341,7 @@ impl Page {
             tails.push(Tail { max, limit, machine, ours, outside: 0, not_judged, paused: 0 });
         }
         if !tails.is_empty() {
-            self.heading("reactions", "from an event to the first end that shows it, in µs");
+            self.heading("reactions", "from an event to the first output that reflects it, in µs");
             self.bars(&table, &tails);
         }
     }
@@ -350,7 +350,7 @@ impl Page {
         if report.resources.is_empty() {
             return;
         }
-        self.heading("locks", "from asking for a resource to having it, in µs");
+        self.heading("locks", "from the request for a resource to its grant, in µs");
         let columns = vec![
             word("resource", 0),
             word("protocol", 3),
@@ -422,11 +422,13 @@ impl Page {
     fn probes(&mut self, report: &Report) {
         self.line("");
         if report.probes.is_empty() && report.tasks.iter().any(|task| task.deadline_ns.is_some()) {
-            self.line("machine  not watched: without priorities nothing can tell its stalls from ours");
+            self.line(
+                "machine  not watched: without real-time priorities, its stalls look like the application's",
+            );
         }
         for probe in &report.probes {
             let found = match probe.stalls {
-                0 => "never late: a late job here would be ours".to_owned(),
+                0 => "never late: no stall explains a late job here".to_owned(),
                 stalls => format!(
                     "{} above 100 µs, {} in all, the longest {}",
                     plural(stalls, "stall", "stalls"),

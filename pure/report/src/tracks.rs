@@ -212,7 +212,7 @@ fn whose(late: Lateness) -> Option<&'static str> {
         Lateness::Machine => Some("the machine's"),
         Lateness::Ours => Some("ours"),
         Lateness::NotJudged => Some("not judged"),
-        Lateness::Outside => Some("somebody else's"),
+        Lateness::Outside => Some("caused from outside"),
     }
 }
 

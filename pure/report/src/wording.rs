@@ -20,9 +20,9 @@ pub(crate) fn stood(
     held: bool,
 ) -> String {
     let mut text = match in_call {
-        Some(true) => "stood in a call of the kernel",
-        Some(false) => "stood computing",
-        None => "stood nobody knows where",
+        Some(true) => "was in a system call",
+        Some(false) => "was executing",
+        None => "was at an unknown place",
     }
     .to_owned();
     match (in_call, offset) {
@@ -76,27 +76,30 @@ pub(crate) fn breach_text(breach: &Breach) -> String {
         Breach::ForeignThread { thread, tid, policy, priority, cpu, ran_ns, at_ns, jobs } => {
             let who = foreign_thread(thread, *tid, *policy, *priority);
             let (ran, at, jobs) = (span(*ran_ns), span(*at_ns), plural(*jobs, "late job", "late jobs"));
-            format!("{who}, on CPU {cpu}: {ran} of it from {at} on, and {jobs} by that")
+            format!("{who}, on CPU {cpu}: it ran for {ran} from {at} on, and caused {jobs}")
         }
         Breach::Damaged { byte, bytes, cut } => damaged(*byte, *bytes, *cut),
         Breach::Unwritten { records, os_error } => unwritten(*records, *os_error),
         Breach::Faulty { task, jobs } => faulty(task, *jobs),
         Breach::Silent { task, at_ns } => {
-            format!("`{task}` was not released from {} on, while others were", span(*at_ns))
+            format!("`{task}` was not released from {} on, while other tasks were", span(*at_ns))
         }
         Breach::Unknown { records } => unknown(*records),
         Breach::Ended { ending } => ended_text(ending),
         Breach::Stood { task, job, in_call, offset, resource, held } => {
-            format!("there `{task}`, job {job}, {}", stood(*in_call, *offset, resource.as_deref(), *held))
+            format!(
+                "at that time `{task}`, job {job}, {}",
+                stood(*in_call, *offset, resource.as_deref(), *held)
+            )
         }
         Breach::NotAtRest { why, took_ns } => not_at_rest(*why, *took_ns),
-        Breach::Nothing => "no job of a real-time task completed: nothing was shown".to_owned(),
+        Breach::Nothing => "no job of a real-time task completed, so the run shows nothing".to_owned(),
     }
 }
 
 /// How late a job was.
 fn late_response(missed: bool, unfinished: bool, response_ns: u64, limit_ns: u64) -> String {
-    let took = if unfinished { "was not done after" } else { "took" };
+    let took = if unfinished { "was not complete after" } else { "took" };
     let over = if missed { "missed its deadline" } else { "is beyond its bound" };
     format!("{over}: it {took} {}, bound {}", span(response_ns), span(limit_ns))
 }
@@ -108,22 +111,22 @@ fn cause_text(cause: &Cause) -> String {
             format!("the WCET of `{of}` is too small: {} used, {} planned", span(*used_ns), span(*wcet_ns))
         }
         Cause::Release { late_ns, planned_ns } => format!(
-            "it started {} after its core was free for it, where platform.overheads.release allows {}",
+            "it started {} after its core was free for it, but platform.overheads.release allows {}",
             span(*late_ns),
             span(*planned_ns)
         ),
         Cause::ForeignThread { thread, tid, ran_ns } => format!(
-            "a real-time thread of somebody else, `{thread}` ({tid}), had the core for {} there",
+            "a foreign real-time thread, `{thread}` ({tid}), had the core for {} at that time",
             span(*ran_ns)
         ),
         Cause::Stopped => "the application was stopped from outside".to_owned(),
         Cause::Traced { pid } => format!("process {pid} traced the application"),
         Cause::NotProven => "the plan does not prove a bound for it".to_owned(),
-        Cause::Unfinished { began_ns: None, .. } => "it had not begun when the records end".to_owned(),
+        Cause::Unfinished { began_ns: None, .. } => "it had not started when the recording ended".to_owned(),
         Cause::Unfinished { began_ns: Some(began_ns), ran_ns, wcet_ns, stood: place } => {
             let Place { in_call, offset, resource, held } = place.clone().unwrap_or_default();
             format!(
-                "it had not ended: it began {} after its release, ran for {} at most, {} planned, and {}",
+                "it was not complete: it started {} after its release, ran for {} at most, {} planned, and {}",
                 span(*began_ns),
                 span(*ran_ns),
                 span(*wcet_ns),
@@ -136,7 +139,7 @@ fn cause_text(cause: &Cause) -> String {
 
 fn stolen_text(stolen_ns: u64) -> String {
     match stolen_ns {
-        0 => "no stall there".to_owned(),
+        0 => "no stall at that time".to_owned(),
         stolen => format!("stalls explain {} at most", span(stolen)),
     }
 }
@@ -154,7 +157,8 @@ fn old_data(chain: &str, at_ns: u64, age_ns: u64, limit_ns: u64) -> String {
 fn late_reaction(chain: &str, at_ns: u64, reaction_ns: u64, limit_ns: u64) -> String {
     let (at, reaction, limit) = (span(at_ns), span(reaction_ns), span(limit_ns));
     format!(
-        "`{chain}` showed at {at} what can have happened {reaction} before, bound {limit}; no stall explains it"
+        "the output of `{chain}` at {at} can reflect an event from {reaction} before, bound {limit}; no stall \
+         explains it"
     )
 }
 
@@ -165,7 +169,7 @@ fn lost_values(channel: &str, at_ns: u64, dropped: u64) -> String {
 
 fn dropped_releases(task: &str, releases: u64, at_ns: u64) -> String {
     format!(
-        "{} of `{task}` dropped from {} on, as more waited than fall due in a stall of 10 s",
+        "{} of `{task}` dropped from {} on, because more waited than fall due in a stall of 10 s",
         plural(releases, "release", "releases"),
         span(at_ns)
     )
@@ -173,12 +177,13 @@ fn dropped_releases(task: &str, releases: u64, at_ns: u64) -> String {
 
 fn lost_records(of: &str, records: u64) -> String {
     let records = plural(records, "record", "records");
-    format!("{records} of {of} lost: what is not recorded cannot be shown to be kept")
+    format!("{records} of {of} lost: the report cannot judge what was not recorded")
 }
 
 fn slept(task: &str, times: u64) -> String {
     format!(
-        "`{task}` slept {} while it held a resource: others of its core may have run meanwhile, against the rule",
+        "`{task}` slept {} while it held a resource: other jobs of its core may have run meanwhile, against the \
+         locking rule",
         plural(times, "time", "times")
     )
 }
@@ -187,7 +192,7 @@ fn slept(task: &str, times: u64) -> String {
 fn moved(task: Option<&str>, thread: &str, cpu: u16, placed: &str, at_ns: u64) -> String {
     if thread == MAIN {
         return format!(
-            "the main thread was moved from outside: to CPU {cpu}, where only tasks belong, seen at {}",
+            "the main thread was moved from outside: to CPU {cpu}, where only tasks may run, seen at {}",
             span(at_ns)
         );
     }
@@ -235,7 +240,7 @@ fn unwritten(records: u64, os_error: u32) -> String {
         error => format!("error {error} of the system"),
     };
     let records = plural(records, "record", "records");
-    format!("{records} could not be written: {why}; what they tell is not judged")
+    format!("{records} could not be written: {why}; the report does not judge them")
 }
 
 fn faulty(task: &str, jobs: u64) -> String {
@@ -257,7 +262,7 @@ pub(crate) fn not_at_rest(why: Unrest, took_ns: u64) -> String {
         Unrest::Crashed { signal } => format!("signal {signal} in the safe state"),
         Unrest::Late => format!("the safe state did not return within its budget ({})", span(took_ns)),
         Unrest::NotStarted => "the safe state did not get a processor".to_owned(),
-        Unrest::Unknown => "this version does not know what became of the safe state".to_owned(),
+        Unrest::Unknown => "this version does not know the result of the safe state".to_owned(),
     };
     format!("outputs may not be at rest: {why}")
 }
@@ -286,27 +291,23 @@ pub(crate) fn ended_text(ending: &Ended) -> String {
             None => format!("the application was ended by signal {signal}: {unseen}"),
         },
         Ended::Exited { code: 0 } => {
-            format!("the process ended by itself (exit code 0) before its run did: {unseen}")
+            format!("the process exited (exit code 0) before the end of its run: {unseen}")
         }
         Ended::Exited { code } => format!("the application did not end in order: exit code {code}"),
         Ended::Limit { task } => {
-            format!(
-                "a job of `{task}` did not end after its limit, so the application was ended where it stood"
-            )
+            format!("a job of `{task}` did not end after its limit, so the application was ended at once")
         }
         Ended::Jobs => {
-            "jobs did not end when the application was asked to, so it was ended where it stood".to_owned()
+            "jobs did not end when the application was asked to end, so it was ended at once".to_owned()
         }
         Ended::Finish => {
-            "what follows the last job took too long, so the application was ended where it stood".to_owned()
+            "the work after the last job took too long, so the application was ended at once".to_owned()
         }
         Ended::Start => "release 0 did not come in time".to_owned(),
         Ended::Again { signal } => {
-            format!(
-                "the application was ended where it stood by signal {signal}, which followed an earlier one"
-            )
+            format!("the application was ended at once by signal {signal}, which followed an earlier signal")
         }
-        Ended::Left => "a thread called `exit`, so the application was ended where it stood".to_owned(),
+        Ended::Left => "a thread called `exit`, so the application was ended at once".to_owned(),
         Ended::BestEffort { task } => {
             format!("the best-effort task `{task}` did not return, and the application ended without it")
         }
@@ -316,7 +317,7 @@ pub(crate) fn ended_text(ending: &Ended) -> String {
             )
         }
         Ended::Unrecorded => {
-            format!("the recording has no end, as that of an application that was killed: {unseen}")
+            format!("the recording has no end, as after a kill of the application: {unseen}")
         }
     }
 }
@@ -362,7 +363,7 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
         Warning::RestHeap { times } => {
             let times = plural(*times, "time", "times");
             format!(
-                "what brings outputs to rest used the heap {times}; it must not, as a job may stand in there"
+                "the safe state used the heap {times}; it must not, because a job may hold a lock of the heap"
             )
         }
         Warning::CoreFaults { cpu, count } => {
@@ -374,7 +375,7 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
         Warning::Stopped { task, times } => stood_still(task, *times),
         Warning::ForeignThread { thread, tid, policy, priority, cpu, ran_ns } => {
             let (who, ran) = (foreign_thread(thread, *tid, *policy, *priority), span(*ran_ns));
-            format!("{who}, had {ran} of CPU {cpu}; no job was late by it")
+            format!("{who}, ran for {ran} on CPU {cpu}; it made no job late")
         }
         Warning::Failed { task, jobs } => {
             format!("{} of `{task}` returned an error", plural(*jobs, "job", "jobs"))
@@ -392,7 +393,7 @@ pub(crate) fn warning_text(warning: &Warning) -> String {
         Warning::Since { at_ns, records } => since(*at_ns, *records),
         Warning::NotJudged { findings } => not_judged(*findings),
         Warning::Paused { findings } => format!(
-            "{} late or lost as a service on the way was paused or stopped: not held against a bound",
+            "{} late or lost because a service on the path was paused or stopped: not judged against a bound",
             plural(*findings, "value", "values")
         ),
     }
@@ -402,15 +403,16 @@ fn no_switch_mark(why: &str, look_ns: Option<u64>) -> String {
     let cost =
         look_ns.map_or("was not measured".to_owned(), |ns| format!("was {} before release 0", span(ns)));
     format!(
-        "nothing told threads that they were switched out ({why}): processor times were read at the beginning and the \
-         end of each job, whose cost, each time, {cost}; a sleep is counted, and not whether something was held"
+        "the kernel did not report context switches to the threads ({why}): each job read its processor time at its \
+         beginning and its end, and the cost of one reading {cost}; sleeps are counted, but not whether the job held \
+         a resource"
     )
 }
 
 fn stood_still(task: &str, times: u64) -> String {
     format!(
-        "`{task}` stood still {} while it held a resource, and so did the machine, or all was stopped from outside: \
-         whether it slept cannot be told",
+        "`{task}` made no progress {} while it held a resource, but the machine stalled or the application was \
+         stopped from outside: the recording does not show whether the task slept",
         plural(times, "time", "times")
     )
 }
@@ -418,12 +420,12 @@ fn stood_still(task: &str, times: u64) -> String {
 fn since(at_ns: u64, records: u64) -> String {
     let (at, records) = (span(at_ns), plural(records, "record", "records"));
     format!(
-        "judged from {at} on: {records} before that made room for newer ones, as the recording has a limit"
+        "judged from {at} on: newer records replaced {records} before that, because the recording has a size limit"
     )
 }
 
 fn not_judged(findings: u64) -> String {
     let them = if findings == 1 { "it" } else { "them" };
     let findings = plural(findings, "finding", "findings");
-    format!("{findings} not judged: what led to {them} began before the recording does")
+    format!("{findings} not judged: the events that led to {them} are older than the recording")
 }

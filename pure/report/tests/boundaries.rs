@@ -744,7 +744,7 @@ fn what_was_before_the_recording() {
     );
     let report = late().job(OUTPUT, T - MS, T + 1).priority(OUTPUT, 80).since(T - MS).report(END);
     assert_eq!(report.tasks()[0].late_not_judged, 1);
-    let said = "1 finding not judged: what led to it began before the recording does";
+    let said = "1 finding not judged: the events that led to it are older than the recording";
     assert!(report.text(120, false).contains(said), "{}", report.text(120, false));
     assert!(report.text(160, false).contains("· not judged 1"), "{}", report.text(160, false));
 }

@@ -107,7 +107,7 @@ fn a_run_that_did_not_come_to_its_own_end_is_not_kept() {
         (Ending::Panic(output), Ended::Panic { task: task() }, "panic", "a job of `output` panicked"),
         (Ending::Killed(11), Ended::Killed { signal: 11 }, "killed", "ended by SIGSEGV (signal 11)"),
         (Ending::Killed(40), Ended::Killed { signal: 40 }, "killed", "ended by signal 40"),
-        (Ending::Exited(0), Ended::Exited { code: 0 }, "exited", "(exit code 0) before its run did"),
+        (Ending::Exited(0), Ended::Exited { code: 0 }, "exited", "(exit code 0) before the end of its run"),
         (Ending::Exited(4), Ended::Exited { code: 4 }, "exited", "did not end in order: exit code 4"),
         (
             Ending::Limit(output),
@@ -116,7 +116,7 @@ fn a_run_that_did_not_come_to_its_own_end_is_not_kept() {
             "`output` did not end after its limit",
         ),
         (Ending::Jobs, Ended::Jobs, "jobs", "jobs did not end when"),
-        (Ending::Finish, Ended::Finish, "finish", "what follows the last job took too long"),
+        (Ending::Finish, Ended::Finish, "finish", "the work after the last job took too long"),
         (Ending::Start, Ended::Start, "start", "release 0 did not come in time"),
         (Ending::Again(2), Ended::Again { signal: 2 }, "again", "by signal 2, which followed"),
         (Ending::Left, Ended::Left, "left", "a thread called `exit`"),
@@ -168,18 +168,18 @@ fn where_jobs_stood_and_whether_outputs_are_at_rest() {
     let report = with(&[stood.to_record(now), Rest::Reached.to_record(now, 41_000, Some(0))]);
     let text = report.text(140, false);
     // The plan has no resource with that number.
-    let said = "there `output`, job 7, stood in a call of the kernel, at 0x1f3c2 of the program, holding `?`";
+    let said = "at that time `output`, job 7, was in a system call, at 0x1f3c2 of the program, holding `?`";
     assert!(text.contains(said) && text.contains("outputs were brought to rest in 41"), "{text}");
     let json: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
     assert_eq!((&json["rested_ns"], &json["ended_by"]), (&41_000.into(), &"output".into()));
     let place =
         json["breaches"].as_array().unwrap().iter().find(|breach| breach["breach"] == "stood").unwrap();
     assert_eq!((&place["job"], &place["offset"], &place["held"]), (&7.into(), &0x1f3c2.into(), &true.into()));
-    assert!(report.html(&About::default()).contains("job 7, stood in a call of the kernel"));
+    assert!(report.html(&About::default()).contains("job 7, was in a system call"));
 
     let nowhere = Stood { at: None, resource: Some((0, false)), ..stood };
     let text = with(&[nowhere.to_record(now)]).text(140, false);
-    assert!(text.contains("stood nobody knows where, waiting for `?`"), "{text}");
+    assert!(text.contains("was at an unknown place, waiting for `?`"), "{text}");
 
     for (rest, said) in [
         (Rest::Panicked, "the safe state panicked"),
@@ -571,7 +571,7 @@ fn a_job_that_never_ends_is_late() {
     assert!(ran_ns + began_ns + others >= *response_ns, "{cause:?} of {response_ns}, {others}");
     let text = report.text(300, false);
     assert!(
-        text.contains("it had not ended: it began") && text.contains("150 µs planned, and stood"),
+        text.contains("it was not complete: it started") && text.contains("150 µs planned, and was"),
         "{text}"
     );
     assert!(!text.contains("no WCET was exceeded"), "{text}");
@@ -579,7 +579,7 @@ fn a_job_that_never_ends_is_late() {
     let begun = run.clone();
     run.records.retain(|r| !(r.kind == Kind::Start && r.subject == OUTPUT && r.job == 10));
     let text = Report::new(&plan(), &run).text(300, false);
-    assert!(text.contains("it had not begun when the records end"), "{text}");
+    assert!(text.contains("it had not started when the recording ended"), "{text}");
 
     let stood = Stood {
         task: OUTPUT,
@@ -591,7 +591,7 @@ fn a_job_that_never_ends_is_late() {
     run.records.push(stood.to_record(run.records[0].at));
     let report = Report::new(&plan(), &run);
     let text = report.text(300, false);
-    assert!(text.contains("planned, and stood computing, at 0x1234 of the program"), "{text}");
+    assert!(text.contains("planned, and was executing, at 0x1234 of the program"), "{text}");
     let json = report.json();
     assert!(json.contains(r#""cause": "unfinished""#) && json.contains(r#""offset": 4660"#), "{json}");
 }
@@ -971,7 +971,7 @@ fn each_reader_has_what_it_received_itself() {
     };
     let Verdict::Broken(breaches) = report.verdict() else { panic!("it is late") };
     assert!(breaches.iter().any(late), "{breaches:?}");
-    assert!(report.text(100, false).contains("from an event to the first end that shows it"));
+    assert!(report.text(100, false).contains("from an event to the first output that reflects it"));
     // A job in between was skipped: there is no reaction time.
     run.records.insert(8, at(4_000, Kind::Skip, processing, 1, 0));
     assert_eq!(Report::new(&plan, &run).chains()[0].reaction.as_ref().unwrap().seen, None);

@@ -139,7 +139,7 @@ fn notes_of_a_run_are_in_words() {
         "service sound: processing is paused [change]",
         "channel audio: 2 values lost [trouble]",
         "dispatcher and probe, cpu 0: 1 record lost [trouble]",
-        "dispatcher and probe, cpu 0: calendar looked at [run]",
+        "dispatcher and probe, cpu 0: checked its calendar [run]",
         "dispatcher and probe, cpu 0: the main thread was moved from outside: SCHED_OTHER, not on its CPU alone \
          [outside]",
         "dispatcher and probe, cpu 0: the dispatcher was moved from outside: SCHED_OTHER, not on its CPU alone \
@@ -219,8 +219,8 @@ fn trouble_is_shown_on_its_task() {
         (5, "released while its job still ran", "job", 3),
         (6, "release dropped", "job", 3),
         (7, "job failed", "code", 42),
-        (8, "release scope used up", "asked_bytes", 4096),
-        (9, "budget of 250us used up", "budget_ns", 250_000),
+        (8, "release scope exhausted", "asked_bytes", 4096),
+        (9, "budget of 250us exhausted", "budget_ns", 250_000),
     ];
     assert_eq!(found.len(), expected.len());
     for (entry, (at, name, what, value)) in found.iter().zip(expected) {

@@ -272,7 +272,7 @@ fn jobs_that_are_dropped_and_not_complete() {
     let (shown, _) = shown(&set, GlobalRule::Mpcp, &Scenario::worst(Duration::from_ms(20)), &window);
     let trace = shown.into_perfetto();
     let named = |what: &str| entries(&trace).into_iter().filter(|entry| entry.name.ends_with(what)).count();
-    assert_eq!((named("dropped"), named("goes on")), (5, 9));
+    assert_eq!((named("dropped"), named("resumes")), (5, 9));
     assert!(tracks(&trace).iter().any(|(_, name)| name == "thread much"), "the plan does not have it");
     // The next job may start at once: the thread falls asleep, and is woken at the same instant.
     let back_to_back = [
@@ -384,7 +384,7 @@ fn what_a_dispatcher_records_is_shown_alike() {
         let name = &set.resources()[0].name;
         let text = report.text(100, false);
         let row = text.lines().find(|line| line.starts_with(name.as_str())).unwrap();
-        assert!(text.contains("\nlocks  from asking") && row.contains("MPCP"), "{text}");
+        assert!(text.contains("\nlocks  from the request") && row.contains("MPCP"), "{text}");
         assert!(report.json().contains("\"resources\": ["));
         assert!(report.html(&crate::About::default()).contains("\"resources\":[{\"name\":\""));
     }
