@@ -72,7 +72,7 @@ impl Trace {
         let mut flows = match Flows::new(shown.set, channels) {
             Ok(flows) if names.is_empty() || few_jobs(shown) => Some(flows),
             Ok(_) => {
-                less.push(format!("values are left out: more than {JOBS_MAX} jobs may come"));
+                less.push(format!("values are left out: more than {JOBS_MAX} jobs may arrive"));
                 None
             }
             Err(fault) => {

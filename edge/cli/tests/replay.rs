@@ -155,9 +155,9 @@ record 6: recorded `waits 0 holds bus`, simulated `waits 0 waits for bus`
      901.000  waits 0 starts          waits 0 starts
   >  910.000  waits 0 holds bus       waits 0 waits for bus
     1300.000  waits 0 is granted bus
-    1302.000  waits 0 goes on
+    1302.000  waits 0 resumes
     1303.000  waits 0 holds bus
-  core 0: nobody runs; ready: -; waiting: waits 0 for bus
+  core 0: no job runs; ready: -; waiting: waits 0 for bus
   core 1: holds 0 runs; ready: -; waiting: -
   held: bus by holds 0
 ";
@@ -177,7 +177,7 @@ record 6: recorded `waits 0 holds bus`, simulated `waits 0 waits for bus`
     let answer = taut(folder.path(), "replay run.taut");
     assert_eq!(answer.code, Some(1));
     assert!(
-        answer.out.contains("recorded `urgent 1 is released`, simulated `waits 0 goes on`"),
+        answer.out.contains("recorded `urgent 1 is released`, simulated `waits 0 resumes`"),
         "{}",
         answer.out
     );
@@ -203,7 +203,7 @@ fn not_all_can_be_compared() {
     records.retain(|record| record.at.as_ns() < BEGIN + 1_302_000 && record.kind != Kind::End);
     let answer = taut(recording(&records).path(), "replay");
     assert_eq!(answer.code, Some(0));
-    assert!(answer.out.contains("not recorded before the end: waits 0 goes on"), "{}", answer.out);
+    assert!(answer.out.contains("not recorded before the end: waits 0 resumes"), "{}", answer.out);
     assert!(answer.out.contains("the recording has no end"), "{}", answer.out);
     assert_eq!(json(&recording(&records), 0)["ended"], false);
 }

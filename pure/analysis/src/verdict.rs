@@ -82,14 +82,14 @@ impl fmt::Display for Assumption {
             Self::RateMonotonic => "a task is more urgent than one with a shorter period",
             Self::ServedInPeriod => "a server has no budget, or cannot use it up within its period",
             Self::PeriodicEvent => {
-                "an event is not periodic, and what it releases may come after what the next one releases"
+                "an event is not periodic, so the jobs that it releases may arrive after those of the next event"
             }
             Self::KnownActivity => "there is no such activity",
             Self::FewScenarios => "there are more scenarios than the limit allows",
             Self::PeriodicReader => "the reader of a state is not periodic, so a value may never be read",
             Self::OneJobAtATime => "a job may still run when the next one of its task arrives",
-            Self::Listed => "what is asked about is not in the list",
-            Self::TimeOrder => "a part is given as longer than the whole, or as lasting no time",
+            Self::Listed => "the requested entry is not in the list",
+            Self::TimeOrder => "a part is longer than the whole, or a time that divides is zero",
         })
     }
 }

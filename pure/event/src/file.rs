@@ -334,12 +334,12 @@ impl fmt::Display for Malformed {
             ),
             Self::Version(1) => write!(
                 f,
-                "recorded in format 1, which has no checksums, so that nothing of it can be relied on; this version reads \
+                "recorded in format 1, which has no checksums, so that damage cannot be detected; this version reads \
                  format {FORMAT}: record it again, or read it with the version that wrote it"
             ),
             Self::Version(v) => write!(f, "recorded in format {v}; this version reads format {FORMAT}"),
             Self::Truncated => f.write_str("the file ends inside its head; record it again with `taut run`"),
-            Self::Damaged => f.write_str("the head is damaged: its checksum is another one"),
+            Self::Damaged => f.write_str("the head is damaged: its checksum does not match"),
         }
     }
 }

@@ -54,10 +54,10 @@ impl fmt::Display for Damaged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the plan of this run is damaged: ")?;
         match self {
-            Self::NoCore(name) => write!(f, "`{name}` is on no core"),
+            Self::NoCore(name) => write!(f, "`{name}` has no core"),
             Self::Set(faults) => match faults.first() {
                 Some(fault) => write!(f, "{}", fault.what),
-                None => f.write_str("its tasks form no set"),
+                None => f.write_str("its tasks do not form a task set"),
             },
         }
     }

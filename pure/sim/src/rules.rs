@@ -59,7 +59,7 @@ impl fmt::Display for Fault {
             Self::Cores => f.write_str("there must be one rule per core"),
             Self::Resources => f.write_str("there must be one rule per resource"),
             Self::Suspends { core } => {
-                write!(f, "tasks of core {core} may be suspended, which its rule does not bear")
+                write!(f, "tasks of core {core} may be suspended, which its rule does not support")
             }
             Self::Limit { task } => write!(f, "task {task} cannot have that limit"),
             Self::TooMany => f.write_str("too many tasks or sections"),

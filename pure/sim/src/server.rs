@@ -88,7 +88,7 @@ impl fmt::Display for ServerFault {
             }
             Self::Requests => "requests must be in order, and take time",
             Self::Overflow => "times that do not fit in 64 bits",
-            Self::Misuse => "a rule refused what happened, which is a mistake of this crate",
+            Self::Misuse => "a rule refused an event, which is a defect of this crate",
         })
     }
 }

@@ -229,7 +229,7 @@ fn sections(value: Value<'_>, faults: &mut Faults<'_>) -> Option<Sections> {
         return faults.add(
             codes::MISPLACED_KEY,
             &span,
-            "how long sections are is not said once",
+            "the length of sections is not given exactly once",
             label,
             help,
         );

@@ -82,12 +82,12 @@ pub(crate) fn methods(
     table.finish(faults);
     let twice = methods.iter().enumerate().find(|(at, method)| methods[..*at].contains(method));
     if let Some((_, method)) = twice {
-        let message = format!("`{}` is asked for twice", method.name());
+        let message = format!("the file asks for `{}` twice", method.name());
         return faults.add(codes::DUPLICATE_NAME, &span, message, "twice in here", None);
     }
     if methods.is_empty() && faults.is_empty() {
         let help = Some("as in `msrp = true` or `heuristic = 5`".into());
-        return faults.add(codes::MISSING_KEY, &span, "nothing is asked of the systems", "no method", help);
+        return faults.add(codes::MISSING_KEY, &span, "the file asks for no method", "no method", help);
     }
     Some(methods)
 }
@@ -112,7 +112,7 @@ fn asked(key: &str, has_mechanisms: bool, value: Value<'_>, faults: &mut Faults<
     let asked = value.truth(faults)?;
     if asked && !has_mechanisms {
         let message = format!("`{key}` without a mechanism of that name");
-        let label = "asks for what [mechanisms] does not have";
+        let label = "[mechanisms] does not have it";
         return faults.add(codes::MISPLACED_KEY, &span, message, label, None);
     }
     Some(asked)

@@ -270,7 +270,7 @@ impl<'t> Value<'t> {
         };
         let values: Vec<(u64, u64)> = values.into_iter().collect::<Option<_>>()?;
         if values.iter().all(|(weight, _)| *weight == 0) {
-            let message = format!("`{}` has no value that could be drawn", key.escape_debug());
+            let message = format!("`{}` has no value to draw", key.escape_debug());
             return faults.add(codes::OUT_OF_RANGE, &span, message, "nothing to draw from", None);
         }
         Some(values)

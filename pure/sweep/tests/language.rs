@@ -62,11 +62,7 @@ fn each_fault_is_told_at_its_place() {
         ("\"sound\"", "\"fast\"", "6:13: TAUT0108: `equations` is not \"fast\""),
         ("generator = 1", "generator = 2", "3:13: TAUT0112: `generator` is out of range"),
         ("{ 1 = 50, 2 = 40, 3 = 10 }", "{ 0 = 1 }", "16:13: TAUT0112: no number of readers"),
-        (
-            "{ 1 = 50, 2 = 40, 3 = 10 }",
-            "{ 1 = 0 }",
-            "16:11: TAUT0112: `readers` has no value that could be drawn",
-        ),
+        ("{ 1 = 50, 2 = 40, 3 = 10 }", "{ 1 = 0 }", "16:11: TAUT0112: `readers` has no value to draw"),
         (
             "\"24B\" = 20, \"48B\" = 20 }  ",
             "\"24\" = 20 }  ",
@@ -75,14 +71,14 @@ fn each_fault_is_told_at_its_place() {
         (
             "share = [\"1%\", \"10%\"]",
             "",
-            "27:1: TAUT0113: how long sections are is not said once (as in share = [\"1%\", \"10%\"])",
+            "27:1: TAUT0113: the length of sections is not given exactly once (as in share = [\"1%\", \"10%\"])",
         ),
         (
             "mpcp = { time = \"2.5us\", bytes = \"4B\" }\n",
             "",
             "38:8: TAUT0113: `mpcp` without a mechanism of that name",
         ),
-        ("heuristic = 0", "heuristic = [2, 2]", "37:1: TAUT0301: `heuristic_2` is asked for twice"),
+        ("heuristic = 0", "heuristic = [2, 2]", "37:1: TAUT0301: the file asks for `heuristic_2` twice"),
         ("heuristic = 0", "heuristic = 17", "42:13: TAUT0112: `heuristic` is out of range"),
         (
             "index = \"1B\" }\ntccp",

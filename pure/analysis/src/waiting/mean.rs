@@ -51,8 +51,10 @@ pub enum NoMean {
 impl fmt::Display for NoMean {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Overload => "as much arrives as can be served, or more, so the queue grows for ever",
-            Self::Zero => "no time between arrivals, or no server",
+            Self::Overload => {
+                "requests arrive as fast as they can be served, or faster, so the queue grows for ever"
+            }
+            Self::Zero => "the time between arrivals is zero, or there is no server",
             Self::Servers => "too many servers",
         })
     }

@@ -130,20 +130,20 @@ pub const JOBS_MAX: u64 = 1 << 23;
 impl fmt::Display for FlowFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoTask { channel } => write!(f, "channel {channel} names a task that there is not"),
-            Self::Twice { channel } => write!(f, "channel {channel} has one task at two ends"),
+            Self::NoTask { channel } => write!(f, "channel {channel} names a task that does not exist"),
+            Self::Twice { channel } => write!(f, "channel {channel} has the same task at two ends"),
             Self::Queue { channel } => {
                 write!(
                     f,
-                    "channel {channel}: a queue needs one reader, room, and values that are sent and taken"
+                    "channel {channel}: a queue needs one reader, a capacity, and counts of values above zero"
                 )
             }
             Self::NoBuffer { channel } => write!(f, "channel {channel} has no buffer"),
             Self::Loop => f.write_str("tasks of equal priority read each other's values without a delay"),
             Self::Tasks => {
-                f.write_str("the simulation has another number of tasks than the channels were made for")
+                f.write_str("the channels were made for another number of tasks than the simulation has")
             }
-            Self::TooManyJobs => write!(f, "more than {JOBS_MAX} jobs may come"),
+            Self::TooManyJobs => write!(f, "more than {JOBS_MAX} jobs may arrive"),
             Self::Run(fault) => fault.fmt(f),
         }
     }

@@ -73,7 +73,7 @@ impl Names<'_> {
             Recorded::Release { .. } => format!("{job} is released"),
             Recorded::Start { .. } => format!("{job} starts"),
             Recorded::Preempt { .. } => format!("{job} is preempted"),
-            Recorded::Resume { .. } => format!("{job} goes on"),
+            Recorded::Resume { .. } => format!("{job} resumes"),
             Recorded::Locked { resource, .. } => format!("{job} holds {}", self.resource(resource.into())),
             Recorded::Granted { resource, .. } => {
                 format!("{job} is granted {}", self.resource(resource.into()))
@@ -90,7 +90,7 @@ impl Names<'_> {
             Recorded::Ceiling { resource, ceiling } => {
                 format!("{} has the ceiling {ceiling}", self.resource(resource.into()))
             }
-            Recorded::Looked { .. } => "the calendar is looked at".to_owned(),
+            Recorded::Looked { .. } => "the core checks its calendar".to_owned(),
             Recorded::Exhausted { .. } => format!("{job} has used up its budget"),
             // A replay compares none of these.
             Recorded::Begin { .. } | Recorded::End { .. } | Recorded::Miss { .. } => other,
@@ -114,7 +114,7 @@ impl Names<'_> {
             Kind::Drop => format!("{job} is dropped"),
             Kind::Start => format!("{job} starts"),
             Kind::Preempt => format!("{job} is preempted"),
-            Kind::Resume => format!("{job} goes on"),
+            Kind::Resume => format!("{job} resumes"),
             Kind::Suspend(resource) => format!("{job} waits for {}", self.resource(resource)),
             Kind::Spin(resource) => format!("{job} spins for {}", self.resource(resource)),
             Kind::Locked(resource) => format!("{job} holds {}", self.resource(resource)),
@@ -145,13 +145,13 @@ impl Difference {
                 let holder = holder.map_or_else(|| "another job".to_owned(), |holder| names.job(holder));
                 let (task, resource) =
                     (names.tasks.get(task).map_or("?", |name| name), names.resource(resource));
-                format!("{task} would use {resource} beside {holder}")
+                format!("{task} would use {resource} while {holder} holds it")
             }
             (_, Some(_)) => "no rule allows that".to_owned(),
             (Some(event), None) => names.event(event),
             (None, None) => match self.cores.get(self.core).and_then(|core| core.runs) {
-                Some(runs) => format!("{} just runs", names.job(runs)),
-                None => "nobody runs".to_owned(),
+                Some(runs) => format!("{} continues to run", names.job(runs)),
+                None => "no job runs".to_owned(),
             },
         }
     }

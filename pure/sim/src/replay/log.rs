@@ -53,7 +53,7 @@ impl fmt::Display for Flaw {
             Self::Resource(resource) => write!(f, "there is no resource {resource}"),
             Self::Core(core) => write!(f, "there is no core {core}"),
             Self::Undeclared(task, resource) => {
-                write!(f, "task {task} uses resource {resource}, which nothing says that it does")
+                write!(f, "task {task} uses resource {resource}, but the plan does not declare that")
             }
             Self::Time => f.write_str("later than any clock"),
             Self::Rules(fault) => fault.fmt(f),
