@@ -76,7 +76,8 @@ fn check_says_what_the_proof_rests_on() {
         denied.err
     );
     assert!(denied.err.contains("taut.toml:10:34"), "{}", denied.err);
-    let defaults = "costs of the machine are not stated: `release`, `context-switch`, `kernel-blocking`";
+    let defaults =
+        "the manifest does not state costs of the machine: `release`, `context-switch`, `kernel-blocking`";
     assert!(denied.err.contains(defaults), "{}", denied.err);
 
     // Everything that matters is stated. Tasks that lock nothing need no cost of a lock.

@@ -158,12 +158,12 @@ fn guesses_of_a_manifest() {
     let of = |draft: &Draft| shown(&taut_planner::guesses(&model(draft)));
     let measure = "let `taut bench --out machine.toml` measure them, and give that with `--overlay`";
     let task_guessed = "TAUT0224: the execution time of task `g1` is a guess\n  \
-                        tasks.g1.wcet.source: nobody measured it\n  \
+                        tasks.g1.wcet.source: not measured\n  \
                         = help: measure it, as `taut report` does in a run, and write `source = \"measured\"`\n";
     let defaults = |names: &str| {
         format!(
-            "TAUT0224: costs of the machine are not stated: {names}\n  \
-             platform.overheads: defaults stand for them, which are guesses\n  = help: {measure}\n"
+            "TAUT0224: the manifest does not state costs of the machine: {names}\n  \
+             platform.overheads: the plan uses defaults, which are guesses\n  = help: {measure}\n"
         )
     };
     let guessed = |names: &str| {

@@ -54,7 +54,7 @@ fn all_that_serve() {
     assert_eq!(
         why(&sharing([0, 0, 0]), &Overrides::default()),
         "map: writer -> near, far
-SRP: state of real-time tasks on one core, under a ceiling: who has it is preempted by nobody who wants it; one copy, held for 4.00 µs
+SRP: state of real-time tasks on one core, under a ceiling: no task that uses the state preempts its holder; one copy, held for 4.00 µs
 
   mechanism      bytes    writer    reader
   SRP             4096  +2.00 µs  +2.00 µs  taken
@@ -127,15 +127,15 @@ fn in_the_way_of_a_lock() {
         draft
     };
     let auto = of(|draft| draft.platform.executor = Executor::Auto);
-    let more = "all in all it would take 1017 KiB more, with what a lock needs besides its value";
+    let more = "it would need 1017 KiB more in total, with the memory of a lock besides its value";
     let native = of(|draft| draft.platform.executor = Executor::Native);
-    let linux = "Linux alone does not have it: `executor = \"native\"`";
+    let linux = "the native executor has no locks: `executor = \"native\"`";
     let guess = of(|draft| draft.platform.overheads.sources.lock = None);
     let guessed = "its cost would be a guess: `overheads.lock` is not stated";
     let late = of(|draft| task(draft, "near").deadline = time("700us"));
     let due = |at: &str| format!("`near` would take {at}, due in 700us");
     let long = of(|draft| draft.platform.overheads.copy = time("200us"));
-    let copying = "copying takes `writer` 800 µs, by `overheads.copy`, and it executes for 500us";
+    let copying = "by `overheads.copy`, `writer` needs 800 µs for copies, but it executes for 500us";
     for (draft, msrp, mpcp, shown) in [
         (auto, more.to_owned(), more.to_owned(), "would do; "),
         (native, linux.into(), linux.into(), ""),
@@ -317,7 +317,7 @@ fn pinned_locks_that_do_not_fit_together() {
             assert_eq!(locks.count(), if fits { 2 } else { 1 });
             let refused = "TAUT0411: MSRP does not fit channel `log`\n  channels.log.mechanism: with the locks of other \
                            channels its parties would copy for longer than they execute\n  \
-                           = help: write \"auto\", which chooses among what needs no lock\n";
+                           = help: write \"auto\", which chooses a mechanism without a lock\n";
             assert_eq!(shown(&planned.faults), if fits { "" } else { refused });
         }
     }

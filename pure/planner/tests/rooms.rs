@@ -89,7 +89,7 @@ fn later_deadlines() {
             "wcet at most 3.93ms, now 5ms".into(),
             "deadline at least 11.12ms, now 10ms".into(),
             format!("another's wcet `above`: at most 1.633ms, {margin}"),
-            "offsets were not looked at, which may allow more".into(),
+            "the search did not use offsets, which may allow more".into(),
         ]
     );
     // A job that does not run on ends within its period, so no later deadline is searched for.
@@ -243,7 +243,7 @@ fn what_delays() {
 /// Offsets are looked at if few jobs have phases; else the advice says that they were not.
 #[test]
 fn offsets() {
-    let says = "offsets were not looked at, which may allow more";
+    let says = "the search did not use offsets, which may allow more";
     for (period, reported) in [("10ms", false), ("130ms", true)] {
         let draft =
             bare(&[0], vec![periodic("a", "10ms", "5ms", "1ms"), periodic("b", period, "10ms", "1ms")]);

@@ -264,10 +264,10 @@ fn locks_in_words() {
         (channel.reason.clone(), channel.readers[0].way)
     };
     let words = |waits: &str| format!("pinned; state of real-time tasks {waits}; one copy, held for 1 ns");
-    let ceiling = words("on one core, under a ceiling: who has it is preempted by nobody who wants it");
+    let ceiling = words("on one core, under a ceiling: no task that uses the state preempts its holder");
     assert_eq!(said(Mechanism::Srp, 0), (ceiling, None));
-    assert_eq!(said(Mechanism::Msrp, 1), (words("on several cores: who waits for it spins"), None));
-    let suspended = words("on several cores: who waits for it is suspended");
+    assert_eq!(said(Mechanism::Msrp, 1), (words("on several cores: a waiting job spins"), None));
+    let suspended = words("on several cores: a waiting job is suspended");
     assert_eq!(said(Mechanism::Mpcp, 1), (suspended, Some(Way::Claims)));
 }
 

@@ -35,13 +35,17 @@ pub fn advise_task(model: &Model, name: &str) -> Option<String> {
     let Some(mut room) = Room::of(model, task) else { return Some(text) };
     let (heading, rows) = match (room.is_kept(), room.is_proven()) {
         (true, true) => ("room, each alone, with all deadlines and chains kept", grows(&mut room, now)),
-        (true, false) => ("room, each alone, with all kept that is kept now", grows(&mut room, now)),
+        (true, false) => (
+            "room, each alone, with all deadlines and chains kept that are kept \
+                           now",
+            grows(&mut room, now),
+        ),
         (false, _) => ("what would make it fit, each alone", fits(&mut room, &proof, model, task, now)),
     };
     let _ = writeln!(text, "\n{heading}");
     text += &lines(&rows);
     if room.is_hasty() {
-        text += "  offsets were not looked at, which may allow more\n";
+        text += "  the search did not use offsets, which may allow more\n";
     }
     Some(text)
 }

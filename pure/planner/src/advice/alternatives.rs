@@ -50,7 +50,7 @@ pub(crate) fn by_core(model: &Model, placements: &Placements<'_>, placement: usi
         Some(&i) => Row::fails(
             "limited preemption",
             format!(
-                "where in a job `{}` keeps the core is not said; it counts as blocking",
+                "the manifest does not say where in a job `{}` keeps the core; it counts as blocking",
                 placements.placements[i].name
             ),
         ),
@@ -79,7 +79,7 @@ fn responses(model: &Model, placements: &Placements<'_>, placement: usize, core:
             format!("used, says no: R is at least {}", past_deadline(past))
         }
         Ok(Verdict::NotShown(Why::Steps(n))) => format!("no answer: given up after {n} steps"),
-        Ok(Verdict::NotShown(Why::Rate)) => "no bound: more is asked for than there is".to_owned(),
+        Ok(Verdict::NotShown(Why::Rate)) => "no bound: the demand exceeds the core's time".to_owned(),
         Ok(Verdict::NotApplicable(assumption)) => format!("does not apply: {assumption}"),
         Err(overflow) => format!("no answer: {overflow}"),
     };

@@ -65,14 +65,16 @@ impl Shared {
                 let late = bounds.tasks.iter().position(|task| task.status == Status::Passes)?;
                 let name = placements.placements[late].name;
                 Some(format!(
-                    "it is not late itself: its bound rests on `{name}`, which is; see `taut explain --task {name}`"
+                    "it is not late itself: its bound depends on `{name}`, which is late; see `taut explain --task \
+                     {name}`"
                 ))
             }
             Answer::Short(core, _) if *core != placements.placements[placement].core => {
                 let cpu = model.platform().cores[*core];
                 let name = placements.placements[*placements.cores[*core].members.first()?].name;
                 Some(format!(
-                    "core {cpu} asks for too much first, and no other is looked at; see `taut explain --task {name}`"
+                    "core {cpu} is the first whose demand is too high, and the test stops there; see `taut explain \
+                     --task {name}`"
                 ))
             }
             _ => None,

@@ -164,7 +164,7 @@ pub(crate) fn unsaid(model: &Model, bounds: &ResponseBounds, faults: &mut Vec<Fa
     };
     faults.push(
         Fault::error(codes::NOT_SHOWN, message, place, "no test gives a bound")
-            .help("shorten executions, or give more time"),
+            .help("shorten executions, or allow longer deadlines"),
     );
 }
 

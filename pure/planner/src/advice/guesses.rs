@@ -15,7 +15,7 @@ pub fn guesses(model: &Model) -> Vec<Fault> {
             let message = format!("the execution time of task `{}` is a guess", task.name);
             let place = Place::value(format!("tasks.{}.wcet.source", task.name));
             let help = "measure it, as `taut report` does in a run, and write `source = \"measured\"`";
-            faults.push(Fault::error(codes::GUESSED, message, place, "nobody measured it").help(help));
+            faults.push(Fault::error(codes::GUESSED, message, place, "not measured").help(help));
         }
     }
     if model.real_time().next().is_none() {
@@ -29,10 +29,10 @@ pub fn guesses(model: &Model) -> Vec<Fault> {
     let bench = "let `taut bench --out machine.toml` measure them, and give that with `--overlay`";
     let (defaults, guessed) = (names(None), names(Some(Evidence::Guess)));
     if !defaults.is_empty() {
-        let message = format!("costs of the machine are not stated: {defaults}");
+        let message = format!("the manifest does not state costs of the machine: {defaults}");
         let place = Place::key("platform.overheads");
         faults.push(
-            Fault::error(codes::GUESSED, message, place, "defaults stand for them, which are guesses")
+            Fault::error(codes::GUESSED, message, place, "the plan uses defaults, which are guesses")
                 .help(bench),
         );
     }

@@ -110,11 +110,11 @@ impl Shared {
         }
         for analysis in &ANALYSES {
             if matches!(self.answer, Answer::Refused) {
-                rows.push(Row::fails(analysis.name, "resources of several cores do not fit, as is said"));
+                rows.push(Row::fails(analysis.name, "resources of several cores do not fit, as reported"));
                 continue;
             }
             if analysis.suspends && keeps {
-                let why = "a `non-preemptive` stretch would delay those who hold a resource";
+                let why = "a `non-preemptive` stretch would delay holders of a resource";
                 rows.push(Row::fails(analysis.name, why));
                 continue;
             }
@@ -159,7 +159,7 @@ impl Shared {
                         None => tried.to_owned(),
                     }
                 }
-                Ok(Verdict::NotShown(Why::Rate)) => "no bound: more is asked for than there is".to_owned(),
+                Ok(Verdict::NotShown(Why::Rate)) => "no bound: the demand exceeds the core's time".to_owned(),
                 Ok(Verdict::NotShown(Why::Steps(n))) => format!("no answer: given up after {n} steps"),
                 Ok(Verdict::NotApplicable(assumption)) => format!("does not apply: {assumption}"),
                 Err(overflow) => format!("no answer: {overflow}"),
@@ -194,7 +194,7 @@ impl Shared {
                 }
             }
             Answer::Kept(Err(why), _) => format!("no answer: {why}"),
-            _ => "not asked: some deadline is not shown to be kept".to_owned(),
+            _ => "not run: some deadline is not shown to be kept".to_owned(),
         };
         rows.push(Row::new("EDF response times", times));
         let local = !any && !model.resources().is_empty();
@@ -259,14 +259,14 @@ impl Shared {
                     Some(window) => {
                         let asked = window.demand.checked_add(window.blocking).unwrap_or(window.demand);
                         let (asked, length) = (asked.rounded_above(window.length), window.length.rounded());
-                        format!("used, says no: on core {cpu}, {asked} are asked for in {length}")
+                        format!("used, says no: on core {cpu}, jobs demand {asked} in {length}")
                     }
-                    None => format!("used, says no: more is asked for on core {cpu} than there is"),
+                    None => format!("used, says no: the demand on core {cpu} exceeds its time"),
                 }
             }
             Answer::Nothing(why) => format!("no answer: {why}"),
             Answer::Servers(why) => format!("no answer: {why}"),
-            Answer::Refused => "no answer: resources of several cores do not fit, as is said".to_owned(),
+            Answer::Refused => "no answer: resources of several cores do not fit, as reported".to_owned(),
         }
     }
 }

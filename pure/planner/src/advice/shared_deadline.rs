@@ -96,7 +96,7 @@ impl Shared {
                 let part = part.rounded();
                 format!("{what} is the longest part, {part}: shorten what causes it, or move a task")
             }
-            _ => "its own execution is the longest part: shorten it, or give it more time".to_owned(),
+            _ => "its own execution is the longest part: shorten it, or allow a longer deadline".to_owned(),
         });
         faults.push(fault.note(format!("test: {}", self.test)).help(help));
     }
@@ -117,7 +117,7 @@ impl Shared {
             return self.too_much(model, placements, core, faults);
         };
         let (asked, length) = (window.demand.rounded_above(window.length), window.length.rounded());
-        let text = format!("{asked} are asked for in {length}");
+        let text = format!("jobs demand {asked} in {length}");
         let mut fault = Fault::error(codes::DEADLINE_MISSED, message, place, text);
         for &member in &placements.cores[core].members {
             let placement = &placements.placements[member];
@@ -137,7 +137,7 @@ impl Shared {
             Some(format!("for `{}`: {help}", longest.name))
         });
         let help = help.unwrap_or_else(|| {
-            "shorten executions or sections, or give more time to what is due first".into()
+            "shorten executions or sections, or allow longer deadlines for the jobs that are due first".into()
         });
         let test = format!("test: {}; overheads and the platform probe included", self.test);
         faults.push(fault.note(test).help(help));
@@ -153,7 +153,7 @@ impl Shared {
         let cpu = model.platform().cores[core];
         let message = format!("deadlines are not shown to be kept on core {cpu}");
         let place = Place::value(format!("platform.cores.{core}"));
-        let text = "more is asked for than it has, once times are rounded up";
+        let text = "the demand exceeds its time, once times are rounded up";
         let mut fault = Fault::error(codes::DEADLINE_MISSED, message, place, text);
         for &member in &placements.cores[core].members {
             let placement = &placements.placements[member];
@@ -163,7 +163,7 @@ impl Shared {
         faults.push(
             fault
                 .note(format!("test: {}; overheads and the platform probe included", self.test))
-                .note("the probe slows all that runs by its share, rounded up to a whole ns for each job and section")
+                .note("the probe slows each job and section by its share, rounded up to a whole ns")
                 .help("shorten executions, lengthen the shortest periods, or use another core"),
         );
     }
@@ -173,7 +173,7 @@ impl Shared {
 fn servers(model: &Model, placements: &Placements<'_>, placement: usize, beside: &str) -> Fault {
     let name = placements.placements[placement].name;
     let message =
-        format!("server `{name}` is not shown to get its budget beside what is not analysed with servers");
+        format!("server `{name}` is not shown to get its budget: the analysis of servers does not apply");
     let fault = Fault::error(codes::SERVER_LATE, message, Place::key(format!("servers.{name}")), beside);
     if model.platform().scheduler == SchedulingPolicy::Edf {
         return fault

@@ -110,7 +110,8 @@ fn refused(
             let reader = model.party_name(channel.readers[*reader]);
             Fault::error(codes::MECHANISM_MISFIT, message, at("mechanism"), text)
                 .also(at("to"), format!("{writes} writes can touch a read of `{reader}`"))
-                .note("a reader is safe by time if the writer does not come back to a buffer while its job may last")
+                .note("a reader is safe by time if the writer does not reuse a buffer before the end of the job that \
+                       reads it")
         }
         Misfit::Size => {
             let message = format!("{name} does not fit channel `{}`", channel.name);

@@ -276,7 +276,7 @@ impl Known<'_> {
         let name = self.name(&chain.path[step]);
         let message = format!("the latency of chain `{}` is not shown", chain.name);
         let place = Place::value(format!("chains.{at}.path.{step}"));
-        Fault::error(codes::CHAIN_TOO_SLOW, message, place, "nothing bounds how long a value waits")
+        Fault::error(codes::CHAIN_TOO_SLOW, message, place, "the wait of a value has no bound")
             .note(format!("the reader of `{name}` is released by another channel"))
             .help("make the reader periodic, or let this channel release it")
     }
@@ -287,7 +287,7 @@ fn not_shown(at: usize, chain: &Chain, asked: Asked, why: Result<Verdict<()>, Ov
     let place = Place::value(format!("chains.{at}.{}", asked.key));
     let why = match why {
         Ok(Verdict::NotApplicable(assumption)) => assumption.to_string(),
-        Ok(Verdict::NotShown(Why::Rate)) => "more is sent into a queue of it than is taken".into(),
+        Ok(Verdict::NotShown(Why::Rate)) => "a queue of it receives more values than its reader takes".into(),
         _ => Overflow.to_string(),
     };
     Fault::error(codes::CHAIN_TOO_SLOW, message, place, why)

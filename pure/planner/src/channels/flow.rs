@@ -43,9 +43,9 @@ impl Realisation {
         }
         let by = if channel.mechanism.is_some() { "pinned; " } else { "" };
         let waits = match mechanism {
-            Mechanism::Srp => "on one core, under a ceiling: who has it is preempted by nobody who wants it",
-            Mechanism::Msrp => "on several cores: who waits for it spins",
-            _ => "on several cores: who waits for it is suspended",
+            Mechanism::Srp => "on one core, under a ceiling: no task that uses the state preempts its holder",
+            Mechanism::Msrp => "on several cores: a waiting job spins",
+            _ => "on several cores: a waiting job is suspended",
         };
         let copying = model.payloads()[channel.payload]
             .size()
@@ -71,7 +71,7 @@ impl Realisation {
 }
 
 fn too_large(channel: &Channel) -> Fault {
-    let message = format!("no mechanism holds the state of channel `{}`", channel.name);
+    let message = format!("no mechanism can hold the state of channel `{}`", channel.name);
     let place = Place::key(format!("channels.{}", channel.name));
     Fault::error(codes::MEMORY_EXCEEDED, message, place, "its size does not fit in 64 bits")
         .help("divide its readers among several channels, or shrink its payload")
@@ -210,8 +210,8 @@ fn queued(
         (None, None) => {
             let twice = channel.takes_per_release.saturating_mul(2);
             realisation.capacity = twice.max(channel.sends_per_release).min(CAPACITY_MAX);
-            let nothing =
-                "nothing bounds how much waits, so it can be full: twice what its reader takes at once";
+            let nothing = "the number of waiting values has no bound, so the queue can be full: twice what its reader takes at \
+                 once";
             realisation.capacity_reason = Some(nothing.into());
         }
     }

@@ -126,7 +126,8 @@ fn refused(channel: &Channel, pinned: Mechanism, fit: &[Choice]) -> Fault {
     let others =
         fit.iter().map(|choice| format!(" or \"{}\" ({} bytes)", choice.mechanism.word(), choice.bytes));
     Fault::error(codes::MECHANISM_MISFIT, message, place, format!("needs more than {BUFFERS_MAX} buffers"))
-        .note("a buffer comes back to the writer after as many of its jobs as there are buffers, and may not be read then")
+        .note("the writer reuses a buffer after as many of its jobs as there are buffers, and no reader may read it \
+               then")
         .help(format!("write \"auto\"{}", others.collect::<String>()))
 }
 

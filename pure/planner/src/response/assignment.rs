@@ -93,7 +93,7 @@ fn place(model: &Model, placements: &mut [Placement<'_>]) -> Vec<Vec<usize>> {
         };
         let core = found.unwrap_or_else(|| {
             placements[i].core_reason =
-                Some("no core keeps all deadlines with it; the least loaded one".into());
+                Some("no core keeps all deadlines with this task; the least loaded core".into());
             let load = |&core: &usize| (taken(model, placements, &members[core], i), loads[core]);
             (0..members.len()).min_by_key(load).unwrap_or(0)
         });

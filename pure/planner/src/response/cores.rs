@@ -22,7 +22,7 @@ pub(crate) fn report(model: &Model, placements: &Placements<'_>, faults: &mut Ve
             let message = format!("core {cpu} has no priority left for all of its tasks");
             faults.push(
                 Fault::error(codes::CORE_FULL, message, place(), "too many tasks")
-                    .note("priorities are given out from 1 to 98, around those that the manifest fixes")
+                    .note("the plan assigns priorities from 1 to 98, except those that the manifest fixes")
                     .help("let more of them be \"auto\", or use another core"),
             );
         }

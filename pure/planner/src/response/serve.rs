@@ -108,7 +108,12 @@ pub(crate) fn response(
                     let bound = past.rounded_above(task.deadline);
                     (format!("{} passed: the bound is at least {bound}", task.deadline), Some(past))
                 }
-                Ok((Verdict::NotShown(Why::Rate), ..)) => ("more comes than its server serves".into(), None),
+                Ok((Verdict::NotShown(Why::Rate), ..)) => (
+                    "requests arrive faster than the server serves \
+                                                            them"
+                        .into(),
+                    None,
+                ),
                 Ok((Verdict::NotApplicable(assumption), ..)) => (assumption.to_string(), None),
                 Ok((Verdict::NotShown(Why::Steps(n)), ..)) => (format!("given up after {n} steps"), None),
                 Ok(_) => ("no bound".into(), None),
@@ -186,6 +191,6 @@ pub(crate) fn deadline(
             .also(Place::value(format!("tasks.{name}.wcet.value")), format!("takes up to {}", cost.rounded()))
             .also(budget, format!("{} every {}", server.budget(), server.period()))
             .note(format!("test: {}", found.test))
-            .help("give the server more often what a job needs: a larger budget, or a shorter period"),
+            .help("give the server a larger budget, or a shorter period"),
     );
 }

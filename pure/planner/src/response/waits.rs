@@ -137,9 +137,15 @@ pub(crate) fn order(model: &Model, placements: &Placements<'_>, faults: &mut Vec
         faults.push(
             Fault::error(codes::FLOW_ORDER, message, at(to), format!("priority {}", reader.priority))
                 .also(at(from), format!("priority {}", writer.priority))
-                .also(Place::value(format!("channels.{channel}.flow")), "the reader waits for the value of the same \
-                                            instant")
-                .help(format!("leave more priorities to the plan, or let it read what was written an instant before: `delayed = [\"{to}\"]`")),
+                .also(
+                    Place::value(format!("channels.{channel}.flow")),
+                    "the reader waits for the value of the same \
+                                            instant",
+                )
+                .help(format!(
+                    "leave more priorities to the plan, or let the reader have the value of the previous \
+                               instant: `delayed = [\"{to}\"]`"
+                )),
         );
     }
 }

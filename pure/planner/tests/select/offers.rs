@@ -41,7 +41,8 @@ fn what_is_wrong_with_a_problem() {
     assert_eq!(timed(0, vec![1]), Ok(()));
     assert_eq!(timed(beyond, vec![1]), Err(ProblemFault::Object(0)));
     assert_eq!(timed(0, vec![1, beyond]), Err(ProblemFault::Object(0)));
-    let reported = "object 0 has no offer, too many, or refers to what is not there";
+    let reported =
+        "object 0 has no offer, too many offers, or refers to a task or resource that does not exist";
     assert_eq!(ProblemFault::Object(0).to_string(), reported);
     assert_eq!(ProblemFault::Overflow.to_string(), "times that do not fit in 64 bits");
 }

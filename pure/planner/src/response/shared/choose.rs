@@ -90,10 +90,10 @@ pub(crate) fn fit(
         } else {
             let first = &mut firsts[usize::from(!local)];
             let (several, note) = match local {
-                true => ("one core", "ceilings and deadline floors do not know of each other"),
+                true => ("one core", "no rule combines ceilings and deadline floors on a core"),
                 false => (
                     "several cores",
-                    "no analysis here bounds how holders of the one delay holders of the other",
+                    "no analysis here bounds the delay of holders under one protocol by holders under the other",
                 ),
             };
             // Spinning and suspending are analysed beside one another, under fixed priority.

@@ -84,8 +84,13 @@ impl Shared {
             let protocol = locking[at];
             let reason = match (resource.protocol, model.protocol(at), global[at], edf) {
                 (Some(_), ..) => "as the manifest says",
-                (None, Some(_), ..) => "users on several cores: taken with what the states got, all together",
-                (None, None, false, true) if floors => "a floor, as others have in this manifest",
+                (None, Some(_), ..) => {
+                    "users on several cores: chosen together with the mechanisms of the states"
+                }
+                (None, None, false, true) if floors => {
+                    "a deadline floor, because other resources of this manifest \
+                                                        have one"
+                }
                 (None, None, false, _) => "all of its users are on one core: a ceiling is enough",
                 (None, None, true, true) => "users on several cores, under EDF: spinning",
                 (None, None, true, false) if protocol == LockingProtocol::Msrp => {

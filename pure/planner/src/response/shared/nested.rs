@@ -65,9 +65,10 @@ impl Walk<'_, '_> {
         self.faults.push(
             fault
                 .note(
-                    "who waits for another core and holds something makes others wait, without a bound here",
+                    "a job that waits for another core while it holds a resource delays other jobs, and this analysis \
+                     has no bound for that",
                 )
-                .help("give the one back first, or let the users of both be on one core"),
+                .help("release the first resource before, or place the users of both on one core"),
         );
     }
 }

@@ -106,7 +106,7 @@ pub(crate) fn decide(open: Model, aim: Aim, faults: &mut Vec<Fault>) -> Decided 
     }
     let model = open.decided(&decisions).unwrap_or_else(|| {
         let place = Place::value("platform.overheads.copy");
-        let message = "what copies of states take is not shown";
+        let message = "the time for copies of states has no bound";
         faults.push(Fault::error(codes::NOT_SHOWN, message, place, COPIES_OVERFLOW));
         open.clone()
     });

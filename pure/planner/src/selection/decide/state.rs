@@ -97,13 +97,15 @@ pub(super) fn unlockable(model: &Model, id: ChannelId) -> Option<String> {
     for (party, count) in [writes].into_iter().chain(reads) {
         let name = model.party_name(party);
         let Some(task) = real_time(model, party) else {
-            return Some(format!("`{name}` is not real-time, and a lock is waited for"));
+            return Some(format!("`{name}` is not real-time, and the other parties would wait for it"));
         };
         if task.server.is_some() {
-            return Some(format!("`{name}` runs in a server, where nothing is locked"));
+            return Some(format!("`{name}` runs in a server, where a job may not lock"));
         }
         if !task.segments.is_empty() {
-            return Some(format!("`{name}` says the order of its segments, and not where in it this is"));
+            return Some(format!(
+                "`{name}` gives the order of its segments, but not the place of this access"
+            ));
         }
         let held = task.sections.iter().try_fold(Duration::ZERO, |sum, section| {
             sum.checked_add(section.longest.checked_mul(section.count.into())?)
@@ -113,7 +115,7 @@ pub(super) fn unlockable(model: &Model, id: ChannelId) -> Option<String> {
         if inside.is_none_or(|inside| inside > task.wcet.value) {
             let copying = copying.map_or_else(|| "no number of ns".to_owned(), Duration::rounded);
             return Some(format!(
-                "copying takes `{name}` {copying}, by `overheads.copy`, and it executes for {}",
+                "by `overheads.copy`, `{name}` needs {copying} for copies, but it executes for {}",
                 task.wcet.value
             ));
         }
@@ -136,5 +138,5 @@ pub(super) fn refused(model: &Model, id: ChannelId, why: &str) -> Fault {
     let message = format!("{name} does not fit channel `{}`", channel.name);
     let place = Place::value(format!("channels.{}.mechanism", channel.name));
     Fault::error(codes::MECHANISM_MISFIT, message, place, why.to_owned())
-        .help("write \"auto\", which chooses among what needs no lock")
+        .help("write \"auto\", which chooses a mechanism without a lock")
 }

@@ -55,7 +55,7 @@ fn guess(model: &Model, id: ChannelId, mechanism: Mechanism) -> Option<String> {
         return None;
     }
     if model.platform().executor == Executor::Native {
-        return Some("Linux alone does not have it: `executor = \"native\"`".to_owned());
+        return Some("the native executor has no locks: `executor = \"native\"`".to_owned());
     }
     (model.platform().overheads.sources.lock.is_none())
         .then(|| "its cost would be a guess: `overheads.lock` is not stated".to_owned())
@@ -117,7 +117,7 @@ fn dearer((bytes, mine): (u64, u64), with: &Measure, now: impl Fn() -> Measure) 
         return None;
     }
     let more = with.bytes.checked_sub(now().bytes).filter(|more| *more > 0)?.div_ceil(1 << 10);
-    Some(format!("all in all it would take {more} KiB more, with what a lock needs besides its value"))
+    Some(format!("it would need {more} KiB more in total, with the memory of a lock besides its value"))
 }
 
 /// Of a lock, the overhead of acquiring and releasing it; of other mechanisms, the copies after the first.

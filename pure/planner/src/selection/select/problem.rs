@@ -101,7 +101,11 @@ impl fmt::Display for ProblemFault {
         match self {
             Self::NotApplicable(assumption) => write!(f, "the analysis does not apply: {assumption}"),
             Self::Object(at) => {
-                write!(f, "object {at} has no offer, too many, or refers to what is not there")
+                write!(
+                    f,
+                    "object {at} has no offer, too many offers, or refers to a task or resource that does not \
+                           exist"
+                )
             }
             Self::Overflow => f.write_str("times that do not fit in 64 bits"),
         }
