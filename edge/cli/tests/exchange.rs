@@ -135,10 +135,10 @@ fn import_of_anything() {
         assert_eq!(import(dressed.as_bytes(), more).1, plain, "{more:?}");
     }
     for (bytes, more, message) in [
-        (&b""[..], &[][..], "standard input: nothing is in it"),
+        (&b""[..], &[][..], "standard input: it is empty"),
         (b"\xff\xfe<\0", &[], "standard input is UTF-16, not UTF-8 text: convert it"),
         (b"<a>\n\xe9</a>", &[], "standard input is not UTF-8 text: byte 4, in line 2"),
-        (b"<simulation/>", &[], "it looks like SimSo's, which is written and not read"),
+        (b"<simulation/>", &[], "it looks like SimSo's, which taut writes but does not read"),
         (b"<cheddar/>", &["--from", "mast"], "it looks like Cheddar, not MAST: `--from cheddar`"),
         (b"<cheddar/>", &["--unit", "0s"], "--unit 0s"),
         (b"<cheddar>", &[], "standard input:1:1: not XML"),

@@ -25,7 +25,7 @@ pub(crate) fn guess(text: &str) -> Option<Source> {
 pub(crate) fn of(text: &str, wished: Option<Source>) -> Result<Source, Unreadable> {
     let whole = |why: String| Err(Unreadable { at: None, why });
     if text.trim().is_empty() {
-        return whole("nothing is in it".into());
+        return whole("it is empty".into());
     }
     match (wished, guess(text)) {
         (Some(wished), Some(found)) if wished != found => {
@@ -37,8 +37,8 @@ pub(crate) fn of(text: &str, wished: Option<Source>) -> Result<Source, Unreadabl
             let names: Vec<_> = Source::ALL.iter().map(|(name, _)| *name).collect();
             let names = names.join(", ");
             match other(text) {
-                Some(other) => whole(format!("it looks like {other}; read are {names}")),
-                None => whole(format!("in none of the languages that are read: {names}")),
+                Some(other) => whole(format!("it looks like {other}; taut reads {names}")),
+                None => whole(format!("in none of the formats that taut reads: {names}")),
             }
         }
     }
@@ -51,16 +51,18 @@ fn other(text: &str) -> Option<&'static str> {
         start.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
     };
     match xml::root(text) {
-        Some("simulation") => return Some("SimSo's, which is written and not read"),
-        Some("REAL_TIME_SITUATION") => return Some("results of MAST: its model is what is read"),
+        Some("simulation") => return Some("SimSo's, which taut writes but does not read"),
+        Some("REAL_TIME_SITUATION") => return Some("results of MAST: taut reads its model"),
         Some("XMI" | "MAST_Model" | "Model") if text.contains("mast2") => {
-            return Some("MAST 2, which is not read: have it written in the form of MAST 1");
+            return Some("MAST 2, which taut does not read: write it in the form of MAST 1");
         }
         _ => {}
     }
     match () {
-        () if begins("real_time_situation") => Some("results of MAST: its model is what is read"),
-        () if begins("{") && text.contains("\"tasks\"") => Some("rt-app's, which is written and not read"),
+        () if begins("real_time_situation") => Some("results of MAST: taut reads its model"),
+        () if begins("{") && text.contains("\"tasks\"") => {
+            Some("rt-app's, which taut writes but does not read")
+        }
         () if text.lines().any(|line| line.trim_end() == "manifest = 1") => {
             Some("a manifest of taut, which needs no import")
         }
@@ -76,17 +78,17 @@ mod tests {
     #[test]
     fn what_else_it_may_be() {
         for (text, why) in [
-            ("", "nothing is in it"),
-            (" \n", "nothing is in it"),
+            ("", "it is empty"),
+            (" \n", "it is empty"),
             (
                 "<?xml version=\"1.0\"?><simulation/>",
-                "it looks like SimSo's, which is written and not read; read are",
+                "it looks like SimSo's, which taut writes but does not read; taut reads",
             ),
-            ("{ \"tasks\": {} }", "it looks like rt-app's, which is written"),
+            ("{ \"tasks\": {} }", "it looks like rt-app's, which taut writes"),
             ("Real_Time_Situation (", "it looks like results of MAST"),
             ("# mine\nmanifest = 1\n", "it looks like a manifest of taut, which needs no import"),
-            ("<xmi:XMI xmlns:mast2=\"x\"/>", "it looks like MAST 2, which is not read"),
-            ("<html/>", "in none of the languages that are read: cheddar, schedcat, amalthea, mast, rtdroid"),
+            ("<xmi:XMI xmlns:mast2=\"x\"/>", "it looks like MAST 2, which taut does not read"),
+            ("<html/>", "in none of the formats that taut reads: cheddar, schedcat, amalthea, mast, rtdroid"),
         ] {
             let found = of(text, None).unwrap_err().why;
             assert!(found.starts_with(why), "{text}: {found}");

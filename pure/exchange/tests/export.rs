@@ -65,9 +65,9 @@ fn lost(exported: &Exported) -> Vec<String> {
 }
 
 const ALWAYS: [&str; 3] = [
-    "tasks.skin: it promises nothing, and is left out",
+    "tasks.skin: it has no deadline, and is left out",
     "channels.touch: data are left out",
-    "platform.overheads.kernel-blocking: what the kernel delays is left out",
+    "platform.overheads.kernel-blocking: delays by the kernel are left out",
 ];
 
 /// The losses beyond those that every language reports.

@@ -143,13 +143,13 @@ fn circles() {
         1,
     );
     let lost = said(&calls).unwrap().join("\n");
-    assert!(lost.contains("`Read_Wheels` calls itself; that is left out"), "{lost}");
+    assert!(lost.contains("`Read_Wheels` calls itself; the call is left out"), "{lost}");
     let trigger = drive.replace(
         "stimuli=\"every_10ms?type=PeriodicStimulus\"",
         "stimuli=\"wheels_read?type=InterProcessStimulus\"",
     );
     let lost = said(&trigger).unwrap().join("\n");
-    assert!(lost.contains("is triggered by nobody who comes at a known rate"), "{lost}");
+    assert!(lost.contains("is triggered by no task with a known rate"), "{lost}");
 }
 
 /// More consecutive tasks than a chain is written for.
@@ -178,7 +178,7 @@ fn rows() {
     );
     let lost = said(&text).unwrap().join("\n");
     assert!(
-        lost.contains("that `task101` waits for `task100` is left out: too many wait in a row"),
+        lost.contains("the wait of `task101` for `task100` is left out: too many wait in a row"),
         "{lost}"
     );
     assert!(lost.contains("`task99` is released by `task98`"), "{lost}");

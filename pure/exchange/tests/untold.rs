@@ -64,7 +64,7 @@ const WHOLE: [(&str, &str, &str); 15] = [
     (
         "drive.amxmi",
         "<items xsi:type=\"am:WaitEvent\"",
-        "that it waits for an event is left out: it may end later than is found",
+        "its wait for an event is left out: it may complete later than the analysis finds",
     ),
     ("flight.xmlv3", "<aperiodic_task", "is of type APERIODIC_TYPE: it is left out"),
     ("lift.xmlv3", "<aperiodic_task", "is of type APERIODIC_TYPE: it is left out"),

@@ -101,7 +101,7 @@ const KNOWN: Known = Known {
     dull: &[("schemaLocation", &[])],
     why: &[
         (&["activity", "label"], "no task runs it"),
-        (&["total"], "the plan sums up memory by itself"),
+        (&["total"], "the plan adds up the memory"),
         (&["persistent", "release"], "what has a scope of this kind here is another component"),
         (
             &["validation", "drop", "implementation", "concurrentCount", "realtime"],
@@ -184,7 +184,10 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
                 }
             }
             if own.len() > 1 {
-                self.lose(filter, "which task of the service uses it is not told: the first is written");
+                self.lose(
+                    filter,
+                    "the file does not say which task of the service uses it: the first is written",
+                );
             }
         }
     }
@@ -291,7 +294,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
             let task = &self.sketch.tasks[at];
             if matches!(task.arrival, Arrival::Sporadic(None)) {
                 let (place, name) = (task.at, shown(&task.named.name));
-                self.sketch.lose(place, format!("receiver `{name}`: nobody periodic sends to it"));
+                self.sketch.lose(place, format!("receiver `{name}`: no periodic task sends to it"));
             }
         }
     }

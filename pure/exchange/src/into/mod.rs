@@ -55,20 +55,26 @@ impl<'m> Export<'m> {
             let name = &task.name;
             match &task.class {
                 Class::BestEffort(_) => {
-                    export.lose(format!("tasks.{name}"), "it promises nothing, and is left out");
+                    export.lose(format!("tasks.{name}"), "it has no deadline, and is left out");
                 }
                 Class::RealTime(task) => {
                     if task.server.is_some() {
-                        export.lose(format!("tasks.{name}"), "it runs in a server, which stands for it");
+                        export.lose(
+                            format!("tasks.{name}"),
+                            "it runs in a server, which is written in its place",
+                        );
                     } else if !task.non_preemptive.is_zero() {
-                        let what = "that it keeps its core is left out";
+                        let what = "its non-preemptive stretch is left out";
                         export.lose(format!("tasks.{name}.non-preemptive"), what);
                     }
                 }
             }
         }
         for server in model.servers() {
-            export.lose(format!("servers.{}", server.name), "it is a task that uses up its budget");
+            export.lose(
+                format!("servers.{}", server.name),
+                "it is written as a task that uses all of its budget",
+            );
         }
         for channel in model.channels() {
             export.lose(format!("channels.{}", channel.name), "data are left out");
@@ -90,8 +96,8 @@ impl<'m> Export<'m> {
                 overheads.context_switch,
                 "context switches are in execution times, two a job",
             ),
-            ("kernel-blocking", overheads.kernel_blocking, "what the kernel delays is left out"),
-            ("lock", overheads.lock, "what locking costs is left out"),
+            ("kernel-blocking", overheads.kernel_blocking, "delays by the kernel are left out"),
+            ("lock", overheads.lock, "the cost of locking is left out"),
         ] {
             if !time.is_zero() {
                 export.lose(format!("platform.overheads.{key}"), what);

@@ -21,8 +21,8 @@ const CORES_MAX: usize = 1_000;
 
 /// This is reported because in other models, a task released at the completion of another one inherits that task's
 /// jitter.
-const RELEASED: &str =
-    "who is released by another task is so a period after the last time, or later: the runtime sees to it";
+const RELEASED: &str = "a task that another task releases is released a period after its previous release, or later: the runtime \
+     enforces it";
 
 /// Changes a sketch into one that a manifest can hold.
 pub(crate) fn settle(sketch: &mut Sketch) -> Result<(), Unreadable> {

@@ -21,16 +21,17 @@ fn amalthea() {
     assert!(imported.manifest.contains(channel), "{}", imported.manifest);
     let expected = [
         RELEASED,
-        "21:9: task `Map`: that it waits for an event is left out: it may end later than is found",
-        "34:58: `lowerBound` of `value` is left out (900000): a bound rests on the most",
-        "34:99: `average` of `value` is left out (1.0E6): a bound rests on the most",
+        "21:9: task `Map`: its wait for an event is left out: it may complete later than the analysis finds",
+        "34:58: `lowerBound` of `value` is left out (900000): a bound needs the upper limit",
+        "34:99: `average` of `value` is left out (1.0E6): a bound needs the upper limit",
         "63:5: label `odometer` has 3 writers: it is a resource, whose sections are guessed to last 1us",
         "66:5: label `torque` is left out: it is its task's own",
         "69:5: label `terrain` is left out: its 3145728 bytes are more than the 1048576 that a value can have",
         "76:17: `name` of `structures` is left out (board): nothing refers to it by its name",
         "79:7: processing unit `Picture` is a GPU: it is left out",
         "96:52: `name` of `requirements` is left out (Control_in_time): nothing refers to it by its name",
-        "103:44: `scheduler` of `taskAllocation` is left out (Os?type=TaskScheduler): the task says by itself on which core it is; and 3 more like it, up to 118:44",
+        "103:44: `scheduler` of `taskAllocation` is left out (Os?type=TaskScheduler): each task states its core; and \
+         3 more like it, up to 118:44",
     ];
     assert_eq!(lost(&imported), expected);
 }

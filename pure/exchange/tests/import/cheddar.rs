@@ -48,14 +48,14 @@ fn cheddar_dependencies() {
     let expected = [
         "its times have no unit: 1 is taken as 1ms; `--unit` says otherwise",
         RELEASED,
-        "24:3: processor `lift_cpu` has 2 cores: a task of it keeps to one",
+        "24:3: processor `lift_cpu` has 2 cores: each of its tasks stays on one",
         "105:3: task `display` is on no core of its own: the plan chooses",
         "136:3: task `visitor` is of type APERIODIC_TYPE: it is left out",
         "156:4: `queueing_system_type` of `buffer` is left out (QS_PP1): the plan finds how long a queue is",
         "164:3: `journal` is written faster than it is read, or has several readers: its newest value is carried",
-        "170:3: `decide` is released by `read_buttons`: its deadline is one of both",
-        "175:3: `move` is released by `decide`: its deadline is one of both",
-        "180:3: that `watch` waits for `log` is left out: they do not start together",
+        "170:3: `read_buttons` releases `decide`: the deadline is one of both",
+        "175:3: `decide` releases `move`: the deadline is one of both",
+        "180:3: the wait of `watch` for `log` is left out: they do not start together",
         "227:3: a dependency of type TIME_TRIGGERED_COMMUNICATION_DEPENDENCY is left out",
     ];
     assert_eq!(lost(&imported), expected);

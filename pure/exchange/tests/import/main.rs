@@ -23,8 +23,8 @@ const SAMPLES: [(Source, &str); 8] = [
     (Source::Cheddar, include_str!("../../samples/lift.xmlv3")),
 ];
 
-const RELEASED: &str =
-    "who is released by another task is so a period after the last time, or later: the runtime sees to it";
+const RELEASED: &str = "a task that another task releases is released a period after its previous release, or later: the runtime \
+     enforces it";
 
 fn load(manifest: &str) -> Model {
     let source = taut_manifest::Source { name: "taut.toml".into(), text: manifest.into() };
@@ -151,7 +151,7 @@ fn rtdroid_sizes_and_attributes() {
     for what in [
         "4:16: `label` of `application` is left out (Listen): no task runs it",
         "6:7: `priority` of `service` is left out (FIFO 70): what runs are tasks, which have their own",
-        "7:27: `total` of `scopeSizes` is left out (3M): the plan sums up memory by itself",
+        "7:27: `total` of `scopeSizes` is left out (3M): the plan adds up the memory",
         "7:54: `release` of `scopeSizes` is left out (2M): what has a scope of this kind here is another component",
         "11:22: `relative` of `startTime` is left out (true): every start is relative to that of the application",
         "16:22: `realtime` of `intent-filter` is left out (true): the plan chooses how a channel is made; and 2 more like it, up to 34:22",

@@ -62,12 +62,12 @@ const KNOWN: Known = Known {
     why: &[
         (
             &["average", "mean", "sd", "alpha", "beta", "pRemainPromille", "samplingType"],
-            "a bound rests on the most",
+            "a bound needs the upper limit",
         ),
-        (&["lowerBound"], "a bound rests on the most"),
+        (&["lowerBound"], "a bound needs the upper limit"),
         (&["name"], "nothing refers to it by its name"),
-        (&["scheduler"], "the task says by itself on which core it is"),
-        (&["structureType"], "cores are what is read of hardware"),
+        (&["scheduler"], "each task states its core"),
+        (&["structureType"], "taut reads only the cores of the hardware"),
     ],
 };
 
@@ -306,7 +306,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         let costs = cores.iter().map(|core| self.hardware.time(*core, ticks));
         let costs = costs.collect::<Option<Vec<_>>>();
         if costs.is_none() && !ticks.is_empty() {
-            self.lose_of(node, "has ticks of which it is not known how long they take");
+            self.lose_of(node, "has ticks whose length is unknown");
         }
         costs.and_then(|all| all.into_iter().max()).unwrap_or_default()
     }
@@ -354,7 +354,7 @@ impl<'a, 'i> Reader<'a, 'i, '_> {
         for (_, from, released) in left {
             let (at, name) = (self.sketch.tasks[released].at, shown(&self.sketch.tasks[released].named.name));
             let why = match from.len() {
-                1 => "by nobody who comes at a known rate".to_owned(),
+                1 => "by no task with a known rate".to_owned(),
                 count => format!("by {count} tasks"),
             };
             self.sketch.lose(at, format!("task `{name}` is triggered {why}: it is left out"));

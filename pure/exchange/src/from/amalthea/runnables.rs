@@ -157,12 +157,12 @@ impl<'a, 'i> Runnables<'a, 'i> {
             }
             "Group" => {}
             "WaitEvent" => {
-                let what = "that it waits for an event is left out: it may end later than is found";
+                let what = "its wait for an event is left out: it may complete later than the analysis finds";
                 body.lost.push((item, what.into()));
                 item.leave_out();
             }
             name @ ("Switch" | "ProbabilitySwitch" | "ModeSwitch") => {
-                body.lost.push((item, format!("of a {name}, all branches are counted")));
+                body.lost.push((item, format!("all branches of a {name} are counted")));
             }
             name => body.lost.push((item, format!("{} is left out", shown(name)))),
         }
@@ -173,7 +173,7 @@ impl<'a, 'i> Runnables<'a, 'i> {
         let name = target(item.attribute("runnable").unwrap_or_default());
         match self.all.get(name) {
             Some(_) if path.contains(&name) || path.len() >= 32 => {
-                body.lost.push((item, format!("`{}` calls itself; that is left out", shown(name))));
+                body.lost.push((item, format!("`{}` calls itself; the call is left out", shown(name))));
             }
             Some(runnable) => {
                 path.push(name);

@@ -91,7 +91,9 @@ impl Reader<'_> {
         let task = self.by_id.get(reference(node, &format!("{keys}_dependent_task")));
         let object = reference(node, &format!("{keys}_dependency_object"));
         let (Some(task), true) = (task, objects.contains_key(object)) else {
-            return self.sketch.lose(at, "a dependency of what is not carried over is left out");
+            return self
+                .sketch
+                .lose(at, "a dependency of a task or buffer that is not carried over is left out");
         };
         let users = users.entry(object.to_owned()).or_default();
         users.queue = keys != "black_board";
@@ -110,7 +112,7 @@ impl Reader<'_> {
         let found = self.by_id.get(task).zip(self.resources.get(resource));
         if !found.is_some_and(|(task, resource)| self.sketch.tasks[*task].uses().contains(resource)) {
             let what = format!(
-                "that `{}` uses the resource `{}` is left out: no critical section of it is carried over",
+                "the use by `{}` of the resource `{}` is left out: no critical section of it is carried over",
                 shown(task),
                 shown(resource)
             );
@@ -185,9 +187,9 @@ impl Reader<'_> {
                 let why = far.unwrap_or(if alone {
                     "they do not start together"
                 } else {
-                    "it waits for others, too"
+                    "it also waits for other tasks"
                 });
-                self.sketch.lose(at, format!("that `{second}` waits for `{first}` is left out: {why}"));
+                self.sketch.lose(at, format!("the wait of `{second}` for `{first}` is left out: {why}"));
                 continue;
             }
             let channel = self.sketch.channels.len();
@@ -195,7 +197,7 @@ impl Reader<'_> {
             let (from, to) = (Some(source), vec![sink]);
             self.sketch.channels.push(Channel { at: Some(at), named, queue: true, from, to, bytes: 1 });
             self.triggers.insert(sink, (source, channel));
-            self.sketch.lose(at, format!("`{second}` is released by `{first}`: its deadline is one of both"));
+            self.sketch.lose(at, format!("`{first}` releases `{second}`: the deadline is one of both"));
         }
         // This comes last, because the loop above compares how tasks arrive.
         for (sink, (source, channel)) in &self.triggers {

@@ -104,15 +104,15 @@ const KNOWN: Known = Known {
                 "heap_memory_size",
                 "cfg_relocatable",
             ],
-            "the plan sums up memory by itself",
+            "the plan adds up the memory",
         ),
         (&["energy_consumption"], "no bound depends on energy"),
         (&["isa"], "no bound depends on the kind of instructions: times are what the file says"),
-        (&["migration_type"], "a task keeps to its core"),
+        (&["migration_type"], "a task does not leave its core"),
         (&["quantum"], "no time slices are shared at a priority"),
         (&["speed"], "execution times are taken as those of the core"),
         (&["queueing_system_type"], "the plan finds how long a queue is"),
-        (&["priority_assignment", "priority"], "the plan finds ceilings by itself"),
+        (&["priority_assignment", "priority"], "the plan computes ceilings"),
         (
             &[
                 "access_memory_number",
@@ -271,8 +271,11 @@ impl<'t> Reader<'t> {
             }
         }
         if units.len() > 1 {
-            let what =
-                format!("processor `{}` has {} cores: a task of it keeps to one", shown(&name), units.len());
+            let what = format!(
+                "processor `{}` has {} cores: each of its tasks stays on one",
+                shown(&name),
+                units.len()
+            );
             self.sketch.lose(self.places.at(processor), what);
         }
         let reference = |unit: &Node<'_, '_>| unit.attribute("ref").unwrap_or_default().to_owned();
@@ -314,7 +317,7 @@ impl<'t> Reader<'t> {
         let all = self.spaces.get(text(node, "cpu_name")).map_or(&[][..], Vec::as_slice);
         if !(name.is_empty() || all.len() == 1 && all[0] == name) {
             let what = format!(
-                "that `{}` is in address space `{}` is left out",
+                "the address space of `{}`, `{}`, is left out",
                 shown(text(node, "name")),
                 shown(name)
             );

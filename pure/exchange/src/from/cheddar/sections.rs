@@ -42,8 +42,11 @@ impl Reader<'_> {
         if let Some(cpu) = child(node, "cpu_name") {
             let name = cpu.text().unwrap_or_default().trim();
             if !self.cores.keys().any(|(processor, _)| processor == name) {
-                let what =
-                    format!("a resource is on `{}`, which is no processor: its users tell", shown(name));
+                let what = format!(
+                    "a resource is on `{}`, which is not a processor: the cores of its users \
+                             decide",
+                    shown(name)
+                );
                 self.sketch.lose(self.places.at(cpu), what);
             }
         }
@@ -106,7 +109,9 @@ impl Reader<'_> {
         let name = shown(&self.sketch.tasks[task].named.name);
         self.sketch.lose(
             at,
-            format!("where the critical sections of task `{name}` stand is left out: they may be anywhere"),
+            format!(
+                "the places of the critical sections of task `{name}` are left out: they may be anywhere"
+            ),
         );
     }
 }

@@ -73,11 +73,11 @@ const KNOWN: Known = Known {
                 "avg_interarrival",
                 "distribution",
             ],
-            "a bound rests on the worst",
+            "a bound needs the worst case",
         ),
         (
             &["ceiling", "preassigned", "synchronization_parameters", "preemption_level"],
-            "the plan finds ceilings by itself",
+            "the plan computes ceilings",
         ),
         (
             &["max_priority", "min_priority", "max_interrupt_priority", "min_interrupt_priority"],
@@ -86,7 +86,7 @@ const KNOWN: Known = Known {
         (&["max_pending_replenishments"], "any number of replenishments may be pending"),
         (
             &["worst_isr_switch", "system_timer"],
-            "the overheads of the manifest stand for it, and have to be measured",
+            "the overheads of the manifest replace it, and have to be measured",
         ),
     ],
 };
@@ -177,10 +177,7 @@ impl Reader {
         for item in items.iter().rev() {
             let name = key(word(&item.entries, "name"));
             if !name.is_empty() && !seen.insert((item.kind.as_str(), name)) && item.kind != "transaction" {
-                self.lose(
-                    item,
-                    "another one has its name: which of them is meant where it is named is not told",
-                );
+                self.lose(item, "another one has the same name: a reference to the name is ambiguous");
             }
         }
     }
@@ -190,8 +187,8 @@ impl Reader {
         for item in items {
             let name = key(word(&item.entries, "name"));
             let what = match item.kind.as_str() {
-                "scheduling_server" if !self.used.contains(&name) => "nothing is done by it: it is left out",
-                "operation" if operations.is_idle(&name, &self.used) => "nobody does it: it is left out",
+                "scheduling_server" if !self.used.contains(&name) => "no activity uses it: it is left out",
+                "operation" if operations.is_idle(&name, &self.used) => "no activity uses it: it is left out",
                 _ => continue,
             };
             self.lose(item, what);

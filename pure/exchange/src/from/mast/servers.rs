@@ -144,7 +144,7 @@ impl Reader {
                 if let Some(found) = entry(parameters, "background_priority") {
                     let priority = shown(found.word());
                     let what = format!(
-                        "what it does without budget, at its background priority {priority}, is left out"
+                        "its execution without budget, at its background priority {priority}, is left out"
                     );
                     self.lose(item, &what);
                 }

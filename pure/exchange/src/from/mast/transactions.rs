@@ -95,7 +95,10 @@ impl Reader {
                 self.lose(item, "it has no deadline for all of it: its period is written");
             }
         } else {
-            self.lose(item, "its tasks have no deadlines of their own but those told: periods are written");
+            self.lose(
+                item,
+                "its tasks have no deadlines of their own but the reported ones: periods are written",
+            );
         }
         let left: Vec<_> = flow.requirements.into_values().flatten().collect();
         for requirement in left {
@@ -131,7 +134,7 @@ impl Reader {
             if !named.contains_key(&key(name)) {
                 let transaction = shown(word(&item.entries, "name"));
                 let what = format!(
-                    "transaction `{transaction}`: its event `{}` is left out: nothing brings it",
+                    "transaction `{transaction}`: its event `{}` is left out: no activity raises it",
                     shown(name)
                 );
                 self.sketch.lose(event.at, what);
@@ -198,7 +201,8 @@ impl Reader {
                     && is(word(handler, "referenced_event"), &flow.source.name) =>
             {
                 if let Start::After(_) = start {
-                    let what = "what follows an offset begins then, whether or not what is before it is done";
+                    let what = "the activity after an offset begins then, whether or not the activity before it is \
+                                complete";
                     self.lose(flow.item, what);
                 }
                 let later = self.time(handler, "delay_min_interval", false);
@@ -225,7 +229,7 @@ impl Reader {
     ) -> Option<(Server, Job)> {
         let name = word(handler, "activity_server");
         let Some(server) = self.servers.get(&key(name)).cloned() else {
-            self.lose(flow.item, &format!("there is no server `{}`: what it does is left out", shown(name)));
+            self.lose(flow.item, &format!("there is no server `{}`: its activity is left out", shown(name)));
             return None;
         };
         let name = word(handler, "activity_operation");
@@ -273,8 +277,8 @@ impl Reader {
         task.server = self.budgeted(&activity.server);
         if task.arrival == Arrival::Any {
             let why = match task.server {
-                Some(_) => "its event is unbounded: nothing is promised, but that it has its server's budget",
-                None => "its event is unbounded, and its server has no budget: nothing is promised",
+                Some(_) => "its event is unbounded: it has no deadline, but the budget of its server",
+                None => "its event is unbounded, and its server has no budget: it has no deadline",
             };
             self.lose(flow.item, why);
         }
