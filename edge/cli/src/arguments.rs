@@ -156,7 +156,7 @@ fn pin(text: &str) -> Result<taut_plan::Pin, String> {
     let (channel, word) = text.split_once('=').ok_or("write CHANNEL=MECHANISM, as in position=msrp")?;
     let mechanism = taut_plan::Mechanism::from_word(word.trim()).ok_or_else(|| {
         let words: Vec<&str> = taut_plan::Mechanism::ALL.iter().map(|mechanism| mechanism.word()).collect();
-        format!("`{word}` is no mechanism: {}", words.join(", "))
+        format!("unknown mechanism `{word}`: use one of {}", words.join(", "))
     })?;
     Ok(taut_plan::Pin { channel: channel.trim().to_owned(), mechanism })
 }
@@ -519,7 +519,7 @@ pub(crate) struct Sweep {
 
 /// `2/3`: the second of three parts.
 fn shard(text: &str) -> Result<Shard, String> {
-    let wrong = || "a part and how many there are, as in 1/2".to_owned();
+    let wrong = || "write PART/PARTS, as in 1/2".to_owned();
     let (part, of) = text.split_once('/').ok_or_else(wrong)?;
     let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
     let (part, of) = (number(part)?, number(of)?);

@@ -51,7 +51,7 @@ impl Attendant {
         std::thread::Builder::new()
             .name("ctrl-c".to_owned())
             .spawn(watch)
-            .map_err(|error| Failure::Environment(format!("no thread can be started: {error}")))?;
+            .map_err(|error| Failure::Environment(format!("cannot start a thread: {error}")))?;
         let begun = Instant::now();
         let width = screen.width - 1;
         Ok(Self { begun, reported: begun, rewrites: screen.rewrites, width, shown: false, interrupted })

@@ -60,10 +60,13 @@ pub(crate) fn bench(arguments: &Bench) -> Result<Outcome, Failure> {
     let cores = if arguments.core.is_empty() { online.clone() } else { arguments.core.clone() };
     if let Some(absent) = cores.iter().find(|core| !online.contains(core)) {
         let online: Vec<String> = online.iter().map(u16::to_string).collect();
-        return Err(Failure::Usage(format!("there is no CPU {absent} here: {}", online.join(", "))));
+        return Err(Failure::Usage(format!(
+            "this machine has no CPU {absent}; it has {}",
+            online.join(", ")
+        )));
     }
     if arguments.duration.is_zero() {
-        return Err(Failure::Usage("--for 0s: nothing is measured in no time".into()));
+        return Err(Failure::Usage("--for 0s: the measurement needs a duration above 0".into()));
     }
     // Memory lock and wake-up latency are as in a run. Without them the figures are worse, and hold for a run without
     // them.
@@ -110,7 +113,7 @@ fn measure(cores: &[u16], online: &[u16], time_ns: u64, permille: u32) -> Result
         let rows = [
             ("release", "timer to first instruction", idle, 0),
             ("context-switch", "wake to first instruction", switched, 0),
-            ("kernel-blocking", "the same beside system calls, less", beside, less_ns),
+            ("kernel-blocking", "timer to first instruction beside system calls, less", beside, less_ns),
             ("copy", "1 KiB that another core wrote", copied, 0),
         ];
         for (at, (key, what, spread, less_ns)) in rows.into_iter().enumerate() {
@@ -131,24 +134,27 @@ fn refused(why: Refused, cpus: &[u16], others: &[Had]) -> Failure {
         Refused::Starved => {
             let cpus: Vec<String> = cpus.iter().map(u16::to_string).collect();
             let cpus = cpus.join(" or ");
-            let mut text = format!("cannot measure: others keep CPU {cpus}, given up");
+            let mut text =
+                format!("cannot measure: other threads keep CPU {cpus} busy, so the measurement gave up");
             for had in others {
                 let _ = write!(text, "\n  {had}");
             }
             text += match others {
                 [] => {
-                    "\n  whose thread that is cannot be seen from here; `ps -eLo pid,tid,cls,rtprio,psr,comm`, outside of \
-                     any container, shows it"
+                    "\n  this command cannot see which thread that is; outside of any container, `ps -eLo \
+                     pid,tid,cls,rtprio,psr,comm` shows it"
                 }
-                _ => "\n  help: end it, move it to another CPU, or measure another one by `--core`",
+                _ => {
+                    "\n  help: end that thread, move it to another CPU, or measure another CPU with `--core`"
+                }
             };
             return Failure::Environment(text);
         }
     };
     let help = match error.errno {
         EPERM => {
-            "\n  to get it: as root; or for a user `@realtime - rtprio 99` and `@realtime - memlock unlimited` in \
-             /etc/security/limits.d/realtime.conf, that group, and a new login"
+            "\n  to get it: run as root; or put `@realtime - rtprio 99` and `@realtime - memlock unlimited` \
+             into /etc/security/limits.d/realtime.conf, add the user to that group, and log in again"
         }
         _ => "",
     };
@@ -171,7 +177,7 @@ fn overlay(figures: &[Figure], beside: &[Had], permille: u32) -> String {
     let facts = machine::machine_facts();
     let fact = |key: &str| facts.iter().find(|(name, _)| name == key).map_or("unknown", |(_, value)| value);
     let mut text = format!(
-        "# Measured by `taut bench`: {}, kernel {}.\n# {} of the samples are not above these.\n",
+        "# Measured by `taut bench`: {}, kernel {}.\n# {} of the samples are at most these values.\n",
         fact("cpu"),
         fact("kernel"),
         percent(permille)
@@ -196,7 +202,7 @@ fn too_few(figures: &[Figure], permille: u32) -> Option<String> {
     let fewest = few.iter().map(|figure| figure.spread.count()).min()?;
     let keys: Vec<&str> = few.iter().map(|figure| figure.key).collect();
     Some(format!(
-        "Of {} it is the largest of {fewest} samples: {} needs {}, by a longer `--for`.",
+        "For {} it is the largest of {fewest} samples: {} needs {} samples; use a longer `--for`.",
         keys.join(", "),
         percent(permille),
         least_samples(permille)
@@ -233,10 +239,14 @@ fn table(figures: &[Figure], beside: &[Had], permille: u32) -> String {
         let _ = writeln!(text, "{why}");
     }
     for had in beside {
-        let _ = writeln!(text, "measured beside {had}: the figures hold where it does the same in each run");
+        let _ = writeln!(
+            text,
+            "measured beside {had}: the figures hold only if that thread uses as much in each run"
+        );
     }
     text.push_str(
-        "samples above are what a run's probe lays to the machine, if it stalls where the probe looks\n",
+        "above: samples over the value; the probe of a run attributes such a delay to the machine if it \
+         observes the stall\n",
     );
     text
 }
@@ -324,7 +334,10 @@ mod tests {
             );
         }
         let text = table(&of(485), &[], 999);
-        assert!(text.contains(" - ") && text.contains("99.9 % needs 1000, by a longer `--for`"), "{text}");
+        assert!(
+            text.contains(" - ") && text.contains("99.9 % needs 1000 samples; use a longer `--for`"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -336,7 +349,7 @@ mod tests {
             ),
             "{text}"
         );
-        assert!(text.contains("# 99.9 % of the samples are not above these."));
+        assert!(text.contains("# 99.9 % of the samples are at most these values."));
         assert!(table(&figures(), &[], 990).contains("5ms"));
         assert_eq!(json(&figures(), &[], 500)["overheads"][0]["above"], 500);
     }

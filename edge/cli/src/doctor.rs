@@ -55,8 +55,8 @@ pub(crate) fn doctor(arguments: &Doctor, screen: &Screen) -> Result<Outcome, Fai
         }
     }
     outln!(
-        "\nThese are the rights of this command, and so of an application that `taut run` starts. What the file of an\n\
-         application has by `setcap` comes on top; each build of it takes that away."
+        "\nThese are the rights of this command, and so of an application that `taut run` starts. Capabilities\n\
+         that `setcap` gives to the file of an application come on top; each build removes them."
     );
     Ok(if guarantees.is_degraded() { Outcome::Environment } else { Outcome::Yes })
 }
@@ -83,7 +83,8 @@ fn of_started(guarantees: &mut Guarantees) {
             guarantees.lose(
                 guarantee,
                 format_args!(
-                    "this command has {name} by its own file, which a program that it starts does not inherit"
+                    "this command has {name} from its own file, and a program that it starts does not \
+                     inherit that"
                 ),
             );
         }

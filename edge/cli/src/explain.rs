@@ -15,7 +15,7 @@ pub(crate) fn explain(arguments: &Explain, screen: &Screen) -> Result<Outcome, F
         let page = taut_manifest::parse_code(code).and_then(taut_manifest::explain).ok_or_else(|| {
             // Every other command takes a manifest in this position.
             let meant = if Path::new(code).exists() {
-                format!("; a manifest is named by --manifest {code}")
+                format!("; to name a manifest, use --manifest {code}")
             } else {
                 String::new()
             };

@@ -21,7 +21,11 @@ pub(crate) fn export(arguments: &Export, screen: &Screen) -> Result<Outcome, Fai
     let language = Target::ALL.iter().find(|(name, _)| *name == arguments.to);
     let Some((language, target)) = language else {
         let known: Vec<_> = Target::ALL.iter().map(|(name, _)| *name).collect();
-        return Err(Failure::Usage(format!("--to {}: written are {}", arguments.to, known.join(", "))));
+        return Err(Failure::Usage(format!(
+            "--to {}: unknown language; use {}",
+            arguments.to,
+            known.join(", ")
+        )));
     };
     let text = Files::find(&arguments.manifest)?.load()?;
     let Some(model) = text.model() else {
@@ -33,17 +37,17 @@ pub(crate) fn export(arguments: &Export, screen: &Screen) -> Result<Outcome, Fai
     let planned = text.plan(model)?;
     let set = taut_planner::task_set(&planned.model).map_err(|faults| {
         let first = faults.first().map_or_else(String::new, |fault| fault.what.to_string());
-        Failure::Usage(format!("this application is no set of tasks: {first}"))
+        Failure::Usage(format!("this application cannot be exported as a set of tasks: {first}"))
     })?;
     let core = arguments.core.map(|cpu| core(model, cpu)).transpose()?;
     if core.is_some_and(|core| set.on_core(core).next().is_none()) {
         return Err(Failure::Usage(format!(
-            "--core {}: no task runs there",
+            "--core {}: no task runs on that core",
             arguments.core.unwrap_or_default()
         )));
     }
     if arguments.duration.is_some_and(taut_time::Duration::is_zero) {
-        return Err(Failure::Usage("--for 0s: nothing runs in no time".into()));
+        return Err(Failure::Usage("--for 0s: the run needs a duration above 0".into()));
     }
     let options = ExportOptions { target: *target, core, duration: arguments.duration };
     let exported = taut_exchange::export_with(model, &set, &options);
@@ -77,7 +81,7 @@ fn core(model: &Model, cpu: u16) -> Result<usize, Failure> {
     let cpus: Vec<u16> = model.cores().map(|core| model.cpu(core)).collect();
     cpus.iter().position(|one| *one == cpu).ok_or_else(|| {
         let known: Vec<_> = cpus.iter().map(u16::to_string).collect();
-        Failure::Usage(format!("--core {cpu}: the cores are {}", known.join(", ")))
+        Failure::Usage(format!("--core {cpu}: no such core; the cores are {}", known.join(", ")))
     })
 }
 

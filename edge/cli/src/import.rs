@@ -23,7 +23,7 @@ pub(crate) fn import(arguments: &Import) -> Result<Outcome, Failure> {
     let path = &arguments.file;
     let stdin = path.as_os_str() == "-";
     if arguments.unit.is_some_and(taut_time::Duration::is_zero) {
-        return Err(Failure::Usage("--unit 0s: times of that unit are none".into()));
+        return Err(Failure::Usage("--unit 0s: the unit must be above 0".into()));
     }
     let source = match arguments.from.as_deref() {
         None | Some("auto") => None,
@@ -97,7 +97,7 @@ fn named(name: &str) -> Result<Source, Failure> {
     let found = Source::ALL.iter().find(|(known, _)| *known == name);
     found.map(|(_, source)| *source).ok_or_else(|| {
         let known: Vec<_> = Source::ALL.iter().map(|(name, _)| *name).collect();
-        Failure::Usage(format!("--from {name}: read are {}, or auto", known.join(", ")))
+        Failure::Usage(format!("--from {name}: unknown language; use {}, or auto", known.join(", ")))
     })
 }
 

@@ -118,13 +118,14 @@ impl Files {
 pub(crate) fn unreachable(path: &Path, error: &std::io::Error) -> Failure {
     match error.kind() {
         ErrorKind::NotFound => Failure::Usage(format!("{} does not exist", path.display())),
-        ErrorKind::NotADirectory => {
-            Failure::Usage(format!("{} does not exist: a part of it is a file, not a folder", path.display()))
-        }
+        ErrorKind::NotADirectory => Failure::Usage(format!(
+            "{} does not exist: a component of the path is a file, not a folder",
+            path.display()
+        )),
         ErrorKind::PermissionDenied => {
-            Failure::Environment(format!("cannot look at {}: permission denied", path.display()))
+            Failure::Environment(format!("cannot access {}: permission denied", path.display()))
         }
-        _ => Failure::Environment(format!("cannot look at {}: {error}", path.display())),
+        _ => Failure::Environment(format!("cannot access {}: {error}", path.display())),
     }
 }
 

@@ -108,6 +108,6 @@ impl fmt::Display for Had {
             2 => write!(f, "SCHED_RR {priority}"),
             _ => f.write_str("SCHED_DEADLINE"),
         }?;
-        write!(f, ", which had {} of {} of CPU {cpu}", shown::time(self.ns), shown::time(self.of_ns))
+        write!(f, ", which used {} of {} of CPU {cpu}", shown::time(self.ns), shown::time(self.of_ns))
     }
 }

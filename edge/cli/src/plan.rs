@@ -54,7 +54,7 @@ pub(crate) fn plan(arguments: &Plan, screen: &Screen) -> Result<Outcome, Failure
     write(&files.lock, &lock)?;
     outln!("wrote {}", files.lock.display());
     if let Some(not) = new.not_executed() {
-        errln!("it is proven, and not run: this version does not execute {}", not.what);
+        errln!("the plan is proven, but cannot run: this version does not execute {}", not.what);
         errln!("  help: {}", not.help);
     }
     if let Some(decision) = &new.decision {

@@ -38,7 +38,7 @@ pub(crate) fn refute(arguments: &Refute, screen: &Screen) -> Result<Outcome, Fai
         return Ok(Outcome::Usage);
     };
     if arguments.duration.is_zero() {
-        return Err(Failure::Usage("--for 0s: nothing is found in no time".into()));
+        return Err(Failure::Usage("--for 0s: the search needs a duration above 0".into()));
     }
     arguments.trace.as_deref().map_or(Ok(()), trace::writable)?;
     let planned = text.plan(model)?;
@@ -76,7 +76,7 @@ pub(crate) fn refute(arguments: &Refute, screen: &Screen) -> Result<Outcome, Fai
         }
         None => None,
     };
-    let reported = Told { app: &plan.app, set: &set, arguments, progress, interrupted };
+    let reported = HuntReport { app: &plan.app, set: &set, arguments, progress, interrupted };
     reported.print(spent, shown.as_ref());
     if let Some((path, trace)) = &shown {
         write_trace(path, trace, arguments)?;
@@ -91,8 +91,8 @@ pub(crate) fn refute(arguments: &Refute, screen: &Screen) -> Result<Outcome, Fai
 /// The failure of an analysis that claims no bound.
 fn no_claim(analysis: Analysis) -> Failure {
     let (name, why) = match analysis {
-        Analysis::Plan => ("the plan".to_owned(), "`taut check` says why; `--analysis` names other claims"),
-        other => (other.name(), "it shows no deadline to be kept; `--analysis` names other claims"),
+        Analysis::Plan => ("the plan".to_owned(), "`taut check` says why; `--analysis` selects other claims"),
+        other => (other.name(), "it proves no deadline; `--analysis` selects other claims"),
     };
     Failure::Usage(format!("{name} claims no bound here, so there is nothing to refute: {why}"))
 }
@@ -147,7 +147,7 @@ fn at_any_time(set: &TaskSet) -> Result<TaskSet, Failure> {
         }
     }
     TaskSet::new(set.cores().to_vec(), set.resources().to_vec(), tasks)
-        .map_err(|_| Failure::Internal("a set whose jobs come at any time is none".into()))
+        .map_err(|_| Failure::Internal("the task set with sporadic arrivals is not valid".into()))
 }
 
 /// The claim for each task, and the rules under which it is made.
@@ -224,7 +224,7 @@ fn progress(set: &TaskSet, progress: &Progress, spent: Wall, limit: Wall) -> Str
 }
 
 /// The result of a hunt, for display.
-struct Told<'a> {
+struct HuntReport<'a> {
     app: &'a str,
     set: &'a TaskSet,
     arguments: &'a Refute,
@@ -232,7 +232,7 @@ struct Told<'a> {
     interrupted: bool,
 }
 
-impl Told<'_> {
+impl HuntReport<'_> {
     /// Prints the answer; `shown` is the trace of the run that refutes, with its path.
     fn print(&self, spent: Wall, shown: Option<&(PathBuf, Trace)>) {
         match self.arguments.format {
@@ -247,11 +247,11 @@ impl Told<'_> {
         let _ = writeln!(text, "{app}: {}", self.verdict());
         let whose = match arguments.analysis {
             Analysis::Plan => "the plan's bounds".to_owned(),
-            Analysis::Deadlines => "that deadlines are kept".to_owned(),
+            Analysis::Deadlines => "all deadlines".to_owned(),
             other => format!("the bounds of {}", other.name()),
         };
         let (runs, seconds) = (progress.runs, spent.as_secs_f64());
-        let _ = writeln!(text, "hunted: {whose}, {runs} runs in {seconds:.1} s, seed {}", arguments.seed);
+        let _ = writeln!(text, "tested: {whose}, {runs} runs in {seconds:.1} s, seed {}", arguments.seed);
         let row = |(task, best): (&taut_model::SetTask, &taut_sim::Best)| {
             [task.name.clone(), micros(Some(best.reached)), micros(best.claimed), share(best.permille())]
         };
@@ -262,7 +262,8 @@ impl Told<'_> {
             text += &refuting(set, witness);
             text += match arguments.analysis {
                 Analysis::MpcpLnr09Paper => {
-                    "published, unsound, and used for nothing here; `mpcp-lnr09-sound` is what `taut check` uses\n"
+                    "this published analysis is unsound, and no proof of taut uses it; `taut check` uses \
+                     `mpcp-lnr09-sound`\n"
                 }
                 Analysis::Deadlines => "",
                 _ => "this bound should hold: please report it, with the manifest and the seed\n",
@@ -331,7 +332,7 @@ impl Told<'_> {
 /// When jobs arrive in the run that refutes, a line per task.
 fn refuting(set: &TaskSet, witness: &Witness) -> String {
     let mut text =
-        "the run that refutes, made as small as its excess allows; when jobs arrive in it:\n".to_owned();
+        "the refuting run, reduced as far as it still exceeds the claim; arrivals of its jobs:\n".to_owned();
     let times = |times: &[Duration]| {
         let shown: Vec<String> = times.iter().take(12).map(Duration::to_string).collect();
         let more = match times.len().saturating_sub(12) {

@@ -48,7 +48,10 @@ pub(crate) fn replay(arguments: &arguments::Replay) -> Result<Outcome, Failure> 
         let record = record.map_or_else(String::new, |at| format!("record {at}: "));
         let flaw = match fault.flaw {
             Flaw::Undeclared(task, resource) => {
-                format!("`{}` uses `{}`, of which its plan does not know", tasks[task], resources[resource])
+                format!(
+                    "`{}` uses resource `{}`, which the plan does not list for it",
+                    tasks[task], resources[resource]
+                )
             }
             other => other.to_string(),
         };
@@ -78,19 +81,21 @@ fn comparable(recording: &Path, run: &Run, replayed: &Replayed) -> Result<(), Fa
     let path = recording.display();
     if !replayed.is_dispatched() {
         return Err(Failure::Usage(format!(
-            "{path}: not recorded by a dispatcher: {NATIVE}; with `executor = \"dispatched\"` in [platform] there is"
+            "{path}: not recorded by a dispatcher: {NATIVE}; set `executor = \"dispatched\"` in [platform] \
+             to record decisions"
         )));
     }
     if run.unwritten > 0 {
         return Err(Failure::Usage(format!(
-            "{path}: nothing to compare: {} records of it could not be written, and what follows from them is not known",
+            "{path}: cannot compare: {} records of the run could not be written, and the decisions that \
+             depend on them are unknown",
             run.unwritten
         )));
     }
     if replayed.events() == 0 && replayed.difference.is_none() {
-        let until = if run.damage.is_some() { " in front of where it is damaged" } else { "" };
+        let until = if run.damage.is_some() { " before its damaged part" } else { "" };
         return Err(Failure::Usage(format!(
-            "{path}: nothing to compare: it has no decision of a dispatcher{until}"
+            "{path}: nothing to compare: the recording has no decision of a dispatcher{until}"
         )));
     }
     Ok(())
@@ -167,7 +172,7 @@ impl Seen<'_> {
         };
         let rows: Vec<_> = self.replayed.cores.iter().enumerate().map(row).collect();
         text += &columns(["core", "events", "jobs", "decided to done"], &rows);
-        text += "in µs: the longest from a decision in virtual time to its record\n";
+        text += "in µs: the longest delay from a simulated decision to its record\n";
         for (core, of) in self.replayed.cores.iter().enumerate() {
             text += &self.left_out(core, of);
         }
@@ -192,12 +197,15 @@ impl Seen<'_> {
         let mut text = String::new();
         let cpu = self.cpu(core);
         if !of.dispatched {
-            let _ = writeln!(text, "cpu {cpu}: no dispatcher recorded anything there");
+            let _ = writeln!(text, "cpu {cpu}: not compared: no dispatcher recorded events on it");
         }
         if of.before > 0 {
             let before = plural(of.before, "record");
-            let _ =
-                writeln!(text, "cpu {cpu}: {before} come before an instant at which nothing was under way");
+            let _ = writeln!(
+                text,
+                "cpu {cpu}: {before} not compared: they precede the first instant at which no job was under \
+                     way"
+            );
         }
         if let Some(stop) = &of.stop {
             let (when, why) = (self.when(stop), self.why(stop));
@@ -213,23 +221,25 @@ impl Seen<'_> {
             let what = if damage.cut { "cut" } else { "damaged" };
             let _ = writeln!(
                 text,
-                "the recording is {what} at byte {}: the {} from there on are not compared",
+                "the recording is {what} at byte {}: the {} bytes from there on are not compared",
                 damage.at, damage.bytes
             );
         }
         if self.dropped > 0 {
-            let _ = writeln!(text, "{} made room for newer ones", plural(self.dropped, "record"));
+            let _ = writeln!(text, "{} dropped to make room for newer ones", plural(self.dropped, "record"));
         }
         if !self.ended && self.damage.is_none() {
-            text += "the recording has no end: the application was killed, or the file was cut; what came then is not compared\n";
+            text += "the recording has no end: the application was killed, or the file was cut; later events are not \
+                     compared\n";
         }
         for event in &self.replayed.pending {
-            let _ = writeln!(text, "not recorded before the end: {}", self.names.event(event));
+            let _ = writeln!(text, "simulated, but not recorded before the end: {}", self.names.event(event));
         }
         if self.replayed.reordered > 0 {
             let _ = writeln!(
                 text,
-                "{} too close to another core's to tell which was first: taken in the order of who held the resource",
+                "{} too close to one on another core to order by time: replayed in the order in which jobs \
+                 held the resource",
                 plural(self.replayed.reordered, "request")
             );
         }
@@ -243,12 +253,17 @@ impl Seen<'_> {
 
     fn why(&self, stop: &Stop) -> String {
         match stop.why {
-            Why::Lost(count) => format!("{count} records were lost, as the ring was full"),
-            Why::NoLocks => "its jobs lock, and locks were not recorded".to_owned(),
-            Why::Server => "servers run there, and what they had of their budgets is not recorded".to_owned(),
+            Why::Lost(count) => format!("{count} records were lost because the ring was full"),
+            Why::NoLocks => "its jobs use locks, and the recording has no locks".to_owned(),
+            Why::Server => {
+                "servers run on it, and the recording does not say how much of their budgets they used"
+                    .to_owned()
+            }
             Why::With(core) => format!("it shares resources with cpu {}", self.cpu(core)),
             Why::NoBeginning => {
-                "the recording begins in the middle, and something was always under way".to_owned()
+                "the recording begins in the middle of the run, and a job was under way at every \
+                 instant"
+                    .to_owned()
             }
         }
     }

@@ -44,7 +44,7 @@ pub(crate) fn find(path: &Path) -> Result<PathBuf, Failure> {
             _ => {}
         }
     }
-    Err(Failure::Usage(format!("{}: no recorded run; `taut run` makes one", path.display())))
+    Err(Failure::Usage(format!("{}: no recorded run; `taut run` records one", path.display())))
 }
 
 /// Where the recording and the report of an application go.
@@ -58,7 +58,7 @@ pub(crate) fn read(recording: &Path) -> Result<(Run, Plan), Failure> {
     let damaged = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", recording.display()));
     let run = Run::from_bytes(&bytes).map_err(|error| damaged(&error))?;
     let plan = Plan::from_lock(&run.plan).map_err(|error| match error.code() {
-        Some(code) => damaged(&format!("the plan in it cannot be believed [{code}]: {error}")),
+        Some(code) => damaged(&format!("the recorded plan cannot be trusted [{code}]: {error}")),
         None => damaged(&error),
     })?;
     Ok((run, plan))

@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> 
         return Ok(Outcome::No);
     }
     if let Some(not) = plan.not_executed() {
-        errln!("{} is proven, and not run: this version does not execute {}", plan.app, not.what);
+        errln!("{} is proven, but not run: this version does not execute {}", plan.app, not.what);
         errln!("help: {}", not.help);
         return Ok(Outcome::No);
     }
@@ -59,21 +59,22 @@ pub(crate) fn run(arguments: &Run, screen: &Screen) -> Result<Outcome, Failure> 
     let child = start(arguments, &program, &files, &out, duration)?;
     let Attended { status, interrupted } = attend(child, duration, &patience)?;
     if let Some(signal) = status.signal() {
-        errln!("{} was ended by signal {signal}; its recording goes as far as it came", plan.app);
+        errln!("signal {signal} ended {}; the recording contains the run up to that point", plan.app);
     }
     if !recording.is_file() {
         return Ok(outcome(status, interrupted, || {
             // The program may not be an application of taut, or may have exited during its set-up: deadlines that
             // never ran were not kept.
             errln!(
-                "{} ended by itself (exit code 0) before its run did: it recorded nothing, so nothing was shown",
+                "{} exited (exit code 0) before the end of the run and recorded nothing, so the run shows \
+                 nothing",
                 plan.app
             );
             Outcome::No
         }));
     }
     if let Err(error) = report::ended(&recording, status) {
-        errln!("warning: {}: how the application ended could not be added: {error}", recording.display());
+        errln!("warning: {}: cannot add how the application ended: {error}", recording.display());
     }
     let verdict = report::make(&recording, Format::Human, screen)?;
     Ok(outcome(status, interrupted, || verdict))
@@ -180,7 +181,7 @@ struct Attended {
 
 /// Waits for the application and forwards signals to it. Kills it if it outlives its patience.
 fn attend(mut child: Child, duration: Option<Duration>, patience: &Patience) -> Result<Attended, Failure> {
-    let lost = |error: std::io::Error| Failure::Internal(format!("lost the application: {error}"));
+    let lost = |error: std::io::Error| Failure::Internal(format!("cannot wait for the application: {error}"));
     let mut interrupted = false;
     let whole = |duration: Duration| {
         Duration::from_ns(
@@ -208,14 +209,14 @@ fn attend(mut child: Child, duration: Option<Duration>, patience: &Patience) -> 
         if now_ns >= until_ns {
             if killed {
                 return Err(Failure::Environment(format!(
-                    "process {} cannot be ended: the kernel keeps a thread of it in an uninterruptible sleep",
+                    "cannot kill process {}: one of its threads is in an uninterruptible sleep in the kernel",
                     child.id()
                 )));
             }
             killed = true;
             // The kill comes before the message, because printing may block on its reader.
             let _ = signals::kill(child.id(), signals::SIGKILL);
-            errln!("the application did not end in time; killed, so its safe state did not run");
+            errln!("the application did not end in time; taut killed it, so its safe state did not run");
             until_ns = patience.until(&child, patience.asked);
         }
         let round = std::time::Duration::from_millis(20);

@@ -25,7 +25,7 @@ pub(crate) fn sim(arguments: &Sim, screen: &Screen) -> Result<Outcome, Failure> 
         return Ok(Outcome::Usage);
     };
     if arguments.duration.is_zero() {
-        return Err(Failure::Usage("--for 0s: nothing arrives in no time".into()));
+        return Err(Failure::Usage("--for 0s: the run needs a duration above 0".into()));
     }
     arguments.trace.as_deref().map_or(Ok(()), trace::writable)?;
     let planned = text.plan(model)?;
@@ -119,10 +119,11 @@ fn bearable(arguments: &Sim, set: &TaskSet) -> Result<(), Failure> {
     let most = set.tasks().iter().min_by_key(|task| task.period);
     let most = most.map_or_else(String::new, |task| {
         let count = arrivals(arguments.duration, task.period);
-        format!(", {count} of them of `{}`, every {}", task.name, task.period)
+        format!(", {count} of them of `{}`, one every {}", task.name, task.period)
     });
     Err(Failure::Usage(format!(
-        "more than {ARRIVALS_MAX} arrivals in a run of {}{most}: ask for less, as in `--for {enough}`",
+        "more than {ARRIVALS_MAX} arrivals in a run of {}{most}: use a shorter duration, as in `--for \
+         {enough}`",
         arguments.duration
     )))
 }
@@ -311,8 +312,10 @@ impl<'p> Seen<'p> {
             text += "-: no bound is proven; `taut check` says why\n";
         }
         for (task, server) in unseen(plan) {
-            let _ =
-                writeln!(text, "not simulated: `{task}`; its server `{server}` is, using all of its budgets");
+            let _ = writeln!(
+                text,
+                "not simulated: `{task}`; its server `{server}` is simulated, and uses all of its budgets"
+            );
         }
         if let Some(nearest) = &self.nearest {
             let row = &self.rows[nearest.task];

@@ -35,7 +35,8 @@ pub(crate) fn executions(path: &Path, set: &TaskSet) -> Result<Vec<(usize, Share
         }
     }
     if all.is_empty() {
-        let message = format!("{}: no job of a task of this application is in it", recording.display());
+        let message =
+            format!("{}: the recording has no job of this application's tasks", recording.display());
         return Err(Failure::Usage(message));
     }
     Ok(all)

@@ -72,11 +72,11 @@ impl Trace {
         let mut flows = match Flows::new(shown.set, channels) {
             Ok(flows) if names.is_empty() || few_jobs(shown) => Some(flows),
             Ok(_) => {
-                less.push(format!("values are left out: more than {JOBS_MAX} jobs may arrive"));
+                less.push(format!("channel values are left out: the run may have more than {JOBS_MAX} jobs"));
                 None
             }
             Err(fault) => {
-                less.push(format!("values are left out: {fault}"));
+                less.push(format!("channel values are left out: {fault}"));
                 None
             }
         };
@@ -122,9 +122,9 @@ impl Trace {
     /// A text that says which part of the run it shows.
     pub(crate) fn extent(&self) -> String {
         let mut text = if self.from.as_ns() == 0 && self.until >= self.run {
-            format!("all of that run, {}", millis(self.run))
+            format!("the whole run, {}", millis(self.run))
         } else {
-            format!("{} to {} of that run's {}", millis(self.from), millis(self.until), millis(self.run))
+            format!("{} to {} of the run's {}", millis(self.from), millis(self.until), millis(self.run))
         };
         for less in &self.less {
             text = format!("{text}; {less}");

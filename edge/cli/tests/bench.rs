@@ -16,7 +16,7 @@ const HOG: &str = "ulimit -t 20; while :; do :; done";
 fn bench_ends_and_names_who_keeps_the_cpu() {
     let online = thread::online_cpus();
     let [_, .., cpu] = online[..] else {
-        println!("skipped: a second CPU for whoever is not kept from one");
+        println!("skipped: no second CPU");
         return;
     };
     for priority in [50, 99] {
@@ -30,7 +30,7 @@ fn bench_ends_and_names_who_keeps_the_cpu() {
         };
         std::thread::sleep(Duration::from_millis(200));
         if hog.try_wait().unwrap().is_some() {
-            println!("skipped: a real-time thread, which this user may not have");
+            println!("skipped: this user may not create real-time threads");
             return;
         }
         let begin = Instant::now();
@@ -42,14 +42,14 @@ fn bench_ends_and_names_who_keeps_the_cpu() {
         hog.wait().unwrap();
         let err = String::from_utf8(answer.stderr).unwrap();
         assert!(ended.is_none(), "it ends while the other goes on, and took {took:?}: {err}");
-        let who = format!("`sh` (process {}), SCHED_FIFO {priority}, which had ", hog.id());
+        let who = format!("`sh` (process {}), SCHED_FIFO {priority}, which used ", hog.id());
         assert!(err.contains(&who), "{who}\n{err}");
         // If its priority is below that of the measuring threads, there are figures, if the kernel throttles it.
         match answer.status.code() {
             Some(0) if priority == 50 => assert!(err.contains(&format!("measured beside {who}")), "{err}"),
             code => {
                 assert_eq!(code, Some(3), "{err}");
-                assert!(err.contains(&format!("others keep CPU {cpu}")), "{err}");
+                assert!(err.contains(&format!("other threads keep CPU {cpu}")), "{err}");
                 assert!(answer.stdout.is_empty());
             }
         }

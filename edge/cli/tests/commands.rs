@@ -115,7 +115,7 @@ fn a_manifest_that_cannot_be_had_is_told_from_none() {
     says("check nowhere", 2, "nowhere does not exist");
     says("check /dev/zero", 2, "/dev/zero is a device, a pipe or a socket, not a file");
     std::fs::write(empty.path().join("file"), "").unwrap();
-    says("check file/taut.toml", 2, "a part of it is a file, not a folder");
+    says("check file/taut.toml", 2, "a component of the path is a file, not a folder");
     std::fs::create_dir(empty.path().join("taut.toml")).unwrap();
     says("check", 2, "taut.toml is a folder, not a file");
     let name = "n".repeat(300);
@@ -153,7 +153,7 @@ fn a_manifest_where_a_code_is_wanted_is_seen() {
     let manifest = folder(&two_tasks("2ms"));
     let answer = taut(manifest.path(), "explain --task fast taut.toml");
     assert_eq!(answer.code, Some(2));
-    assert!(answer.err.contains("a manifest is named by --manifest taut.toml"), "{}", answer.err);
+    assert!(answer.err.contains("to name a manifest, use --manifest taut.toml"), "{}", answer.err);
     let answer = taut(manifest.path(), "explain nowhere");
     assert!(!answer.err.contains("--manifest"), "{}", answer.err);
 }
@@ -180,7 +180,7 @@ fn what_may_not_be_looked_at_is_told_from_none() {
         command.args(words).current_dir(open.path()).output()
     };
     if !command(&["--version"]).is_ok_and(|output| output.status.success()) {
-        println!("skipped: a folder that may not be looked at: root cannot be another user here");
+        println!("skipped: no user without access to the folder: root cannot become another user here");
         return;
     }
     for words in [
@@ -442,7 +442,7 @@ fn bench_does_not_measure_in_no_time() {
     for zero in ["0s", "0ns"] {
         let answer = taut(&root(), &format!("bench --for {zero}"));
         assert_eq!(answer.code, Some(2), "{}", answer.err);
-        assert!(answer.err.contains("--for 0s: nothing is measured in no time"), "{}", answer.err);
+        assert!(answer.err.contains("--for 0s: the measurement needs a duration above 0"), "{}", answer.err);
         assert!(answer.out.is_empty(), "{}", answer.out);
     }
 }
@@ -574,7 +574,7 @@ fn doctor_says_of_the_throttle_what_it_means_for_a_plan() {
     let free = taut(root().as_path(), "doctor");
     if runtime < 0 || runtime >= period {
         assert!(free.out.contains("yes  Throttle"), "{}", free.out);
-        println!("skipped: what a throttle means, as real-time threads are not throttled here");
+        println!("skipped: this machine does not throttle real-time threads");
         return;
     }
     let leaves = format!("real-time threads may use {runtime}us of every {period}us");
@@ -602,7 +602,7 @@ fn doctor_tells_rights_of_its_own_file_from_what_is_inherited() {
     std::fs::copy(env!("CARGO_BIN_EXE_taut"), &own).unwrap();
     let given = Command::new("setcap").arg("cap_sys_nice,cap_ipc_lock+ep").arg(&own).status();
     if !given.is_ok_and(|status| status.success()) {
-        println!("skipped: rights of a file, which this user cannot give, or this file system not take");
+        println!("skipped: this user or this file system cannot give capabilities to a file");
         return;
     }
     let nobody = |more: &[&str], program: &Path| {
@@ -615,7 +615,7 @@ fn doctor_tells_rights_of_its_own_file_from_what_is_inherited() {
     let file = nobody(&[], &own);
     for name in ["CAP_SYS_NICE", "CAP_IPC_LOCK"] {
         let said =
-            format!("this command has {name} by its own file, which a program that it starts does not");
+            format!("this command has {name} from its own file, and a program that it starts does not");
         assert!(file.contains(&said), "{file}");
     }
     let plain = open.path().join("plain");
@@ -639,7 +639,7 @@ fn a_dumb_terminal_gets_no_escapes() {
         output.ok().map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
     };
     let (Some(able), Some(dumb)) = (shown("xterm"), shown("dumb")) else {
-        println!("skipped: what a terminal shows, as there is no `script`");
+        println!("skipped: no `script`, which emulates a terminal");
         return;
     };
     assert!(able.contains("\u{1b}[K"), "{able}");

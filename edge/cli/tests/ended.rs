@@ -121,10 +121,10 @@ fn only_an_end_of_its_own_is_kept() {
 fn who_recorded_nothing_kept_nothing() {
     let (folder, ..) = ran(Ending::Done, 0, "exit 0");
     for (script, code, said) in [
-        ("exit 0", 1, "one ended by itself (exit code 0) before its run did: it recorded nothing"),
-        ("exec true", 1, "one ended by itself (exit code 0) before its run did: it recorded nothing"),
+        ("exit 0", 1, "one exited (exit code 0) before the end of the run and recorded nothing"),
+        ("exec true", 1, "one exited (exit code 0) before the end of the run and recorded nothing"),
         ("exit 7", 7, ""),
-        ("kill -SEGV $$", 4, "one was ended by signal 11"),
+        ("kill -SEGV $$", 4, "signal 11 ended one"),
     ] {
         std::fs::write(folder.path().join("app.sh"), format!("#!/bin/sh\n{script}\n")).unwrap();
         let (found, text) = taut(folder.path(), "run --for 20ms --out out");

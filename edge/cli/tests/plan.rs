@@ -78,7 +78,7 @@ fn what_cannot_be_had() {
     let folder = folder.path();
     for (line, code, says) in [
         ("plan --pin map", 2, "write CHANNEL=MECHANISM"),
-        ("plan --pin map=lock", 2, "`lock` is no mechanism: sdrtr"),
+        ("plan --pin map=lock", 2, "unknown mechanism `lock`: use one of sdrtr"),
         ("plan --pin mapp=chen", 2, "did you mean `map`?"),
         ("plan --pin map=sdrtw", 2, "SDrtW does not fit the parties of channel `map`; these do: presence"),
         ("plan --pin map=chen --pin map=nbw", 2, "channel `map` is pinned twice"),
@@ -115,7 +115,7 @@ fn more_users_than_a_lock_can_have() {
     );
     std::fs::write(folder.path().join("taut.toml"), manifest).unwrap();
     let (code, said) = taut(folder.path(), "run --dry-run");
-    let reported = "many is proven, and not run: this version does not execute MSRP for resource `bus` with 65 users, more than 64";
+    let reported = "many is proven, but not run: this version does not execute MSRP for resource `bus` with 65 users, more than 64";
     assert!(code == Some(1) && said.contains(reported), "{said}");
     assert!(
         said.contains("help: let at most 64 tasks use `bus`, or let all of its users run on one core"),

@@ -126,7 +126,7 @@ buses: equal: 15 events on 2 cores
   core   events  jobs  decided to done
   cpu 0      10     2              5.0
   cpu 1       5     1              3.0
-in µs: the longest from a decision in virtual time to its record
+in µs: the longest delay from a simulated decision to its record
 ";
     assert_eq!(answer.out, expected);
     let json = json(&folder, 0);
@@ -228,7 +228,7 @@ fn a_damaged_recording_is_not_equal() {
     std::fs::write(&path, &damaged).unwrap();
     let answer = taut(folder.path(), "replay");
     assert_eq!(answer.code, Some(2));
-    assert!(answer.err.contains("in front of where it is damaged"), "{}", answer.err);
+    assert!(answer.err.contains("before its damaged part"), "{}", answer.err);
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn nothing_to_compare() {
     records[6].subject = URGENT;
     let answer = taut(recording(&records).path(), "replay");
     assert_eq!(answer.code, Some(2));
-    assert!(answer.err.contains("record 6: `urgent` uses `bus`, of which its plan"), "{}", answer.err);
+    assert!(answer.err.contains("record 6: `urgent` uses resource `bus`, which the plan"), "{}", answer.err);
     let answer = taut(recording(&[]).path(), "replay elsewhere");
     assert_eq!(answer.code, Some(2));
     assert!(answer.err.contains("elsewhere does not exist"), "{}", answer.err);

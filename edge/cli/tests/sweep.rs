@@ -120,7 +120,7 @@ fn what_merge_is_given_must_be_all_rows_once() {
     let cases = [
         ("1.parquet 3.parquet", 2, "rows 20 to 39 are in none of the files"),
         ("1.parquet 2.parquet", 2, "rows 40 to 59 are in none of the files"),
-        ("1.parquet 2.parquet 2.parquet 3.parquet", 2, "2.parquet: row 20 is there before"),
+        ("1.parquet 2.parquet 2.parquet 3.parquet", 2, "2.parquet: row 20 is a duplicate"),
         ("1.parquet 2.parquet seed.parquet", 2, "seed.parquet is not from this seed"),
         ("1.parquet 2.parquet other.parquet", 2, "other.parquet is not from this generator file"),
         ("1.parquet 2.parquet 3.csv", 2, "3.csv is not Parquet"),
@@ -166,14 +166,14 @@ fn an_interrupted_run_goes_on_to_the_same_bytes() {
         assert_eq!((output.status.code(), kill.success()), (Some(130), true), "{}", text(&output.stderr));
         let reported = text(&output.stderr);
         assert!(
-            reported.contains("of 1200 rows are kept in rows.parquet.part; `--resume` goes on"),
+            reported.contains("of 1200 rows are kept in rows.parquet.part; `--resume` continues"),
             "{reported}"
         );
         true
     });
     assert!(interrupted && rows() > 0 && !at.join("rows.parquet").exists());
     let long = "long.toml -o rows.parquet";
-    refused(at, long, 2, "`--resume` goes on with it, `--force` begins anew");
+    refused(at, long, 2, "`--resume` continues it, `--force` starts over");
     refused(at, "small.toml -o rows.parquet --resume", 2, "was made from another generator file");
     refused(at, &format!("{long} --resume --seed 2"), 2, "was made with another seed");
     refused(at, &format!("{long} --resume --shard 1/2"), 2, "was made for another part");
@@ -227,7 +227,7 @@ fn rows_that_were_touched_are_not_gone_on_with() {
     assert_eq!(good.lines().count(), 61);
     for (damage, line) in [(good.replacen("[7,", "[8,", 1), 9), (good.replacen("\"few\"", "\"far\"", 1), 2)] {
         fs::write(&part, damage).unwrap();
-        refused(at, "small.toml -o rows.csv --resume", 2, &format!("line {line} is no row of this sweep"));
+        refused(at, "small.toml -o rows.csv --resume", 2, &format!("line {line} is not a row of this sweep"));
     }
     fs::write(&part, good).unwrap();
     let locked = fs::File::open(&part).unwrap();
@@ -317,5 +317,5 @@ fn the_table_says_what_the_rows_say() {
     fs::write(at.join("printed.toml"), format!("equations = \"printed\"\n{SMALL}")).unwrap();
     let human = done(at, "printed.toml --shard 2/3 --seed 5");
     assert!(human.starts_with("20 rows (a part of 60), seed 5\n"), "{human}");
-    assert!(human.ends_with("By the published equations, which prove nothing.\n"), "{human}");
+    assert!(human.ends_with("By the published equations, which are unsound and prove nothing.\n"), "{human}");
 }

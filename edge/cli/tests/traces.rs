@@ -51,7 +51,7 @@ fn sim_shows_the_nearest_run() {
     let human = taut(folder.path(), line);
     assert_eq!(human.code, Some(0), "{}{}", human.out, human.err);
     assert!(human.out.starts_with("cochlear: no deadline missed; 4 runs of 100ms"), "{}", human.out);
-    assert!(human.out.contains("nearest: `output` with") && human.out.contains("trace: all of that run"));
+    assert!(human.out.contains("nearest: `output` with") && human.out.contains("trace: the whole run"));
     assert!(human.err.contains("wrote near.perfetto-trace: open it at https://ui.perfetto.dev"));
     let trace = folder.path().join("near.perfetto-trace");
     let seen = names(&trace);
@@ -131,8 +131,8 @@ fn wrong_usage_is_told() {
         wrong(&format!("{command} --trace"), 2, "--trace <FILE>");
         wrong(&format!("{command} --trace-for 5"), 2, "a duration needs a unit");
     }
-    wrong("sim --for 0s", 2, "nothing arrives");
-    wrong("refute --for 0s", 2, "nothing is found");
+    wrong("sim --for 0s", 2, "the run needs a duration above 0");
+    wrong("refute --for 0s", 2, "the search needs a duration above 0");
     wrong("refute --analysis mpcp", 2, "mpcp-lnr09-paper");
     wrong("refute", 2, "the plan claims no bound here, so there is nothing to refute: `taut check` says why");
     wrong("sim elsewhere", 2, "elsewhere does not exist");

@@ -15,13 +15,13 @@ pub(crate) fn answer<B, T>(verdict: Verdict<B>, show: impl FnOnce(B) -> T) -> An
         Verdict::Schedulable(found) => ("schedulable", Some(show(found)), None, None),
         Verdict::Unschedulable(found) => ("unschedulable", Some(show(found)), None, None),
         Verdict::NotShown(Why::Passes(found)) => {
-            not_shown(Some(show(found)), "passes", "the bound passes the limit".into())
+            not_shown(Some(show(found)), "passes", "the bound exceeds the limit".into())
         }
         Verdict::NotShown(Why::Rate) => {
-            not_shown(None, "rate", "more arrives than is served, so there is no bound".into())
+            not_shown(None, "rate", "more work arrives than is served, so there is no bound".into())
         }
         Verdict::NotShown(Why::Steps(steps)) => {
-            not_shown(None, "steps", format!("given up after {steps} steps"))
+            not_shown(None, "steps", format!("gave up after {steps} steps"))
         }
         Verdict::NotApplicable(assumption) => {
             ("not applicable", None, Some(word(assumption)), Some(assumption.to_string()))

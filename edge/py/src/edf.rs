@@ -61,7 +61,7 @@ fn edf_demand(py: Python<'_>, tasks: Vec<Row>, exact: bool) -> PyResult<Answer<D
 }
 
 fn unknown(locks: &str) -> PyErr {
-    PyValueError::new_err(format!("`{locks}` is no way to guard resources"))
+    PyValueError::new_err(format!("`{locks}` is not a locking protocol"))
 }
 
 fn locks(word: &str) -> PyResult<Locks> {

@@ -89,7 +89,7 @@ fn hops(rows: Vec<HopRow>) -> PyResult<Vec<Hop>> {
             "newest-below-writer" => Channel::State(Reading::NewestBelowWriter),
             "preserved" => Channel::State(Reading::Preserved),
             "preserved-delayed" => Channel::State(Reading::PreservedDelayed),
-            other => return Err(PyValueError::new_err(format!("`{other}` is no way to read"))),
+            other => return Err(PyValueError::new_err(format!("`{other}` is not a kind of channel"))),
         };
         Ok(Hop { channel, reader: task(reader) })
     };

@@ -157,7 +157,7 @@ fn fp_assign(py: Python<'_>, tasks: Vec<(Option<u8>, u64)>) -> PyResult<Option<V
         {
             let highest = assignment::HIGHEST;
             return Err(PyValueError::new_err(format!(
-                "fixed priorities are from 1 to {highest}, each once; {fixed} is not"
+                "fixed priority {fixed} is used twice or is not from 1 to {highest}"
             )));
         }
     }
@@ -233,7 +233,7 @@ fn method(name: &str, limit: u64) -> PyResult<Method> {
         "exact" => Method::Exact(limit),
         _ => {
             return Err(PyValueError::new_err(format!(
-                "`{name}` is none of holistic, approximate, slanted, exact"
+                "`{name}` is not one of holistic, approximate, slanted, exact"
             )));
         }
     })

@@ -138,7 +138,7 @@ impl Read {
     fn export(&self, py: Python<'_>, language: &str) -> PyResult<(String, Vec<String>)> {
         let Some((_, target)) = Target::ALL.into_iter().find(|(name, _)| *name == language) else {
             let names: Vec<_> = Target::ALL.iter().map(|(name, _)| *name).collect();
-            return Err(PyValueError::new_err(format!("`{language}` is none of {}", names.join(", "))));
+            return Err(PyValueError::new_err(format!("`{language}` is not one of {}", names.join(", "))));
         };
         let (model, set) = (self.model()?, self.set(py)?);
         let exported = free(py, || taut_exchange::export(model, &set.0, target))?;
@@ -197,7 +197,7 @@ fn import_text(
             let known = taut_exchange::Source::ALL.into_iter().find(|(known, _)| *known == language);
             let names =
                 || taut_exchange::Source::ALL.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-            let unknown = || PyValueError::new_err(format!("`{language}` is none of {}", names()));
+            let unknown = || PyValueError::new_err(format!("`{language}` is not one of {}", names()));
             Some(known.ok_or_else(unknown)?.1)
         }
     };

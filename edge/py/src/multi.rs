@@ -83,7 +83,7 @@ fn multi_bounds(py: Python<'_>, theorem: &str, set: &Bound<'_, Set>) -> PyResult
         "msrp_joint" => msrp_joint::response_times,
         "mpcp_lnr09_sound" => mpcp_lnr09_sound::response_times,
         "fmlp_plus" => fmlp_plus::response_times,
-        other => return Err(PyValueError::new_err(format!("there is no theorem `{other}`"))),
+        other => return Err(PyValueError::new_err(format!("no theorem `{other}`"))),
     };
     Ok(answer(fits(py, || solve(set))?, rows))
 }
@@ -108,7 +108,9 @@ pub(crate) fn guard(word: &str) -> PyResult<Guard> {
         "spinning" => Guard::Spinning,
         "suspending" => Guard::Suspending,
         other => {
-            return Err(PyValueError::new_err(format!("`{other}` is none of absent, spinning, suspending")));
+            return Err(PyValueError::new_err(format!(
+                "`{other}` is not one of absent, spinning, suspending"
+            )));
         }
     })
 }
@@ -158,7 +160,7 @@ fn multi_claims(
             let row = |claim: &mpcp_lnr09_paper::Claim| {
                 (claim.claimed.as_ns(), claim.claimed_to_fit, terms(&claim.terms))
             };
-            let text = "the printed equations are unsound: what they claim proves nothing";
+            let text = "the published equations are unsound: their claims prove nothing";
             ("not shown", Some(claims.iter().map(row).collect()), Some("unsound".into()), Some(text.into()))
         }
         Claims::NotApplicable(assumption) => {

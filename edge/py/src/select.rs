@@ -55,7 +55,7 @@ fn offer((name, word, added, held, fixed, buffers): OfferRow) -> PyResult<Offer>
     let mut tasks: Vec<_> = added.iter().map(|(task, _)| *task).collect();
     tasks.sort_unstable();
     if tasks.windows(2).any(|pair| pair[0] == pair[1]) {
-        return Err(PyValueError::new_err(format!("offer `{name}` adds to a task twice")));
+        return Err(PyValueError::new_err(format!("offer `{name}` adds to the same task twice")));
     }
     let added = added.into_iter().map(|(task, ns)| (task, time(ns))).collect();
     Ok(Offer { name, guard: guard(&word)?, added, held: time(held), memory })
@@ -85,7 +85,9 @@ impl Choice {
             "response" => Aim::Response,
             "slack" => Aim::Slack,
             other => {
-                return Err(PyValueError::new_err(format!("`{other}` is none of memory, response, slack")));
+                return Err(PyValueError::new_err(format!(
+                    "`{other}` is not one of memory, response, slack"
+                )));
             }
         };
         let set = &set.get().0;
@@ -107,7 +109,8 @@ impl Choice {
         });
         made.map_err(|fault| match &fault {
             ProblemFault::Object(at) => PyValueError::new_err(format!(
-                "object `{}`: no offer, more than 64, a resource of another object, or what is not in the set",
+                "object `{}`: it has no offer or more than 64, or names a resource of another object, or \
+                 something that is not in the set",
                 names.get(*at).map_or("?", String::as_str)
             )),
             _ => PyValueError::new_err(fault.to_string()),

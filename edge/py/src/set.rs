@@ -50,7 +50,7 @@ fn task(row: Row) -> PyResult<SetTask> {
         "periodic" => ArrivalPattern::Periodic,
         "phased" => ArrivalPattern::Phased(time(offset)),
         "sporadic" => ArrivalPattern::Sporadic,
-        other => return Err(PyValueError::new_err(format!("`{other}` says nothing of arrivals"))),
+        other => return Err(PyValueError::new_err(format!("`{other}` is not an arrival pattern"))),
     };
     let body = match (anywhere, parts) {
         (_, Some(parts)) => Body::Segments(segments(parts)),
@@ -63,7 +63,7 @@ fn task(row: Row) -> PyResult<SetTask> {
             };
             Body::Anywhere { cost: time(cost), requests: sections.into_iter().map(request).collect() }
         }
-        (None, None) => return Err(PyValueError::new_err("a task has a cost, or parts")),
+        (None, None) => return Err(PyValueError::new_err("a task needs a cost or parts")),
     };
     let (period, deadline, jitter) = (time(period), time(deadline), time(jitter));
     Ok(SetTask { name, core, priority, arrivals, period, deadline, jitter, body })

@@ -33,7 +33,7 @@ type RunRow = (String, u64, u64, Vec<TaskRow>, Option<Table>);
 type ScenarioRow = (String, Vec<u64>, u32, String, String, u32, String);
 
 fn unknown(what: &str, word: &str) -> PyErr {
-    PyValueError::new_err(format!("`{word}` is no {what}"))
+    PyValueError::new_err(format!("`{word}` is not a {what}"))
 }
 
 fn core_rule(word: &str) -> PyResult<LocalRule> {

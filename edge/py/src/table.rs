@@ -100,7 +100,7 @@ impl Table {
             return Ok(("U", PyBytes::new(py, &[]), there, Some(words(array))));
         }
         let (kind, bytes) = plain(py, array)
-            .ok_or_else(|| PyValueError::new_err(format!("column `{name}` is not for numpy")))?;
+            .ok_or_else(|| PyValueError::new_err(format!("column `{name}` has no numpy type")))?;
         Ok((kind, bytes, there, None))
     }
 

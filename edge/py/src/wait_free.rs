@@ -36,7 +36,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 fn claim(word: &str) -> PyResult<Claim> {
     let of = Mechanism::from_word(word).and_then(Claim::of);
-    of.ok_or_else(|| PyValueError::new_err(format!("`{word}` is none of chen, double-buffer, peterson")))
+    of.ok_or_else(|| PyValueError::new_err(format!("`{word}` is not one of chen, double-buffer, peterson")))
 }
 
 fn counted<T>(result: Result<T, Overflow>) -> PyResult<T> {

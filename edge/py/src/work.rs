@@ -25,7 +25,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// `InternalError` if `work` panics.
 pub(crate) fn free<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     py.detach(|| catch_unwind(AssertUnwindSafe(work)))
-        .map_err(|_| InternalError::new_err("taut failed at something that it should not have tried"))
+        .map_err(|_| InternalError::new_err("taut failed internally: please report it"))
 }
 
 /// As [`free`], for work that may not fit in 64 bits.
@@ -47,7 +47,7 @@ pub(crate) fn position(what: &str, at: usize, length: usize) -> PyResult<()> {
     if at < length {
         Ok(())
     } else {
-        Err(PyIndexError::new_err(format!("there is no {what} {at}: there are {length}")))
+        Err(PyIndexError::new_err(format!("no {what} {at}: there are {length}")))
     }
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn numbers(list: &[Duration]) -> Vec<u64> {
 #[pyfunction]
 fn parse_time(text: &str) -> PyResult<u64> {
     let time: Result<Duration, _> = text.parse();
-    time.map(Duration::as_ns).map_err(|why| PyValueError::new_err(format!("`{text}` is no time: {why}")))
+    time.map(Duration::as_ns).map_err(|why| PyValueError::new_err(format!("`{text}` is not a time: {why}")))
 }
 
 /// A time in ns as text with a unit.

@@ -77,7 +77,7 @@ impl fmt::Display for AttachError {
                 write!(f, "the application's channel `{channel}` needs another version of taut")
             }
             Why::End(EndError::Twice(channel)) => {
-                write!(f, "this process holds an end that writes channel `{channel}` already")
+                write!(f, "this process already holds the end that writes channel `{channel}`")
             }
         }
     }

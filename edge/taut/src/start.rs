@@ -26,7 +26,7 @@ pub fn start(setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>) -> E
             return ExitCode::from(2);
         }
     };
-    match taut_run::run(&config, &mut Teller::default(), setup) {
+    match taut_run::run(&config, &mut Reporter::default(), setup) {
         Ok(ending) if ending.orderly => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(4),
         Err(error) => {
@@ -44,21 +44,21 @@ pub fn start(setup: impl for<'p> FnOnce(&mut App<'p>) -> Result<(), Error>) -> E
 
 /// Reports to a person, on stderr.
 #[derive(Default)]
-struct Teller {
+struct Reporter {
     /// The tasks' names, once they are known.
     tasks: Vec<String>,
 }
 
-impl Teller {
+impl Reporter {
     fn name(&self, task: u32) -> &str {
         self.tasks.get(task as usize).map_or("?", String::as_str)
     }
 }
 
-impl Observer for Teller {
+impl Observer for Reporter {
     fn guarantees(&mut self, guarantees: &Guarantees) {
         if guarantees.is_degraded() {
-            report!("warning: running degraded: what was proven does not hold for this run");
+            report!("warning: running degraded: the proof does not hold for this run");
         }
         for lost in &guarantees.lost {
             report!("{lost}");
@@ -66,7 +66,7 @@ impl Observer for Teller {
     }
 
     fn removed_stale(&mut self, what: &str) {
-        report!("note: removed what an application that died left behind: {what}");
+        report!("note: removed the remains of an application that died: {what}");
     }
 
     fn started(&mut self, plan: &Plan, boot: Option<Duration>) {
@@ -85,11 +85,14 @@ impl Observer for Teller {
             Reason::Elapsed | Reason::Asked => {}
             Reason::Signal(signal) => report!("stopping: signal {signal}"),
             Reason::Overrun(task) => {
-                report!("stopping: task `{}` overran and says stop-app", self.name(task))
+                report!("stopping: task `{}` overran, and its policy is stop-app", self.name(task))
             }
             Reason::Panic(task) => report!("stopping: task `{}` panicked", self.name(task)),
             Reason::Limit(task) => {
-                report!("stopping: task `{}` was told to end and did not", self.name(task))
+                report!(
+                    "stopping: a job of task `{}` did not end after kill-job requested its end",
+                    self.name(task)
+                )
             }
         }
     }

@@ -23,8 +23,8 @@ pub(super) fn merge(
     let mut parts = Vec::new();
     for path in files {
         if Kind::of(path)? != Kind::Parquet {
-            let why =
-                "is not Parquet; parts in other languages are joined by `cat`, .csv without the later heads";
+            let why = "is not Parquet; join parts in other formats with `cat`, without the header line of each \
+                 later .csv";
             return Err(Failure::Usage(format!("{} {why}", path.display())));
         }
         let mut rows = columnar::read(path, generator, origin)?;
@@ -43,7 +43,7 @@ pub(super) fn merge(
         None => (next < generator.rows()).then(|| Err(missing(next, generator.rows()))),
         Some(row) => Some(row.and_then(|(row, path)| match row.row.cmp(&next) {
             Ordering::Less => {
-                Err(Failure::Usage(format!("{}: row {} is there before", path.display(), row.row)))
+                Err(Failure::Usage(format!("{}: row {} is a duplicate", path.display(), row.row)))
             }
             Ordering::Greater => Err(missing(next, row.row)),
             Ordering::Equal => {

@@ -65,7 +65,7 @@ pub(crate) fn sweep(arguments: &Sweep, screen: &Screen) -> Result<Outcome, Failu
         }
         (None, _) => only_look(arguments, &generator, screen)?,
     };
-    let reported = table::Told {
+    let reported = table::SweepReport {
         generator: &generator,
         origin: &origin,
         rows: if arguments.merge.is_empty() { arguments.shard.rows(&generator) } else { 0..generator.rows() },
@@ -97,7 +97,7 @@ fn keep(
     let mut partial = Partial::open(out, generator, origin, &range, arguments.resume, arguments.force)?;
     let done = partial.rows();
     if done > 0 && done < range.end - range.start {
-        errln!("going on after {done} of {} rows", range.end - range.start);
+        errln!("continuing after {done} of {} rows", range.end - range.start);
     }
     let mut flushed = Instant::now();
     let left = range.start + done..range.end;
@@ -129,7 +129,7 @@ fn keep(
             summary.add(&row?);
         }
         errln!(
-            "interrupted: {} of {} rows are kept in {}; `--resume` goes on",
+            "interrupted: {} of {} rows are kept in {}; `--resume` continues",
             partial.rows(),
             range.end - range.start,
             partial.path().display()
@@ -146,7 +146,7 @@ fn only_look(arguments: &Sweep, generator: &Generator, screen: &Screen) -> Resul
         Ok(())
     })?;
     if !complete {
-        errln!("interrupted; without `--out` nothing is kept");
+        errln!("interrupted; without `--out` no row is kept");
     }
     Ok(Made { summary, complete })
 }

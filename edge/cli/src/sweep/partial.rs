@@ -56,8 +56,7 @@ impl Partial {
         let path = PathBuf::from(path);
         let there = path.exists();
         if there && !resume && !force {
-            let why =
-                "is what an interrupted run has made; `--resume` goes on with it, `--force` begins anew";
+            let why = "holds the rows of an interrupted run; `--resume` continues it, `--force` starts over";
             return Err(Failure::Usage(format!("{} {why}", path.display())));
         }
         let file = OpenOptions::new().read(true).append(true).create(true).open(&path);
@@ -125,12 +124,12 @@ impl Partial {
             .find(|(key, _)| found.get(key) != head.get(key))
             .map_or("otherwise", |(_, other)| other);
         let path = self.path.display();
-        Err(Failure::Usage(format!("{path} was made {other}; `--force` begins anew, without its rows")))
+        Err(Failure::Usage(format!("{path} was made {other}; `--force` starts over without its rows")))
     }
 
     fn damaged(&self) -> Failure {
         let (path, line) = (self.path.display(), self.rows + 2);
-        Failure::Usage(format!("{path}: line {line} is no row of this sweep; `--force` begins anew"))
+        Failure::Usage(format!("{path}: line {line} is not a row of this sweep; `--force` starts over"))
     }
 
     fn length(&self) -> Result<u64, Failure> {
@@ -184,7 +183,7 @@ impl Partial {
         let path = self.path.clone();
         Ok(self.reader()?.lines().skip(1).map(move |line| {
             let line = line.map_err(Failure::read(&path))?;
-            let why = || Failure::Usage(format!("{} was changed by somebody else", path.display()));
+            let why = || Failure::Usage(format!("another program changed {}", path.display()));
             row(generator, &line).ok_or_else(why)
         }))
     }

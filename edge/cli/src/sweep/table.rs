@@ -16,7 +16,7 @@ use crate::columns::share;
 use crate::sweep::partial::Origin;
 
 /// The results to show.
-pub(super) struct Told<'s> {
+pub(super) struct SweepReport<'s> {
     pub(super) generator: &'s Generator,
     pub(super) origin: &'s Origin,
     /// The rows that were requested.
@@ -26,7 +26,7 @@ pub(super) struct Told<'s> {
     pub(super) out: Option<&'s Path>,
 }
 
-impl Told<'_> {
+impl SweepReport<'_> {
     fn made(&self) -> u64 {
         (0..self.generator.points().len()).map(|point| self.summary.rows(point)).sum()
     }
@@ -64,14 +64,15 @@ impl Told<'_> {
         }
         text.push_str(&aligned(&lines));
         text.push_str(
-            "\nload: of each core, without mechanisms. Of each method: systems whose deadlines it keeps, and",
+            "\nload: of each core, without mechanisms. Per method: the share of systems whose deadlines it \
+             keeps, and",
         );
         text.push_str(" the mean\nbytes of their objects.");
         if self.generator.methods().iter().any(taut_sweep::Method::proves) {
-            text.push_str(" proven: answers that are shown to be the best there is.");
+            text.push_str(" proven: the share of answers proven optimal.");
         }
         if self.generator.equations() == Equations::Printed {
-            text.push_str("\nBy the published equations, which prove nothing.");
+            text.push_str("\nBy the published equations, which are unsound and prove nothing.");
         }
         text.push('\n');
         text

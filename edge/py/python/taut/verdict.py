@@ -25,7 +25,7 @@ class Verdict(Generic[B]):
 
     - ``"schedulable"``: the limit holds in every run that the model allows; ``found`` are the bounds.
     - ``"not shown"``: the analysis could not show it, and nothing is said about real runs. ``reason`` is ``"passes"``
-      (the bound passes the limit; ``found`` is a value past it), ``"rate"`` (more arrives than is served), ``"steps"``
+      (the bound exceeds the limit; ``found`` is a value past it), ``"rate"`` (more arrives than is served), ``"steps"``
       (given up), or ``"unsound"`` (published equations, which prove nothing: ``found`` is what they claim).
     - ``"not applicable"``: an assumption of the theorem does not hold; ``reason`` is its name.
     - ``"unschedulable"``: some run that the model allows breaks the limit; exact tests alone say so.
