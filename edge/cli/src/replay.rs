@@ -204,7 +204,7 @@ impl Seen<'_> {
             let _ = writeln!(
                 text,
                 "cpu {cpu}: {before} not compared: they precede the first instant at which no job was under \
-                     way"
+                 way"
             );
         }
         if let Some(stop) = &of.stop {

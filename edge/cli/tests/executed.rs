@@ -362,7 +362,7 @@ fn a_task_in_a_server_that_stops_the_application_is_replayed() {
             ]);
             let output = child.env(TO, folder.path()).output().unwrap();
             let said = String::from_utf8(output.stderr).unwrap();
-            let in_place = output.status.code() == Some(4) && said.contains("is ended where it stands");
+            let in_place = output.status.code() == Some(4) && said.contains("ends at once: ");
             assert!(output.status.success() || in_place, "{said}");
             output.status.success().then_some(said)
         });

@@ -117,13 +117,14 @@ impl Guarantees {
         let (means, remedy) = match guarantee {
             Guarantee::Priorities => (
                 "deadlines are not kept: any other program can delay the tasks",
-                "for a user and all that it builds: `@realtime - rtprio 99` in /etc/security/limits.d/realtime.conf, that \
-                 group, and a new login; for a service: LimitRTPRIO=99 in its unit; for one program: `setcap \
-                 cap_sys_nice,cap_ipc_lock+ep` on the application itself, not on `taut`, after each build, which removes it; \
-                 or as root",
+                "for a user and all programs of that user: `@realtime - rtprio 99` in \
+                 /etc/security/limits.d/realtime.conf, membership in that group, and a new login; for a service: \
+                 LimitRTPRIO=99 in its unit; for one program: `setcap cap_sys_nice,cap_ipc_lock+ep` on the application \
+                 itself, not on `taut`, after each build, because a build removes it; or run as root",
             ),
             Guarantee::Cores => (
-                "tasks may run elsewhere than the plan says, so their interference is not what was analysed",
+                "tasks may run on other cores than the plan says, so the analysis does not cover their \
+                 interference",
                 "plan for the CPUs of this machine: `cores` in [platform], or in an overlay",
             ),
             Guarantee::Housekeeping => (
@@ -132,18 +133,20 @@ impl Guarantees {
             ),
             Guarantee::Memory => (
                 "a page may be missing when a task needs it, which costs from microseconds to milliseconds",
-                "for a user and all that it builds: `@realtime - memlock unlimited` beside its rtprio, and a new login; for a \
-                 service: LimitMEMLOCK=infinity in its unit; for one program: cap_ipc_lock as above; or as root",
+                "for a user and all programs of that user: `@realtime - memlock unlimited` beside the rtprio line, and \
+                 a new login; for a service: LimitMEMLOCK=infinity in its unit; for one program: cap_ipc_lock as \
+                 above; or run as root",
             ),
             Guarantee::Wakeup => (
                 "an idle core may sleep deeply: releases are some microseconds later",
                 "give write access to /dev/cpu_dma_latency",
             ),
             Guarantee::Throttle => (
-                "a real-time thread that goes on for longer is stopped for the rest of that period, and misses its deadline",
-                "as root: `sysctl kernel.sched_rt_runtime_us=-1`, and where the kernel has it (Linux 6.12 on) 0 in \
-                 /sys/kernel/debug/sched/fair_server/cpuN/runtime for each core N; unnecessary for a plan that needs less: \
-                 `taut doctor FOLDER`",
+                "the kernel stops a real-time thread that exceeds this until the period ends, so the thread misses \
+                 its deadline",
+                "as root: `sysctl kernel.sched_rt_runtime_us=-1`, and if the kernel has it (Linux 6.12 or later) \
+                 write 0 to /sys/kernel/debug/sched/fair_server/cpuN/runtime for each core N; a plan that needs less \
+                 does not need this: see `taut doctor FOLDER`",
             ),
         };
         self.lost.push(Lost { guarantee, why: why.to_string(), means, remedy });
@@ -319,7 +322,7 @@ core = 1
     /// runs on the core.
     #[test]
     #[cfg_attr(miri, ignore = "slow: a plan is made; nothing in it is unsafe")]
-    fn a_throttle_stops_who_needs_more_than_it_leaves() {
+    fn a_throttle_stops_a_plan_that_needs_more_than_it_leaves() {
         let plan = planned();
         let most = [0, 1].map(|core| most_us(&plan, core, 1_000_000));
         let beyond = [3_000 + 2_000, 4_000];
@@ -334,13 +337,17 @@ core = 1
         let less = needs - 1;
         let why = format!("{}, and core 0 can need {needs}us", leaves(less));
         assert_eq!(stopped((less, period), Some(&plan)), Some(why));
-        assert_eq!(stopped((needs, period), None), Some(leaves(needs)), "whoever has no plan is told");
+        assert_eq!(
+            stopped((needs, period), None),
+            Some(leaves(needs)),
+            "without a plan, any throttle is reported"
+        );
     }
 
     /// The lost guarantees agree with what the machine says.
     #[test]
     #[cfg_attr(miri, ignore = "reads /proc and calls sched_setscheduler")]
-    fn the_throttle_and_the_priority_are_the_machine_s() {
+    fn throttle_and_priority_match_the_machine() {
         let throttle = machine::rt_throttle().unwrap();
         let machine = Guarantees::of_machine();
         let throttles = machine.lost.iter().filter(|lost| lost.guarantee == Guarantee::Throttle);
@@ -385,7 +392,7 @@ core = 1
 
     #[test]
     #[cfg_attr(miri, ignore = "calls sched_setaffinity")]
-    fn processors_that_there_are_not_are_lost() {
+    fn missing_processors_lose_a_guarantee() {
         let mut plan = planned();
         let before = thread::affinity().unwrap();
         let online = thread::online_cpus();

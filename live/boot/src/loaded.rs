@@ -58,7 +58,7 @@ impl fmt::Display for LoadError {
             ),
             Self::NotExecuted(path, NotExecuted { what, help }) => write!(
                 f,
-                "{} asks for {what}, which this version proves and does not run; {help}",
+                "{} uses {what}, which this version proves but does not run; {help}",
                 path.display()
             ),
         }
@@ -71,7 +71,7 @@ impl std::error::Error for LoadError {}
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     match std::fs::metadata(path)?.is_file() {
         true => std::fs::read(path),
-        false => Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is no file")),
+        false => Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a regular file")),
     }
 }
 
@@ -129,7 +129,8 @@ mod tests {
                     .to_owned(),
                 "some/taut.lock does not keep every deadline, so it is not run; `taut check` shows the guilty line"
                     .to_owned(),
-                "some/taut.lock asks for a thing, which this version proves and does not run; leave it out".to_owned(),
+                "some/taut.lock uses a thing, which this version proves but does not run; leave it \
+                 out".to_owned(),
             ]
         );
     }

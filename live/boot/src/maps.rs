@@ -35,7 +35,7 @@ pub enum MapError {
 impl fmt::Display for MapError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::System(error) => write!(f, "cannot take the planned memory: {error}"),
+            Self::System(error) => write!(f, "cannot map the planned memory: {error}"),
             Self::Segment(error) => error.fmt(f),
             Self::Outside(what) => write!(f, "taut.lock puts {what} outside of its memory map"),
         }
@@ -261,7 +261,7 @@ payload = "Word"
     fn each_error_says_what_is_wrong() {
         let system = taut_sys::Error { call: "mmap", errno: 12 };
         let name = taut_segment::Error::BadName { name: "?".to_owned() };
-        assert_eq!(MapError::System(system).to_string(), format!("cannot take the planned memory: {system}"));
+        assert_eq!(MapError::System(system).to_string(), format!("cannot map the planned memory: {system}"));
         let said = name.to_string();
         assert!(said.contains('?'), "{said}");
         assert_eq!(MapError::Segment(name).to_string(), said);

@@ -260,13 +260,13 @@ fn a_gate_where_nobody_comes() {
 
 /// A pipe without a writer, a file without an end and a folder are refused, and nothing waits for them.
 #[test]
-#[cfg_attr(miri, ignore = "other processes: `mkfifo`")]
+#[cfg_attr(miri, ignore = "starts another process: `mkfifo`")]
 fn a_plan_is_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("taut.lock");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for lock in [pipe.as_path(), std::path::Path::new("/dev/zero"), folder.path()] {
         let refused = Loaded::from_file(lock).map(drop).unwrap_err();
-        assert!(refused.to_string().contains("it is no file"), "{refused}");
+        assert!(refused.to_string().contains("it is not a regular file"), "{refused}");
     }
 }

@@ -34,11 +34,12 @@ impl fmt::Display for Enforcement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Strict => f.write_str("strict: fixed priorities on pinned threads"),
-            Self::Loose { why: None } => f.write_str("loose, as asked for: jobs give way at their next call"),
+            Self::Loose { why: None } => f.write_str("loose, as requested: jobs give way at their next call"),
             Self::Loose { why: Some(why) } => {
                 write!(
                     f,
-                    "loose: jobs give way at their next call, for {why}; needs CAP_SYS_NICE, or rtprio 98"
+                    "loose: jobs give way at their next call, because strict enforcement failed ({why}); \
+                     strict needs CAP_SYS_NICE, or rtprio 98"
                 )
             }
         }
@@ -84,21 +85,32 @@ impl fmt::Display for LockError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotListed { task, resource } => {
-                write!(f, "task {task} does not list resource {resource}: add it with `TaskSetup::uses`, or `Setup::uses_global`")
+                write!(
+                    f,
+                    "task {task} does not list resource {resource}: add it with `TaskSetup::uses`, or \
+                     `Setup::uses_global`"
+                )
             }
             Self::Held { resource } => {
-                write!(f, "the job holds resource {resource} already: pass its value on")
+                write!(f, "the job already holds resource {resource}: pass its value on")
             }
-            Self::Foreign => f.write_str("it belongs to another core or executor: use one of this core"),
+            Self::Foreign => {
+                f.write_str("the resource or task belongs to another core or executor: use one of this core")
+            }
             Self::Nested => f.write_str(
-                "a section of a resource of several cores has no other inside, nor around it: lock one after the other",
+                "the section of a resource of several cores must not nest with another section: lock one \
+                 resource after the other",
             ),
             Self::Poisoned { by } => write!(
                 f,
-                "job or party {by} panicked or died in the middle of a change: repair the value with `Job::recover`"
+                "job or party {by} panicked or died while it changed the value: repair the value with \
+                 `Job::recover`"
             ),
-            Self::Full => f.write_str("more releases than can wait have not been seen yet: this one is dropped"),
-            Self::Killed => f.write_str("the job was told to end by its overrun policy: return"),
+            Self::Full => f.write_str(
+                "the dispatcher has not yet seen as many releases of the task as can wait: this release is \
+                 dropped",
+            ),
+            Self::Killed => f.write_str("the overrun policy requested the end of this job: return"),
         }
     }
 }
@@ -196,51 +208,76 @@ impl fmt::Display for SetupError {
             Self::TooManyTasks { cpu } => {
                 write!(
                     f,
-                    "more than {WORKERS_MAX} jobs of the core on CPU {cpu} may have begun at once: move tasks elsewhere, or \
-                     let periodic ones without budgets and global locks have the same priority or deadline"
+                    "more than {WORKERS_MAX} jobs of the core on CPU {cpu} may have begun at once: move \
+                     tasks to other cores, or give periodic tasks without budgets and global locks the same \
+                     priority or deadline"
                 )
             }
             Self::ZeroTime { task } => {
-                write!(f, "period, deadline or budget of `{task}` is 0: give it a time")
+                write!(f, "the period, deadline or budget of `{task}` is 0: set a duration above 0")
             }
             Self::ForeignResource { task } => {
-                write!(f, "`{task}` lists a resource of another core: local ones are of one core")
+                write!(
+                    f,
+                    "`{task}` lists a local resource of another core: list one of its own core, or use \
+                     `Setup::uses_global`"
+                )
             }
             Self::Ceiling { task, resource } => write!(
                 f,
-                "the ceiling stated for resource {resource} is below `{task}`, which uses it: raise it, or leave it out"
+                "the ceiling stated for resource {resource} is below `{task}`, which uses it: raise the \
+                 ceiling, or leave it out"
             ),
             Self::Shares { task } => {
-                write!(f, "`{task}` uses a resource of several cores by its priority: state that before")
+                write!(
+                    f,
+                    "the priority of `{task}` is stated after a use of a resource of several cores, which \
+                     counts with it: state the priority first"
+                )
             }
             Self::Attribute { cpu } => write!(
                 f,
-                "the core on CPU {cpu} has no such attribute: fixed priorities go by priorities, EDF by deadlines"
+                "a task of the core on CPU {cpu} has the wrong attribute: fixed-priority rules take \
+                 priorities, EDF rules take deadlines"
             ),
             Self::Listeners { cpu } => {
-                write!(f, "the core on CPU {cpu} has more than 127 event counts: move tasks elsewhere")
+                write!(f, "the core on CPU {cpu} has more than 127 event counts: move tasks to other cores")
             }
             Self::Users { task } => {
-                write!(f, "`{task}` uses a resource of several cores that has no party left: make more")
+                write!(
+                    f,
+                    "`{task}` uses a resource of several cores that has no party left for it: create the \
+                     resource with more parties"
+                )
             }
             Self::Rule { cpu } => {
-                write!(f, "CPU {cpu} has a rule for simulations: choose Immediate, Original, Srp or Dfp")
+                write!(
+                    f,
+                    "the core on CPU {cpu} has a rule that is for simulations only: choose Immediate, \
+                     Original, Srp or Dfp"
+                )
             }
             Self::Suspends { cpu } => {
                 write!(
                     f,
-                    "jobs of the core on CPU {cpu} may be suspended, which deadline floors do not bear: take SRP"
+                    "jobs of the core on CPU {cpu} may be suspended, which deadline floors do not support: \
+                     use SRP"
                 )
             }
             Self::Server { server } => {
-                write!(f, "the budget of server `{server}` is 0 or more than its period: give it less")
+                write!(
+                    f,
+                    "the budget of server `{server}` is 0 or more than its period: set one above 0 and at \
+                     most the period"
+                )
             }
             Self::Served { task } => write!(
                 f,
-                "`{task}` runs in a server, or lends: its server must be on its core, and it without locks, budget and demotion of its own"
+                "`{task}` runs in a server or donates bandwidth: it needs a server on its own core, and no \
+                 locks, no budget and no demotion of its own"
             ),
             Self::Enforcement(error) => {
-                write!(f, "{error}: strict needs CAP_SYS_NICE, or take `Wanted::Best`")
+                write!(f, "{error}: strict enforcement needs CAP_SYS_NICE; otherwise use `Wanted::Best`")
             }
             Self::Thread(what) => f.write_str(what),
         }

@@ -56,15 +56,22 @@ pub enum ChangeError {
 impl fmt::Display for ChangeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Foreign => f.write_str("it belongs to another core or executor: use one of this one"),
+            Self::Foreign => f.write_str(
+                "the task or resource belongs to another executor, or to another core than the calling job",
+            ),
             Self::Kind => f.write_str(
-                "no such attribute: fixed priorities go by priorities, EDF by relative deadlines of more than 0",
+                "wrong attribute: fixed-priority rules take priorities, EDF rules take relative deadlines \
+                 above 0",
             ),
             Self::Active { task } => {
-                write!(f, "task {task} has a job: pause it, and try again when that is complete")
+                write!(
+                    f,
+                    "task {task} has a job or a waiting release: pause the task, and try again when its jobs \
+                     are complete"
+                )
             }
             Self::Held { resource, task } => {
-                write!(f, "task {task} holds resource {resource}: try again when it has given it back")
+                write!(f, "task {task} holds resource {resource}: try again when the task has released it")
             }
             Self::Ceiling { resource, task } => write!(
                 f,
@@ -72,11 +79,13 @@ impl fmt::Display for ChangeError {
             ),
             Self::Global { task } => write!(
                 f,
-                "task {task} uses a resource of several cores, where others count with its priority: keep it"
+                "the priority of task {task} cannot change: the users of a resource of several cores count \
+                 with it"
             ),
             Self::Levels { task } => write!(
                 f,
-                "task {task} would be at a level of its own, for which its core has no thread: give it one that another has"
+                "task {task} would need a level of its own, for which its core has no thread: use the level \
+                 of another task"
             ),
             Self::Served { task } => write!(f, "task {task} runs in a server, and has no level of its own"),
             Self::Stopped => f.write_str("the core has stopped"),

@@ -55,11 +55,14 @@ impl fmt::Display for Outside {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Traced { by } => {
-                write!(f, "process {by} traces it (a debugger, strace), which stops its threads one by one")
+                write!(
+                    f,
+                    "process {by} traces this process (a debugger, strace) and stops its threads one by one"
+                )
             }
-            Self::Stopped => f.write_str("it was stopped (SIGSTOP), and went on shortly before"),
+            Self::Stopped => f.write_str("the process was stopped (SIGSTOP), and continued shortly before"),
             Self::Moved { who, policy, given, pinned } => {
-                write!(f, "{who} was moved from outside: ")?;
+                write!(f, "another program changed the scheduling of {who}: ")?;
                 match policy {
                     Policy::Other => f.write_str("SCHED_OTHER")?,
                     Policy::Fifo(priority) => write!(f, "SCHED_FIFO {priority}")?,
@@ -129,35 +132,35 @@ impl fmt::Display for Violation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { cpu, who, chosen, found, outside } = self;
         if let Some(outside) = outside {
-            writeln!(f, "core {cpu}: {outside}; locks can no longer be relied on, so the process ends")?;
-            return f
-                .write_str("  help: no job is to blame: leave the threads of a running application alone");
+            writeln!(f, "core {cpu}: {outside}; locks may no longer exclude, so the process ends")?;
+            return f.write_str(
+                "  help: no job is at fault: do not stop or change the threads of a running application",
+            );
         }
         write!(f, "core {cpu}, `{who}`: ")?;
         match found {
             Found::Inside(WrongProcessor::SectionOpen) => {
-                write!(f, "another thread is inside of the core's state")?
+                write!(f, "another thread is inside the core's state")?
             }
             Found::Inside(WrongProcessor::Dispatcher) => {
-                write!(f, "the dispatcher is inside, so it is on another CPU")?
+                write!(f, "the dispatcher is inside the core's state, so it runs on another CPU")?
             }
             Found::NotChosen => match chosen {
-                Some(chosen) => {
-                    write!(f, "it runs although `{chosen}` should: that one blocked in the kernel")?
-                }
+                Some(chosen) => write!(f, "it runs in place of `{chosen}`, which blocked in the kernel")?,
                 None => write!(f, "it runs although no job should")?,
             },
             Found::OnCpu(at) => write!(f, "it runs on CPU {at}")?,
             Found::Broken { resource } => {
-                write!(f, "resource {resource} is held by another job, against the rule")?;
+                write!(f, "another job holds resource {resource}, against the rule")?;
             }
-            Found::Refused(misuse) => write!(f, "the rule refused it: {misuse}")?,
-            Found::System(error) => write!(f, "the priority of a thread cannot be changed: {error}")?,
-            Found::Panic => write!(f, "a panic inside of the core's state")?,
+            Found::Refused(misuse) => write!(f, "the rule refused the call: {misuse}")?,
+            Found::System(error) => write!(f, "cannot change the priority of a thread: {error}")?,
+            Found::Panic => write!(f, "a panic inside the core's state")?,
         }
-        f.write_str("; locks can no longer be relied on, so the process ends\n")?;
+        f.write_str("; locks may no longer exclude, so the process ends\n")?;
         f.write_str(
-            "  help: a job must not sleep, wait or do IO, and nobody may move or re-prioritise its thread",
+            "  help: a job must not sleep, wait or do IO, and no other program may move its thread or change \
+             its priority",
         )
     }
 }

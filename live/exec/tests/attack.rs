@@ -282,7 +282,7 @@ fn a_panic_where_a_work_is_polled_ends_the_process() {
         .unwrap();
     let text = String::from_utf8_lossy(&child.stderr);
     assert_eq!(child.status.signal(), Some(libc::SIGABRT), "{text}");
-    assert!(text.contains("on purpose") && text.contains("a panic inside of the core's state"), "{text}");
+    assert!(text.contains("on purpose") && text.contains("a panic inside the core's state"), "{text}");
 }
 
 /// Jobs of two cores panic at once, with payloads that panic again when dropped: the executor ends, and one of the

@@ -23,7 +23,7 @@ type Measure = fn(u16, u16) -> Result<Spread, Refused>;
 fn measurements_end_where_others_keep_the_cpu() {
     let online = thread::online_cpus();
     let [other, .., cpu] = online[..] else {
-        println!("skipped: a second CPU, on which the measurements are given up");
+        println!("skipped: no second CPU");
         return;
     };
     let (ready, done) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -43,7 +43,7 @@ fn measurements_end_where_others_keep_the_cpu() {
             std::thread::sleep(Duration::from_millis(1));
         }
         if hog.is_finished() {
-            println!("skipped: a real-time thread, which this user may not have");
+            println!("skipped: this user may not create real-time threads");
             return;
         }
         let begin = Instant::now();

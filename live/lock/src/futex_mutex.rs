@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "what another thread does is read from /proc")]
+    #[cfg_attr(miri, ignore = "reads the state of another thread from /proc")]
     fn who_comes_second_sleeps_until_it_is_given() {
         let futex_mutex = FutexMutex::default();
         futex_mutex.lock();

@@ -70,7 +70,7 @@ pub struct Stuck {
 
 impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "party {} of the lock lives and does not let go", self.party)
+        write!(f, "party {} of the lock is alive and does not release it", self.party)
     }
 }
 
@@ -97,10 +97,12 @@ pub enum LayoutError {
 impl fmt::Display for LayoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooSmall { needed, given } => write!(f, "it needs {needed} bytes and gets {given}"),
+            Self::TooSmall { needed, given } => write!(f, "the object needs {needed} bytes and gets {given}"),
             Self::Parties => write!(f, "a lock has 1 to {PARTIES_LIMIT} parties, counted from 0"),
-            Self::Places => write!(f, "there are 1 to {} places for processes, from 0", crate::life::LIMIT),
-            Self::Taken => f.write_str("somebody who lives has it"),
+            Self::Places => {
+                write!(f, "there are 1 to {} places for processes, counted from 0", crate::life::LIMIT)
+            }
+            Self::Taken => f.write_str("a living process already has this place or party"),
         }
     }
 }
@@ -194,16 +196,22 @@ mod tests {
 
     #[test]
     fn each_error_says_what_is_wrong() {
-        let lives = "party 7 of the lock lives and does not let go";
+        let lives = "party 7 of the lock is alive and does not release it";
         assert_eq!(Stuck { party: 7 }.to_string(), lives);
         let short = LayoutError::TooSmall { needed: 512, given: 256 };
-        assert_eq!(short.to_string(), "it needs 512 bytes and gets 256");
+        assert_eq!(short.to_string(), "the object needs 512 bytes and gets 256");
         let parties = format!("a lock has 1 to {PARTIES_LIMIT} parties, counted from 0");
         assert_eq!(LayoutError::Parties.to_string(), parties);
-        assert_eq!(LayoutError::Places.to_string(), "there are 1 to 1024 places for processes, from 0");
-        assert_eq!(LayoutError::Taken.to_string(), "somebody who lives has it");
+        assert_eq!(
+            LayoutError::Places.to_string(),
+            "there are 1 to 1024 places for processes, counted from 0"
+        );
+        assert_eq!(LayoutError::Taken.to_string(), "a living process already has this place or party");
         let taken = NotClaimed::Layout(LayoutError::Taken);
-        assert_eq!(taken.to_string(), "no place for this process: somebody who lives has it");
+        assert_eq!(
+            taken.to_string(),
+            "no place for this process: a living process already has this place or party"
+        );
         let system = taut_sys::Error { call: "mmap", errno: 12 };
         assert_eq!(NotClaimed::System(system).to_string(), format!("no place for this process: {system}"));
     }

@@ -136,7 +136,12 @@ pub struct Poisoned {
 
 impl fmt::Display for Poisoned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "party {} of the lock left it in the middle of a change: repair it with `recover`", self.by)
+        write!(
+            f,
+            "party {} of the lock panicked or died while it changed the value: repair the value with \
+             `recover`",
+            self.by
+        )
     }
 }
 
@@ -558,7 +563,7 @@ mod tests {
     #[test]
     fn each_error_says_what_to_do() {
         let poisoned = Poisoned { by: 5 };
-        let repair = "party 5 of the lock left it in the middle of a change: repair it with `recover`";
+        let repair = "party 5 of the lock panicked or died while it changed the value: repair the value with `recover`";
         assert_eq!(poisoned.to_string(), repair);
         assert_eq!(TryWithError::Poisoned(poisoned).to_string(), repair);
         let stuck = crate::Stuck { party: 7 };

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "what another thread does is read from /proc")]
+    #[cfg_attr(miri, ignore = "reads the state of another thread from /proc")]
     fn who_waits_sleeps_and_says_so() {
         let parker = Parker::default();
         parker.unpark();

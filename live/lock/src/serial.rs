@@ -92,9 +92,11 @@ pub enum Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Busy => f.write_str("another thread has it"),
+            Self::Busy => f.write_str("another thread uses the end"),
             Self::System(error) => write!(f, "{error}"),
-            Self::Poisoned => f.write_str("it was left in the middle of a change: repair it with `recover`"),
+            Self::Poisoned => {
+                f.write_str("a thread panicked while it used the end: repair it with `recover`")
+            }
         }
     }
 }
@@ -262,7 +264,7 @@ mod tests {
     /// Serials come and go while their memory is used again. None may stay on a thread's list of robust mutexes, to
     /// which the C library would write.
     #[test]
-    #[cfg_attr(miri, ignore = "the list of robust mutexes, which the C library gives the kernel")]
+    #[cfg_attr(miri, ignore = "needs the list of robust mutexes, which the C library gives the kernel")]
     fn nothing_is_left_on_the_list_of_who_was_inside() {
         let other = Serial::new(0).unwrap();
         for _ in 0..1_000 {
@@ -281,10 +283,10 @@ mod tests {
 
     #[test]
     fn a_refusal_says_why() {
-        assert_eq!(Refused::Busy.to_string(), "another thread has it");
+        assert_eq!(Refused::Busy.to_string(), "another thread uses the end");
         let system = taut_sys::Error { call: "futex", errno: 35 };
         assert_eq!(Refused::System(system).to_string(), system.to_string());
-        let repair = "it was left in the middle of a change: repair it with `recover`";
+        let repair = "a thread panicked while it used the end: repair it with `recover`";
         assert_eq!(Refused::Poisoned.to_string(), repair);
     }
 }

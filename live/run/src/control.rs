@@ -10,7 +10,7 @@ use taut_plan::{ClassPlan, Overrun, Plan, TaskPlan};
 use taut_sys::timer::LastResort;
 use taut_sys::{clock, futex, interrupt};
 use taut_time::Instant;
-use taut_trace::LastWords;
+use taut_trace::FinalBlock;
 
 /// How long running jobs and `stop` may take after a stop request, beyond the longest deadline.
 const JOBS_NS: u64 = 1_000_000_000;
@@ -162,7 +162,7 @@ pub struct Control {
     /// 1 when the main thread has written what was recorded, as far as it could.
     written: AtomicU32,
     /// The end of the recording, while the thread that writes it runs code of the application.
-    last_words: Mutex<Option<LastWords>>,
+    final_block: Mutex<Option<FinalBlock>>,
 }
 
 impl Control {
@@ -193,7 +193,7 @@ impl Control {
             begun: AtomicBool::new(false),
             ending: AtomicU64::new(0),
             written: AtomicU32::new(0),
-            last_words: Mutex::new(None),
+            final_block: Mutex::new(None),
         }
     }
 
@@ -375,8 +375,8 @@ impl Control {
     }
 
     /// Leaves the end of the recording to the guardian, or takes it back. For the thread that writes the recording.
-    pub(crate) fn leave(&self, last_words: Option<LastWords>) {
-        *self.last_words.lock().unwrap_or_else(PoisonError::into_inner) = last_words;
+    pub(crate) fn leave(&self, final_block: Option<FinalBlock>) {
+        *self.final_block.lock().unwrap_or_else(PoisonError::into_inner) = final_block;
     }
 
     /// Ends the application where it stands. Waits at most `wait_ns` until the main thread has written what was
@@ -391,10 +391,10 @@ impl Control {
         }
         // If another thread holds this lock, that thread is about to write.
         if self.written.load(Ordering::Acquire) == 0
-            && let Ok(mut left) = self.last_words.try_lock()
+            && let Ok(mut left) = self.final_block.try_lock()
             && let Some(left) = left.take()
         {
-            let _ = left.say(last);
+            let _ = left.write(last);
         }
     }
 

@@ -27,14 +27,14 @@ impl<P> fmt::Display for Full<P> {
 
 impl<P: fmt::Debug> std::error::Error for Full<P> {}
 
-/// A value that was not published, returned to the caller: the reader was inside at every attempt, or the caller
+/// A value that was not published, returned to the caller: the reader was reading at every attempt, or the caller
 /// did not get the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy<P>(pub P);
 
 impl<P> fmt::Display for Busy<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the reader was inside at every attempt")
+        f.write_str("the reader was reading at every attempt")
     }
 }
 

@@ -69,7 +69,7 @@ pub enum Error {
     Unused(String),
     /// The region of a channel does not fit its protocol; the plan was not made by this version.
     Region(String),
-    /// A thread could not be started, or did not get ready.
+    /// A thread could not be started, or did not become ready.
     Thread(String),
     /// An error of the application.
     Application(Box<dyn std::error::Error>),
@@ -116,11 +116,11 @@ impl fmt::Display for Error {
                 write!(f, "resource `{resource}` is used before it is made; call `app.resource` first")
             }
             Self::OtherType(resource) => {
-                write!(f, "resource `{resource}` was made with another type than it is asked for")
+                write!(f, "resource `{resource}` was made with another type than the requested one")
             }
-            Self::Lock(name, error) => write!(f, "no lock for `{name}`: {error}"),
+            Self::Lock(name, error) => write!(f, "cannot create the lock of `{name}`: {error}"),
             Self::Executor(error) => error.fmt(f),
-            Self::Twice(what) => write!(f, "{what} is asked for twice; there is only one"),
+            Self::Twice(what) => write!(f, "{what} is requested twice; there is only one"),
             Self::Unused(what) => write!(f, "{what} is in the manifest, but the code does not use it"),
             Self::Region(channel) => {
                 write!(f, "the planned region of channel `{channel}` does not fit; run `taut plan`")

@@ -222,17 +222,17 @@ impl<'c> Guardian<'c> {
     }
 
     fn explain(&self, words: &mut Text, cause: Cause, rest: Option<Rest>) -> fmt::Result {
-        write!(words, "taut: {} is ended where it stands: ", self.plan.app)?;
+        write!(words, "taut: {} ends at once: ", self.plan.app)?;
         match cause {
-            Cause::Job(job) => write!(words, "task `{}` does not end after its limit", self.name(job.task))?,
+            Cause::Job(job) => write!(words, "task `{}` did not end within its limit", self.name(job.task))?,
             Cause::Late { jobs: true } => write!(
                 words,
                 "jobs did not end within {} ms of the request",
                 self.control.jobs_ns() / 1_000_000
             )?,
-            Cause::Late { jobs: false } => write!(words, "what follows the last job took too long")?,
+            Cause::Late { jobs: false } => write!(words, "the steps after the last job took too long")?,
             Cause::Start => write!(words, "release 0 did not come within {} s", START_NS / 1_000_000_000)?,
-            Cause::Second(signal) => write!(words, "signal {signal}, after an earlier one")?,
+            Cause::Second(signal) => write!(words, "signal {signal}, after an earlier signal")?,
             Cause::Crash(crash) if crash.signal == 0 => write!(words, "thread {} called exit", crash.who)?,
             Cause::Crash(crash) if !crash.sent => {
                 write!(words, "signal {} in thread {}", crash.signal, crash.who)?
@@ -250,16 +250,16 @@ impl<'c> Guardian<'c> {
             let (name, number) = (self.name(job.task), job.number);
             write!(words, "  task `{name}`, job {number}: ")?;
             match job.resource() {
-                Some((resource, true)) => write!(words, "has `{}`, ", resource_name(self.plan, resource))?,
+                Some((resource, true)) => write!(words, "holds `{}`, ", resource_name(self.plan, resource))?,
                 Some((resource, false)) => {
-                    write!(words, "asks for `{}`, ", resource_name(self.plan, resource))?
+                    write!(words, "requests `{}`, ", resource_name(self.plan, resource))?
                 }
                 None => {}
             }
             match job.stood() {
-                None => words.write_str("where it stands is not known")?,
+                None => words.write_str("its position is not known")?,
                 Some(stood) => {
-                    words.write_str(if stood.in_call { "in a call of the kernel" } else { "computing" })?;
+                    words.write_str(if stood.in_call { "in a system call" } else { "computing" })?;
                     match stood.offset {
                         Some(offset) => write!(words, " at {offset:#x} of the program")?,
                         None => words.write_str(" in a library")?,

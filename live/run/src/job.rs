@@ -46,7 +46,7 @@ impl fmt::Display for Failure {
             Self::Scope(exceeded) => exceeded.fmt(f),
             Self::Code(code) => write!(f, "failed with code {code}"),
             Self::Lock(error) => error.fmt(f),
-            Self::Killed => f.write_str("told to end"),
+            Self::Killed => f.write_str("the overrun policy requested the end of the job"),
         }
     }
 }

@@ -307,7 +307,7 @@ wcet = { value = "100us", source = "guess" }
         [(Kind::Release, 0), (Kind::Start, 0), (Kind::Complete, 0), (Kind::Failed, 0), (Kind::Miss, 0)];
 
     #[test]
-    #[cfg_attr(miri, ignore = "the processor time of a thread")]
+    #[cfg_attr(miri, ignore = "reads the processor time of a thread")]
     fn an_overrun_is_recorded_once_and_remedied() {
         let plan = plan();
         let with = |more: &[(Kind, u64)]| [&LIFE[..], more].concat();
@@ -332,7 +332,7 @@ wcet = { value = "100us", source = "guess" }
 
     /// A task that a channel releases has no next release at a known instant; `stop-app` alone does not wait for it.
     #[test]
-    #[cfg_attr(miri, ignore = "the processor time of a thread")]
+    #[cfg_attr(miri, ignore = "reads the processor time of a thread")]
     fn a_receiver_overruns_only_if_that_stops_the_application() {
         let plan = plan();
         for on_overrun in [Overrun::RunOn, Overrun::SkipNext] {

@@ -89,8 +89,8 @@ pub(crate) fn violated(violation: &Violation<'_>) {
         let mut words = Text::new();
         let _ = writeln!(
             words,
-            "  note: shortly before, all stood still for {stood_ms} ms: the machine stalled, or somebody had stopped the threads \
-             (a debugger), and then that may be the cause"
+            "  note: shortly before, all threads stood still for {stood_ms} ms: the machine stalled, or \
+             another program (a debugger) had stopped the threads, which may be the cause"
         );
         let _ = taut_sys::terminal::write_error(words.text());
     }

@@ -57,7 +57,7 @@ impl<'p, W: Sink> Recording<'p, W> {
 
     /// Leaves the end of the recording to the guardian, because code of the application runs on this thread next.
     pub(crate) fn leave_to_guardian(&mut self) {
-        self.control.leave(self.writer.last_words());
+        self.control.leave(self.writer.final_block());
     }
 
     /// Takes the end of the recording back.

@@ -231,7 +231,7 @@ impl<'scope, 'p: 'scope, W: Sink> MainThread<'_, 'scope, '_, 'p, W> {
                 return Err(Error::Thread("a task ended before release 0".to_owned()));
             }
             if now_ns >= give_up_ns {
-                return Err(Error::Thread("a real-time thread did not get ready within 30s".to_owned()));
+                return Err(Error::Thread("a real-time thread did not become ready within 30s".to_owned()));
             }
         }
         handles.refused().map_or(Ok(()), |error| Err(Error::System(error)))

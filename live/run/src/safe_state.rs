@@ -69,8 +69,9 @@ impl<'c> SafeState<'c> {
             }
             safe_state::end(well);
         });
-        spawned.map_err(|error| Error::Thread(format!("no thread for the safe state: {error}")))?;
-        let gone = |_| Error::Thread("the safe state's thread did not get ready".to_owned());
+        spawned
+            .map_err(|error| Error::Thread(format!("cannot start the thread of the safe state: {error}")))?;
+        let gone = |_| Error::Thread("the thread of the safe state did not become ready".to_owned());
         is_ready.recv().map_err(gone)?;
         Ok(Self(control))
     }

@@ -101,10 +101,10 @@ pub fn run(
             });
         };
         let spawned = Builder::new().name("guardian".to_owned()).spawn_scoped(threads, guard);
-        spawned.map_err(|error| Error::Thread(format!("no thread for the guardian: {error}")))?;
+        spawned.map_err(|error| Error::Thread(format!("cannot start the guardian: {error}")))?;
         let _home = Home(&control);
         // From here on the guardian watches.
-        is_ready.recv().map_err(|_| Error::Thread("the guardian did not get ready".to_owned()))?;
+        is_ready.recv().map_err(|_| Error::Thread("the guardian did not become ready".to_owned()))?;
         booted(config, observer, setup, (&plan, &text), &control, guarantees)
     })
 }
@@ -211,7 +211,9 @@ fn create(path: &Path) -> std::io::Result<std::fs::File> {
     // it.
     match std::fs::symlink_metadata(path).map(|there| there.file_type()) {
         Ok(there) if there.is_file() || there.is_symlink() => std::fs::remove_file(path)?,
-        Ok(_) => return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is no file")),
+        Ok(_) => {
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a regular file"));
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
@@ -261,7 +263,7 @@ mod tests {
 
     /// `create` never writes through what already has the recording's name, and never waits for a reader.
     #[test]
-    #[cfg_attr(miri, ignore = "other processes: `mkfifo`")]
+    #[cfg_attr(miri, ignore = "starts another process: `mkfifo`")]
     fn a_recording_is_a_new_file() {
         let folder = tempfile::tempdir().unwrap();
         let (place, target) = (folder.path().join("out/run"), folder.path().join("target"));
@@ -287,7 +289,7 @@ mod tests {
         assert!(std::process::Command::new("mkfifo").arg(&place).status().unwrap().success());
         // The test reads the pipe itself: without a reader, opening a pipe for writing blocks.
         let pipe = std::fs::File::options().read(true).write(true).open(&place).unwrap();
-        assert_eq!(create(&place).unwrap_err().to_string(), "it is no file");
+        assert_eq!(create(&place).unwrap_err().to_string(), "it is not a regular file");
         drop(pipe);
     }
 }

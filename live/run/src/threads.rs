@@ -248,7 +248,8 @@ impl<'scope, 'p: 'scope> Spawner<'scope, '_, 'p> {
             let _ = thread::set_other();
             body
         });
-        let join = spawned.map_err(|error| Error::Thread(format!("no thread for `{name}`: {error}")))?;
+        let join = spawned
+            .map_err(|error| Error::Thread(format!("cannot start the thread of `{name}`: {error}")))?;
         Ok(NativeThread { task, join })
     }
 
@@ -265,7 +266,9 @@ impl<'scope, 'p: 'scope> Spawner<'scope, '_, 'p> {
                 probe::watch(origin_ns, self.control, &mut event_recorder);
             }
         });
-        spawned.map(drop).map_err(|error| Error::Thread(format!("no thread for the probe: {error}")))
+        spawned
+            .map(drop)
+            .map_err(|error| Error::Thread(format!("cannot start the thread of the probe: {error}")))
     }
 
     /// Places the calling thread. A placement that fails here was possible when the guarantees were found; the main
@@ -317,7 +320,9 @@ impl<'scope, 'p: 'scope> Spawner<'scope, '_, 'p> {
             run(&mut Context::new(self.control, event_recorder));
             process::end_if_forked();
         });
-        spawned.map(drop).map_err(|error| Error::Thread(format!("no thread for `{name}`: {error}")))
+        spawned
+            .map(drop)
+            .map_err(|error| Error::Thread(format!("cannot start the thread of `{name}`: {error}")))
     }
 }
 

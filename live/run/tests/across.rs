@@ -199,7 +199,7 @@ fn without_privilege_as_well() {
     let may = Command::new("setpriv").args(given_up).arg("true").output();
     if !may.is_ok_and(|output| output.status.success()) {
         // A user who may not give up the privilege has none, so the tests above ran without it.
-        return println!("skipped: `setpriv` is not there, or there is no privilege to give up");
+        return println!("skipped: no `setpriv`, or no privilege to give up");
     }
     let mut command = Command::new("setpriv");
     command.args(given_up).arg(std::env::current_exe().unwrap());

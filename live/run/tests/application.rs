@@ -305,7 +305,7 @@ fn mistakes_are_refused_before_release_0() {
                 c.queue_writer::<Sample>("samples")?;
                 c.queue_writer::<Sample>("samples").map(drop)
             }),
-            "asked for twice",
+            "requested twice",
         ),
     ];
     for (setup, expected) in cases {

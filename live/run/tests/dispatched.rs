@@ -103,7 +103,7 @@ fn what_does_not_fit_is_refused_before_release_0() {
     let reported = refused(|app| app.resource("buss", ()));
     assert_eq!(reported, "the manifest has no resource `buss`");
     let reported = refused(|app| app.resource("bus", ()).and_then(|()| app.resource("bus", ())));
-    assert_eq!(reported, "resource `bus` is asked for twice; there is only one");
+    assert_eq!(reported, "resource `bus` is requested twice; there is only one");
     let reported =
         refused(|app| app.task("fast", |create| create.resource::<()>("bus").map(|_| each(|_| Ok(())))));
     assert_eq!(reported, "resource `bus` is used before it is made; call `app.resource` first");
@@ -111,7 +111,7 @@ fn what_does_not_fit_is_refused_before_release_0() {
         app.resource("bus", ())?;
         app.task("fast", |create| create.resource::<u8>("bus").map(|_| each(|_| Ok(()))))
     });
-    assert_eq!(reported, "resource `bus` was made with another type than it is asked for");
+    assert_eq!(reported, "resource `bus` was made with another type than the requested one");
     let reported = refused(|app| {
         app.resource("bus", ())?;
         app.task("other", |create| create.resource::<()>("bus").map(|_| each(|_| Ok(()))))

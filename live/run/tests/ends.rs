@@ -454,7 +454,7 @@ fn stood(ended: &Ended, how: &str) {
 fn a_job_ends_with_the_time_that_was_asked_for() {
     for executor in EXECUTORS {
         stood(&end("loop", executor, "run-on", Some("400ms"), &[]), "computing");
-        stood(&end("block", executor, "run-on", Some("400ms"), &[]), "in a call of the kernel");
+        stood(&end("block", executor, "run-on", Some("400ms"), &[]), "in a system call");
     }
 }
 
@@ -466,7 +466,7 @@ fn a_job_ends_at_a_signal_and_at_once_at_the_second() {
         let second =
             end("block", executor, "run-on", None, &[(signals::SIGHUP, 10), (signals::SIGTERM, 200)]);
         assert!(second.took < Span::from_millis(1_000), "{:?}", second.took);
-        stood(&second, "in a call of the kernel");
+        stood(&second, "in a system call");
     }
 }
 
@@ -490,11 +490,11 @@ fn stop_app_ends_in_order_after_a_job_that_returns() {
 
 fn stop_app_ends_a_job_that_does_not_return() {
     for executor in EXECUTORS {
-        for (kind, how) in [("loop", "computing"), ("block", "in a call of the kernel")] {
+        for (kind, how) in [("loop", "computing"), ("block", "in a system call")] {
             let ended = end(kind, executor, "stop-app", None, &[]);
             assert!(ended.took < Span::from_millis(1_000), "{:?}", ended.took);
             stood(&ended, how);
-            assert!(ended.said.contains("task `tick` does not end after its limit"), "{}", ended.said);
+            assert!(ended.said.contains("task `tick` did not end within its limit"), "{}", ended.said);
             assert_eq!(ended.ending(), Ending::Limit(0));
             let stood = ended.stood(0);
             assert_eq!((stood.job, stood.resource), (10, None));
@@ -538,11 +538,11 @@ fn a_crash_says_who_and_keeps_its_signal() {
 
 /// The job has used up its budget, the dispatcher kills it, and it never reaches a safe point.
 fn a_job_told_to_end_has_a_limit() {
-    for (kind, how) in [("loop", "computing"), ("block", "in a call of the kernel")] {
+    for (kind, how) in [("loop", "computing"), ("block", "in a system call")] {
         let ended = end(kind, "dispatched", "kill-job", None, &[]);
         assert!(ended.took < Span::from_millis(1_000), "{:?}", ended.took);
         stood(&ended, how);
-        assert!(ended.said.contains("task `tick` does not end after its limit"), "{}", ended.said);
+        assert!(ended.said.contains("task `tick` did not end within its limit"), "{}", ended.said);
         assert_eq!(ended.ending(), Ending::Limit(0));
     }
 }
@@ -553,7 +553,7 @@ fn two_processors() -> bool {
 
 fn a_job_that_holds_a_lock_ends_and_so_does_who_waits() {
     if !two_processors() {
-        println!("skipped: no two processors");
+        println!("skipped: no second processor");
         return;
     }
     let twice = [(signals::SIGTERM, 50), (signals::SIGTERM, 200)];
@@ -567,11 +567,11 @@ fn a_job_that_holds_a_lock_ends_and_so_does_who_waits() {
             ];
             for (at, ended) in ends.iter().enumerate() {
                 assert_eq!(ended.status.code(), Some(4), "{with} {kind} {at}: {}", ended.said);
-                assert!(ended.said.contains("task `tick`, job 10: has `bus`, "), "{with}: {}", ended.said);
+                assert!(ended.said.contains("task `tick`, job 10: holds `bus`, "), "{with}: {}", ended.said);
                 assert_eq!(ended.stood(0).resource, Some((0, true)), "{with}: {}", ended.said);
                 // The task on the other core waits for the resource, spinning or suspended.
                 if with != "srp" && at > 0 {
-                    assert!(ended.said.contains("asks for `bus`, "), "{with} {kind} {at}: {}", ended.said);
+                    assert!(ended.said.contains("requests `bus`, "), "{with} {kind} {at}: {}", ended.said);
                     assert_eq!(ended.stood(1).resource, Some((0, false)), "{with}: {}", ended.said);
                 }
             }
@@ -605,7 +605,7 @@ fn without_the_privilege_it_ends_as_well() {
         std::fs::metadata(path).is_ok_and(|about| about.permissions().mode() & 0o005 == 0o005)
     };
     if thread::set_fifo(1).is_err() || !program.ancestors().all(open) {
-        println!("skipped: this user cannot become another one that may run this program");
+        println!("skipped: this user cannot become another user that may run this program");
         return;
     }
     thread::set_other().unwrap();
@@ -651,7 +651,7 @@ fn a_receiver_that_does_not_return_ends() {
             let ended = Run { kind, executor, overrun: "run-on", with: "receiver", ..Run::default() }.end();
             assert!(ended.took < Span::from_millis(1_000), "{:?}", ended.took);
             assert_eq!(ended.status.code(), Some(4), "{}", ended.said);
-            assert!(ended.said.contains("task `takes` does not end after its limit"), "{}", ended.said);
+            assert!(ended.said.contains("task `takes` did not end within its limit"), "{}", ended.said);
             assert_eq!((ended.ending(), ended.stood(1).job), (Ending::Limit(1), 2), "{}", ended.said);
         }
     }
@@ -676,7 +676,7 @@ fn a_receiver_that_uses_up_its_stack_is_named() {
 fn a_job_to_be_killed_and_one_that_stops_the_application() {
     for with in ["below", "beside"] {
         if with == "beside" && !two_processors() {
-            println!("skipped: no two processors");
+            println!("skipped: no second processor");
             continue;
         }
         for kind in ["loop", "block"] {
@@ -708,7 +708,7 @@ fn a_finish_that_does_not_return_ends() {
                 let ended = Run { length: Some("400ms"), ..run }.end();
                 assert!(ended.took > Span::from_secs(9), "{:?}", ended.took);
                 assert_eq!(ended.status.code(), Some(4), "{}", ended.said);
-                assert!(ended.said.contains("what follows the last job took too long"), "{}", ended.said);
+                assert!(ended.said.contains("the steps after the last job took too long"), "{}", ended.said);
                 assert_eq!(ended.ending(), Ending::Finish, "{}", ended.said);
             });
             threads.spawn(move || {

@@ -270,9 +270,7 @@ fn a_child_of_fork_does_not_go_on_as_its_parent() {
 /// The application has one processor, on which the guardian would wait for the job for ever.
 fn a_job_above_the_guardian_ends() {
     if thread::set_fifo(1).is_err() || thread::online_cpus().len() < 2 {
-        println!(
-            "skipped: no privilege for priorities, or one processor, on which this test would wait as well"
-        );
+        println!("skipped: no privilege for priorities, or no second processor for this test");
         return;
     }
     thread::set_other().unwrap();

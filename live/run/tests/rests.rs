@@ -310,7 +310,7 @@ fn at_a_violation() {
     let ended = end("sleep", "dispatched", "run-on", "", Some("10s"), &[]);
     ended.rested();
     assert_eq!(ended.status.signal(), Some(6), "{ended:?}");
-    assert!(ended.said.contains("locks can no longer be relied on"), "{ended:?}");
+    assert!(ended.said.contains("locks may no longer exclude"), "{ended:?}");
 }
 
 fn at_a_call_of_exit() {

@@ -97,7 +97,7 @@ pub struct Exceeded {
 
 impl fmt::Display for Exceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "scope exceeded: {} bytes asked, {} left", self.asked, self.left)
+        write!(f, "scope exceeded: {} bytes requested, {} left", self.asked, self.left)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::message::{self, PART_BYTES, REPLY_HEAD, Refusal, Reply};
 use crate::{Error, FolderProblem, PAGE_BYTES, PROTOCOL_VERSION, State, folder};
 
 /// The problem if a listener hands out other files than its reply says.
-const FILES_DIFFER: &str = "it does not hand out the files that it says";
+const FILES_DIFFER: &str = "it hands out other files than its answer describes";
 
 /// How long an attach may take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -87,7 +87,7 @@ fn attach_to(path: &Path, own: bool, app: &str, client: &str) -> Result<Attached
                 let owner = socket::peer(connection.as_fd())?;
                 if owner.uid != user {
                     return Err(Error::NotAnApplication {
-                        problem: "it belongs to another user than its folder",
+                        problem: "its user is not the owner of the folder",
                     });
                 }
                 // A child that the owner had forked may still hold the socket; it answers no client.
@@ -101,8 +101,9 @@ fn attach_to(path: &Path, own: bool, app: &str, client: &str) -> Result<Attached
             Err(error) if is_missing(error) => Err(not_running()),
             Err(error) if error.is_privilege() => {
                 let socket = socket.display();
-                let reason =
-                    format!("its socket, {socket}, is shut to us (its manifest grants no group of ours)");
+                let reason = format!(
+                    "its socket, {socket}, is closed to this user, and its manifest grants no group of this user"
+                );
                 Err(Error::NotPermitted { app: app.to_owned(), reason })
             }
             Err(error) if error.errno == taut_sys::ECONNREFUSED => match folder::is_socket(&socket) {
@@ -148,19 +149,21 @@ fn converse(
     let files = answer.files;
     // The reason is for a person to read, and comes from a process that is not trusted.
     let reason = || String::from_utf8_lossy(&text).chars().filter(|c| !c.is_control()).collect();
-    let client = client.to_owned();
     let refusals = [
-        (Refusal::UnknownClient, Error::UnknownClient { client: client.clone(), reason: reason() }),
-        (Refusal::NameTaken, Error::NameTaken { client, reason: reason() }),
+        (Refusal::UnknownClient, Error::UnknownClient { client: client.to_owned(), reason: reason() }),
+        (Refusal::NameTaken, Error::NameTaken { client: client.to_owned(), reason: reason() }),
         (Refusal::NotPermitted, Error::NotPermitted { app: app.to_owned(), reason: reason() }),
-        (Refusal::Malformed, Error::NotAnApplication { problem: "it does not understand our request" }),
+        (
+            Refusal::Malformed,
+            Error::NotAnApplication { problem: "it does not understand the request of this client" },
+        ),
     ];
     if reply.version != PROTOCOL_VERSION || reply.code == Refusal::Version as u16 {
         return Err(Error::WrongProtocolVersion { ours: PROTOCOL_VERSION, theirs: reply.version });
     }
     if reply.code != 0 {
         let refusal = refusals.into_iter().find(|(code, _)| *code as u16 == reply.code);
-        let unknown = Error::NotAnApplication { problem: "it refuses for a reason that we do not know" };
+        let unknown = Error::NotAnApplication { problem: "it refuses with an unknown code" };
         return Err(refusal.map_or(unknown, |(_, error)| error));
     }
     if extents.is_empty() || files.len() != extents.len() {
@@ -168,9 +171,9 @@ fn converse(
     }
     let text =
         String::from_utf8(text).map_err(|_| Error::NotAnApplication { problem: "its text is not UTF-8" })?;
-    let directory = Directory::from_text(&text)
-        .map_err(|error| Error::Directory { client: "ours, from the application".to_owned(), error })?;
-    let (maps, header) = open(extents.into_iter().zip(files).collect(), reply, &directory)?;
+    let directory =
+        Directory::from_text(&text).map_err(|error| Error::Directory { client: client.to_owned(), error })?;
+    let (maps, header) = open(extents.into_iter().zip(files).collect(), reply, &directory, client)?;
     Ok(Attached { connection, process: process::pid(), maps, directory, header, owner })
 }
 
@@ -217,10 +220,10 @@ fn open(
     files: Vec<(Extent, OwnedFd)>,
     reply: Reply,
     directory: &Directory,
+    client: &str,
 ) -> Result<(Vec<(Extent, Mapping)>, Header), Error> {
-    let ours = || "ours, from the application".to_owned();
     if !directory.fits(reply.total) {
-        return Err(Error::OutOfBounds { client: ours(), size: reply.total });
+        return Err(Error::OutOfBounds { client: client.to_owned(), size: reply.total });
     }
     // The files must be in order and must not overlap; the first begins at 0 and holds the header.
     let mut end = 0;

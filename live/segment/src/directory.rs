@@ -216,18 +216,18 @@ fn parse(line: &str) -> Result<Entry, &'static str> {
             "reads" => Role::Reads,
             _ => return Err("the role is neither `writes` nor `reads`"),
         },
-        mechanism: next("mechanism=", "no `mechanism=` where it belongs")?.to_owned(),
-        value_size: number(next("value=", "no `value=` where it belongs")?)?,
-        capacity: number(next("capacity=", "no `capacity=` where it belongs")?)?,
-        readers: number(next("readers=", "no `readers=` where it belongs")?)?,
-        offset: number(next("offset=", "no `offset=` where it belongs")?)?,
-        size: number(next("size=", "no `size=` where it belongs")?)?,
-        triggered: match next("triggered=", "no `triggered=` where it belongs")? {
+        mechanism: next("mechanism=", "`mechanism=` is missing or out of place")?.to_owned(),
+        value_size: number(next("value=", "`value=` is missing or out of place")?)?,
+        capacity: number(next("capacity=", "`capacity=` is missing or out of place")?)?,
+        readers: number(next("readers=", "`readers=` is missing or out of place")?)?,
+        offset: number(next("offset=", "`offset=` is missing or out of place")?)?,
+        size: number(next("size=", "`size=` is missing or out of place")?)?,
+        triggered: match next("triggered=", "`triggered=` is missing or out of place")? {
             "yes" => true,
             "no" => false,
             _ => return Err("`triggered=` is neither `yes` nor `no`"),
         },
-        layout: next("layout=", "no `layout=` where it belongs")?.to_owned(),
+        layout: next("layout=", "`layout=` is missing or out of place")?.to_owned(),
     })
 }
 
@@ -341,7 +341,7 @@ mod tests {
             ("mechanism=sdrtw", "mechanism=\u{1b}[2J", "mechanism's name"),
             ("layout=frame:u64 levels:u8*176", "layout=", "the layout"),
             ("layout=frame:u64", "layout=\u{1b}[2J", "the layout"),
-            (" layout=frame:u64 levels:u8*176", "", "no `layout=`"),
+            (" layout=frame:u64 levels:u8*176", "", "`layout=` is missing"),
         ] {
             let bad = good.replacen(from, to, 1);
             assert_ne!(bad, good);

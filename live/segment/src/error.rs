@@ -294,19 +294,19 @@ fn remedy_without_path(error: taut_sys::Error) -> &'static str {
 fn remedy(error: taut_sys::Error) -> &'static str {
     match error.errno {
         taut_sys::EACCES | taut_sys::EPERM => {
-            ": give this user the right to it, or set TAUT_RUNTIME_DIR to a folder of its own"
+            ": give this user access to it, or set TAUT_RUNTIME_DIR to a folder of this user"
         }
         taut_sys::ENOENT | taut_sys::ENOTDIR => {
-            ": make the folder that it is in, or set TAUT_RUNTIME_DIR to one that is there"
+            ": create its parent folder, or set TAUT_RUNTIME_DIR to a folder that exists"
         }
         taut_sys::EROFS => ": set TAUT_RUNTIME_DIR to a folder that can be written",
         taut_sys::ENOSPC | taut_sys::EDQUOT => {
-            ": make room there, or set TAUT_RUNTIME_DIR to a folder elsewhere"
+            ": free space there, or set TAUT_RUNTIME_DIR to a folder elsewhere"
         }
-        taut_sys::EADDRINUSE => ": somebody made it at this moment; try again",
+        taut_sys::EADDRINUSE => ": another process created it at this moment; try again",
         taut_sys::EMFILE => ": let this process open more files (`ulimit -n`)",
         taut_sys::ENFILE => ": let this machine open more files (`sysctl fs.file-max`)",
-        taut_sys::ENOMEM => ": this machine, or this process's limits, give no more memory",
+        taut_sys::ENOMEM => ": this machine or the limits of this process allow no more memory",
         _ => "",
     }
 }
@@ -382,7 +382,8 @@ impl Error {
             Self::BadName { name } => {
                 write!(
                     f,
-                    "`{}` is no name: use 1 to 64 letters, digits, `-` or `_` (an object of a registry: 32)",
+                    "`{}` is not a valid name: use 1 to 64 letters, digits, `-` or `_` (an object of a \
+                     registry: 32)",
                     name.escape_debug()
                 )
             }
@@ -391,14 +392,19 @@ impl Error {
             }
             Self::PathTooLong { path } => write!(
                 f,
-                "{} is too long for a socket (107 bytes): set TAUT_RUNTIME_DIR to a shorter folder",
+                "{} is too long for the path of a socket (at most 107 bytes): set TAUT_RUNTIME_DIR to a \
+                 shorter folder",
                 path.display()
             ),
             Self::AlreadyRunning { app, pid } => {
-                write!(f, "{app} is running already, as process {pid}: end that one first")
+                write!(f, "{app} is already running, as process {pid}: end that process first")
             }
             Self::UnknownGroup { group } => {
-                write!(f, "the manifest grants a group `{group}` that this machine does not know: create it")
+                write!(
+                    f,
+                    "the manifest grants access to group `{group}`, which this machine does not have: create \
+                     the group"
+                )
             }
             Self::Directory { client, error } => write!(f, "the directory of client {client}: {error}"),
             Self::ClientTwice { client } => write!(f, "client {client} is listed twice"),
@@ -412,8 +418,8 @@ impl Error {
             Self::SharedPage { first: Some(first), second } => {
                 write!(
                     f,
-                    "channels {first} and {second} share a page of 4096 bytes and belong into different files: other \
-                     clients write or read them, or one wakes a task and the other does not"
+                    "channels {first} and {second} share a page of 4096 bytes but need different files: \
+                     their clients differ, or only one of the channels wakes a task"
                 )
             }
             Self::SharedPage { first: None, second } => {
@@ -425,7 +431,8 @@ impl Error {
             ),
             Self::TooLarge { size, memory } => write!(
                 f,
-                "the segment takes {size} bytes, and this machine has {memory}: use smaller values, or fewer places for them"
+                "the segment takes {size} bytes, and this machine has {memory}: use smaller values, or \
+                 smaller capacities"
             ),
             other => fmt::Debug::fmt(other, f),
         }
@@ -436,24 +443,27 @@ impl Error {
         match self {
             Self::NotRunning { app, socket } => write!(
                 f,
-                "{app} is not running (no {}): start it, or set TAUT_RUNTIME_DIR as it was set for {app}",
+                "{app} is not running (no {}): start it, or set TAUT_RUNTIME_DIR to the same folder as for \
+                 {app}",
                 socket.display()
             ),
             Self::Stale { app, socket } => write!(
                 f,
-                "{app} is not running: it died and left {}; starting it again removes that",
+                "{app} is not running: it died and left {}; its next start removes that file",
                 socket.display()
             ),
             Self::NotASocket { socket } => write!(
                 f,
-                "{} is no socket, so no owner left it there: take it away, or set TAUT_RUNTIME_DIR to another \
-                 folder",
+                "{} is not a socket, so no application left it there: remove it, or set TAUT_RUNTIME_DIR to \
+                 another folder",
                 socket.display()
             ),
-            Self::NotPermitted { app, reason } => write!(f, "{app} does not let this user in: {reason}"),
+            Self::NotPermitted { app, reason } => {
+                write!(f, "{app} does not permit this user to attach: {reason}")
+            }
             Self::UnknownClient { client, reason } => write!(f, "no client `{client}`: {reason}"),
             Self::NameTaken { client, reason } => {
-                write!(f, "client `{client}` is attached already: {reason}")
+                write!(f, "client `{client}` is already attached: {reason}")
             }
             Self::WrongProtocolVersion { ours, theirs } => write!(
                 f,
@@ -463,10 +473,13 @@ impl Error {
                 write!(f, "{app} did not answer within two seconds: is it stopped?")
             }
             Self::TurnedAway { app } => {
-                write!(f, "{app} turned us away for two seconds: too many are asking; try again")
+                write!(
+                    f,
+                    "{app} refused the connection for two seconds: too many clients attach at once; try again"
+                )
             }
             Self::NotAnApplication { problem } => {
-                write!(f, "what answers is not an application of taut: {problem}")
+                write!(f, "the process at the socket is not an application of taut: {problem}")
             }
             other => fmt::Debug::fmt(other, f),
         }
@@ -475,10 +488,11 @@ impl Error {
     /// The texts about the memory that a client received.
     fn fmt_memory(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::WrongMagic => f.write_str("what was handed out is not a segment of taut"),
-            Self::WrongByteOrder => {
-                f.write_str("the segment is of the other byte order: build client and application for one")
-            }
+            Self::WrongMagic => f.write_str("the received file is not a segment of taut"),
+            Self::WrongByteOrder => f.write_str(
+                "the segment has the other byte order: build client and application for the same byte \
+                 order",
+            ),
             Self::WrongFormat { ours, theirs } => write!(
                 f,
                 "the segment has format {theirs}, this client reads {ours}: build both with the same taut"
@@ -492,13 +506,13 @@ impl Error {
             Self::SizeDiffers { expected, actual } => {
                 write!(f, "the segment has {expected} bytes by its header, but {actual} in the file")
             }
-            Self::NotSealed => {
-                f.write_str("the segment's size is not sealed: it could vanish under its users")
-            }
+            Self::NotSealed => f.write_str(
+                "the size of the segment is not sealed: the file could shrink while clients use it",
+            ),
             Self::MemoryLimit { bytes } => write!(
                 f,
-                "the {bytes} bytes of what this client writes count as locked memory, of which this process may not have so much: \
-                 raise its limit (`ulimit -l`), or give it CAP_IPC_LOCK"
+                "the {bytes} bytes that this client writes count as locked memory, and exceed the limit of \
+                 this process: raise the limit (`ulimit -l`), or give the process CAP_IPC_LOCK"
             ),
             Self::Inconsistent { what } => {
                 write!(f, "the listener and the segment disagree about the {what}: attach again")
@@ -535,13 +549,13 @@ impl Error {
     fn fmt_channel(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoChannel { channel, known } if known.is_empty() => {
-                write!(f, "no channel `{channel}`: this client is a party of none")
+                write!(f, "no channel `{channel}`: this client has no channel")
             }
             Self::NoChannel { channel, known } => {
                 write!(f, "no channel `{channel}` for this client: it has {}", known.join(", "))
             }
             Self::WrongRole { channel, ours, theirs } => {
-                write!(f, "this program {ours} channel {channel}, but by the manifest its client {theirs} it")
+                write!(f, "this program {ours} channel {channel}, but in the manifest its client {theirs} it")
             }
             Self::LayoutDiffers { channel, ours, theirs } => write!(
                 f,
@@ -559,7 +573,8 @@ impl Error {
             }
             Self::NoProc { error } => write!(
                 f,
-                "{error}: is /proc mounted? Clients that only read are given memory that was opened anew through it"
+                "{error}: is /proc mounted? For clients that only read, the listener opens the memory again \
+                 through it"
             ),
             Self::System(error) => write!(f, "{error}{}", remedy_without_path(*error)),
             other => fmt::Debug::fmt(other, f),
@@ -592,10 +607,13 @@ impl fmt::Display for FolderProblem {
                 f.write_str("not a folder, or a symbolic link: remove it, or set TAUT_RUNTIME_DIR")
             }
             Self::OtherOwner(uid) => {
-                write!(f, "belongs to user {uid}, not to us: have it removed, or set TAUT_RUNTIME_DIR")
+                write!(f, "belongs to user {uid}, not to this user: have it removed, or set TAUT_RUNTIME_DIR")
             }
             Self::WritableByOthers(mode) => {
-                write!(f, "may be written by others (mode {mode:04o}): chmod go-w, or set TAUT_RUNTIME_DIR")
+                write!(
+                    f,
+                    "other users may write to it (mode {mode:04o}): chmod go-w, or set TAUT_RUNTIME_DIR"
+                )
             }
             Self::Busy => f.write_str("another process has held its lock for two seconds: try again"),
         }
@@ -611,14 +629,14 @@ mod tests {
     fn what_linux_refuses_says_what_to_do() {
         let refused = |errno| taut_sys::Error { call: "call", errno };
         for (errnos, remedy, is_of_no_path) in [
-            (&[taut_sys::EACCES, taut_sys::EPERM][..], ": give this user the right to it", false),
-            (&[taut_sys::ENOENT, taut_sys::ENOTDIR], ": make the folder that it is in", false),
+            (&[taut_sys::EACCES, taut_sys::EPERM][..], ": give this user access to it", false),
+            (&[taut_sys::ENOENT, taut_sys::ENOTDIR], ": create its parent folder", false),
             (&[taut_sys::EROFS], ": set TAUT_RUNTIME_DIR to a folder that can be written", false),
-            (&[taut_sys::ENOSPC, taut_sys::EDQUOT], ": make room there", false),
-            (&[taut_sys::EADDRINUSE], ": somebody made it at this moment; try again", false),
+            (&[taut_sys::ENOSPC, taut_sys::EDQUOT], ": free space there", false),
+            (&[taut_sys::EADDRINUSE], ": another process created it at this moment; try again", false),
             (&[taut_sys::EMFILE], ": let this process open more files (`ulimit -n`)", true),
             (&[taut_sys::ENFILE], ": let this machine open more files (`sysctl fs.file-max`)", true),
-            (&[taut_sys::ENOMEM], ": this machine, or this process's limits, give no more memory", true),
+            (&[taut_sys::ENOMEM], ": this machine or the limits of this process allow no more memory", true),
         ] {
             for &errno in errnos {
                 let error = refused(errno);
@@ -647,7 +665,7 @@ mod tests {
         assert_eq!(object(vec![]), "no object `a`: the registry is empty");
         assert_eq!(object(vec![text("b"), text("c")]), "no object `a` in this registry: it has b, c");
         let channel = |known| Error::NoChannel { channel: text("a"), known }.to_string();
-        assert_eq!(channel(vec![]), "no channel `a`: this client is a party of none");
+        assert_eq!(channel(vec![]), "no channel `a`: this client has no channel");
         assert_eq!(channel(vec![text("b"), text("c")]), "no channel `a` for this client: it has b, c");
     }
 

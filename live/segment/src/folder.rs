@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "files have no owners")]
+    #[cfg_attr(miri, ignore = "files of Miri have no owners")]
     fn a_session_s_folder_is_used_by_whose_it_is() {
         let machine = Machine::new();
         let session = machine.made("session", machine.uid, 0o700);
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "files have no owners")]
+    #[cfg_attr(miri, ignore = "files of Miri have no owners")]
     fn a_user_that_is_logged_in_needs_no_variable() {
         let (machine, user) = Machine::with_user();
         let home = machine.run.path().join(format!("user/{user}"));
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "files have no owners")]
+    #[cfg_attr(miri, ignore = "files of Miri have no owners")]
     fn a_user_s_own_folder_is_found_by_whose_it_is() {
         let (machine, user) = Machine::with_user();
         let name = |rest: &str| format!("taut-{user}{rest}");

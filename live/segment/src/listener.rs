@@ -290,8 +290,12 @@ impl SegmentListener {
             let known: Vec<_> = self.grants.iter().take(NAMES).map(|grant| grant.client.as_str()).collect();
             let known = match self.grants.len() {
                 0 => "the application has no clients".to_owned(),
-                1..=NAMES => format!("the application knows {}", known.join(", ")),
-                all => format!("the application knows {}, and {} more", known.join(", "), all - NAMES),
+                1..=NAMES => format!("the clients of the application are {}", known.join(", ")),
+                all => format!(
+                    "the clients of the application are {}, and {} more",
+                    known.join(", "),
+                    all - NAMES
+                ),
             };
             return Err((Refusal::UnknownClient, known));
         };
@@ -300,7 +304,7 @@ impl SegmentListener {
         match connections.iter().filter(live).nth(self.grants[grant].limit - 1) {
             Some(holder) => {
                 let pid = socket::peer(holder.fd.as_fd()).map_or(0, |peer| peer.pid);
-                Err((Refusal::NameTaken, format!("by process {pid}: end that one first")))
+                Err((Refusal::NameTaken, format!("process {pid} holds it: end that process first")))
             }
             None => Ok(grant),
         }
@@ -365,8 +369,8 @@ fn complaint(refusal: Refusal) -> String {
         Refusal::Malformed => "the request is malformed".to_owned(),
         Refusal::Version => format!("this application speaks version {}", crate::PROTOCOL_VERSION),
         Refusal::NotPermitted => {
-            "only the application's own user and root may attach, and the group that its manifest grants \
-             (platform.group)"
+            "only root, the user of the application, and the group in its manifest (platform.group) may \
+             attach"
                 .to_owned()
         }
         Refusal::UnknownClient => "unknown client".to_owned(),

@@ -119,16 +119,18 @@ impl Reply {
     /// From the first [`REPLY_HEAD`] bytes.
     pub(crate) fn read(head: &[u8; REPLY_HEAD]) -> Result<Self, Error> {
         if head[..8] != MAGIC {
-            return Err(Error::NotAnApplication { problem: "its answer does not start as an application's" });
+            return Err(Error::NotAnApplication {
+                problem: "its answer does not begin as an answer of an application",
+            });
         }
         let long = |at: usize| long(head, at);
         let text_len = u32::from_le_bytes([head[12], head[13], head[14], head[15]]) as usize;
         if text_len > TEXT_LIMIT {
-            return Err(Error::NotAnApplication { problem: "its answer is longer than any" });
+            return Err(Error::NotAnApplication { problem: "its answer is longer than the limit" });
         }
         let extents = usize::from(u16::from_le_bytes([head[40], head[41]]));
         if extents > FD_LIMIT {
-            return Err(Error::NotAnApplication { problem: "it has more files than any" });
+            return Err(Error::NotAnApplication { problem: "its answer has more files than the limit" });
         }
         Ok(Self {
             version: u16::from_le_bytes([head[8], head[9]]),

@@ -278,7 +278,7 @@ impl<K: Offers<P>, P> Lease<K, P> {
         };
         if attached.owner_uid() != taut_sys::process::effective_uid() {
             let reason = format!(
-                "it is a registry of user {}, and registries are within one user",
+                "the registry belongs to user {}, and only processes of that user may use it",
                 attached.owner_uid()
             );
             return Err(Error::NotPermitted { app: registry.to_owned(), reason });
@@ -287,7 +287,7 @@ impl<K: Offers<P>, P> Lease<K, P> {
         ours.compare(entry)?;
         // Without this check a write could fault, or an endpoint that only reads could write.
         if (entry.role == Role::Writes) == (endpoint.terms().number == Number::Any) {
-            return Err(Error::Inconsistent { what: "rights that the part needs" });
+            return Err(Error::Inconsistent { what: "rights that the endpoint needs" });
         }
         attached.lock();
         Ok(Self { attached, object: object.to_owned(), endpoint })

@@ -148,7 +148,7 @@ fn replies() {
     let outside = LINE.replace("size=1024", "size=8192");
     assert!(matches!(text(outside.as_bytes()), Error::OutOfBounds { .. }));
     let none = answer(&reply(3, 0, LINE.as_bytes(), BYTES), &[]).unwrap_err();
-    let differ = Error::NotAnApplication { problem: "it does not hand out the files that it says" };
+    let differ = Error::NotAnApplication { problem: "it hands out other files than its answer describes" };
     assert_eq!(none, differ);
     let two = answer(&reply(3, 0, LINE.as_bytes(), BYTES), &[file.as_fd(); 2]).unwrap_err();
     assert_eq!(two, differ);
@@ -162,7 +162,7 @@ fn replies() {
     ));
     let mut huge = reply(3, 0, b"", BYTES);
     huge[12..16].fill(0xff);
-    assert_eq!(with_file(&huge), Error::NotAnApplication { problem: "its answer is longer than any" });
+    assert_eq!(with_file(&huge), Error::NotAnApplication { problem: "its answer is longer than the limit" });
     // The client shows the text of an untrusted listener without its control characters.
     let error = with_file(&reply(3, 3, b"go \x1b[2J away\n", 0));
     assert_eq!(error.to_string(), "no client `ui`: go [2J away");
@@ -180,7 +180,8 @@ fn parts() {
     };
     let both = [first.as_fd(), second.as_fd()];
     assert_eq!(said(&[[0, BYTES, 0], [BYTES, 100, 1]], &both), Ok(()));
-    let differ = Err(Error::NotAnApplication { problem: "it does not hand out the files that it says" });
+    let differ =
+        Err(Error::NotAnApplication { problem: "it hands out other files than its answer describes" });
     for wrong in [
         // The header in no file, in two files, in the second file.
         [[BYTES, 100, 1], [BYTES, 100, 1]],
@@ -201,7 +202,7 @@ fn parts() {
     assert_eq!(said(&[[0, BYTES, 0], [BYTES, 99, 1]], &both), Err(short));
     let many = reply_with(3, 0, LINE.as_bytes(), total, &[[0, BYTES, 0]; 33]);
     let error = answer(&many, &[first.as_fd()]).unwrap_err();
-    assert_eq!(error, Error::NotAnApplication { problem: "it has more files than any" });
+    assert_eq!(error, Error::NotAnApplication { problem: "its answer has more files than the limit" });
 }
 
 /// Writes the size of the segment into a header.

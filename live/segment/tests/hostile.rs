@@ -198,7 +198,7 @@ fn regions_of_different_writers_on_one_page_are_refused() {
     let reported = with(2048, ORDERS);
     assert_eq!(reported, "channel settings lies on a page of channels that its client does not write");
     let reported = with(SETTINGS, NOTES + 2048);
-    assert!(reported.contains(" share a page of 4096 bytes and belong into different files"), "{reported}");
+    assert!(reported.contains(" share a page of 4096 bytes but need different files"), "{reported}");
     // A channel of its own that wakes a task cannot share a page with secret memory, where the kernel refuses
     // futexes.
     let reported = with(SETTINGS, SETTINGS + 2048);

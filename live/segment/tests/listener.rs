@@ -88,13 +88,13 @@ fn nonsense_gets_its_reply() {
         (&request(b"../ui"), 1, malformed),
         (&[&request(b"ui")[..], b"more"].concat(), 1, malformed),
         (b"TAUTDOOR\x04\x00", 2, "this application speaks version 3"),
-        (&request(b"stranger"), 3, "the application knows ui, viewer"),
+        (&request(b"stranger"), 3, "the clients of the application are ui, viewer"),
     ];
     for (request, code, said) in requests {
         assert_eq!(reply(folder.path(), request), (code, said.to_owned()), "{request:?}");
     }
     let _ui = attach_in(folder.path(), APP, "ui").unwrap();
-    let taken = format!("by process {}: end that one first", std::process::id());
+    let taken = format!("process {} holds it: end that process first", std::process::id());
     assert_eq!(reply(folder.path(), &request(b"ui")), (4, taken));
     assert_eq!(ask(&mut keeper)["refused"], "8");
     let mut random = Random(0x7a07_0002);

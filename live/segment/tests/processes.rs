@@ -500,7 +500,7 @@ fn programs_that_differ_from_the_manifest_are_told() {
     let error = ui.entry_as("levels", Role::Writes, layout).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "this program writes channel levels, but by the manifest its client reads it"
+        "this program writes channel levels, but in the manifest its client reads it"
     );
     let error = ui.entry_as("settings", Role::Writes, "volume:f64").unwrap_err();
     assert_eq!(
@@ -512,10 +512,10 @@ fn programs_that_differ_from_the_manifest_are_told() {
     let pid = std::process::id();
     assert_eq!(
         error.to_string(),
-        format!("client `ui` is attached already: by process {pid}: end that one first")
+        format!("client `ui` is already attached: process {pid} holds it: end that process first")
     );
     let error = attach_in(folder.path(), APP, "gui").unwrap_err();
-    assert_eq!(error.to_string(), "no client `gui`: the application knows ui, viewer");
+    assert_eq!(error.to_string(), "no client `gui`: the clients of the application are ui, viewer");
     let error = attach_in(folder.path(), "uav", "ui").unwrap_err();
     assert!(error.to_string().starts_with("uav is not running (no "), "{error}");
     assert!(matches!(attach_in(folder.path(), "../uav", "ui"), Err(Error::BadName { .. })));

@@ -112,7 +112,7 @@ fn what_is_no_board_is_said() {
     assert!(matches!(not_running, Error::NotRunning { .. }), "{not_running}");
     let _owner = taut_segment::Owner::create_in(folder.path(), "robot", SIZE, clients(), None).unwrap();
     let no_board = refusal(folder.path(), "pose", POSE.writer());
-    assert!(no_board.to_string().contains("the application knows ui, viewer"), "{no_board}");
+    assert!(no_board.to_string().contains("the clients of the application are ui, viewer"), "{no_board}");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn more_than_the_machine_has_is_refused() {
     // The sum overflows.
     let three = create(&["one", "two", "three"]);
     assert_eq!(three, Error::TooLarge { size: u64::MAX, memory });
-    assert!(three.to_string().ends_with(": use smaller values, or fewer places for them"), "{three}");
+    assert!(three.to_string().ends_with(": use smaller values, or smaller capacities"), "{three}");
     assert_eq!(contents(folder.path()), Vec::<std::path::PathBuf>::new());
 }
 

@@ -137,7 +137,7 @@ fn reachable_exe(folder: &Path) -> PathBuf {
     exe
 }
 
-fn told_as(exe: &Path, role: &str, folder: &Path, gid: u32) -> String {
+fn report_as(exe: &Path, role: &str, folder: &Path, gid: u32) -> String {
     let process = Process::start_with(exe, role, folder, |command| {
         command.uid(NOBODY).gid(gid).current_dir("/");
     });
@@ -156,22 +156,22 @@ fn another_user_needs_the_group() {
     let alone = owner(folder.path());
     let metadata = std::fs::metadata(alone.socket()).unwrap();
     assert_eq!(metadata.mode() & 0o777, 0o600);
-    let reported = told_as(&exe, "viewer", folder.path(), NOBODY);
-    assert!(reported.starts_with("cochlear does not let this user in"), "{reported}");
+    let reported = report_as(&exe, "viewer", folder.path(), NOBODY);
+    assert!(reported.starts_with("cochlear does not permit this user to attach"), "{reported}");
     // If the mode were wider, the listener itself still checks the client's user.
     std::fs::set_permissions(alone.socket(), std::fs::Permissions::from_mode(0o666)).unwrap();
-    let reported = told_as(&exe, "viewer", folder.path(), NOBODY);
-    assert!(reported.contains("only the application's own user and root may attach"), "{reported}");
+    let reported = report_as(&exe, "viewer", folder.path(), NOBODY);
+    assert!(reported.contains("only root, the user of the application"), "{reported}");
     alone.end().unwrap();
 
     let group = GROUP.to_string();
     let owner = Owner::create_in(folder.path(), APP, SIZE, clients(), Some(&group)).unwrap();
     let metadata = std::fs::metadata(owner.socket()).unwrap();
     assert_eq!((metadata.mode() & 0o777, metadata.gid()), (0o660, GROUP));
-    assert_eq!(told_as(&exe, "viewer", folder.path(), GROUP), "attached");
-    let reported = told_as(&exe, "viewer", folder.path(), NOBODY);
-    assert!(reported.starts_with("cochlear does not let this user in"), "{reported}");
-    let reported = told_as(&exe, "climber", folder.path(), GROUP);
+    assert_eq!(report_as(&exe, "viewer", folder.path(), GROUP), "attached");
+    let reported = report_as(&exe, "viewer", folder.path(), NOBODY);
+    assert!(reported.starts_with("cochlear does not permit this user to attach"), "{reported}");
+    let reported = report_as(&exe, "climber", folder.path(), GROUP);
     assert!(reported.starts_with("Permission denied"), "{reported}");
 }
 
@@ -183,7 +183,7 @@ fn owners_without_privilege_work() {
     let (folder, bin) = (folder(), folder());
     let exe = reachable_exe(bin.path());
     chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
-    assert_eq!(told_as(&exe, "owner", folder.path(), NOBODY), "created");
+    assert_eq!(report_as(&exe, "owner", folder.path(), NOBODY), "created");
 }
 
 /// Another user has made an entry, of any kind, with the name of a user's folder in the sticky folder. The user's
@@ -261,7 +261,7 @@ fn a_door_that_stands_open_lets_nobody_else_in() {
         command.uid(NOBODY).gid(NOBODY).current_dir("/");
     });
     let reported = viewer.reported();
-    assert!(reported.contains("only the application's own user and root may attach"), "{reported}");
+    assert!(reported.contains("only root, the user of the application"), "{reported}");
     viewer.release();
 }
 
@@ -281,7 +281,7 @@ fn a_board_is_within_one_user() {
     assert!(attach_in(folder.path(), APP, "observer-of-levels").is_ok());
     let refused = Lease::take_in(folder.path(), APP, "levels", LEVELS.observer()).unwrap_err();
     assert!(matches!(refused, Error::NotPermitted { .. }), "{refused}");
-    assert!(refused.to_string().contains("it is a registry of user 65534"), "{refused}");
+    assert!(refused.to_string().contains("the registry belongs to user 65534"), "{refused}");
     process.release();
 }
 
@@ -320,7 +320,7 @@ fn folders_that_are_not_safe() {
         // A client may use another user's folder, but then that user must own the listener.
         let listener = socket::bind(&made.join("cochlear.sock")).unwrap();
         socket::listen(listener.as_fd(), 1).unwrap();
-        let error = Error::NotAnApplication { problem: "it belongs to another user than its folder" };
+        let error = Error::NotAnApplication { problem: "its user is not the owner of the folder" };
         assert_eq!(attach(&made), Err(error));
     }
 }
@@ -342,7 +342,7 @@ fn what_one_user_left_is_in_nobody_s_way() {
     assert_eq!(std::fs::metadata(&left).unwrap().uid(), first, "{left:?}");
     dead.kill();
     assert!(left.exists());
-    assert!(start(first).viewer().contains("it died and left"), "who looks is told");
+    assert!(start(first).viewer().contains("it died and left"), "the client reports the dead owner");
     for uid in [second, 0] {
         let owner = start(uid).role("default-owner");
         let socket = PathBuf::from(owner.reported());
@@ -409,14 +409,14 @@ fn errors_name_the_path_and_what_to_do() {
     let reported = create(&folder.path().join("a/b"));
     assert!(
         reported.contains("/a/b: mkdir: ")
-            && reported.ends_with("or set TAUT_RUNTIME_DIR to one that is there"),
+            && reported.ends_with("or set TAUT_RUNTIME_DIR to a folder that exists"),
         "{reported}"
     );
     // Something other than a socket stands where the socket belongs.
     let socket = folder.path().join("cochlear.sock");
     std::fs::create_dir(&socket).unwrap();
     let reported = create(folder.path());
-    assert!(reported.starts_with(&format!("{} is no socket", socket.display())), "{reported}");
+    assert!(reported.starts_with(&format!("{} is not a socket", socket.display())), "{reported}");
     std::fs::remove_dir(&socket).unwrap();
     if !root() {
         return println!("skipped: becoming another user takes root");

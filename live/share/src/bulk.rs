@@ -195,8 +195,8 @@ pub enum NotReceived {
 impl fmt::Display for NotReceived {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Overtaken => "the sender took back every block that was looked at",
-            Self::Corrupt => "the pool's order is not as this protocol leaves it",
+            Self::Overtaken => "the sender recalled every block that the receiver looked at",
+            Self::Corrupt => "a word of the pool has a value that this protocol never writes",
         })
     }
 }

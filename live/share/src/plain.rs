@@ -108,11 +108,11 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// - If [`Plain::VARYING`]: bytes that are not among the first `used` may be uninitialised in a value; there are at
 ///   least 8 bytes, the first 8 are a `u64` that [`Plain::used_by`] understands, and `used` and `used_by` agree.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot stand in an object of taut",
+    message = "`{Self}` cannot be a value in an object of taut",
     label = "not a `taut_share::Plain`",
-    note = "any bytes must be a value of it: derive `Clone`, `Copy` and zerocopy's `FromBytes`, `IntoBytes`, `Immutable`, \
-            `KnownLayout`, with `#[repr(C)]`",
-    note = "instead of a `bool` or an enum take a `u8`; fill padding with a field of bytes: \
+    note = "every bit pattern must be a valid value: derive `Clone`, `Copy` and zerocopy's `FromBytes`, `IntoBytes`, \
+            `Immutable`, `KnownLayout`, with `#[repr(C)]`",
+    note = "use a `u8` in place of a `bool` or an enum; fill padding with a field of bytes: \
             docs/which-one-do-i-need.md has recipes"
 )]
 pub unsafe trait Plain: Copy + Send + Sync + 'static {
@@ -170,12 +170,13 @@ impl fmt::Display for LayoutError {
         match self {
             Self::TooSmall { needed, given } => write!(f, "the object needs {needed} bytes and gets {given}"),
             Self::Capacity => f.write_str(
-                "the capacity must be at least 1 and at most what the protocol takes, and the size a number",
+                "the capacity is 0 or above the protocol's limit, or the size of the object overflows",
             ),
-            Self::Readers => {
-                f.write_str("the number of readers, or of this reader, is not one that the object has")
-            }
-            Self::Buffers => f.write_str("the number of buffers is not one that the protocol takes"),
+            Self::Readers => f.write_str(
+                "the number of readers is 0 or above the protocol's limit, or the object has no reader \
+                 with that number",
+            ),
+            Self::Buffers => f.write_str("the protocol does not support this number of buffers"),
         }
     }
 }

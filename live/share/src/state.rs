@@ -115,7 +115,7 @@ pub struct Overrun;
 
 impl fmt::Display for Overrun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("more writes took place during the read than the buffers are for")
+        f.write_str("more writes took place during the read than the number of buffers allows")
     }
 }
 

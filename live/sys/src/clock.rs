@@ -11,7 +11,7 @@ pub struct Interrupted;
 
 impl std::fmt::Display for Interrupted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("interrupted by a signal and told to stop")
+        f.write_str("interrupted by a signal, with the stop flag set")
     }
 }
 

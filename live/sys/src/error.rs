@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    #[cfg_attr(miri, ignore = "texts are the C library's")]
+    #[cfg_attr(miri, ignore = "compares texts of the C library")]
     fn display_names_the_call_the_reason_and_the_symbol() {
         let error = Error { call: "sched_setscheduler", errno: libc::EPERM };
         assert_eq!(error.to_string(), "sched_setscheduler: Operation not permitted (EPERM)");

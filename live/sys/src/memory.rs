@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "mlock")]
+    #[cfg_attr(miri, ignore = "calls mlock")]
     fn what_is_not_mapped_cannot_be_locked() {
         // The first page of a process is never mapped (`vm.mmap_min_addr`).
         assert_eq!(lock(std::ptr::null(), 4096).unwrap_err().errno, libc::ENOMEM);

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "other processes")]
+    #[cfg_attr(miri, ignore = "starts other processes")]
     fn a_tracer_is_seen_while_it_is_there() {
         if Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_err() {
             println!("skipped: no strace");
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "other processes")]
+    #[cfg_attr(miri, ignore = "starts other processes")]
     fn a_real_time_thread_of_another_process_is_seen_with_what_it_used() {
         // It ends by itself, even if this test fails.
         let script = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; sleep 5";

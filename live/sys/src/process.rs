@@ -38,7 +38,8 @@ pub fn end_if_forked() {
     #[cold]
     fn end() -> ! {
         let _ = crate::terminal::write_error(
-            "taut: a child of fork returned to the runtime, which is its parent's; it ends (`exec` or `_exit` in it)\n",
+            "taut: a child of fork returned to the runtime, which belongs to its parent, so the child ends; \
+             call `exec` or `_exit` in it\n",
         );
         exit_now(EXIT_FORKED)
     }
@@ -265,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    #[cfg_attr(miri, ignore = "other processes")]
+    #[cfg_attr(miri, ignore = "starts other processes")]
     fn start_times_tell_processes_apart() {
         let own = start_time_of(pid()).unwrap();
         let first = start_time_of(1).unwrap();

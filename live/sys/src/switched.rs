@@ -57,7 +57,7 @@ impl SwitchMark {
         if rseq::offset() == 0 {
             return Some("the C library has not registered restartable sequences");
         }
-        (!Self::new().exists()).then_some("the kernel leaves the mark alone where a thread sleeps")
+        (!Self::new().exists()).then_some("the kernel does not change the mark when a thread sleeps")
     }
 
     /// No mark: [`SwitchMark::is_set`] is never true.
@@ -144,7 +144,7 @@ mod tests {
 
     /// In this process, and in a child in which the registration is switched off.
     #[test]
-    #[cfg_attr(miri, ignore = "other processes")]
+    #[cfg_attr(miri, ignore = "starts other processes")]
     fn why_there_is_none_is_said() {
         const REFUSED: &str = "TAUT_TEST_REFUSED";
         let missing = SwitchMark::missing();

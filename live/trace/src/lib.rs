@@ -27,4 +27,4 @@ mod ring;
 mod writer;
 
 pub use ring::{Drain, Owner, Recorder, STEPS, ring};
-pub use writer::{FLUSH_EVERY, LastWords, POLL_EVERY, Sink, Writer, Written};
+pub use writer::{FLUSH_EVERY, FinalBlock, POLL_EVERY, Sink, Writer, Written};

@@ -167,11 +167,11 @@ impl<W: Sink> Writer<W> {
 
     /// Hands the buffered records to the sink, and returns what another thread needs to write the last block; `None`
     /// if the sink is no file.
-    pub fn last_words(&mut self) -> Option<LastWords> {
+    pub fn final_block(&mut self) -> Option<FinalBlock> {
         self.flush();
         let Out { sink, blocks, .. } = &self.out;
-        let room = BLOCK_BYTES + LastWords::RECORDS * Record::SIZE;
-        Some(LastWords { file: sink.file()?, blocks: blocks.clone(), block: Vec::with_capacity(room) })
+        let room = BLOCK_BYTES + FinalBlock::RECORDS * Record::SIZE;
+        Some(FinalBlock { file: sink.file()?, blocks: blocks.clone(), block: Vec::with_capacity(room) })
     }
 
     /// Takes the remaining records, and marks the recording as closed. For a process that ends before
@@ -198,28 +198,28 @@ impl<W: Sink> Writer<W> {
 /// The last block of a recording, for a thread that writes it if the [`Writer`] cannot. Use it only while the
 /// `Writer` writes nothing.
 #[derive(Debug)]
-pub struct LastWords {
+pub struct FinalBlock {
     file: File,
     blocks: Blocks,
     block: Vec<u8>,
 }
 
-impl LastWords {
+impl FinalBlock {
     /// The number of records that it has room for.
     pub const RECORDS: usize = 8;
 
-    /// Writes these records behind the recording, at most [`LastWords::RECORDS`]. Uses neither the heap nor a lock;
+    /// Writes these records behind the recording, at most [`FinalBlock::RECORDS`]. Uses neither the heap nor a lock;
     /// waits for the disk.
     ///
     /// # Errors
     /// The error that prevents the write.
-    pub fn say(mut self, records: &[Record]) -> io::Result<()> {
+    pub fn write(mut self, records: &[Record]) -> io::Result<()> {
         let records = &records[..records.len().min(Self::RECORDS)];
         let place = self.blocks.block(records, false, 0, &mut self.block);
-        let said = self.file.write_all_at(&self.block, place);
+        let written = self.file.write_all_at(&self.block, place);
         // Dropping `self` would use the heap.
         std::mem::forget(self);
-        said
+        written
     }
 }
 

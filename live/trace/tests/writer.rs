@@ -208,7 +208,7 @@ fn minor_faults(text: &mut String) -> u64 {
 
 #[cfg(target_os = "linux")]
 #[test]
-#[cfg_attr(miri, ignore = "page faults are the machine's, and read from /proc")]
+#[cfg_attr(miri, ignore = "reads the page faults of the machine from /proc")]
 fn recording_takes_no_page_fault() {
     let (mut recorder, mut drain) = ring(Owner::Task(0), 1 << 16);
     let mut text = String::with_capacity(4096);

@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "calls sched_setscheduler")]
-    fn a_thread_that_was_lent_a_place_may_end() {
+    fn a_thread_may_end_after_a_donation() {
         let mut priorities = WorkerPriorities::new(1, true);
         let at = priorities.take(0);
         priorities.donate(at, NOBODY);

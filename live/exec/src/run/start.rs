@@ -38,14 +38,14 @@ const CALLED_OFF: u32 = 2;
 
 /// Holds threads until all are ready.
 #[derive(Default)]
-struct Start {
+struct StartBarrier {
     ready: AtomicU32,
     word: AtomicU32,
     origin_ns: AtomicU64,
     refused: OnceLock<taut_sys::Error>,
 }
 
-impl Start {
+impl StartBarrier {
     /// Waits for the start. Returns release 0, or `None` if the start is called off.
     fn wait(&self) -> Option<u64> {
         self.ready.fetch_add(1, Ordering::Release);
@@ -59,7 +59,7 @@ impl Start {
         }
     }
 
-    fn gathered(&self, threads: u32) {
+    fn wait_for_threads(&self, threads: u32) {
         loop {
             let ready = self.ready.load(Ordering::Acquire);
             if ready >= threads {
@@ -69,15 +69,19 @@ impl Start {
         }
     }
 
-    fn say(&self, word: u32) {
+    fn announce(&self, word: u32) {
         self.word.store(word, Ordering::Release);
         let _ = futex::wake(&self.word, u32::MAX, false);
     }
 
     /// Moves the calling thread to its processor and priority, prepares what it needs there, reports that it is
     /// ready, and waits for the start.
-    fn at_station<P>(&self, placement: Option<(u32, u8)>, prepare: impl FnOnce() -> P) -> Option<(u64, P)> {
-        let there = || {
+    fn place_and_wait<P>(
+        &self,
+        placement: Option<(u32, u8)>,
+        prepare: impl FnOnce() -> P,
+    ) -> Option<(u64, P)> {
+        let place = || {
             signals::block_all()?;
             if let Some((cpu, priority)) = placement {
                 thread::set_affinity(&[cpu as u16])?;
@@ -87,7 +91,7 @@ impl Start {
             }
             Ok(())
         };
-        if let Err(error) = there() {
+        if let Err(error) = place() {
             let _ = self.refused.set(error);
         }
         let prepared = prepare();
@@ -139,7 +143,7 @@ impl Setup<'_> {
             #[cfg(test)]
             self.fault.put_into(&mut shareds);
         }
-        let (control, start) = (Control::default(), Start::default());
+        let (control, start) = (Control::default(), StartBarrier::default());
         let indices: Vec<_> = self.cores.iter().map(|core| core.indices.clone()).collect();
         let panicked = || {
             control.panic();
@@ -160,13 +164,13 @@ impl Setup<'_> {
             for (at, (works, listeners)) in bodies.iter().zip(&mut listeners).enumerate() {
                 count += all.spawn(threads, at, works, listeners)?;
             }
-            start.gathered(count);
+            start.wait_for_threads(count);
             if let Some(error) = start.refused.get() {
                 return Err(SetupError::Enforcement(*error));
             }
             let origin_ns = clock::monotonic_ns() + LEAD_NS;
             start.origin_ns.store(origin_ns, Ordering::Relaxed);
-            start.say(GO);
+            start.announce(GO);
             std::mem::forget(off);
             let exec = Exec { cores: &shareds, control: &control, enforcement, origin_ns };
             let stopped = Stopped(&exec);
@@ -204,7 +208,7 @@ struct All<'a> {
     cores: &'a [Shared],
     /// By core and task: the task's position in the set-up.
     indices: &'a [Vec<usize>],
-    start: &'a Start,
+    start: &'a StartBarrier,
     control: &'a Control,
     panicked: &'a (dyn Fn() + Sync),
     on_stop: Option<&'a (dyn Fn(usize) + Sync)>,
@@ -224,7 +228,7 @@ impl All<'_> {
         let priorities = WorkerPriorities::new(shared.parkers.len(), self.is_strict).priorities();
         let placement = |priority| self.is_strict.then_some((shared.cpu, priority));
         let refused = |what: &str, error: std::io::Error| {
-            SetupError::Thread(format!("no thread for a {what}: {error}"))
+            SetupError::Thread(format!("cannot start a {what} thread: {error}"))
         };
         let workers = shared.parkers.len() as u32;
         // The highest first: after a SIGSTOP the threads go on in the order of their levels.
@@ -232,7 +236,7 @@ impl All<'_> {
             let placement = placement(priorities[me as usize]);
             let spawned = builder("worker", shared.cpu).spawn_scoped(threads, move || {
                 shared.tids[me as usize].store(thread::tid(), Ordering::Release);
-                if let Some((_, thread_slot)) = self.start.at_station(placement, ThreadSlot::take) {
+                if let Some((_, thread_slot)) = self.start.place_and_wait(placement, ThreadSlot::take) {
                     work(shared, works, (me, &thread_slot), self.panicked);
                 }
             });
@@ -242,7 +246,7 @@ impl All<'_> {
         let spawned = builder("dispatch", shared.cpu).spawn_scoped(threads, move || {
             let ahead = || if self.is_strict { Ahead::new() } else { None };
             shared.dispatcher.store(thread::tid(), Ordering::Release);
-            if let Some((origin_ns, ahead)) = self.start.at_station(placement, ahead) {
+            if let Some((origin_ns, ahead)) = self.start.place_and_wait(placement, ahead) {
                 let stop = |task: u32| self.overrun(self.indices[at][task as usize], works);
                 dispatch(shared, works, listeners, ahead, origin_ns, &stop, self.panicked);
             }
@@ -270,7 +274,7 @@ impl<'w> Setup<'w> {
         let take = |(cpu, (lives, alive)): (u16, (Lives<'w>, &'w Alive))| {
             alive.take_cpu(lives, cpu).map_err(|error| match error {
                 LayoutError::Taken => SetupError::CpuElsewhere(cpu),
-                error => SetupError::Thread(format!("CPU {cpu} cannot be said to be taken: {error}")),
+                error => SetupError::Thread(format!("cannot claim CPU {cpu}: {error}")),
             })
         };
         all.map(take).collect()
@@ -326,11 +330,11 @@ fn builder(what: &str, cpu: u32) -> Builder {
 }
 
 /// Ends the threads that wait for the start, if the start is called off.
-struct CalledOff<'s>(&'s Start);
+struct CalledOff<'s>(&'s StartBarrier);
 
 impl Drop for CalledOff<'_> {
     fn drop(&mut self) {
-        self.0.say(CALLED_OFF);
+        self.0.announce(CALLED_OFF);
     }
 }
 

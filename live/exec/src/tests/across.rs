@@ -90,7 +90,7 @@ fn run(protocol: GlobalRule, rule: LocalRule, wanted: Wanted, seed: u64) -> Vec<
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "it does not end in 400 s")]
+#[cfg_attr(miri, ignore = "takes more than 400 s")]
 fn two_cores_share() {
     let _alone = alone();
     if thread::affinity().unwrap().len() < 2 {

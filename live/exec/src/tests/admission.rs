@@ -103,7 +103,7 @@ fn admit(wanted: Wanted, rule: LocalRule, overrun: Overrun, seed: u64) {
 /// Under floors, a waiting release is due by its arrival. A job that locks meanwhile must respect that, or both would
 /// have the resource.
 #[test]
-#[cfg_attr(miri, ignore = "it does not end in 90 s")]
+#[cfg_attr(miri, ignore = "takes more than 90 s")]
 fn releases_wait_until_they_are_admitted() {
     let _alone = alone();
     for wanted in postures() {

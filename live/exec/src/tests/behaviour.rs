@@ -238,7 +238,7 @@ fn used_up_inside(wanted: Wanted, policy: Overrun) -> Option<(crate::Outcome, Ve
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "it does not end in 90 s")]
+#[cfg_attr(miri, ignore = "takes more than 90 s")]
 fn budgets_are_enforced_as_asked_for() {
     let _alone = alone();
     for wanted in postures() {
@@ -261,7 +261,7 @@ fn budgets_are_enforced_as_asked_for() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "it does not end in 90 s")]
+#[cfg_attr(miri, ignore = "takes more than 90 s")]
 fn overruns_are_treated_as_asked_for() {
     let _alone = alone();
     for wanted in postures() {
@@ -383,7 +383,7 @@ impl Work for Taker<'_> {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "it does not end in 90 s")]
+#[cfg_attr(miri, ignore = "takes more than 90 s")]
 fn a_bell_releases_jobs() {
     const NUMBERS: u64 = 200;
     let _alone = alone();

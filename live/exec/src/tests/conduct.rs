@@ -373,7 +373,7 @@ fn what_others_had_is_not_the_servers() {
 
 /// A job that takes more than its budget is still ended.
 #[test]
-#[cfg_attr(miri, ignore = "its budgets are of processor time, which is the interpreter's")]
+#[cfg_attr(miri, ignore = "its budgets count processor time, which under Miri is that of the interpreter")]
 fn a_budget_ends_beside_others_as_well() {
     let _alone = alone();
     for wanted in postures() {

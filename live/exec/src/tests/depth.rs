@@ -106,7 +106,7 @@ fn too_few_threads() {
 
 /// With one thread too few, the process ends when the last thread is needed.
 #[test]
-#[cfg_attr(miri, ignore = "other processes")]
+#[cfg_attr(miri, ignore = "starts other processes")]
 fn with_a_thread_less_the_process_ends() {
     if processes::is_child() {
         return too_few_threads();

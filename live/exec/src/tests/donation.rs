@@ -144,7 +144,7 @@ fn is_replayed(policy: ServerPolicy, budget: Duration, records: &[Record]) -> bo
 const POLICIES: [ServerPolicy; 3] = [ServerPolicy::Polling, ServerPolicy::Deferrable, ServerPolicy::Sporadic];
 
 #[test]
-#[cfg_attr(miri, ignore = "it does not end in 90 s")]
+#[cfg_attr(miri, ignore = "takes more than 90 s")]
 fn threads_run_in_their_servers() {
     let _alone = alone();
     for wanted in postures() {
@@ -200,7 +200,7 @@ fn another_budget_is_found() {
 }
 
 #[test]
-fn a_place_is_lent_in_servers_alone() {
+fn only_jobs_in_servers_donate() {
     let mut setup = Setup::new();
     let core = setup.core(cpu(), LocalRule::Immediate);
     setup.task(core, TaskSetup::new("t", Release::Polled).donates(), |job: &mut Job<'_>| job.donate(0));

@@ -15,7 +15,7 @@ use crate::ready::rule::Attributes;
 use crate::{Job, Level, LocalRule, Release, Setup, TaskSetup, Wanted};
 
 #[test]
-#[cfg_attr(miri, ignore = "it does not end in 90 s")]
+#[cfg_attr(miri, ignore = "takes more than 90 s")]
 fn late_releases_break_no_lock() {
     let _alone = alone();
     for wanted in postures() {

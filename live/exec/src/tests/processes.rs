@@ -69,7 +69,7 @@ fn a_job_that_sleeps_in_a_section_ends_the_process() {
     let name = "tests::processes::a_job_that_sleeps_in_a_section_ends_the_process";
     let reported = ended(&child(name, "sleep").output().unwrap());
     assert!(
-        reported.contains("`below`: it runs although `sleeper` should: that one blocked in the kernel"),
+        reported.contains("`below`: it runs in place of `sleeper`, which blocked in the kernel"),
         "{reported}"
     );
     assert!(reported.contains("help: a job must not sleep"), "{reported}");
@@ -103,7 +103,7 @@ fn breaks(rule: LocalRule, wanted: Wanted) {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "other processes")]
+#[cfg_attr(miri, ignore = "starts other processes")]
 fn a_rule_that_breaks_ends_the_process() {
     let rules = [("srp", LocalRule::Srp), ("dfp", LocalRule::Dfp), ("immediate", LocalRule::Immediate)];
     if let Ok(how) = std::env::var(CHILD) {
@@ -117,7 +117,7 @@ fn a_rule_that_breaks_ends_the_process() {
         for (rule, _) in rules {
             let name = "tests::processes::a_rule_that_breaks_ends_the_process";
             let reported = ended(&child(name, &format!("{rule} {enforcement}")).output().unwrap());
-            let expected = "`upper`: resource 0 is held by another job, against the rule";
+            let expected = "`upper`: another job holds resource 0, against the rule";
             assert!(reported.contains(expected), "{rule} {enforcement}: {reported}");
         }
     }
@@ -146,7 +146,7 @@ fn goes_on() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "other processes")]
+#[cfg_attr(miri, ignore = "starts other processes")]
 fn a_stopped_process_goes_on() {
     if is_child() {
         return goes_on();

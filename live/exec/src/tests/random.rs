@@ -190,20 +190,20 @@ fn all(sets: u64, time: Time, dense: bool) {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "it does not end in 90 s")]
+#[cfg_attr(miri, ignore = "takes more than 90 s")]
 fn random_sets_run_as_the_rule_says() {
     all(8, Time::from_millis(60), false);
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "it does not end in 90 s")]
+#[cfg_attr(miri, ignore = "takes more than 90 s")]
 fn dense_locks_run_as_the_rule_says() {
     all(2, Time::from_millis(80), true);
 }
 
 /// The check finds a missing decision after an unlock.
 #[test]
-#[cfg_attr(miri, ignore = "it does not end in 90 s")]
+#[cfg_attr(miri, ignore = "takes more than 90 s")]
 fn a_deaf_unlock_is_found() {
     let _alone = alone();
     for wanted in postures() {

@@ -189,7 +189,7 @@ struct Seen {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "it does not end in 90 s")]
+#[cfg_attr(miri, ignore = "takes more than 90 s")]
 fn servers_and_budgets_run_as_simulated() {
     let _alone = alone();
     for wanted in postures() {
@@ -229,7 +229,7 @@ fn servers_and_budgets_run_as_simulated() {
 
 /// The check finds a server that got less than the simulated budget.
 #[test]
-#[cfg_attr(miri, ignore = "it does not end in 90 s")]
+#[cfg_attr(miri, ignore = "takes more than 90 s")]
 fn another_budget_is_found() {
     let _alone = alone();
     let mut found = 0;

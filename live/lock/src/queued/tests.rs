@@ -119,7 +119,7 @@ fn a_party_s_words_stand_where_it_is_said() {
 
 /// A waiter sleeps, however long that takes, and wakes when it is handed the lock.
 #[test]
-#[cfg_attr(miri, ignore = "what another thread does is read from /proc")]
+#[cfg_attr(miri, ignore = "reads the state of another thread from /proc")]
 fn who_waits_sleeps_until_it_is_rung() {
     let mut lines = [const { Line::new() }; 3];
     let [mut holder, mut waiter] = parties(&mut lines);

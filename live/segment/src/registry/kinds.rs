@@ -88,7 +88,7 @@ macro_rules! kinds {
 
         impl<T> Copy for $kind<T> {}
 
-        #[allow(clippy::new_without_default, reason = "a default of a few of many kinds says nothing")]
+        #[allow(clippy::new_without_default, reason = "few kinds have a meaningful default")]
         impl<T: Plain + Layout> $kind<T> {
             /// A kind of this shape, for values of this type. The protocol's module says what the numbers mean, and
             /// which values it accepts; a registry refuses others.

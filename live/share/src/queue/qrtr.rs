@@ -166,7 +166,7 @@ pub struct Corrupt;
 
 impl fmt::Display for Corrupt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the queue's tail is not as this protocol leaves it")
+        f.write_str("the queue's tail has a value that this protocol never writes")
     }
 }
 

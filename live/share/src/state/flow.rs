@@ -135,9 +135,9 @@ impl fmt::Display for NotActivated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Running => "the task's last job is not complete",
-            Self::NoBuffer => "more unfinished jobs hold values than the buffers were counted for",
-            Self::OutOfOrder => "an activation that must come after this one has been made",
-            Self::NoSuchReader => "the writer has no reader of that number",
+            Self::NoBuffer => "more unfinished jobs hold values than the number of buffers allows",
+            Self::OutOfOrder => "a later activation has already been made",
+            Self::NoSuchReader => "the writer has no reader with that number",
         })
     }
 }

@@ -150,7 +150,7 @@ impl fmt::Display for NotPublished {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Busy => "the reader is copying the previous value",
-            Self::Corrupt => "the shared word is not as this protocol leaves it",
+            Self::Corrupt => "the shared word has a value that this protocol never writes",
         })
     }
 }

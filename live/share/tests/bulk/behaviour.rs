@@ -104,11 +104,12 @@ fn sizes_and_what_is_refused() {
     assert_eq!(unsafe { bulk::receiver::<[u64; 4]>(place.memory(), 3) }.map(drop), small);
     assert_eq!(
         NotReceived::Overtaken.to_string() + "; " + &NotReceived::Corrupt.to_string(),
-        "the sender took back every block that was looked at; the pool's order is not as this protocol leaves it"
+        "the sender recalled every block that the receiver looked at; a word of the pool has a value that \
+         this protocol never writes"
     );
     assert_eq!(
         LayoutError::Capacity.to_string(),
-        "the capacity must be at least 1 and at most what the protocol takes, and the size a number"
+        "the capacity is 0 or above the protocol's limit, or the size of the object overflows"
     );
 }
 

@@ -508,16 +508,13 @@ fn errors_say_what_is_wrong() {
     assert_eq!(NotActivated::Running.to_string(), "the task's last job is not complete");
     assert_eq!(
         NotActivated::NoBuffer.to_string(),
-        "more unfinished jobs hold values than the buffers were counted for"
+        "more unfinished jobs hold values than the number of buffers allows"
     );
-    assert_eq!(
-        NotActivated::OutOfOrder.to_string(),
-        "an activation that must come after this one has been made"
-    );
-    assert_eq!(NotActivated::NoSuchReader.to_string(), "the writer has no reader of that number");
+    assert_eq!(NotActivated::OutOfOrder.to_string(), "a later activation has already been made");
+    assert_eq!(NotActivated::NoSuchReader.to_string(), "the writer has no reader with that number");
     assert_eq!(NotYet.to_string(), "the writer's job is not complete");
     assert_eq!(NotRead::NotYet.to_string(), "the writer's job is not complete");
-    let overrun = "more writes took place during the read than the buffers are for";
+    let overrun = "more writes took place during the read than the number of buffers allows";
     assert_eq!((NotRead::Overrun.to_string(), Overrun.to_string()), (overrun.into(), overrun.into()));
 }
 

@@ -322,7 +322,7 @@ fn errors_speak() {
         LayoutError::TooSmall { needed: 2, given: 1 }.to_string(),
         "the object needs 2 bytes and gets 1"
     );
-    assert!(LayoutError::Capacity.to_string().contains("at least 1"));
+    assert!(LayoutError::Capacity.to_string().contains("capacity is 0"));
     assert!(sdrtr::NotPublished::Busy.to_string().contains("copying"));
     assert!(sdrtr::NotPublished::Corrupt.to_string().contains("shared word"));
     assert!(sdrtw::Retry.to_string().contains("write"));
