@@ -183,7 +183,7 @@ impl fmt::Display for SpeechError {
                 let plural = if found.channels == 1 { "" } else { "s" };
                 write!(
                     f,
-                    "{file}: {} Hz, {} channel{plural}, {} bit {kind}; needed is 16000 Hz, 1 channel, 16 bit integer\n\
+                    "{file}: {} Hz, {} channel{plural}, {} bit {kind}; use 16000 Hz, 1 channel, 16 bit integer\n\
                      help: sox '{file}' -r 16000 -c 1 -b 16 -e signed-integer converted.wav",
                     found.sample_rate,
                     found.channels,
@@ -194,13 +194,13 @@ impl fmt::Display for SpeechError {
             Self::Empty { path } => write!(f, "{}: no samples in it", path.display()),
             Self::Truncated { path, promised, found } => write!(
                 f,
-                "{}: truncated: its header says {promised} samples, {found} are there",
+                "{}: truncated: its header says {promised} samples, the file has {found}",
                 path.display()
             ),
             Self::Long { path, seconds } => {
                 write!(
                     f,
-                    "{}: {seconds} s long; at most an hour is read\nhelp: sox '{0}' cut.wav trim 0 60",
+                    "{}: {seconds} s long; the limit is one hour\nhelp: sox '{0}' cut.wav trim 0 60",
                     path.display()
                 )
             }
@@ -266,7 +266,7 @@ mod tests {
     fn wrong_formats_say_what_they_are_and_how_to_convert() {
         assert_eq!(
             refusal(&wav(hound::WavSpec { channels: 2, sample_rate: 44_100, ..GOOD }, 10)),
-            "in.wav: 44100 Hz, 2 channels, 16 bit integer; needed is 16000 Hz, 1 channel, 16 bit integer\n\
+            "in.wav: 44100 Hz, 2 channels, 16 bit integer; use 16000 Hz, 1 channel, 16 bit integer\n\
              help: sox 'in.wav' -r 16000 -c 1 -b 16 -e signed-integer converted.wav"
         );
         let float = hound::WavSpec { bits_per_sample: 32, sample_format: hound::SampleFormat::Float, ..GOOD };
@@ -281,7 +281,7 @@ mod tests {
         let bytes = wav(GOOD, 300);
         assert_eq!(
             refusal(&bytes[..bytes.len() - 100]),
-            "in.wav: truncated: its header says 300 samples, 250 are there"
+            "in.wav: truncated: its header says 300 samples, the file has 250"
         );
         for length in 0..bytes.len() {
             assert!(Speech::read(&bytes[..length], Path::new("x")).is_err(), "{length}");

@@ -216,7 +216,7 @@ pub fn compare(run: &[Reads]) -> Comparison {
     for reads in run {
         let Some(expected) = model.get(&(reads.block, reads.job)) else { continue };
         let block = &BLOCKS[reads.block];
-        for (got, when) in [(&reads.before, "before"), (&reads.behind, "behind")] {
+        for (got, when) in [(&reads.before, "before"), (&reads.behind, "after")] {
             for ((got, expected), (signal, _)) in got.iter().zip(expected).zip(block.reads) {
                 comparison.reads += 1;
                 if got == expected {
@@ -230,7 +230,8 @@ pub fn compare(run: &[Reads]) -> Comparison {
                     };
                     let (name, job, at) = (block.name, reads.job, instant(reads));
                     format!(
-                        "`{name}`, job {job} at {at} ms, read {when} it executed of `{signal}` {}; the model reads {}",
+                        "`{name}`, job {job} at {at} ms, read `{signal}` {when} it executed as {}; the model \
+                         reads {}",
                         says(got),
                         says(expected)
                     )
@@ -311,7 +312,7 @@ mod tests {
         let first = other.first.expect("one");
         assert!(
             first.starts_with(
-                "`control`, job 4 at 80 ms, read behind it executed of `reference` 00000000000000ab of job 0"
+                "`control`, job 4 at 80 ms, read `reference` after it executed as 00000000000000ab of job 0"
             ),
             "{first}"
         );

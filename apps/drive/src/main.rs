@@ -141,15 +141,15 @@ fn main() -> ExitCode {
     }
     taut::outln!("{} values, read in {} jobs", comparison.reads, comparison.jobs);
     if comparison.dropped > 0 {
-        taut::outln!("{} jobs were dropped, in the model as well", comparison.dropped);
+        taut::outln!("{} jobs were dropped, and the model drops them too", comparison.dropped);
     }
     match comparison.first {
         None => {
-            taut::outln!("all are the model's");
+            taut::outln!("all values equal the model");
             ExitCode::SUCCESS
         }
         Some(first) => {
-            taut::outln!("{} are not the model's", comparison.different);
+            taut::outln!("{} differ from the model", comparison.different);
             taut::outln!("{first}");
             ExitCode::FAILURE
         }

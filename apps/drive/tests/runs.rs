@@ -120,7 +120,7 @@ fn what_is_read_is_the_model() {
         for _ in 0..5 {
             let outcome = run(&manifest, drive());
             assert_eq!(outcome.code, Some(0), "{}", outcome.said);
-            assert!(outcome.said.ends_with("all are the model's\n"), "{}", outcome.said);
+            assert!(outcome.said.ends_with("all values equal the model\n"), "{}", outcome.said);
             values += number(&outcome.said, "values, read in");
             if values > 200 {
                 break;
@@ -138,7 +138,7 @@ fn without_privilege_as_well() {
     // possible.
     let without = may.is_ok_and(|output| output.status.success());
     if !without {
-        println!("skipped: `setpriv` is not there, or there is no privilege to give up");
+        println!("skipped: no `setpriv`, or no privilege to give up");
     }
     for manifest in [manifest(), dispatched(&manifest())] {
         let mut program = drive();
@@ -148,7 +148,7 @@ fn without_privilege_as_well() {
         }
         let outcome = run(&manifest, program);
         assert_eq!(outcome.code, Some(0), "{}", outcome.said);
-        assert!(outcome.said.ends_with("all are the model's\n"), "{}", outcome.said);
+        assert!(outcome.said.ends_with("all values equal the model\n"), "{}", outcome.said);
         assert!(outcome.lost > 0 || !without, "something is missing");
     }
 }
@@ -161,7 +161,7 @@ fn without_a_flow_it_is_not_the_model() {
         let outcome = run(&manifest, drive());
         assert_eq!(outcome.code, Some(1), "{}", outcome.said);
         let (different, all) =
-            (number(&outcome.said, "are not the model's"), number(&outcome.said, "values, read in"));
+            (number(&outcome.said, "differ from the model"), number(&outcome.said, "values, read in"));
         assert!(different > 20 && different < all, "{}", outcome.said);
     }
 }

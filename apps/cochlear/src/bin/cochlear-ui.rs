@@ -41,7 +41,7 @@ fn show(link: &mut impl Link, arguments: &Arguments) -> ExitCode {
         Ok(false) => {
             taut::errln!(
                 "never attached to `{}`\n\
-                 help: start it; if it runs, set TAUT_RUNTIME_DIR here as it was set for it",
+                 help: start it; if it runs, set TAUT_RUNTIME_DIR to the same folder as for it",
                 arguments.app
             );
             ExitCode::FAILURE

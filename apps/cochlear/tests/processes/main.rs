@@ -98,9 +98,7 @@ fn in_time(play: impl Fn() -> Option<Report>) {
     match judged(|| play().map(late)) {
         Ok(true) => {}
         Ok(false) => {
-            println!(
-                "skipped: that it was in time: the machine stood still for a hundredth of a run or more"
-            );
+            println!("skipped: the check of deadlines: the machine stood still for 1 % of a run or more");
         }
         Err(why) => panic!("{why}"),
     }
@@ -200,7 +198,7 @@ fn kept(place: &Place, out: &str) -> Option<Report> {
     // The end may come between a frame's computation and its output; an output that is not real-time may lag.
     let real_time = !run.machine.contains("lost-");
     if !real_time {
-        println!("skipped: that it was in time: the run was not real-time");
+        println!("skipped: the check of deadlines: the run was not real-time");
     }
     let underway = processing.completions - output.completions;
     assert!(underway <= if real_time { 1 } else { 8 }, "{underway} frames did not reach the electrodes");
@@ -354,7 +352,7 @@ fn a_second_application_is_refused() {
     let status = second.end();
     assert_ne!(status.code(), Some(0));
     let said = second.seen.join("\n");
-    assert!(said.contains("running already") || said.contains("already run"), "{said}");
+    assert!(said.contains("already running") || said.contains("already run"), "{said}");
     first.stop();
 }
 
