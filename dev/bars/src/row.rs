@@ -41,7 +41,7 @@ impl Row {
     ) -> Self {
         let spread = samples.and_then(|samples| {
             if let Some(sample) = samples.iter().find(|sample| !can_be(**sample, unit)) {
-                return Err(format!("{} {unit} is no measurement", figure(*sample)));
+                return Err(format!("{} {unit} is not a measurement", figure(*sample)));
             }
             if held == Held::Median && (1..ENOUGH).contains(&samples.len()) {
                 return Err(format!("{} rounds, fewer than {ENOUGH}", samples.len()));
@@ -118,7 +118,7 @@ fn can_be(sample: f64, unit: &str) -> bool {
 /// If a time is not positive and finite: it was not measured.
 pub(crate) fn times(what: &str, ns: Vec<f64>) -> Result<Vec<f64>, String> {
     match ns.iter().find(|ns| !(ns.is_finite() && **ns > 0.0)) {
-        Some(wrong) => Err(format!("{what} in {wrong} ns is no measurement")),
+        Some(wrong) => Err(format!("{what} in {wrong} ns is not a measurement")),
         None => Ok(ns),
     }
 }

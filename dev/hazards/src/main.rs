@@ -62,7 +62,8 @@ fn main() -> ExitCode {
     let folder = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("target/hazards"), PathBuf::from);
     if cfg!(debug_assertions) {
         eprintln!(
-            "note: built without optimisation, so what taut itself takes is not what docs/hazards.md tells: use --release"
+            "note: built without optimisation, so the overheads of taut differ from those in \
+             docs/hazards.md: use --release"
         );
     }
     let mut shown = true;
@@ -119,9 +120,9 @@ impl Played<'_> {
             let Facts { completed, stuck, missed, .. } = facts;
             let longest = ms(facts.response_ns_max);
             let mut line =
-                format!("  {how:<21} {completed} done, {missed} late, {stuck} for ever; longest {longest}");
+                format!("  {how:<21} {completed} done, {missed} late, {stuck} stuck; longest {longest}");
             if facts.waits_max > 0 {
-                line.push_str(&format!("; waited for {} others in a job", facts.waits_max));
+                line.push_str(&format!("; a job waited for {} others", facts.waits_max));
             }
             for stranger in &facts.strangers {
                 line.push_str(&format!(", while `{}` ran", self.scenario.players[*stranger].name));
@@ -130,7 +131,7 @@ impl Played<'_> {
         }
         let shown = (self.story.harm)(&self.with_mutex) && unharmed(&self.with_ceiling);
         if !shown {
-            println!("  that is not what was to be shown");
+            println!("  the scenario did not show what it should");
         }
         shown
     }

@@ -55,7 +55,7 @@ impl Scenario {
         let players = players(&model)?;
         let planned = Planned::make(&model, vec![Input { path: "taut.toml".into(), hash }]);
         if !planned.plan.proven {
-            return Err(format!("{name} is not proven, so there is nothing to be shown of it"));
+            return Err(format!("{name} is not proven, so there is nothing to show"));
         }
         let mut scenario = Self { plan: planned.plan, players };
         scenario.place();

@@ -41,7 +41,7 @@ pub(crate) struct Row {
 }
 
 /// How many failures are printed; the rest are only counted.
-const TOLD: usize = 20;
+const PRINTED_MAX: usize = 20;
 /// Random runs of a set under one protocol, besides the four fixed ones.
 const RANDOM_RUNS: u64 = 4;
 
@@ -61,7 +61,7 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<bool, String> {
         let failed = one(seed, settings.canary, &mut rows, &mut events)
             .map_err(|why| format!("seed {seed}: {why}"))?;
         failures += failed.len();
-        reported.extend(failed.into_iter().take(TOLD.saturating_sub(reported.len())));
+        reported.extend(failed.into_iter().take(PRINTED_MAX.saturating_sub(reported.len())));
     }
     println!(
         "{:<30} {:>8} {:>9} {:>9} {:>10} {:>9} {:>9}",
@@ -77,7 +77,7 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<bool, String> {
         println!("{line}");
     }
     println!(
-        "{sets} sets from seed {}, {events} events, {:.1} s: {failures} times a run did what was ruled out",
+        "{sets} sets from seed {}, {events} events, {:.1} s: runs contradicted an analysis {failures} times",
         settings.seed,
         begin.elapsed().as_secs_f64()
     );

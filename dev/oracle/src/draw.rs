@@ -295,7 +295,7 @@ pub(crate) fn set(
 ) -> Result<TaskSet, String> {
     let resources = (0..resources).map(|at| Resource { name: at.to_string() }).collect();
     TaskSet::new(vec![scheduler; cores], resources, tasks.to_vec())
-        .map_err(|faults| format!("the generator made a set that is none: {faults:?}"))
+        .map_err(|faults| format!("the generator made a set that is not valid: {faults:?}"))
 }
 
 #[cfg(test)]

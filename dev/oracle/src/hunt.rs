@@ -38,9 +38,9 @@ const KEPT: usize = 24;
 /// By how much each return in vain lowers a set's rank, in thousandths.
 const IN_VAIN: u64 = 5;
 /// How many failures the hunt prints; it only counts the rest.
-const TOLD: usize = 20;
+const PRINTED_MAX: usize = 20;
 /// How often the hunt prints its progress: on a terminal, and elsewhere.
-const TELL: [Wall; 2] = [Wall::from_secs(2), Wall::from_secs(60)];
+const PROGRESS_EVERY: [Wall; 2] = [Wall::from_secs(2), Wall::from_secs(60)];
 
 /// A set under a rule, and the search for a run of it that exceeds a bound.
 struct Quarry {
@@ -70,7 +70,7 @@ struct Row {
 struct Party<'a> {
     settings: &'a Settings<'a>,
     begin: Instant,
-    last_told: Instant,
+    last_progress: Instant,
     kept: BTreeMap<String, Vec<Quarry>>,
     rows: BTreeMap<&'static str, Row>,
     sets: u64,
@@ -84,7 +84,7 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<bool, String> {
     let mut party = Party {
         settings,
         begin,
-        last_told: begin,
+        last_progress: begin,
         kept: BTreeMap::new(),
         rows: BTreeMap::new(),
         sets: 0,
@@ -98,7 +98,7 @@ pub(crate) fn run(settings: &Settings<'_>) -> Result<bool, String> {
     }
     party.close();
     if party.rows.is_empty() {
-        return Err("there was nothing to hunt: no analysis of that name claims anything".into());
+        return Err("there is nothing to hunt: no analysis of that name claims a bound".into());
     }
     Ok(match settings.canary {
         None => party.failures == 0,
@@ -198,10 +198,10 @@ impl Party<'_> {
     /// Prints the progress, at intervals.
     fn report(&mut self) {
         let is_terminal = std::io::stderr().is_terminal();
-        if self.last_told.elapsed() < TELL[usize::from(!is_terminal)] {
+        if self.last_progress.elapsed() < PROGRESS_EVERY[usize::from(!is_terminal)] {
             return;
         }
-        self.last_told = Instant::now();
+        self.last_progress = Instant::now();
         let line = format!(
             "{} of {} s, {} sets, {} runs, {} bounds exceeded",
             self.begin.elapsed().as_secs(),
@@ -298,7 +298,7 @@ impl Quarry {
         if let Some((end, scenario)) = stuck.as_ref().filter(|_| !self.reported.1) {
             found.push((format!("a run ended as {end:?}"), scenario));
         }
-        for (what, scenario) in found.iter().take(TOLD.saturating_sub(before)) {
+        for (what, scenario) in found.iter().take(PRINTED_MAX.saturating_sub(before)) {
             println!("seed {}: under {}: {what}", self.seed, self.protocol);
             println!("    cores {:?}, {} resources", self.set.cores(), self.set.resources().len());
             self.set.tasks().iter().for_each(|task| println!("    {task:?}"));

@@ -154,7 +154,7 @@ fn main() -> ExitCode {
                 (Ok(End::NotExecuted), false) => return ExitCode::from(NOT_EXECUTED),
                 // Nothing was executed, so the deliberate mistake was not made and cannot be found.
                 (Ok(End::NotExecuted), true) => {
-                    println!("wrong on purpose, and NOT caught");
+                    println!("deliberate errors, NOT caught");
                     Ok(false)
                 }
                 (Ok(End::Ran(held)), _) => Ok(held),
@@ -201,7 +201,7 @@ fn cases(folder: &Path) -> Result<bool, String> {
         return Err(format!("{}: {} results that cannot be compared", folder.display(), table.faults()));
     }
     if values == 0 {
-        return Err(format!("{}: nothing that could be compared", folder.display()));
+        return Err(format!("{}: no result can be compared", folder.display()));
     }
     Ok(differ == 0)
 }
@@ -218,7 +218,7 @@ fn read(folder: &Path) -> Result<Vec<Case>, String> {
     }
     files.sort();
     if files.is_empty() {
-        return Err(reported(&"no file of cases, *.jsonl"));
+        return Err(reported(&"the folder has no *.jsonl file of cases"));
     }
     let mut all = Vec::new();
     for file in files {

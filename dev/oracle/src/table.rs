@@ -120,7 +120,7 @@ impl Table {
 }
 
 /// Disagreements that are printed of a row; the rest are only counted.
-const TOLD: usize = 5;
+const PRINTED_MAX: usize = 5;
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -147,11 +147,11 @@ impl fmt::Display for Table {
             writeln!(f)?;
         }
         for ([group, tool, analysis], row) in &self.rows {
-            for reported in row.compared.differ.iter().take(TOLD) {
+            for reported in row.compared.differ.iter().take(PRINTED_MAX) {
                 writeln!(f, "{group} {tool} {analysis}: {reported}")?;
             }
-            if row.compared.differ.len() > TOLD {
-                writeln!(f, "{group} {tool} {analysis}: {} more", row.compared.differ.len() - TOLD)?;
+            if row.compared.differ.len() > PRINTED_MAX {
+                writeln!(f, "{group} {tool} {analysis}: {} more", row.compared.differ.len() - PRINTED_MAX)?;
             }
         }
         for ([group, tool, analysis], (count, why)) in &self.left {
@@ -160,7 +160,7 @@ impl fmt::Display for Table {
         for (group, count) in &self.odd {
             writeln!(
                 f,
-                "group {group} is none that the format names, {count} cases: compared by the names of their results"
+                "group {group} is not in the format, {count} cases: compared by the names of their results"
             )?;
         }
         for reported in &self.faults {

@@ -24,7 +24,7 @@ fn a_canary_is_caught_and_its_seed_told() {
     let weak = |sets, seed| campaign(&["--sets", sets, "--seed", seed, "--canary", "multi::msrp_gai01"]);
     let (code, text) = weak("40", "5000");
     assert_eq!(code, Some(0), "{text}");
-    let line = text.lines().find(|line| line.starts_with("seed ")).expect("a failure is told");
+    let line = text.lines().find(|line| line.starts_with("seed ")).expect("a failure is printed");
     assert!(line.contains(": multi::msrp_gai01: run "), "{line}");
     // The seed alone reproduces the failure.
     let seed = line["seed ".len()..].split(':').next().expect("a number");

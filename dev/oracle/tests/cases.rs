@@ -28,7 +28,7 @@ fn what_agrees() {
         "not compared: A schedcat msrp_holistic, 1 cases: it did not settle",
         "not compared: D schedcat of_another_tool, 1 cases: the name is not known here",
         "not compared: E own_simulator edf_srp, 1 cases: a deadline was missed",
-        "group X is none that the format names",
+        "group X is not in the format",
     ] {
         assert!(text.contains(left), "{left}:\n{text}");
     }
@@ -71,7 +71,7 @@ fn bad_input_is_told() {
     assert_eq!(code, Some(2), "{text}");
     for reported in [
         "cannot be compared: D5: pycpa_1 spp: 2 times for 1 tasks",
-        "cannot be compared: D5: rta_crate_0 fp_preemptive: 1.5 is no time in whole microseconds",
+        "cannot be compared: D5: rta_crate_0 fp_preemptive: 1.5 is not a time in whole microseconds",
         "cannot be compared: D6: pycpa_1 spp: task 0: a period of zero",
         "not compared: D schedcat msrp_classic, 1 cases: it ran out of time",
     ] {
@@ -82,5 +82,5 @@ fn bad_input_is_told() {
     assert!(text.contains("nowhere: "), "{text}");
     let (code, text) = cases(".");
     assert_eq!(code, Some(2), "{text}");
-    assert!(text.contains("no file of cases"), "{text}");
+    assert!(text.contains("no *.jsonl file of cases"), "{text}");
 }

@@ -27,8 +27,8 @@ fn sections_without_a_lock_are_found() {
         return println!("skipped: {why}");
     }
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.ends_with("exclusion, wrong on purpose, was caught\n"), "{text}");
-    let reported = |line: &str| line.starts_with("seed ") && line.ends_with(" sections were not alone");
+    assert!(text.ends_with("exclusion, a deliberate error, was caught\n"), "{text}");
+    let reported = |line: &str| line.starts_with("seed ") && line.ends_with(" sections overlapped");
     assert!(text.lines().any(reported), "{text}");
 }
 
@@ -44,7 +44,7 @@ fn without_the_privilege_nothing_passes() {
     };
     let may = Command::new("setpriv").args(given_up).arg("true").output();
     if !may.is_ok_and(|output| output.status.success()) {
-        return println!("skipped: `setpriv` is not there, or there is no privilege to give up");
+        return println!("skipped: no `setpriv`, or no privilege to give up");
     }
     let (code, text) = run(&["--sets", "1"]);
     assert_eq!((code, skipped(&text).is_some()), (Some(4), true), "{text}");

@@ -156,7 +156,7 @@ mod tests {
         let groups = groups(&benches, &Options::default());
         let entries: Vec<Entry> = groups.into_iter().flatten().flatten().collect();
         for (at, bench) in benches.iter().enumerate() {
-            assert!(entries.iter().any(|(other, _)| *other == at), "{} takes no part", bench.name());
+            assert!(entries.iter().any(|(other, _)| *other == at), "{} is not a participant", bench.name());
         }
         let mut sorted = entries.clone();
         sorted.sort_unstable();
@@ -181,14 +181,14 @@ mod tests {
             let planned: Vec<String> = groups.iter().flatten().flatten().map(line).collect();
             let lacking: Vec<_> =
                 NEEDED.lines().filter(|line| !planned.iter().any(|other| other == line)).collect();
-            assert!(lacking.is_empty(), "bars {bars}: nobody measures {lacking:#?}");
+            assert!(lacking.is_empty(), "bars {bars}: no trial measures {lacking:#?}");
             // The bars compare with the fastest of the others, so they must know all others that are measured.
             let others = groups.iter().flatten().flatten().filter(|(at, case)| {
                 bars && !benches[*at].ours() && [Trial::Flat, Trial::Slices].contains(&case.trial)
             });
             let missing: Vec<_> =
                 others.map(line).filter(|line| !NEEDED.lines().any(|other| other == line)).collect();
-            assert!(missing.is_empty(), "no bar knows of {missing:#?}");
+            assert!(missing.is_empty(), "no bar uses {missing:#?}");
         }
     }
 

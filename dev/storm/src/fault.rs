@@ -267,16 +267,17 @@ impl Fault {
         match (self, found) {
             // The machine may delay jobs besides, whatever the fault.
             (_, Finding::Machine) if matches!(expected, Finding::Kept | Finding::Asked(_)) => {
-                Some("the machine stalled besides, and the probe saw it")
+                Some("the machine also stalled, and the probe saw it")
             }
             (Self::Traced, Finding::Kept | Finding::Machine) => {
-                Some("strace delayed no job beyond its bound, or as long as the probes saw")
+                Some("strace delayed no job beyond its bound, or only while the probes saw a stall")
             }
             (Self::Moved, Finding::Kept) if application == Application::Cochlear => {
-                Some("all tasks of this application stand on that CPU already")
+                Some("all tasks of this application run on that CPU already")
             }
             (Self::MemoryLimit, Finding::Killed(6)) if application == Application::Cochlear => Some(
-                "it draws its picture at its end, in memory that it asks for then, and a failed allocation aborts",
+                "the application allocates memory for its picture at its end, and a failed allocation aborts \
+                 it",
             ),
             _ => None,
         }

@@ -270,7 +270,8 @@ fn befall(target: &Target<'_>, programs: &Programs, disk: Option<&Disk>) -> Resu
         // The application itself causes what happens in a section.
         Fault::Nothing | Fault::PipeClosed | Fault::Section(..) => Ok(()),
         Fault::Job(deed) => {
-            let function = trial.application.function().ok_or("it has no function to replace")?;
+            let function =
+                trial.application.function().ok_or("the application has no function to replace")?;
             code::replace(application, target.program, function, deed)
         }
         Fault::DiskFull => disk.map_or(Ok(()), Disk::fill),
@@ -339,7 +340,7 @@ fn tool(program: &str, arguments: &[&str]) -> Result<(), String> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{program}: {}", said.lines().next().unwrap_or("it said nothing")))
+    Err(format!("{program}: {}", said.lines().next().unwrap_or("it printed nothing")))
 }
 
 /// The foreign thread: computes on a CPU, above the application's tasks, for a limited time.

@@ -70,14 +70,14 @@ pub(crate) fn findings(
         let named = left_out.iter().filter(|(name, _)| name == target).count();
         let message = match (run(target), named) {
             (true, 0) | (false, 1) => continue,
-            (false, 0) => "is neither run nor left out by name, with a reason",
-            (true, _) => "is run, and left out by name as well",
-            (false, _) => "is left out twice",
+            (false, 0) => "is neither run nor listed as left out with a reason",
+            (true, _) => "is run, and also listed as left out",
+            (false, _) => "is listed as left out twice",
         };
         found.push(Finding::at(path, 0, message));
     }
     for (name, _) in left_out.iter().filter(|(name, _)| !targets.contains_key(*name)) {
-        found.push(Finding::at(name, 0, "is left out by name, and there is no such target"));
+        found.push(Finding::at(name, 0, "is listed as left out, but there is no such target"));
     }
     found
 }
@@ -119,9 +119,9 @@ mod tests {
         assert_eq!(
             found,
             [
-                "live/a/tests/both.rs: is run, and left out by name as well",
-                "live/a/tests/new.rs: is neither run nor left out by name, with a reason",
-                "a/gone: is left out by name, and there is no such target",
+                "live/a/tests/both.rs: is run, and also listed as left out",
+                "live/a/tests/new.rs: is neither run nor listed as left out with a reason",
+                "a/gone: is listed as left out, but there is no such target",
             ]
         );
     }

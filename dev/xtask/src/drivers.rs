@@ -57,7 +57,7 @@ fn compare(tree: &Tree, name: &str, driver: Command, arguments: &[&str]) -> Outc
         .dir(tree.root())
         .run();
     if !build.success() {
-        return Outcome::failed("no command to drive", build.text);
+        return Outcome::failed("no `taut` command to run", build.text);
     }
     let folder = tree.target().join("drivers").join(name);
     // A sweep goes on from existing rows: remove those of an earlier run.
@@ -79,7 +79,9 @@ fn compare(tree: &Tree, name: &str, driver: Command, arguments: &[&str]) -> Outc
     }
     match (std::fs::read(one), std::fs::read(driven)) {
         (Ok(one), Ok(driven)) if one == driven && !one.is_empty() => Outcome::passed(),
-        (Ok(_), Ok(_)) => Outcome::failed("other rows than one process makes", folder.display().to_string()),
+        (Ok(_), Ok(_)) => {
+            Outcome::failed("the rows differ from those of one process", folder.display().to_string())
+        }
         (Err(why), _) | (_, Err(why)) => Outcome::failed("no rows", why.to_string()),
     }
 }

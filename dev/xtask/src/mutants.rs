@@ -99,12 +99,12 @@ fn judged(folder: &Path, files: &str, kept: &str, stopped: bool) -> Outcome {
     let wrong = wrong((&caught, &missed), files, kept, stopped);
     let tally = Tally { passed: lines(&caught), failed: wrong.len() as u64, skipped: untried };
     if tried == 0 && wrong.is_empty() && !stopped {
-        return Outcome::failed("not one mutation was tried", "");
+        return Outcome::failed("no mutation was tried", "");
     }
     let note = match (stopped, tried) {
         (false, _) => String::new(),
-        (true, 0) => "the time was over before one mutation was tried".to_owned(),
-        (true, _) => format!("the time was over: {untried} of {all} mutations were not tried"),
+        (true, 0) => "the time limit passed before a mutation was tried".to_owned(),
+        (true, _) => format!("the time limit passed: {untried} of {all} mutations were not tried"),
     };
     Outcome { tally, note, log: wrong.concat() }
 }
@@ -130,7 +130,7 @@ fn wrong((caught, missed): (&str, &str), files: &str, kept: &str, stopped: bool)
     }
     let gone =
         reasons.iter().filter(|reason| !survivors.contains(reason) && (caught.contains(reason) || !stopped));
-    wrong.extend(gone.map(|reason| format!("{KEPT}: it is caught: {reason}\n")));
+    wrong.extend(gone.map(|reason| format!("{KEPT}: a test catches this mutation: {reason}\n")));
     wrong
 }
 
@@ -192,7 +192,7 @@ mod tests {
         write("unviable.txt", &MISSED.replace("true", "1"));
         let outcome = judged(&folder, FILES, "live/lock/src/b.rs: delete ! in f # it is so\n", true);
         assert_eq!(outcome.tally, Tally { passed: 1, failed: 0, skipped: 4 }, "{}", outcome.log);
-        assert_eq!(outcome.note, "the time was over: 4 of 6 mutations were not tried");
+        assert_eq!(outcome.note, "the time limit passed: 4 of 6 mutations were not tried");
         let caught = "live/lock/src/a.rs: replace f -> bool with false # it is so\n";
         assert_eq!(judged(&folder, FILES, caught, true).tally.failed, 1, "it was tried, and is caught");
         write("missed.txt", MISSED);

@@ -16,7 +16,7 @@ use crate::absence::source::{Texts, lines_with, shipped};
 use crate::tree::{Finding, Tree};
 
 /// Path prefixes of protocol files. At least one protocol must stand below each.
-const ROOMS: &[&str] = &[
+const PROTOCOL_FOLDERS: &[&str] = &[
     "live/share/src/",
     "live/lock/src/event_count.rs",
     "live/lock/src/request_slot.rs",
@@ -53,15 +53,15 @@ struct Pair {
 
 /// Applies the rule to all protocol files.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
-    ROOMS.iter().flat_map(|room| check_room(tree, room)).collect()
+    PROTOCOL_FOLDERS.iter().flat_map(|folder| check_folder(tree, folder)).collect()
 }
 
-fn check_room(tree: &Tree, room: &str) -> Vec<Finding> {
-    let paths = tree.files(|path| path.starts_with(room) && path.ends_with(".rs"));
-    check_files(room, paths.into_iter().map(|path| (tree.read(&path), path)).collect())
+fn check_folder(tree: &Tree, folder: &str) -> Vec<Finding> {
+    let paths = tree.files(|path| path.starts_with(folder) && path.ends_with(".rs"));
+    check_files(folder, paths.into_iter().map(|path| (tree.read(&path), path)).collect())
 }
 
-fn check_files(room: &str, sources: Vec<(String, String)>) -> Vec<Finding> {
+fn check_files(area: &str, sources: Vec<(String, String)>) -> Vec<Finding> {
     // Each file with a head is a protocol; files in the folder of its name are parts of it.
     let (wholes, rest): (Vec<_>, Vec<_>) =
         sources.into_iter().partition(|(source, _)| !pairs(source).is_empty());
@@ -77,7 +77,7 @@ fn check_files(room: &str, sources: Vec<(String, String)>) -> Vec<Finding> {
     }
     protocols.retain(|files| files.iter().any(|(source, _)| is_protocol(source)));
     if protocols.is_empty() {
-        return vec![Finding::at(room, 0, "holds no protocol: this rule looks in the wrong place")];
+        return vec![Finding::at(area, 0, "has no protocol, so this rule looks in the wrong place")];
     }
     protocols.iter().flat_map(|files| check_whole(files)).collect()
 }
@@ -174,8 +174,7 @@ fn check_pair(path: &str, source: &str, pair: &Pair) -> Vec<Finding> {
     let lines: Vec<_> = source.lines().collect();
     let sites: Vec<_> = sites(source).into_iter().filter(|(_, label)| *label == pair.label).collect();
     if sites.len() < 2 {
-        let message =
-            format!("`{}` stands at {} place in the code, not at both ends", pair.label, sites.len());
+        let message = format!("`{}` labels {} place in the code, not both ends", pair.label, sites.len());
         return vec![Finding::at(path, pair.line, message)];
     }
     let near = |word: &str| {
@@ -299,10 +298,7 @@ fn read() {
     #[test]
     fn one_end_is_not_enough() {
         let code = CODE.replace("w.load(Acquire); // O2 leave", "w.load(Acquire);");
-        assert_eq!(
-            findings(TEXT, &code),
-            ["p.rs:10: `O2 leave` stands at 1 place in the code, not at both ends"]
-        );
+        assert_eq!(findings(TEXT, &code), ["p.rs:10: `O2 leave` labels 1 place in the code, not both ends"]);
     }
 
     #[test]
@@ -374,10 +370,7 @@ fn read() {
         );
         let alone = check(&second, "r/q/end.rs");
         assert!(alone.iter().any(|found| found.starts_with("r/q/end.rs: the head lacks")), "{alone:?}");
-        assert!(
-            alone.iter().any(|found| found.starts_with("r/p.rs:8: `O1 publish` stands at 1")),
-            "{alone:?}"
-        );
+        assert!(alone.iter().any(|found| found.starts_with("r/p.rs:8: `O1 publish` labels 1")), "{alone:?}");
     }
 
     #[test]

@@ -204,7 +204,7 @@ fn counted(output: Output) -> Outcome {
         note = output.reason();
     } else if tally.passed + tally.failed == 0 {
         tally.failed = 1;
-        note = "not one test ran".into();
+        note = "no test ran".into();
     }
     Outcome { tally, note, log: output.text }
 }

@@ -63,7 +63,7 @@ impl Outcome {
             note = output.reason();
         } else if tally.passed + tally.failed + tally.skipped == 0 {
             tally.failed = 1;
-            note = "not one test ran".into();
+            note = "no test ran".into();
         }
         Self { tally, note, log: output.text }
     }
@@ -233,7 +233,7 @@ mod tests {
         let text = "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out";
         let outcome = Outcome::tested(output(End::Code(0), text));
         assert_eq!(outcome.tally.failed, 1);
-        assert_eq!(outcome.note, "not one test ran");
+        assert_eq!(outcome.note, "no test ran");
     }
 
     #[test]

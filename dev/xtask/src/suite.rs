@@ -168,7 +168,7 @@ fn applications() -> Vec<Step> {
                     .dir(tree.root())
                     .run();
             if !build.success() {
-                return Outcome::failed("no command to ask", build.text);
+                return Outcome::failed("no `taut` command to run", build.text);
             }
             let ours = |path: &str| path.starts_with("apps/") || path.starts_with("dev/");
             let manifests = tree.files(|path| ours(path) && path.ends_with("/taut.toml"));

@@ -103,7 +103,7 @@ def test_rows_of_the_command(small: str, tmp_path: Path) -> None:
     """The command makes the same rows, if there is one: `TAUT` is its path."""
     command = os.environ.get("TAUT")
     if command is None or subprocess.run([command, "sweep", "--help"], capture_output=True, check=False).returncode:
-        pytest.skip("no command to ask")
+        pytest.skip("no `taut` command to run")
     file, out = tmp_path / "sweep.toml", tmp_path / "rows.jsonl"
     file.write_text(small, encoding="utf-8")
     subprocess.run([command, "sweep", str(file), "--out", str(out)], check=True, capture_output=True)

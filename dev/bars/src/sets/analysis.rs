@@ -85,7 +85,7 @@ fn of_sets(figures: &Value, name: &str) -> Result<Vec<f64>, String> {
 
 fn numbers(value: &Value) -> Result<Vec<f64>, String> {
     let all = value.as_array().ok_or("a list of figures is missing")?;
-    all.iter().map(|value| value.as_f64().ok_or_else(|| format!("{value} is no number"))).collect()
+    all.iter().map(|value| value.as_f64().ok_or_else(|| format!("{value} is not a number"))).collect()
 }
 
 /// The time of each round of all sets in SimSo, in ms.

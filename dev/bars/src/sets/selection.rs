@@ -56,7 +56,7 @@ pub(super) fn measure(tree: &Tree) -> Vec<Row> {
 fn minutes_of(rows: &[f64], rates: &[f64]) -> Result<Vec<f64>, String> {
     match *rows {
         [rows] if rows > 0.0 => Ok(rates.iter().map(|rate| rows / rate / 60.0).collect()),
-        _ => Err(format!("{rows:?} is no number of rows")),
+        _ => Err(format!("{rows:?} is not a number of rows")),
     }
 }
 
@@ -178,7 +178,7 @@ fn above(one: &[f64], other: &[f64]) -> Result<Vec<f64>, String> {
     pairs
         .map(|(one, other)| match (*one > 0.0, *other > 0.0) {
             (true, true) => Ok((one / other - 1.0) * 100.0),
-            _ => Err(format!("a sweep in {one} s beside one in {other} s is no measurement")),
+            _ => Err(format!("a sweep in {one} s beside one in {other} s is not a measurement")),
         })
         .collect()
 }
@@ -189,7 +189,7 @@ fn mean(all: &[f64]) -> f64 {
 
 /// The numbers of a list, or a single number.
 fn numbers(value: &Value) -> Result<Vec<f64>, String> {
-    let number = |value: &Value| value.as_f64().ok_or_else(|| format!("{value} is no number"));
+    let number = |value: &Value| value.as_f64().ok_or_else(|| format!("{value} is not a number"));
     match value {
         Value::Array(all) => all.iter().map(number).collect(),
         one => Ok(vec![number(one)?]),

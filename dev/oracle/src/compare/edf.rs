@@ -149,7 +149,7 @@ fn missed(
         }
     }
     if compared.values == 0 {
-        return Ok(Found::Left("a deadline was missed, and ours does not say otherwise"));
+        return Ok(Found::Left("a deadline was missed, and our analysis does not exclude that"));
     }
     Ok(Found::Compared(name, Agreement::Reached, compared))
 }

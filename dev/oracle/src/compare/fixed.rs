@@ -152,7 +152,7 @@ pub(super) fn simso(case: &Case, scheduler: &str, result: &Value) -> Result<Foun
     if scheduler.starts_with("EDF") {
         let accepted = edf::all_cores(&case.set(SchedulingPolicy::Edf, |_| ())?, demand::core)?;
         if !accepted {
-            return Ok(Found::Left("ours proves nothing of the set, so no run can contradict it"));
+            return Ok(Found::Left("our analysis proves nothing of the set, so no run can contradict it"));
         }
         compared.take(misses == 0, || format!("{misses} deadlines missed in a set that ours accepts"));
         return Ok(Found::Compared("uni::edf::demand", Agreement::Reached, compared));

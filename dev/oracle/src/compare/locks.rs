@@ -126,9 +126,9 @@ fn of_runs(case: &Case, name: Name<'_>, result: &Value) -> Result<Option<Found>,
 /// Compares with linear programs, and leaves out analyses of protocols that we do not have.
 fn of_programs(case: &Case, name: Name<'_>, result: &Value) -> Result<Option<Found>, String> {
     let found = match name {
-        ("schedcat", "mpcp_lnr09_vspin") => Found::Left("another protocol: virtual spinning is not ours"),
+        ("schedcat", "mpcp_lnr09_vspin") => Found::Left("another protocol: taut has no virtual spinning"),
         ("schedcat", "pfifo_spin_lp") | ("rts_sysu", "pwlp_new") => {
-            Found::Left("another protocol: whoever spins can be preempted")
+            Found::Left("another protocol: its spinning jobs can be preempted")
         }
         ("schedcat", "msrp_lp") => {
             let bounds = bounds(msrp_joint::response_times(&fixed(case)?))?;
@@ -140,7 +140,7 @@ fn of_programs(case: &Case, name: Name<'_>, result: &Value) -> Result<Option<Fou
             hint("multi::mpcp_linear", result, &bounds)?
         }
         ("schedcat" | "schedcat_patched", name) if name.contains("_lp") => {
-            Found::Left("the bound is that of a linear program, of which we have none")
+            Found::Left("the bound is of a linear program that taut does not have")
         }
         _ => return Ok(None),
     };

@@ -37,7 +37,7 @@ pub(super) fn time(value: &Value) -> Result<Option<Duration>, String> {
     match whole {
         Some(UNBOUNDED) => Ok(None),
         Some(us) if us <= MOST_US => Ok(Some(Duration::from_us(us))),
-        _ => Err(format!("{value} is no time in whole microseconds")),
+        _ => Err(format!("{value} is not a time in whole microseconds")),
     }
 }
 

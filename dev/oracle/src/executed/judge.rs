@@ -118,7 +118,9 @@ impl Run<'_> {
         } else {
             let busy_ns = end_ns - busy_ns;
             judged.exceeded.push(format!(
-                "job {job} of task {task} took {response_ns} ns, and the bound is {bound_ns} ns; in the {busy_ns} ns since nothing was under way the machine stalled for {stalled_ns} ns, which explains {} ns",
+                "job {job} of task {task} took {response_ns} ns, and the bound is {bound_ns} ns; in the \
+                 {busy_ns} ns since the last idle instant the machine stalled for {stalled_ns} ns, which \
+                 explains {} ns",
                 latest_ns - arrival_ns
             ));
         }

@@ -158,7 +158,7 @@ impl Watchdog {
                 let end = std::time::Instant::now() + time + GRACE;
                 while seen.load(Ordering::Acquire) == seed + 1 {
                     if std::time::Instant::now() > end {
-                        println!("seed {seed}: a wake-up was lost: it does not end");
+                        println!("seed {seed}: a wake-up was lost, so the run does not end");
                         std::process::exit(1);
                     }
                     std::thread::sleep(Time::from_millis(20));

@@ -78,7 +78,7 @@ fn found<T: Send>(samples: &Mutex<Vec<T>>) -> Vec<T> {
 }
 
 fn spread(samples: Vec<u64>, what: &str) -> Result<Spread, String> {
-    Spread::of(samples).ok_or_else(|| format!("cannot measure {what}: no job came to it"))
+    Spread::of(samples).ok_or_else(|| format!("cannot measure {what}: no job reached it"))
 }
 
 /// The cost of an empty recorded section, and of the clock reads that a job makes.

@@ -167,9 +167,9 @@ const DISTURBED_MAX: u64 = 50;
 const EXECUTED_MIN: u64 = 50;
 
 /// How many failures the campaign prints; it only counts the rest.
-const TOLD: usize = 40;
+const PRINTED_MAX: usize = 40;
 /// How many of the printed failures may come from one set.
-const TOLD_OF_SET: usize = 2;
+const PRINTED_MAX_OF_SET: usize = 2;
 
 /// Runs the campaign and prints the results.
 pub(crate) fn run(settings: &Settings<'_>) -> Result<End, String> {
@@ -275,11 +275,11 @@ impl Campaign<'_> {
         let name = KINDS[at].name;
         let failed = failed.map_err(|why| format!("seed {seed}, {name}: {why}"))?;
         self.caught = self.settings.canary.is_some_and(|canary| is_caught(canary, &failed));
-        let more = failed.len().saturating_sub(TOLD_OF_SET);
+        let more = failed.len().saturating_sub(PRINTED_MAX_OF_SET);
         let more = (more > 0).then(|| format!("and {more} more"));
-        let reported = failed.into_iter().map(|(_, text)| text).take(TOLD_OF_SET).chain(more);
+        let reported = failed.into_iter().map(|(_, text)| text).take(PRINTED_MAX_OF_SET).chain(more);
         let reported = reported.map(|what| format!("seed {seed}, {name}: {what}"));
-        let room = TOLD.saturating_sub(self.found.reported.len());
+        let room = PRINTED_MAX.saturating_sub(self.found.reported.len());
         self.found.reported.extend(reported.take(room));
         Ok(())
     }
@@ -311,8 +311,8 @@ impl Campaign<'_> {
         failed.extend(difference.map(|text| (What::NotAsSimulated, text)));
         // 2. No job was lost, and no two jobs were in a section at once.
         for (count, what, text) in [
-            (ran.lost(), What::Lost, "jobs are lost"),
-            (ran.beside, What::Beside, "sections were not alone"),
+            (ran.lost(), What::Lost, "jobs were lost"),
+            (ran.beside, What::Beside, "sections overlapped"),
             (ran.refused, What::Lost, "locks were refused"),
         ] {
             if count > 0 {
@@ -330,7 +330,7 @@ impl Campaign<'_> {
         if let Some(state) = self.settings.state.filter(|_| !judged.exceeded.is_empty()) {
             let evidence = Evidence { proven, records: &ran.records, signs: &ran.signs, stalls: &stalls };
             let path = evidence.write(state, seed)?;
-            failed.push((What::Exceeded, format!("all that was seen of it: {}", path.display())));
+            failed.push((What::Exceeded, format!("the evidence is in {}", path.display())));
         }
         row.add(&ran, events, &judged);
         failed.extend(judged.exceeded.into_iter().map(|text| (What::Exceeded, text)));
@@ -341,7 +341,7 @@ impl Campaign<'_> {
     fn concluded(&self) -> bool {
         let whole = print(&self.found);
         if let Some(name) = self.settings.canary {
-            println!("{name}, wrong on purpose, was {}", if self.caught { "caught" } else { "NOT caught" });
+            println!("{name}, a deliberate error, was {}", if self.caught { "caught" } else { "NOT caught" });
             return self.caught;
         }
         // With a time limit, any number of sets is enough.
@@ -351,7 +351,7 @@ impl Campaign<'_> {
             println!("{want}");
         }
         if self.found.rows.iter().any(|row| row.disturbed > 0) {
-            println!("real-time threads of others that ran: {}", self.others.names().join(", "));
+            println!("real-time threads of other processes that ran: {}", self.others.names().join(", "));
         }
         whole && wants.is_empty()
     }
@@ -361,7 +361,7 @@ impl Campaign<'_> {
 /// error.
 fn may_be_real_time() -> Result<Result<(), taut_sys::Error>, String> {
     let tried = std::thread::Builder::new().spawn(|| thread::set_fifo(1));
-    let tried = tried.map_err(|error| format!("no thread: {error}"))?.join();
+    let tried = tried.map_err(|error| format!("cannot start a thread: {error}"))?.join();
     match tried.map_err(|_| "a thread panicked")? {
         Err(error) if error.is_privilege() => Ok(Err(error)),
         other => other.map(Ok).map_err(|error| error.to_string()),
@@ -376,16 +376,20 @@ fn wants(rows: &[Row], executed: u64, asked: u64) -> Vec<String> {
     let judged = kept + excused + sum(|row| row.exceeded);
     let mut wants = Vec::new();
     if executed * 100 < asked * EXECUTED_MIN {
-        wants.push(format!("too few sets: {executed} of {asked}, where {EXECUTED_MIN} % are the least"));
+        wants.push(format!(
+            "too few sets: {executed} of {asked} were executed, and at least {EXECUTED_MIN} % are needed"
+        ));
     }
     if disturbed * 100 > sets * DISTURBED_MAX {
         wants.push(format!(
-            "too few sets by themselves: {disturbed} of {sets} ran beside real-time threads of others, where {DISTURBED_MAX} % are the most"
+            "too few undisturbed sets: {disturbed} of {sets} ran beside real-time threads of other \
+             processes, and the limit is {DISTURBED_MAX} %"
         ));
     }
     if kept == 0 || excused * 1000 > judged * EXCUSED_MAX {
         wants.push(format!(
-            "too many stalls: {excused} of {judged} responses were above their bound by them, where {} % are the most",
+            "too many stalls: they put {excused} of {judged} responses above their bounds, and the limit is \
+             {} %",
             EXCUSED_MAX / 10
         ));
     }
@@ -427,7 +431,7 @@ fn compared(Proven { set, rules, .. }: &Proven, ran: &Ran) -> Result<(u64, Optio
             let resources: Vec<String> =
                 set.resources().iter().map(|resource| resource.name.clone()).collect();
             let names = Names { tasks: &tasks, resources: &resources, begin: ran.records[0].at };
-            Some(format!("it is not what is simulated:\n{}", difference.table(&names)))
+            Some(format!("the recording differs from the simulation:\n{}", difference.table(&names)))
         }
         None => Some(format!(
             "{jobs} of {} jobs were compared: {:?} {:?}",
@@ -487,7 +491,9 @@ fn print(found: &Found) -> bool {
         println!("{line}");
     }
     println!(
-        "{} sets, {:.1} s, next seed {}: {} not as simulated, {} responses above their bound ({} more by stalls that were seen, none judged in {} sets beside real-time threads of others), {} lost wake-ups, {} jobs lost, {} violations of mutual exclusion; {} times no set was schedulable",
+        "{} sets, {:.1} s, next seed {}: {} not as simulated, {} responses above their bound ({} more \
+         because of observed stalls; none judged in {} sets beside real-time threads of other processes), {} \
+         lost wake-ups, {} jobs lost, {} violations of mutual exclusion; {} times no set was schedulable",
         all.sets,
         found.seconds,
         found.next_seed,

@@ -49,7 +49,7 @@ enum Occurrence {
     Handed(JobOf),
     Look,
     Computes,
-    Told(Change, JobOf),
+    Recorded(Change, JobOf),
 }
 
 /// The effect of a record.
@@ -73,15 +73,15 @@ impl Occurrence {
     fn costs_ns(self, add: &Overheads) -> u64 {
         match self {
             Self::Look => add.look_ns,
-            Self::Told(Change::Known, _) => add.visit_ns,
-            Self::Told(Change::Starts | Change::Closes | Change::Leaves | Change::Returns, _) => {
+            Self::Recorded(Change::Known, _) => add.visit_ns,
+            Self::Recorded(Change::Starts | Change::Closes | Change::Leaves | Change::Returns, _) => {
                 add.switch_ns
             }
-            Self::Told(Change::Locks, _) => add.lock_ns,
+            Self::Recorded(Change::Locks, _) => add.lock_ns,
             Self::Computes
             | Self::Arrival(_)
             | Self::Handed(_)
-            | Self::Told(Change::Spins | Change::Other, _) => 0,
+            | Self::Recorded(Change::Spins | Change::Other, _) => 0,
         }
     }
 
@@ -143,15 +143,17 @@ impl Jobs {
     fn take(&mut self, mark: Occurrence) {
         match mark {
             Occurrence::Arrival(job) => drop(self.open.insert(job)),
-            Occurrence::Handed(job) | Occurrence::Told(Change::Returns | Change::Locks, job) => {
+            Occurrence::Handed(job) | Occurrence::Recorded(Change::Returns | Change::Locks, job) => {
                 self.waits_no_more(job)
             }
-            Occurrence::Told(Change::Closes, job) => {
+            Occurrence::Recorded(Change::Closes, job) => {
                 self.open.remove(&job);
                 self.waits_no_more(job);
             }
-            Occurrence::Told(Change::Spins, job) => self.spins = Some(job),
-            Occurrence::Told(Change::Leaves, job) if self.open.contains(&job) => drop(self.away.insert(job)),
+            Occurrence::Recorded(Change::Spins, job) => self.spins = Some(job),
+            Occurrence::Recorded(Change::Leaves, job) if self.open.contains(&job) => {
+                drop(self.away.insert(job))
+            }
             _ => {}
         }
     }
@@ -222,7 +224,7 @@ fn occurrences(record: &Record) -> impl Iterator<Item = (u64, Occurrence)> + use
     };
     let arrival = (record.kind == Kind::Release).then_some((at, Occurrence::Arrival(job)));
     let reported = if record.kind == Kind::Release { at + record.value } else { at };
-    arrival.into_iter().chain([(reported, Occurrence::Told(change, job))])
+    arrival.into_iter().chain([(reported, Occurrence::Recorded(change, job))])
 }
 
 /// A time in which a core has something to run, and no job computes.

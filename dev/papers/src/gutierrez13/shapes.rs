@@ -79,7 +79,7 @@ impl Looked<'_> {
     }
 
     /// The slope in words; in ns with its spread over rounds.
-    fn slope_told(self, variant: Variant, test: Test) -> String {
+    fn format_slope(self, variant: Variant, test: Test) -> String {
         let slope = self.slope(variant, test);
         match self.unit {
             Unit::Instructions => format!("{slope:.1}"),
@@ -121,8 +121,8 @@ fn linear(looked: Looked<'_>) -> Finding {
         both.into_iter().all(|variant| explains(variant) > EXPLAINED && looked.slope(variant, Unlock) > 0.0),
         format!(
             "a task more: SRP {}, DFP {}; a line explains {:.1} and {:.1} %",
-            looked.slope_told(SrpList, Unlock),
-            looked.slope_told(DfpList, Unlock),
+            looked.format_slope(SrpList, Unlock),
+            looked.format_slope(DfpList, Unlock),
             100.0 * explains(SrpList),
             100.0 * explains(DfpList)
         ),

@@ -66,7 +66,7 @@ pub(crate) struct Options {
 fn shard(text: &str) -> Result<(u64, u64), String> {
     let parts = text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
     let right = parts.filter(|(part, of)| (1..=*of).contains(part));
-    right.ok_or_else(|| "a part and how many there are, as in 2/4".into())
+    right.ok_or_else(|| "write PART/PARTS, as in 2/4".into())
 }
 
 fn drawn(text: &str) -> Result<Drawn, String> {

@@ -48,7 +48,7 @@ fn ranked(gathered: &Gathered, mode: Mode, of: fn(&Period) -> f64) -> Vec<(Mecha
     all.into()
 }
 
-fn told_ranks(ranks: &[(Mechanism, f64)]) -> String {
+fn format_ranks(ranks: &[(Mechanism, f64)]) -> String {
     let each: Vec<_> = ranks.iter().map(|(mechanism, us)| format!("{} {us:.2}", mechanism.word())).collect();
     format!("us: {}", each.join(", "))
 }
@@ -93,7 +93,7 @@ fn smallest(gathered: &Gathered) -> Finding {
     Finding {
         said: "WF-TCCP has the smallest average overhead while MPCP has the largest (Fig. 6)",
         found: ranks[0].0 == Tccp && ranks[3].0 == Mpcp,
-        numbers: told_ranks(&ranks),
+        numbers: format_ranks(&ranks),
     }
 }
 
@@ -120,7 +120,7 @@ fn largest_period(gathered: &Gathered) -> Finding {
     Finding {
         said: "largest: WF-TCCP performs best, while WF-DBP has greater maximum overhead than the ones of MPCP and MSRP (Fig. 7)",
         found: ranks[0].0 == Tccp && ranks[3].0 == Dbp,
-        numbers: told_ranks(&ranks),
+        numbers: format_ranks(&ranks),
     }
 }
 
@@ -172,7 +172,7 @@ fn same_order(gathered: &Gathered) -> Finding {
     Finding {
         said: "the relative comparison on the overheads of these mechanisms remains the same",
         found: order(Dispatched) == order(Native),
-        numbers: format!("native, {}", told_ranks(&ranked(gathered, Native, average))),
+        numbers: format!("native, {}", format_ranks(&ranked(gathered, Native, average))),
     }
 }
 

@@ -118,7 +118,7 @@ impl Gathered {
                 *tick += us;
                 match sample.call {
                     Call::ActivateWriter | Call::ActivateReader => activations_us += us,
-                    Call::Wait | Call::Tell => events_us += us,
+                    Call::Wait | Call::NotifyReaders => events_us += us,
                     _ => {}
                 }
             }

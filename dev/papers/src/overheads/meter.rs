@@ -29,7 +29,7 @@ pub(super) enum Call {
     /// The processor time of a reader that waits for its writer.
     Wait,
     /// To notify readers that the value is written.
-    Tell,
+    NotifyReaders,
     /// The access to the value itself: no overhead.
     Access,
 }
@@ -46,7 +46,7 @@ impl Call {
         Self::ActivateReader,
         Self::Turn,
         Self::Wait,
-        Self::Tell,
+        Self::NotifyReaders,
         Self::Access,
     ];
 
@@ -62,7 +62,7 @@ impl Call {
             Self::ActivateReader => "activation of a reader",
             Self::Turn => "turn at a flow",
             Self::Wait => "wait for the writer",
-            Self::Tell => "tell readers",
+            Self::NotifyReaders => "tell readers",
             Self::Access => "access",
         }
     }

@@ -168,7 +168,7 @@ impl TaskCode<'_, '_> {
         if let Some((notifier, touch)) = notifier {
             let begin = now();
             notifier.notify();
-            meter.took(Call::Tell, *touch, &[(begin, now())]);
+            meter.took(Call::NotifyReaders, *touch, &[(begin, now())]);
         }
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         let circles = circles(&imports(files)).into_iter().filter(|circle| circle.len() > MOST);
         let finding = |circle: BTreeSet<String>| {
             let (count, names) = (circle.len(), circle.into_iter().collect::<Vec<_>>().join(", "));
-            let message = format!("{count} modules import each other, {MOST} may: {names}");
+            let message = format!("{count} modules import each other, and the limit is {MOST}: {names}");
             Finding::at(&format!("{of}/src"), 0, message)
         };
         circles.map(finding).collect::<Vec<_>>()

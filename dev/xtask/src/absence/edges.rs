@@ -14,45 +14,53 @@ use crate::tree::{Finding, Tree};
 ///
 /// With `others: None`, any external crate is allowed, and `ours` lists crates that are permitted but not required. The
 /// crates of `edge/`, which face people and other languages, have such lines, and so have `apps/` and `dev/`.
-pub(super) struct Room {
+pub(super) struct CrateEntry {
     pub(super) folder: &'static str,
     pub(super) ours: &'static [&'static str],
     pub(super) others: Option<&'static [&'static str]>,
 }
 
-const fn room(folder: &'static str, ours: &'static [&'static str], others: &'static [&'static str]) -> Room {
-    Room { folder, ours, others: Some(others) }
+const fn entry(
+    folder: &'static str,
+    ours: &'static [&'static str],
+    others: &'static [&'static str],
+) -> CrateEntry {
+    CrateEntry { folder, ours, others: Some(others) }
 }
 
-const fn edge(folder: &'static str, ours: &'static [&'static str]) -> Room {
-    Room { folder, ours, others: None }
+const fn edge(folder: &'static str, ours: &'static [&'static str]) -> CrateEntry {
+    CrateEntry { folder, ours, others: None }
 }
 
 /// The picture, as data. A crate without a line is a finding.
-pub(super) const ROOMS: &[Room] = &[
-    room("pure/time", &[], &["serde"]),
-    room("pure/event", &["time"], &[]),
-    room("pure/policy", &["time"], &["serde"]),
-    room("pure/model", &["time", "policy"], &["strsim"]),
-    room("pure/manifest", &["time", "model"], &["toml", "annotate-snippets", "serde_json"]),
-    room("pure/analysis", &["time", "model"], &["microlp"]),
-    room("pure/plan", &["time", "policy"], &["serde", "toml", "hmac-sha256"]),
-    room("pure/sim", &["time", "event", "model", "policy", "plan"], &[]),
-    room("pure/planner", &["time", "model", "analysis", "plan"], &[]),
-    room("pure/report", &["time", "event", "model", "plan", "sim"], &["hdrhistogram", "serde", "serde_json"]),
-    room("pure/exchange", &["time", "model"], &["roxmltree"]),
-    room("pure/sweep", &["time", "model", "analysis", "planner"], &["toml"]),
-    room("live/atomic", &[], &["loom", "portable-atomic", "shuttle"]),
-    room("live/share", &["atomic"], &["zerocopy"]),
-    room("live/sys", &[], &["libc"]),
-    room("live/segment", &["share", "sys"], &[]),
-    room("live/gauge", &["sys"], &[]),
-    room("live/scope", &[], &[]),
-    room("live/lock", &["atomic", "share", "sys"], &[]),
-    room("live/trace", &["time", "event", "atomic", "share"], &[]),
-    room("live/exec", &["time", "event", "policy", "sys", "lock", "trace"], &[]),
-    room("live/boot", &["plan", "sys", "segment", "share", "scope"], &[]),
-    room(
+pub(super) const CRATES: &[CrateEntry] = &[
+    entry("pure/time", &[], &["serde"]),
+    entry("pure/event", &["time"], &[]),
+    entry("pure/policy", &["time"], &["serde"]),
+    entry("pure/model", &["time", "policy"], &["strsim"]),
+    entry("pure/manifest", &["time", "model"], &["toml", "annotate-snippets", "serde_json"]),
+    entry("pure/analysis", &["time", "model"], &["microlp"]),
+    entry("pure/plan", &["time", "policy"], &["serde", "toml", "hmac-sha256"]),
+    entry("pure/sim", &["time", "event", "model", "policy", "plan"], &[]),
+    entry("pure/planner", &["time", "model", "analysis", "plan"], &[]),
+    entry(
+        "pure/report",
+        &["time", "event", "model", "plan", "sim"],
+        &["hdrhistogram", "serde", "serde_json"],
+    ),
+    entry("pure/exchange", &["time", "model"], &["roxmltree"]),
+    entry("pure/sweep", &["time", "model", "analysis", "planner"], &["toml"]),
+    entry("live/atomic", &[], &["loom", "portable-atomic", "shuttle"]),
+    entry("live/share", &["atomic"], &["zerocopy"]),
+    entry("live/sys", &[], &["libc"]),
+    entry("live/segment", &["share", "sys"], &[]),
+    entry("live/gauge", &["sys"], &[]),
+    entry("live/scope", &[], &[]),
+    entry("live/lock", &["atomic", "share", "sys"], &[]),
+    entry("live/trace", &["time", "event", "atomic", "share"], &[]),
+    entry("live/exec", &["time", "event", "policy", "sys", "lock", "trace"], &[]),
+    entry("live/boot", &["plan", "sys", "segment", "share", "scope"], &[]),
+    entry(
         "live/run",
         &["time", "event", "plan", "sys", "segment", "lock", "exec", "share", "scope", "trace", "boot"],
         &["zerocopy"],
@@ -160,7 +168,7 @@ impl Graph {
     }
 }
 
-fn house(folder: &str) -> &str {
+fn part(folder: &str) -> &str {
     folder.split('/').next().unwrap_or_default()
 }
 
@@ -176,35 +184,36 @@ fn manifest_of(folder: &str) -> String {
 /// must also have every dependency of the picture, so that the picture permits no more than the crates need.
 pub(super) fn edges(graph: &Graph) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for folder in graph.packages.keys().filter(|folder| ROOMS.iter().all(|room| room.folder != **folder)) {
-        let message = "this crate is not in the picture: add its line to ROOMS in dev/xtask/src/absence/edges.rs \
+    for folder in graph.packages.keys().filter(|folder| CRATES.iter().all(|entry| entry.folder != **folder)) {
+        let message = "the picture lacks this crate: add its line to CRATES in dev/xtask/src/absence/edges.rs \
                        and to ARCHITECTURE.md";
         findings.push(Finding::at(&manifest_of(folder), 0, message));
     }
     for edge in graph.edges.iter().filter(|edge| !edge.development) {
-        let Some(room) = ROOMS.iter().find(|room| room.folder == edge.from) else { continue };
-        let drawn = match (&edge.to_folder, room.others) {
-            (Some(folder), _) => room.ours.contains(&noun(folder)),
+        let Some(entry) = CRATES.iter().find(|entry| entry.folder == edge.from) else { continue };
+        let drawn = match (&edge.to_folder, entry.others) {
+            (Some(folder), _) => entry.ours.contains(&noun(folder)),
             (None, Some(others)) => others.contains(&edge.to.as_str()),
             (None, None) => true,
         };
         if !drawn {
-            let message = format!("depends on `{}`, which the picture does not draw", edge.to);
+            let message = format!("depends on `{}`, but the picture does not draw that dependency", edge.to);
             findings.push(Finding::at(&manifest_of(&edge.from), 0, message));
         }
     }
-    for room in ROOMS.iter().filter(|room| graph.packages.contains_key(room.folder)) {
-        let Some(others) = room.others else { continue };
-        let edges = || graph.edges.iter().filter(|edge| edge.from == room.folder && !edge.development);
-        let ours = room
+    for entry in CRATES.iter().filter(|entry| graph.packages.contains_key(entry.folder)) {
+        let Some(others) = entry.others else { continue };
+        let edges = || graph.edges.iter().filter(|edge| edge.from == entry.folder && !edge.development);
+        let ours = entry
             .ours
             .iter()
             .filter(|to| !edges().any(|edge| edge.to_folder.as_deref().map(noun) == Some(**to)));
         let others = others.iter().filter(|to| !edges().any(|edge| edge.to == **to));
         for absent in ours.chain(others) {
-            let message =
-                format!("the picture draws `{absent}`, which it does not depend on: take it out of ROOMS");
-            findings.push(Finding::at(&manifest_of(room.folder), 0, message));
+            let message = format!(
+                "the picture draws `{absent}`, but this crate does not depend on it: remove it from CRATES"
+            );
+            findings.push(Finding::at(&manifest_of(entry.folder), 0, message));
         }
     }
     findings
@@ -216,7 +225,7 @@ pub(super) fn sides(graph: &Graph) -> Vec<Finding> {
     let mut findings = Vec::new();
     for edge in &graph.edges {
         let Some(to) = &edge.to_folder else { continue };
-        let wrong = match (house(&edge.from), house(to)) {
+        let wrong = match (part(&edge.from), part(to)) {
             ("pure", "pure") | ("live", "live") => false,
             ("pure", _) => true,
             ("live", "pure") => !edge.development && !KNOWN_ON_BOTH_SIDES.contains(&noun(to)),
@@ -224,7 +233,11 @@ pub(super) fn sides(graph: &Graph) -> Vec<Finding> {
             _ => false,
         };
         if wrong {
-            let message = format!("`{}` is on the other side of the house", edge.to);
+            let message = format!(
+                "depends on `{}`: pure/ uses pure/ alone, live/ uses live/ and the crates in \
+                 KNOWN_ON_BOTH_SIDES",
+                edge.to
+            );
             findings.push(Finding::at(&manifest_of(&edge.from), 0, message));
         }
     }
@@ -237,11 +250,14 @@ pub(super) fn apps(graph: &Graph) -> Vec<Finding> {
     let mut findings = Vec::new();
     for edge in &graph.edges {
         let Some(to) = &edge.to_folder else { continue };
-        let message = match (house(&edge.from), house(to)) {
+        let message = match (part(&edge.from), part(to)) {
             ("apps", "pure") if edge.development => continue,
             ("apps", _) if to != "edge/taut" => format!("an app uses `taut` alone, not `{}`", edge.to),
             ("pure" | "live" | "edge", "edge" | "apps" | "dev") => {
-                format!("depends on `{}`: nothing may, but apps on `taut`", edge.to)
+                format!(
+                    "depends on `{}`: no crate of pure/, live/ or edge/ may use edge/, apps/ or dev/",
+                    edge.to
+                )
             }
             _ => continue,
         };
@@ -296,23 +312,23 @@ mod tests {
 
     #[test]
     fn the_picture_itself_obeys_the_rules() {
-        for room in ROOMS {
-            let all: Vec<_> = ROOMS.iter().filter(|to| room.ours.contains(&noun(to.folder))).collect();
-            assert_eq!(all.len(), room.ours.len(), "{} names a crate that is not drawn", room.folder);
-            let edges: Vec<_> = all.iter().map(|to| (room.folder, to.folder, false)).collect();
+        for entry in CRATES {
+            let all: Vec<_> = CRATES.iter().filter(|to| entry.ours.contains(&noun(to.folder))).collect();
+            assert_eq!(all.len(), entry.ours.len(), "{} names a crate that is not drawn", entry.folder);
+            let edges: Vec<_> = all.iter().map(|to| (entry.folder, to.folder, false)).collect();
             let graph = graph(&edges);
-            assert_eq!(messages(sides(&graph)), [""; 0], "{}", room.folder);
-            assert_eq!(messages(apps(&graph)), [""; 0], "{}", room.folder);
+            assert_eq!(messages(sides(&graph)), [""; 0], "{}", entry.folder);
+            assert_eq!(messages(apps(&graph)), [""; 0], "{}", entry.folder);
         }
     }
 
     #[test]
     fn the_picture_has_no_cycle() {
-        for (at, room) in ROOMS.iter().enumerate() {
+        for (at, entry) in CRATES.iter().enumerate() {
             // Each crate uses only crates on the lines above it.
-            for used in room.ours {
-                let to = ROOMS.iter().position(|other| noun(other.folder) == *used).unwrap();
-                assert!(to < at, "{} is drawn above {used}, which it uses", room.folder);
+            for used in entry.ours {
+                let to = CRATES.iter().position(|other| noun(other.folder) == *used).unwrap();
+                assert!(to < at, "{} is drawn above {used}, which it uses", entry.folder);
             }
         }
     }
@@ -331,7 +347,7 @@ mod tests {
         ]);
         let found = messages(edges(&graph));
         assert_eq!(found.len(), 4, "{found:?}");
-        assert!(found[0].starts_with("pure/new/Cargo.toml: this crate is not in the picture"));
+        assert!(found[0].starts_with("pure/new/Cargo.toml: the picture lacks this crate"));
         assert!(found[1].starts_with("pure/analysis/Cargo.toml: depends on `rand`"));
         assert!(found[2].starts_with("pure/time/Cargo.toml: depends on `pure/model`"));
         assert!(found[3].starts_with("pure/analysis/Cargo.toml: the picture draws `model`"));

@@ -54,7 +54,8 @@ pub(super) const WORDS: &[Words] = &[
         words: &["println!", "eprintln!", "print!", "eprint!", "dbg!"],
         modules: &[],
         texts: Texts::Blank,
-        why: "they panic at a closed pipe: edge/ and apps/ print by what gives an error, and pure/ and live/ do not",
+        why: "these macros panic at a closed pipe: edge/ and apps/ print with functions that return errors, pure/ and \
+              live/ print nothing",
     },
     Words {
         name: "no-static-mut",
@@ -93,7 +94,7 @@ pub(super) const WORDS: &[Words] = &[
         words: &["unsafe"],
         modules: &[],
         texts: Texts::Blank,
-        why: "unsafe code stands in live/ and in edge/taut, where its proof is",
+        why: "unsafe code is allowed only in live/ and edge/taut, beside its proof",
     },
     Words {
         name: "no-heap",
@@ -104,7 +105,7 @@ pub(super) const WORDS: &[Words] = &[
         words: &["Box", "Vec", "String", "Rc", "Arc", "vec!", "format!", "alloc::vec", "alloc::boxed"],
         modules: &["alloc", "boxed", "collections", "rc", "string", "vec"],
         texts: Texts::Blank,
-        why: "a real-time path allocates nothing; these crates do without a heap",
+        why: "a real-time path must not allocate, so these crates use no heap",
     },
 ];
 
@@ -146,7 +147,7 @@ pub(super) fn metaphors(tree: &Tree) -> Vec<Finding> {
     let shipped = tree.files(|path| {
         has_extension(path, &["rs"])
             && is_shipped(path)
-            && EVERYWHERE.iter().any(|house| path.starts_with(house))
+            && EVERYWHERE.iter().any(|folder| path.starts_with(folder))
             && !FOREIGN_NAMES.contains(&path)
     });
     shipped.iter().flat_map(|path| metaphors_of(path, &tree.read(path))).collect()

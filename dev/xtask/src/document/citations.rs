@@ -30,7 +30,7 @@ fn keys(list: &str) -> (BTreeSet<String>, Vec<Finding>) {
     for (number, line) in list.lines().enumerate() {
         let Some((key, _)) = line.strip_prefix("| `").and_then(|rest| rest.split_once('`')) else { continue };
         if !known.insert(key.to_owned()) {
-            findings.push(Finding::at(LIST, number + 1, format!("`{key}` is there twice")));
+            findings.push(Finding::at(LIST, number + 1, format!("`{key}` is listed twice")));
         }
     }
     (known, findings)
@@ -84,6 +84,6 @@ let x = y[Some12]; // [Not99]
         let (known, twice) =
             keys("| key | title |\n|---|---|\n| `A93` | x |\n| `B94` | y |\n| `A93` | z |\n");
         assert_eq!(known.len(), 2);
-        assert_eq!(twice, [Finding::at(LIST, 5, "`A93` is there twice")]);
+        assert_eq!(twice, [Finding::at(LIST, 5, "`A93` is listed twice")]);
     }
 }

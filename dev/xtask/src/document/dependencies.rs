@@ -77,7 +77,7 @@ fn idle(tree: &Tree, edges: &[Edge]) -> Vec<Finding> {
             tree.files(|path| path.starts_with(&format!("{folder}/")) && has_extension(path, &["rs"]));
         let texts = sources.iter().map(|path| tree.read(path));
         if !texts.into_iter().any(|text| names(&text, edge)) {
-            let message = format!("depends on `{}`, which no source of it names", edge.to);
+            let message = format!("depends on `{}`, but none of its sources names that crate", edge.to);
             findings.push(Finding::at(&format!("{}/Cargo.toml", edge.from), 0, message));
         }
     }
@@ -104,7 +104,7 @@ fn compare(
     differ(declared, used, ROOT, "is declared for the workspace, but no crate uses it");
     differ(used, declared, ROOT, "is used by a crate, but not declared for the workspace");
     let all = used | peers;
-    differ(&all, explained, LIST, "has no line of reason");
+    differ(&all, explained, LIST, "has no line with a reason");
     differ(explained, &all, LIST, "has a line, but no crate uses it");
     findings
 }
@@ -176,8 +176,8 @@ mod tests {
         let found = compare(&declared, &used, &peers, &explained);
         let found: Vec<_> = found.iter().map(ToString::to_string).collect();
         let wanted = [
-            "docs/dependencies.md: `rtrb` has no line of reason",
-            "docs/dependencies.md: `toml` has no line of reason",
+            "docs/dependencies.md: `rtrb` has no line with a reason",
+            "docs/dependencies.md: `toml` has no line with a reason",
             "docs/dependencies.md: `old` has a line, but no crate uses it",
         ];
         assert_eq!(found, wanted);
