@@ -95,7 +95,7 @@ fn export_writes_each_language() {
     assert_eq!(taut(folder.path(), &to_file).0, Some(2));
     let (code, _, err) = taut(folder.path(), &["export", "--to", "word"]);
     assert_eq!(code, Some(2));
-    assert!(err.contains("--to word: written are mast"), "{err}");
+    assert!(err.contains("--to word: unknown language; use mast"), "{err}");
     std::fs::write(folder.path().join("taut.toml"), "manifest = 2").unwrap();
     assert_eq!(taut(folder.path(), &["export", "--to", "mast"]).0, Some(2));
 }
@@ -189,7 +189,7 @@ fn export_of_one_core() {
     assert_eq!(out.matches("<task ").count(), 2, "{out}");
     assert_eq!(out.matches("<processor ").count(), 1, "{out}");
     for (arguments, message) in
-        [(["--core", "7"], "--core 7: the cores are 0, 1"), (["--for", "0s"], "--for 0s")]
+        [(["--core", "7"], "--core 7: no such core; the cores are 0, 1"), (["--for", "0s"], "--for 0s")]
     {
         let (code, _, err) = taut(folder.path(), &[&["export", "--to", "simso"][..], &arguments].concat());
         assert_eq!(code, Some(2));

@@ -96,7 +96,7 @@ fn what_differs_is_said() {
             "object pose differs in its type: this program has `u64*5`, the registry `u64*4`",
         ),
         (refusal(folder, "pose", POSE.reader(2)), "object pose has no endpoint `reader-2`"),
-        (refusal(folder, "po/se", POSE.writer()), "`writer-of-po/se` is no name"),
+        (refusal(folder, "po/se", POSE.writer()), "`writer-of-po/se` is not a valid name"),
     ] {
         assert!(error.to_string().contains(text), "{error}\n{text}");
     }
@@ -200,7 +200,7 @@ fn a_part_is_played_by_one() {
     let registry = registry(folder);
     let mut first = Lease::take_in(folder, "robot", "jobs", JOBS.writer()).unwrap();
     let taken = refusal(folder, "jobs", JOBS.writer());
-    let text = format!("endpoint `writer` of object jobs is taken: by process {}", std::process::id());
+    let text = format!("endpoint `writer` of object jobs is taken: process {} holds it", std::process::id());
     assert!(taken.to_string().starts_with(&text), "{taken}");
     let mut reader = Lease::take_in(folder, "robot", "jobs", JOBS.reader()).unwrap();
     // One end after another: each goes on as a successor.
